@@ -1,0 +1,1 @@
+//! How a server is asked: clock, arrivals, connections, executor, recorders.

@@ -1,0 +1,34 @@
+//! A number that says how good it is.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An estimate with its interval. Where the data cannot give an interval, `low` and `high` are absent and
+/// `method` says why; a narrow wrong interval is never given instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The point estimate, in the unit of the field that holds it.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Nominal coverage of the interval, as in `0.95`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub level: Option<f64>,
+    /// How the interval was computed, or why there is none.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub method: String,
+}
+
+impl Estimate {
+    /// An estimate with an interval.
+    pub fn with_interval(value: f64, low: f64, high: f64, level: f64, method: impl Into<String>) -> Self {
+        Self { value, low: Some(low), high: Some(high), level: Some(level), method: method.into() }
+    }
+
+    /// An estimate whose interval cannot be given, and why.
+    pub fn without_interval(value: f64, why: impl Into<String>) -> Self {
+        Self { value, low: None, high: None, level: None, method: why.into() }
+    }
+}

@@ -1,0 +1,27 @@
+//! JSON Schemas of the documents, generated from the types.
+
+use schemars::{JsonSchema, schema_for};
+use serde_json::Value;
+
+use crate::{change, facts, plan, record, sample, server, summary};
+
+/// Every document with its file name (without `.schema.json`) and its schema.
+pub fn all() -> Vec<(&'static str, Value)> {
+    vec![
+        ("plan", of::<plan::Plan>()),
+        ("manifest", of::<record::Manifest>()),
+        ("interval", of::<record::Interval>()),
+        ("event", of::<record::Event>()),
+        ("sample", of::<sample::Sample>()),
+        ("summary", of::<summary::Summary>()),
+        ("facts", of::<facts::FactSet>()),
+        ("server", of::<server::ServerInfo>()),
+        ("server-list", of::<server::ServerList>()),
+        ("host-status", of::<change::HostStatus>()),
+        ("host-restore", of::<change::RestoreReport>()),
+    ]
+}
+
+fn of<T: JsonSchema>() -> Value {
+    schema_for!(T).to_value()
+}

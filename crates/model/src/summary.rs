@@ -1,0 +1,187 @@
+//! The summary of a run: derived from its record, and always able to be derived again.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::document::{Document, Header};
+use crate::estimate::Estimate;
+use crate::plan::{Arrivals, TargetPlan};
+use crate::record::OperationKind;
+use crate::warning::Warning;
+
+/// What data and operations were: equal fingerprints mean equal work.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Fingerprint {
+    /// Over the tables' definition, size, seed and generator.
+    pub data: String,
+    /// Over the stream of operations that the seed gives.
+    pub operations: String,
+}
+
+/// `summary.json`, and what `mydyno bench --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Schema, time and writer.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Name of the run.
+    pub run: String,
+    /// Workload.
+    pub workload: String,
+    /// Server.
+    pub target: TargetPlan,
+    /// What `SELECT VERSION()` said; empty when it is not known.
+    pub server_version: String,
+    /// `complete`, `interrupted`, `killed`, or why the run broke off.
+    pub end: String,
+    /// One entry a step that was measured, in the order in which they ran.
+    pub steps: Vec<StepSummary>,
+    /// What makes the numbers worth less than they look; `step` says which.
+    pub warnings: Vec<Warning>,
+    /// What data and operations were.
+    pub fingerprint: Fingerprint,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Document for Summary {
+    const NAME: &'static str = "mydyno.summary";
+    const MAJOR: u32 = 1;
+}
+
+/// One step, over its measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepSummary {
+    /// Number of the step in the plan, from 0.
+    pub step: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Worker threads.
+    pub workers: usize,
+    /// Transactions a second that were asked for; absent for a closed loop.
+    pub rate: Option<f64>,
+    /// How transactions arrived.
+    pub arrivals: Arrivals,
+    /// Length of the measured window in seconds.
+    pub window_s: f64,
+    /// Transactions that completed without an error.
+    pub transactions: u64,
+    /// Statements answered without an error.
+    pub queries: u64,
+    /// Errors by code.
+    pub errors: BTreeMap<String, u64>,
+    /// Transactions started again.
+    pub retries: u64,
+    /// Connections opened again.
+    pub reconnects: u64,
+    /// Headline throughput.
+    pub throughput: Throughput,
+    /// Response time of transactions: from the intended instant.
+    pub response_us: LatencySummary,
+    /// Service time of transactions: from the send.
+    pub service_us: LatencySummary,
+    /// From the intended instant to the send.
+    pub lateness_us: LatencySummary,
+    /// Each operation of the workload; the transaction first.
+    pub operations: Vec<OperationSummary>,
+    /// What the load generator cost.
+    pub client: ClientSummary,
+    /// What the server cost; `null` fields where it cannot be seen from here.
+    pub server: ServerSummary,
+    /// Whether throughput had settled in the window; `null` when the window is too short to tell.
+    pub steady: Option<bool>,
+    /// Warnings about this step (they stand in the run's list too).
+    pub warnings: Vec<Warning>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Throughput of a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Throughput {
+    /// Completed transactions a second.
+    pub transactions_per_s: Estimate,
+    /// Answered statements a second.
+    pub queries_per_s: Estimate,
+}
+
+/// A distribution in microseconds: percentiles by name (`p50`, `p99`, `p999`), mean and exact extremes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// Values behind it.
+    pub count: u64,
+    /// Percentiles by name.
+    #[serde(flatten)]
+    pub percentiles: IndexMap<String, Estimate>,
+    /// Exact mean; `null` without values.
+    pub mean: Option<f64>,
+    /// Exact minimum; `null` without values.
+    pub min: Option<f64>,
+    /// Exact maximum; `null` without values.
+    pub max: Option<f64>,
+}
+
+/// Name of a percentile in documents: `p50`, `p95`, `p999` for 99.9.
+pub fn percentile_name(percent: f64) -> String {
+    let digits: String = format!("{percent}").chars().filter(char::is_ascii_digit).collect();
+    format!("p{digits}")
+}
+
+/// One operation over the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationSummary {
+    /// Its name.
+    pub name: String,
+    /// Transaction or statement.
+    pub kind: OperationKind,
+    /// Completed without an error.
+    pub count: u64,
+    /// From the intended instant.
+    pub response_us: LatencySummary,
+    /// From the send.
+    pub service_us: LatencySummary,
+}
+
+/// What the load generator cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientSummary {
+    /// User CPU per statement in microseconds.
+    pub cpu_user_us_per_query: f64,
+    /// System CPU per statement in microseconds.
+    pub cpu_system_us_per_query: f64,
+    /// Share of one CPU that the busiest worker could have used, 0 to 1: above 0.9 the client is the limit.
+    pub cpu_share_of_workers: f64,
+    /// Largest resident memory in bytes.
+    pub resident_bytes: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Answers per call that waited for them.
+    pub queries_per_wait: f64,
+    /// Voluntary context switches per statement.
+    pub switches_per_query: f64,
+}
+
+/// What the server cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSummary {
+    /// User and system CPU per statement in microseconds; `null` where its process cannot be seen.
+    pub cpu_us_per_query: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percentile_name;
+
+    #[test]
+    fn percentiles_are_named_as_in_the_documents() {
+        for (percent, name) in [(50.0, "p50"), (95.0, "p95"), (99.9, "p999"), (99.99, "p9999"), (5.0, "p5")] {
+            assert_eq!(percentile_name(percent), name);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+
+use crate::failure::Status;
+use crate::ui::Ui;
+use crate::verbs::Verb;
+
+/// The dynamometer for MySQL and MariaDB: load, audit and proof for a server and the Linux host below it.
+#[derive(Debug, Parser)]
+#[command(name = "mydyno", version = version(), disable_help_subcommand = true, propagate_version = true)]
+#[command(
+    after_help = "Exit status: 0 fine · 1 the answer is bad · 2 usage · 3 environment · 130 interrupted."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// Options of every verb.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Options of every verb.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print the result as a JSON document on standard output; progress stays on standard error.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No notes and no progress.
+    #[arg(long, global = true)]
+    pub quiet: bool,
+}
+
+fn version() -> String {
+    let writer = mydyno_model::Writer::current();
+    format!("{} ({})", writer.version, writer.commit)
+}
+
+/// Reads the command line; help, version and mistakes are printed here.
+///
+/// # Errors
+/// The exit status after help, version (0) or a mistake (2).
+pub fn parse(args: impl Iterator<Item = OsString>) -> Result<(Cli, Ui), ExitCode> {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => {
+            let ui = Ui::detect(cli.common.json, cli.common.quiet);
+            Ok((cli, ui))
+        }
+        Err(error) => {
+            let _ = error.print();
+            Err(if error.use_stderr() { Status::Usage } else { Status::Fine }.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,54 @@
+//! The terminal: results on standard output, everything else on standard error.
+
+use std::io::{IsTerminal, Write};
+
+use crate::failure::Failure;
+
+/// How to talk to the user.
+#[derive(Debug, Clone)]
+pub struct Ui {
+    /// Results are documents on standard output.
+    pub json: bool,
+    /// No notes and no progress.
+    pub quiet: bool,
+    /// Colour on standard output.
+    pub color: bool,
+    /// Standard error is a terminal: progress may redraw its line.
+    pub live: bool,
+}
+
+impl Ui {
+    /// Looks at the terminal and at `NO_COLOR`.
+    pub fn detect(json: bool, quiet: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        Self {
+            json,
+            quiet,
+            color: !json && !no_color && !dumb && std::io::stdout().is_terminal(),
+            live: !quiet && !dumb && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// A result. A reader that has gone away (`| head`) is no error.
+    pub fn out(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let newline = if text.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(stdout, "{text}{newline}").and_then(|()| stdout.flush());
+    }
+
+    /// A note about what is going on; not with `--quiet`.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// What went wrong, and the way out; always.
+    pub fn failure(&self, failure: &Failure) {
+        let mut stderr = std::io::stderr().lock();
+        for problem in &failure.problems {
+            let _ = writeln!(stderr, "mydyno: {problem}");
+        }
+    }
+}

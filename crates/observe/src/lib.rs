@@ -1,0 +1,1 @@
+//! Facts and samples of host and server.

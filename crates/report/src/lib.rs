@@ -1,0 +1,1 @@
+//! Run records as HTML, Markdown, terminal text or JSON.

@@ -1,0 +1,1 @@
+//! One run, whole: plan, guard, phases, load beside observation, the record.

@@ -1,0 +1,1 @@
+//! Private servers: found, initialised from templates, started, watched, ended.

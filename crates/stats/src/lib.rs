@@ -1,0 +1,1 @@
+//! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.

@@ -1,0 +1,1 @@
+//! The MySQL and MariaDB client protocol: handshake, authentication, text and binary statements.

@@ -1,0 +1,1 @@
+//! What is asked of a server: schemas, data, generators, transactions.
