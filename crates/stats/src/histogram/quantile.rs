@@ -1,0 +1,123 @@
+//! What can be asked of a histogram, dense or sparse.
+
+use super::{Exact, layout};
+
+/// A bucket that holds values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Lowest value that it can hold, in nanoseconds; never below the exact minimum.
+    pub low_ns: u64,
+    /// Highest value that it can hold; never above the exact maximum.
+    pub high_ns: u64,
+    /// Values in it.
+    pub count: u64,
+}
+
+/// What the two kinds of histogram hold.
+pub trait Parts {
+    #[doc(hidden)]
+    fn exact(&self) -> &Exact;
+    #[doc(hidden)]
+    fn indexed_counts(&self) -> impl Iterator<Item = (usize, u64)>;
+}
+
+/// Questions to a histogram. Quantiles are of the values recorded: the smallest value that at least a share `q` of
+/// all values does not exceed, placed inside its bucket in proportion to its rank. It differs from the exact one by
+/// less than the bucket's width (1/128 of the value) and is never below the exact minimum nor above the exact maximum.
+pub trait Distribution: Parts {
+    /// Values.
+    fn count(&self) -> u64 {
+        self.exact().count
+    }
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// Exact sum in nanoseconds (up to 2^64 − 1: 584 years of waiting).
+    fn sum_ns(&self) -> u64 {
+        self.exact().sum_ns
+    }
+
+    /// Exact minimum.
+    fn min_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.exact().min_ns)
+    }
+
+    /// Exact maximum.
+    fn max_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.exact().max_ns)
+    }
+
+    /// Exact mean.
+    fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.sum_ns() as f64 / self.count() as f64)
+    }
+
+    /// Values too long to be told apart (see [`super::SATURATION_NS`]); quantiles among them are no more than
+    /// "between 73 minutes and the maximum".
+    fn saturated(&self) -> u64 {
+        let last = layout::BUCKETS - 1;
+        self.indexed_counts().filter(|(index, _)| *index == last).map(|(_, count)| count).sum()
+    }
+
+    /// Buckets that hold values, lowest first.
+    fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        let exact = *self.exact();
+        self.indexed_counts().map(move |(index, count)| {
+            let high = if index == layout::BUCKETS - 1 { u64::MAX } else { layout::high_of(index) };
+            Bucket { low_ns: layout::low_of(index).max(exact.min_ns), high_ns: high.min(exact.max_ns), count }
+        })
+    }
+
+    /// The `q`-quantile in nanoseconds, as in 0.99; `None` without values. `q` is clamped to 0 … 1.
+    fn quantile_ns(&self, q: f64) -> Option<f64> {
+        let (bucket, rank_in_bucket) = self.locate(q)?;
+        let share = rank_in_bucket / bucket.count as f64;
+        let (low, high) = (bucket.low_ns as f64, bucket.high_ns as f64);
+        Some((low + share * (high - low)).clamp(low, high))
+    }
+
+    /// The least and the greatest nanoseconds between which the exact `q`-quantile of the recorded values lies for
+    /// certain: the ends of its bucket, cut at minimum and maximum.
+    fn quantile_bounds_ns(&self, q: f64) -> Option<(u64, u64)> {
+        self.locate(q).map(|(bucket, _)| (bucket.low_ns, bucket.high_ns))
+    }
+
+    /// About how many values lie below `ns`: exact at the edges of buckets, in proportion inside one.
+    fn count_below(&self, ns: f64) -> f64 {
+        let mut below = 0.0;
+        for bucket in self.buckets() {
+            let (low, end) = (bucket.low_ns as f64, bucket.high_ns as f64 + 1.0);
+            if end <= ns {
+                below += bucket.count as f64;
+            } else {
+                if low < ns {
+                    below += bucket.count as f64 * (ns - low) / (end - low);
+                }
+                break;
+            }
+        }
+        below
+    }
+
+    #[doc(hidden)]
+    fn locate(&self, q: f64) -> Option<(Bucket, f64)> {
+        let target = q.clamp(0.0, 1.0) * self.count() as f64;
+        let mut before = 0.0;
+        let mut last = None;
+        for bucket in self.buckets() {
+            let through = before + bucket.count as f64;
+            if through >= target {
+                return Some((bucket, (target - before).max(0.0)));
+            }
+            before = through;
+            last = Some(bucket);
+        }
+        // Rounding of counts beyond 2^53 only.
+        last.map(|bucket| (bucket, bucket.count as f64))
+    }
+}
+
+impl<T: Parts> Distribution for T {}
