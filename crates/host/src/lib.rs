@@ -1,1 +1,24 @@
 //! Settings of a Linux host, each behind the journal that puts it back.
+//!
+//! Law 4, leave no trace: whatever changes a host is first written to the [`Journal`] and synced, then done, and
+//! put back afterwards, also after `kill -9`, a crash or a reboot ([`restore::restore`]). Each kind of change is
+//! a variant of [`Change`] that knows what it is called, what identifies it, and how to put it back only if it
+//! is still what we made.
+
+pub mod change;
+pub mod error;
+pub mod folder;
+pub mod journal;
+pub mod lease;
+pub mod machine;
+pub mod process;
+pub mod restore;
+pub mod state;
+mod sys;
+
+pub use change::Change;
+pub use error::HostError;
+pub use journal::{Entry, Journal};
+pub use lease::{Lease, LeaseIdentity, Liveness};
+pub use machine::Machine;
+pub use state::StateDir;

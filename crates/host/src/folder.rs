@@ -1,0 +1,182 @@
+//! Folders that mydyno makes: marked from inside, so that only what it made is ever removed.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::machine::Machine;
+use crate::restore::Outcome;
+
+/// The file inside a folder of ours that says so.
+pub const MARK_FILE: &str = ".mydyno-mark";
+
+/// A folder and the secret of its mark: a folder with the same name that somebody else made is not ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MarkedFolder {
+    /// Absolute path without symbolic links.
+    pub path: PathBuf,
+    /// What the mark file holds: 128 random bits in hex.
+    pub mark: String,
+}
+
+/// Makes a folder (mode 0700), journalled and marked. Its parent must exist. Returns the journal entry's number.
+///
+/// # Errors
+/// Something with that name exists, or is journalled; or the folder or its mark cannot be written, and then nothing is
+/// left of it.
+pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> Result<u64, HostError> {
+    if path.symlink_metadata().is_ok() {
+        // The journal is asked first: it can say which command has it.
+        let known = journal
+            .read()?
+            .open
+            .into_iter()
+            .any(|o| matches!(&o.entry.change, Change::Folder(f) if f.path == path));
+        if !known {
+            return Err(HostError::FolderExists { path: path.to_owned() });
+        }
+    }
+    let folder = MarkedFolder { path: path.to_owned(), mark: random_mark()? };
+    let id = journal.record(lease, purpose, Change::Folder(folder.clone()))?;
+    match folder.make() {
+        Ok(()) => Ok(id),
+        Err(error) => {
+            // Only what carries our mark is removed, so this cannot hit a folder that was there before.
+            let outcome = folder.put_back(lease.machine())?;
+            journal.close(id, outcome.closing().unwrap_or(Closing::Released), &outcome.why)?;
+            Err(error)
+        }
+    }
+}
+
+fn random_mark() -> Result<String, HostError> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|e| HostError::io("read", "/dev/urandom", e.into()))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+impl MarkedFolder {
+    fn make(&self) -> Result<(), HostError> {
+        DirBuilder::new().mode(0o700).create(&self.path).map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => HostError::FolderExists { path: self.path.clone() },
+            _ => HostError::io("create", &self.path, e),
+        })?;
+        let mark = self.path.join(MARK_FILE);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&mark)
+            .and_then(|mut file| {
+                file.write_all(self.mark.as_bytes())?;
+                file.sync_all()
+            })
+            .map_err(|e| HostError::io("write", &mark, e))?;
+        sync_folder(&self.path)?;
+        self.path.parent().map_or(Ok(()), sync_folder)
+    }
+
+    /// Removes the folder if it is ours: it carries our mark, or it is what a crash left of making or removing it.
+    /// Never follows a symbolic link and never removes what is mounted below it.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+        match fs::symlink_metadata(&self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Ok(Outcome::restored("it is not there"));
+            }
+            Err(e) => return Ok(Outcome::failed(format!("cannot look at it: {e}"))),
+            Ok(meta) if !meta.is_dir() => {
+                return Ok(Outcome::left_alone("it is no longer a folder, so somebody else made it"));
+            }
+            Ok(_) => {}
+        }
+        match self.whose() {
+            Ok(Whose::Ours) => {}
+            Ok(Whose::Foreign) => {
+                return Ok(Outcome::left_alone(format!(
+                    "it does not carry the mark that mydyno gave it ({MARK_FILE}), so it is not ours to remove"
+                )));
+            }
+            Err(e) => return Ok(Outcome::failed(format!("cannot read its mark: {e}"))),
+        }
+        let mounts = machine.mounts_below(&self.path)?;
+        if let Some(mount) = mounts.first() {
+            return Ok(Outcome::failed(format!(
+                "{} is mounted: run `umount {}` and then `mydyno host restore`",
+                mount.display(),
+                mount.display()
+            )));
+        }
+        Ok(match self.remove() {
+            Ok(()) => Outcome::restored("removed"),
+            Err(e) => Outcome::failed(format!("cannot remove it: {e}")),
+        })
+    }
+
+    fn whose(&self) -> io::Result<Whose> {
+        let mut found = String::new();
+        let mark = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(self.path.join(MARK_FILE));
+        match mark {
+            Ok(file) => {
+                // A mark that is no text is not ours; one that is longer is not either.
+                let limit = self.mark.len() as u64 + 1;
+                if file.take(limit).read_to_string(&mut found).is_err() {
+                    return Ok(Whose::Foreign);
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Whose::Foreign),
+            Err(e) => return Err(e),
+        }
+        if found == self.mark {
+            return Ok(Whose::Ours);
+        }
+        // A crash between mkdir and the mark's sync leaves an empty folder or a part of the mark, alone in it.
+        let others =
+            fs::read_dir(&self.path)?.filter(|e| !e.as_ref().is_ok_and(|e| e.file_name() == MARK_FILE));
+        let alone = others.count() == 0;
+        Ok(if alone && self.mark.starts_with(&found) { Whose::Ours } else { Whose::Foreign })
+    }
+
+    /// The mark goes last: a crash in between leaves a folder that is still known as ours.
+    fn remove(&self) -> io::Result<()> {
+        for child in fs::read_dir(&self.path)? {
+            let child = child?;
+            if child.file_name() == MARK_FILE {
+                continue;
+            }
+            // remove_dir_all walks by descriptors and does not follow symbolic links.
+            if child.file_type()?.is_dir() {
+                fs::remove_dir_all(child.path())?;
+            } else {
+                fs::remove_file(child.path())?;
+            }
+        }
+        match fs::remove_file(self.path.join(MARK_FILE)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        fs::remove_dir(&self.path)
+    }
+}
+
+enum Whose {
+    Ours,
+    Foreign,
+}
+
+fn sync_folder(path: &Path) -> Result<(), HostError> {
+    File::open(path).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", path, e))
+}

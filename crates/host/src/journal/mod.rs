@@ -1,0 +1,238 @@
+//! The journal: what mydyno has changed and not yet put back.
+//!
+//! A file of JSON lines, only ever appended to under a lock, each line synced before what it announces happens.
+//! When no change is in force the file is emptied.
+
+mod line;
+mod replay;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mydyno_model::document::rfc3339;
+use time::OffsetDateTime;
+
+pub use line::{Closing, Entry, Line};
+pub use replay::{Open, Replay, replay};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::lease::{Lease, Liveness};
+use crate::machine::Machine;
+use crate::state::StateDir;
+use crate::sys;
+
+/// How long to wait for another mydyno's append; one takes milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The journal of one state folder.
+#[derive(Debug, Clone)]
+pub struct Journal {
+    path: PathBuf,
+}
+
+impl Journal {
+    /// The journal of a state folder. The file is made by the first entry.
+    pub fn of(state: &StateDir) -> Self {
+        Self { path: state.journal() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the journal.
+    ///
+    /// # Errors
+    /// It cannot be read, is locked for too long, or a newer mydyno wrote it.
+    pub fn read(&self) -> Result<Replay, HostError> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(replay(&[])),
+            Err(e) => return Err(HostError::io("read", &self.path, e)),
+        };
+        self.lock(&file, false)?;
+        self.load(&mut file)
+    }
+
+    /// Writes a change down, synced, before it is made. Give the number back to [`close`](Self::close) when it is undone.
+    ///
+    /// # Errors
+    /// The same thing is changed already (by a living command, a dead one, or on purpose), or the journal cannot be
+    /// written; then the change must not be made.
+    pub fn record(&self, lease: &Lease, purpose: &str, change: Change) -> Result<u64, HostError> {
+        self.update(|replay| {
+            let key = change.key();
+            if let Some(open) = replay.open.iter().find(|open| open.entry.change.key() == key) {
+                return Err(refusal(open, lease.machine())?);
+            }
+            let id = replay.next_id;
+            let entry = Entry {
+                id,
+                purpose: purpose.to_owned(),
+                was: change.was(),
+                now: change.now(),
+                change,
+                place: lease.machine().place().clone(),
+                lease: lease.identity().clone(),
+                at: now(),
+            };
+            Ok((id, vec![Line::Change(Box::new(entry))]))
+        })
+    }
+
+    /// Hands changes over: they stay until the user runs `until`.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn keep(&self, ids: &[u64], until: &str) -> Result<(), HostError> {
+        let line = Line::Kept { ids: ids.to_vec(), until: until.to_owned(), at: now() };
+        self.update(|_| Ok(((), vec![line])))
+    }
+
+    /// Makes this command answer for the changes that `wanted` chooses, all or none, and returns them, oldest first.
+    ///
+    /// # Errors
+    /// A living command answers for one of them, or the journal cannot be written.
+    pub fn take_over(&self, lease: &Lease, wanted: impl Fn(&Open) -> bool) -> Result<Vec<Open>, HostError> {
+        self.update(|replay| {
+            let mut taken: Vec<Open> = replay.open.iter().filter(|open| wanted(open)).cloned().collect();
+            for open in &taken {
+                let ours = open.lease == *lease.identity();
+                if open.kept_until.is_none()
+                    && !ours
+                    && open.lease.liveness(lease.machine())? == Liveness::Alive
+                {
+                    return Err(refusal(open, lease.machine())?);
+                }
+            }
+            let ids: Vec<u64> = taken.iter().map(|open| open.entry.id).collect();
+            for open in &mut taken {
+                open.lease = lease.identity().clone();
+                open.kept_until = None;
+            }
+            let lines = if ids.is_empty() {
+                vec![]
+            } else {
+                vec![Line::Taken { ids, lease: lease.identity().clone(), at: now() }]
+            };
+            Ok((taken, lines))
+        })
+    }
+
+    /// Writes down that a change is no longer in force. The file is emptied when it was the last one.
+    ///
+    /// # Errors
+    /// The journal cannot be written; the change stays listed, and `host restore` finds nothing left to do.
+    pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), HostError> {
+        let line = Line::Closed { id, how, why: why.to_owned(), at: now() };
+        self.update(|_| Ok(((), vec![line])))
+    }
+
+    /// Reads, decides and appends under one exclusive lock.
+    fn update<T>(
+        &self,
+        decide: impl FnOnce(&Replay) -> Result<(T, Vec<Line>), HostError>,
+    ) -> Result<T, HostError> {
+        let io = |action| move |e| HostError::io(action, &self.path, e);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.path)
+            .map_err(io("open"))?;
+        self.lock(&file, true)?;
+        let before = self.load(&mut file)?;
+        let (answer, lines) = decide(&before)?;
+        if lines.is_empty() {
+            return Ok(answer);
+        }
+        // A torn tail announced nothing that happened; cut it off so that the next line starts on its own.
+        file.set_len(before.sound_bytes).map_err(io("write"))?;
+        let fresh = before.sound_bytes == 0;
+        if let Err(e) = append(&mut file, &lines, fresh) {
+            // Half a line (a full disk) must not stay as if it were an announcement.
+            let _ = file.set_len(before.sound_bytes);
+            return Err(io("write")(e));
+        }
+        if fresh {
+            self.sync_folder()?;
+        }
+        if lines.iter().any(|line| matches!(line, Line::Closed { .. })) {
+            let after = self.load(&mut file)?;
+            if after.open.is_empty() && after.damaged_lines.is_empty() {
+                file.set_len(0).and_then(|()| file.sync_all()).map_err(io("empty"))?;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn load(&self, file: &mut File) -> Result<Replay, HostError> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0))
+            .and_then(|_| file.read_to_end(&mut bytes))
+            .map_err(|e| HostError::io("read", &self.path, e))?;
+        let replay = replay(&bytes);
+        match replay.other_form {
+            Some(found) => Err(HostError::JournalNewer { path: self.path.clone(), found }),
+            None => Ok(replay),
+        }
+    }
+
+    fn lock(&self, file: &File, exclusive: bool) -> Result<(), HostError> {
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        loop {
+            if sys::try_lock(file, exclusive).map_err(|e| HostError::io("lock", &self.path, e))? {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let waited_s = LOCK_PATIENCE.as_secs();
+                return Err(HostError::JournalBusy { path: self.path.clone(), waited_s });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// A new file survives a power cut only once its folder is synced.
+    fn sync_folder(&self) -> Result<(), HostError> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        File::open(folder).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", folder, e))
+    }
+}
+
+fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
+    let header = fresh.then(|| Line::Journal { schema: line::SCHEMA.to_owned() });
+    let mut bytes = Vec::new();
+    for line in header.iter().chain(lines) {
+        serde_json::to_writer(&mut bytes, line)?;
+        bytes.push(b'\n');
+    }
+    file.write_all(&bytes)?;
+    file.sync_all()
+}
+
+/// Why a change that is in force keeps another one from being made.
+fn refusal(open: &Open, machine: &Machine) -> Result<HostError, HostError> {
+    let what = open.entry.change.what();
+    if let Some(until) = &open.kept_until {
+        return Ok(HostError::Kept { what, until: until.clone() });
+    }
+    let (pid, command) = (open.lease.process.pid, open.lease.command.clone());
+    Ok(match open.lease.liveness(machine)? {
+        Liveness::Alive => HostError::Held { what, pid, command },
+        Liveness::Dead => HostError::Abandoned { what, pid, command },
+        Liveness::Unseen => {
+            let command = format!("{command} on {}", open.lease.process.place.host);
+            HostError::Held { what, pid, command }
+        }
+    })
+}
+
+fn now() -> String {
+    rfc3339(OffsetDateTime::now_utc())
+}

@@ -1,0 +1,86 @@
+//! From the journal's bytes to the changes in force: a pure function, so that every instant of a crash can be tested.
+
+use crate::journal::line::{Entry, Line, SCHEMA};
+use crate::lease::LeaseIdentity;
+
+/// A change in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Open {
+    /// The change as it was written down.
+    pub entry: Box<Entry>,
+    /// Who answers for it now.
+    pub lease: LeaseIdentity,
+    /// The command that ends it, when it is kept on purpose.
+    pub kept_until: Option<String>,
+}
+
+/// What the journal's bytes say.
+#[derive(Debug, Default, PartialEq)]
+pub struct Replay {
+    /// Changes in force, oldest first.
+    pub open: Vec<Open>,
+    /// The number for the next entry.
+    pub next_id: u64,
+    /// Length of the file up to the end of its last whole line. What follows was torn by a crash before its sync
+    /// returned, so what it would have announced never happened.
+    pub sound_bytes: u64,
+    /// Numbers (from 1) of lines before the last that cannot be read: no crash of ours does that.
+    pub damaged_lines: Vec<usize>,
+    /// What the first line says, if that is not the form that this build knows.
+    pub other_form: Option<String>,
+}
+
+/// Reads the journal.
+pub fn replay(bytes: &[u8]) -> Replay {
+    let mut state = Replay { next_id: 1, ..Replay::default() };
+    let mut at = 0;
+    let mut number = 0;
+    while let Some(length) = bytes[at..].iter().position(|b| *b == b'\n') {
+        number += 1;
+        let line = &bytes[at..at + length];
+        at += length + 1;
+        match serde_json::from_slice::<Line>(line) {
+            Ok(line) => state.apply(line),
+            // A last line that is whole and yet unreadable was torn too: its pages reached the disk out of order.
+            Err(_) if at == bytes.len() => break,
+            Err(_) => state.damaged_lines.push(number),
+        }
+        state.sound_bytes = at as u64;
+        if state.other_form.is_some() {
+            break;
+        }
+    }
+    state
+}
+
+impl Replay {
+    fn apply(&mut self, line: Line) {
+        match line {
+            Line::Journal { schema } => {
+                if schema != SCHEMA {
+                    self.other_form = Some(schema);
+                }
+            }
+            Line::Change(entry) => {
+                self.next_id = self.next_id.max(entry.id.saturating_add(1));
+                self.open.push(Open { lease: entry.lease.clone(), entry, kept_until: None });
+            }
+            Line::Kept { ids, until, .. } => {
+                for open in self.named(&ids) {
+                    open.kept_until = Some(until.clone());
+                }
+            }
+            Line::Taken { ids, lease, .. } => {
+                for open in self.named(&ids) {
+                    open.lease = lease.clone();
+                    open.kept_until = None;
+                }
+            }
+            Line::Closed { id, .. } => self.open.retain(|open| open.entry.id != id),
+        }
+    }
+
+    fn named<'a>(&'a mut self, ids: &'a [u64]) -> impl Iterator<Item = &'a mut Open> {
+        self.open.iter_mut().filter(|open| ids.contains(&open.entry.id))
+    }
+}

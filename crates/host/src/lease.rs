@@ -1,0 +1,81 @@
+//! Who answers for a change: a running command. It cannot outlive its process, so a dead one is always seen.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HostError;
+use crate::machine::{Machine, Presence, ProcessIdentity};
+
+/// A lease as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseIdentity {
+    /// The process that answers.
+    pub process: ProcessIdentity,
+    /// What it does, as in `server up`.
+    pub command: String,
+}
+
+/// Whether somebody still answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// The process of the lease runs: boot, process id and start time are those of the lease.
+    Alive,
+    /// It ended.
+    Dead,
+    /// It belongs to another machine or container; whether it runs cannot be seen from here.
+    Unseen,
+}
+
+/// This command's lease: every change is made under one.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    machine: Machine,
+    identity: LeaseIdentity,
+}
+
+impl Lease {
+    /// A lease of this process.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn take(machine: &Machine, command: &str) -> Result<Self, HostError> {
+        Self::of_process(machine, std::process::id(), command)
+    }
+
+    /// A lease of another process that runs now.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read, or there is no such process.
+    pub fn of_process(machine: &Machine, pid: u32, command: &str) -> Result<Self, HostError> {
+        let process = machine
+            .identify(pid)?
+            .ok_or_else(|| HostError::Proc { path: format!("/proc/{pid}/stat").into() })?;
+        Ok(Self {
+            machine: machine.clone(),
+            identity: LeaseIdentity { process, command: command.to_owned() },
+        })
+    }
+
+    /// The machine that it holds on.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What the journal keeps of it.
+    pub fn identity(&self) -> &LeaseIdentity {
+        &self.identity
+    }
+}
+
+impl LeaseIdentity {
+    /// Whether somebody still answers.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn liveness(&self, machine: &Machine) -> Result<Liveness, HostError> {
+        Ok(match machine.presence(&self.process)? {
+            Presence::Running => Liveness::Alive,
+            Presence::Ended | Presence::Recycled | Presence::OtherBoot => Liveness::Dead,
+            Presence::Unseen => Liveness::Unseen,
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! The running machine: its boot, its processes and their identities.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HostError;
+
+/// Where process ids mean something: one boot of one machine, seen from one PID namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The machine's node name. State folders may lie on a network file system that several machines see.
+    pub host: String,
+    /// `/proc/sys/kernel/random/boot_id`: new with each boot.
+    pub boot_id: String,
+    /// The PID namespace, as in `pid:[4026531836]`. Containers of one machine share its boot, not its process ids.
+    pub pid_namespace: String,
+}
+
+/// A process beyond doubt: ids are used again, but not within the clock tick in which their process started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    /// Process id in its namespace.
+    pub pid: u32,
+    /// Start in clock ticks after boot: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
+    pub start_ticks: u64,
+    /// Where the id means something.
+    pub place: Place,
+}
+
+/// What became of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// It runs.
+    Running,
+    /// It ended: there is no such process, or a zombie that its parent has not collected.
+    Ended,
+    /// It ended, and another process has its id now.
+    Recycled,
+    /// It ended with an earlier boot of this machine.
+    OtherBoot,
+    /// It belongs to another machine or container, whose processes cannot be seen from here.
+    Unseen,
+}
+
+/// One line of `/proc/PID/stat`, as far as identities need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    start_ticks: u64,
+}
+
+/// The machine that mydyno runs on; tests give it a made-up `/proc`.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    proc: PathBuf,
+    place: Place,
+}
+
+impl Machine {
+    /// This machine.
+    ///
+    /// # Errors
+    /// `/proc` is not mounted.
+    pub fn real() -> Result<Self, HostError> {
+        Self::with_proc("/proc")
+    }
+
+    /// A machine whose `/proc` lies elsewhere.
+    ///
+    /// # Errors
+    /// `boot_id`, `hostname` or the PID namespace cannot be read below it.
+    pub fn with_proc(proc: impl Into<PathBuf>) -> Result<Self, HostError> {
+        let proc = proc.into();
+        let line = |relative: &str| {
+            let path = proc.join(relative);
+            let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
+            Ok::<_, HostError>(text.trim().to_owned())
+        };
+        let namespace = proc.join("self/ns/pid");
+        let pid_namespace = fs::read_link(&namespace).map_err(|e| HostError::io("read", &namespace, e))?;
+        let place = Place {
+            host: line("sys/kernel/hostname")?,
+            boot_id: line("sys/kernel/random/boot_id")?,
+            pid_namespace: pid_namespace.to_string_lossy().into_owned(),
+        };
+        Ok(Self { proc, place })
+    }
+
+    /// Where this machine's process ids mean something.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The identity of a process that runs now; `None` when there is none or only its zombie.
+    ///
+    /// # Errors
+    /// `/proc/PID/stat` is there and not readable.
+    pub fn identify(&self, pid: u32) -> Result<Option<ProcessIdentity>, HostError> {
+        Ok(self.stat(pid)?.filter(|stat| is_alive(stat.state)).map(|stat| ProcessIdentity {
+            pid,
+            start_ticks: stat.start_ticks,
+            place: self.place.clone(),
+        }))
+    }
+
+    /// What became of a process.
+    ///
+    /// # Errors
+    /// `/proc/PID/stat` is there and not readable.
+    pub fn presence(&self, process: &ProcessIdentity) -> Result<Presence, HostError> {
+        let (there, here) = (&process.place, &self.place);
+        if there.boot_id != here.boot_id {
+            return Ok(if there.host == here.host { Presence::OtherBoot } else { Presence::Unseen });
+        }
+        if there.pid_namespace != here.pid_namespace {
+            return Ok(Presence::Unseen);
+        }
+        Ok(match self.stat(process.pid)? {
+            None => Presence::Ended,
+            Some(stat) if stat.start_ticks != process.start_ticks => Presence::Recycled,
+            Some(stat) if is_alive(stat.state) => Presence::Running,
+            Some(_) => Presence::Ended,
+        })
+    }
+
+    /// Mount points at or below a folder, in the order of `/proc/self/mountinfo`.
+    ///
+    /// # Errors
+    /// `mountinfo` cannot be read.
+    pub fn mounts_below(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+        let path = self.proc.join("self/mountinfo");
+        let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let text = String::from_utf8_lossy(&text);
+        Ok(text
+            .lines()
+            .filter_map(|line| line.split(' ').nth(4))
+            .map(|point| PathBuf::from(unescape_octal(point)))
+            .filter(|point| point.starts_with(folder))
+            .collect())
+    }
+
+    fn stat(&self, pid: u32) -> Result<Option<Stat>, HostError> {
+        let path = self.proc.join(pid.to_string()).join("stat");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                parse_stat(&String::from_utf8_lossy(&bytes)).map(Some).ok_or(HostError::Proc { path })
+            }
+            // ESRCH: the process ended between open and read.
+            Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => {
+                Ok(None)
+            }
+            Err(e) => Err(HostError::io("read", &path, e)),
+        }
+    }
+}
+
+/// Zombies (Z) and the dead (X, x) have ended; all other states of proc_pid_stat(5) may still run.
+fn is_alive(state: char) -> bool {
+    !matches!(state, 'Z' | 'X' | 'x')
+}
+
+/// The command name in parentheses may hold spaces and parentheses itself, so fields count from the last one.
+fn parse_stat(line: &str) -> Option<Stat> {
+    let (_, rest) = line.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    // State is field 3; the start time is field 22.
+    let start_ticks = fields.nth(18)?.parse().ok()?;
+    Some(Stat { state, start_ticks })
+}
+
+/// mountinfo writes space, tab, newline and backslash as three octal digits.
+fn unescape_octal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let code = rest.get(at + 1..at + 4).and_then(|d| u8::from_str_radix(d, 8).ok());
+        match code {
+            Some(byte) => {
+                out.push(char::from(byte));
+                rest = &rest[at + 4..];
+            }
+            None => {
+                out.push('\\');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_with_parentheses_does_not_shift_the_fields() {
+        let line = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 100 200";
+        assert_eq!(parse_stat(line), Some(Stat { state: 'S', start_ticks: 987_654 }));
+        assert_eq!(parse_stat("7 (short) S 1 2"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    fn this_process_runs_and_has_the_same_identity_twice() {
+        let machine = Machine::real().unwrap();
+        let me = machine.identify(std::process::id()).unwrap().unwrap();
+        assert_eq!(machine.presence(&me).unwrap(), Presence::Running);
+        assert_eq!(machine.identify(std::process::id()).unwrap().unwrap(), me);
+    }
+
+    #[test]
+    fn octal_escapes_of_mount_points_are_read() {
+        assert_eq!(unescape_octal(r"/a\040b\134c\q"), r"/a b\c\q");
+    }
+}

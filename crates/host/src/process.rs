@@ -1,0 +1,220 @@
+//! Processes that mydyno starts and ends: journalled before they run their program, and never another one killed.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::change::{Change, StartedProcess};
+use crate::error::HostError;
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::machine::{Machine, Presence, ProcessIdentity};
+use crate::restore::Outcome;
+use crate::sys;
+
+/// How long a killed process may take to give its memory back.
+const END_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process that was started and is in the journal.
+#[derive(Debug)]
+pub struct Started {
+    /// Its journal entry.
+    pub id: u64,
+    /// Which process it is.
+    pub identity: ProcessIdentity,
+    /// The child, to wait for.
+    pub child: Child,
+}
+
+/// Starts a program in a session of its own, without any open file of this process but its standard streams.
+///
+/// The child waits behind a gate, between fork and exec, until its process id and start time are in the journal.
+/// When this process dies before that, the gate closes and the child ends without having run anything. So no instant
+/// exists at which the program runs and the journal does not know which process it is.
+///
+/// # Errors
+/// The journal cannot be written or the program cannot be started; then nothing runs.
+pub fn start(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    command: Command,
+) -> Result<Started, HostError> {
+    let program = PathBuf::from(command.get_program());
+    let fail = |source| HostError::Start { program: program.clone(), source };
+    // One gate at a time: a child forked meanwhile would hold a copy of this gate's handle, and keep it from closing.
+    static GATES: Mutex<()> = Mutex::new(());
+    let one_gate = GATES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut announcement, announce) = io::pipe().map_err(fail)?;
+    let (gate, mut opener) = io::pipe().map_err(fail)?;
+    let mut command = command;
+    hold_at_gate(&mut command, Gate { announce, gate, opener: opener.as_raw_fd() });
+    // `spawn` returns only after exec, so it waits in a thread of its own while this one opens the gate.
+    let spawning = thread::spawn(move || command.spawn());
+    let mut pid = [0u8; 4];
+    let journalled = match announcement.read_exact(&mut pid) {
+        Ok(()) => record(journal, lease, purpose, u32::from_ne_bytes(pid), &program).map(Some),
+        // The fork failed; `spawn` says why.
+        Err(_) => Ok(None),
+    };
+    if matches!(journalled, Ok(Some(_))) {
+        opener.write_all(&[1]).map_err(fail)?;
+    }
+    drop(opener);
+    let spawned = spawning.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")));
+    drop(one_gate);
+    match (journalled, spawned) {
+        (Ok(Some((id, identity))), Ok(child)) => Ok(Started { id, identity, child }),
+        (Ok(Some((id, _))), Err(e)) => {
+            journal.close(id, Closing::Released, "it did not start")?;
+            Err(fail(e))
+        }
+        (Ok(None), Err(e)) => Err(fail(e)),
+        (Ok(None), Ok(_)) => Err(fail(io::Error::other("it started without saying its process id"))),
+        (Err(error), _) => Err(error),
+    }
+}
+
+fn record(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    pid: u32,
+    program: &Path,
+) -> Result<(u64, ProcessIdentity), HostError> {
+    let identity = lease.machine().identify(pid)?.ok_or_else(|| HostError::Start {
+        program: program.to_owned(),
+        source: io::Error::other("it ended before it started"),
+    })?;
+    let process = StartedProcess { identity: identity.clone(), program: program.to_owned() };
+    Ok((journal.record(lease, purpose, Change::Process(process))?, identity))
+}
+
+struct Gate {
+    announce: io::PipeWriter,
+    gate: io::PipeReader,
+    /// The parent's handle, of which the child must not keep a copy.
+    opener: RawFd,
+}
+
+fn hold_at_gate(command: &mut Command, gate: Gate) {
+    let inherited = open_files();
+    let hold = move || {
+        // SAFETY: close, setsid, fcntl, getpid, write and read are async-signal-safe (signal-safety(7)); the
+        // descriptors are numbers of this child, and nothing here allocates.
+        unsafe {
+            libc::close(gate.opener);
+            if libc::setsid() < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            for fd in &inherited {
+                libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+        (&gate.announce).write_all(&std::process::id().to_ne_bytes())?;
+        let mut open = [0u8; 1];
+        (&gate.gate).read_exact(&mut open)
+    };
+    // SAFETY: `hold` only makes the system calls named above, so it may run between fork and exec.
+    unsafe {
+        command.pre_exec(hold);
+    }
+}
+
+/// Files that this process has open beyond its standard streams. Those that it inherited itself would otherwise be
+/// held open by the server for as long as it lives: a pipe, a lock, a deleted file.
+fn open_files() -> Vec<RawFd> {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).filter(|fd| *fd > 2).collect()
+}
+
+impl StartedProcess {
+    /// Ends the process if it is still the one that was started.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+        Ok(match end(machine, &self.identity)? {
+            Ended::Killed => Outcome::restored("ended"),
+            Ended::Already(Presence::Recycled) => Outcome::left_alone(format!(
+                "it had ended, and another process has the id {} now",
+                self.identity.pid
+            )),
+            Ended::Already(Presence::OtherBoot) => Outcome::left_alone("it ended with an earlier boot"),
+            Ended::Already(Presence::Unseen) => Outcome::left_alone(format!(
+                "it belongs to {} {}, which cannot be seen from here",
+                self.identity.place.host, self.identity.place.pid_namespace
+            )),
+            Ended::Already(_) => Outcome::restored("it had ended"),
+            Ended::Not(why) => Outcome::failed(why),
+        })
+    }
+}
+
+/// How ending a process went.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It ran and was killed.
+    Killed,
+    /// It was not there.
+    Already(Presence),
+    /// It still runs, and why.
+    Not(String),
+}
+
+/// Kills a process (SIGKILL: what mydyno starts is made to be thrown away) and waits until it has ended.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostError> {
+    // The descriptor is opened before the identity is checked: then it cannot mean a later process with the same id.
+    let pidfd = match sys::open_pidfd(process.pid) {
+        Ok(pidfd) => pidfd,
+        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => None,
+        Err(e) => return Ok(Ended::Not(format!("cannot open process {}: {e}", process.pid))),
+    };
+    match machine.presence(process)? {
+        Presence::Running => {}
+        gone => {
+            if gone == Presence::Ended {
+                sys::collect_child(process.pid);
+            }
+            return Ok(Ended::Already(gone));
+        }
+    }
+    let sent = match &pidfd {
+        Some(pidfd) => sys::signal_pidfd(pidfd, libc::SIGKILL),
+        None => sys::signal_pid(process.pid, libc::SIGKILL),
+    };
+    match sent {
+        Ok(()) => {}
+        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => return Ok(Ended::Killed),
+        Err(e) => {
+            let pid = process.pid;
+            return Ok(Ended::Not(format!(
+                "cannot kill process {pid}: {e}: run it as the user that started it"
+            )));
+        }
+    }
+    let deadline = Instant::now() + END_PATIENCE;
+    while machine.presence(process)? == Presence::Running {
+        if Instant::now() >= deadline {
+            let (pid, waited_s) = (process.pid, END_PATIENCE.as_secs());
+            return Ok(Ended::Not(format!("process {pid} did not end within {waited_s} s of SIGKILL")));
+        }
+        match &pidfd {
+            Some(pidfd) => {
+                let _ = sys::wait_readable(pidfd, Duration::from_millis(100));
+            }
+            None => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+    sys::collect_child(process.pid);
+    Ok(Ended::Killed)
+}

@@ -1,0 +1,161 @@
+//! Putting back what was changed: newest first, only what is still ours, and again after any interruption.
+
+use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};
+use serde_json::Map;
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::journal::{Closing, Journal, Open};
+use crate::lease::{Lease, Liveness};
+use crate::machine::Machine;
+
+/// How putting one change back ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The end.
+    pub state: RestoreState,
+    /// What was done, or why not.
+    pub why: String,
+}
+
+impl Outcome {
+    /// All is as before.
+    pub fn restored(why: impl Into<String>) -> Self {
+        Self { state: RestoreState::Restored, why: why.into() }
+    }
+
+    /// It is not, or no longer, ours to put back.
+    pub fn left_alone(why: impl Into<String>) -> Self {
+        Self { state: RestoreState::LeftAlone, why: why.into() }
+    }
+
+    /// It is ours and could not be put back.
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { state: RestoreState::Failed, why: why.into() }
+    }
+
+    /// How the journal entry is closed; `None` when it stays open.
+    pub fn closing(&self) -> Option<Closing> {
+        match self.state {
+            RestoreState::Restored => Some(Closing::Restored),
+            RestoreState::LeftAlone => Some(Closing::LeftAlone),
+            RestoreState::Failed => None,
+        }
+    }
+}
+
+/// Puts changes back that this command answers for, newest first, and closes their entries.
+///
+/// # Errors
+/// The journal cannot be written or `/proc` cannot be read; what was not reached stays in the journal.
+pub fn put_back(
+    journal: &Journal,
+    machine: &Machine,
+    ours: &[Open],
+) -> Result<Vec<(Open, Outcome)>, HostError> {
+    let mut ours: Vec<&Open> = ours.iter().collect();
+    ours.sort_by_key(|open| std::cmp::Reverse(open.entry.id));
+    let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
+    for open in ours {
+        // A folder must not go while the process that works in it could not be ended.
+        let stuck = outcomes.iter().find(|(later, outcome)| {
+            later.entry.purpose == open.entry.purpose && outcome.state == RestoreState::Failed
+        });
+        let outcome = match (stuck, &open.entry.change) {
+            (Some((later, _)), _) => {
+                Outcome::failed(format!("{} has to go first", later.entry.change.what()))
+            }
+            (None, Change::Folder(folder)) => folder.put_back(machine)?,
+            (None, Change::Process(process)) => process.put_back(machine)?,
+            (None, Change::Unknown(_)) => {
+                Outcome::failed("a newer mydyno made this change: run its `mydyno host restore`")
+            }
+        };
+        if let Some(how) = outcome.closing() {
+            journal.close(open.entry.id, how, &outcome.why)?;
+        }
+        outcomes.push((open.clone(), outcome));
+    }
+    Ok(outcomes)
+}
+
+/// What `mydyno host restore` does: takes over the changes of commands that died and puts them back. Changes that a
+/// living command answers for, or that are kept on purpose, are named and left alone; with `all`, kept ones are put
+/// back too, and those of machines and containers that cannot be seen from here.
+///
+/// # Errors
+/// The journal cannot be read or written, or `/proc` cannot be read. Run it again: it goes on where it stopped.
+pub fn restore(journal: &Journal, lease: &Lease, all: bool) -> Result<Vec<RestoreOutcome>, HostError> {
+    let machine = lease.machine();
+    let mut outcomes = Vec::new();
+    let mut free = Vec::new();
+    for open in journal.read()?.open.iter().rev() {
+        match obstacle(open, machine, all)? {
+            Some(why) => outcomes.push(report(open, machine, Outcome::left_alone(why))?),
+            None => free.push(open.entry.id),
+        }
+    }
+    // A command that took one of them in between is alive, and keeps all of them from being taken.
+    let taken = journal.take_over(lease, |open| free.contains(&open.entry.id))?;
+    for (open, outcome) in put_back(journal, machine, &taken)? {
+        // Who answered for it before is what the reader wants to know; taking over made it ours.
+        let former = Open { lease: open.entry.lease.clone(), ..open };
+        outcomes.push(report(&former, machine, outcome)?);
+    }
+    outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.change.id));
+    Ok(outcomes)
+}
+
+/// What `mydyno host status` shows: changes in force, oldest first.
+///
+/// # Errors
+/// The journal or `/proc` cannot be read.
+pub fn status(journal: &Journal, machine: &Machine) -> Result<Vec<ChangeInfo>, HostError> {
+    journal.read()?.open.iter().map(|open| info(open, machine)).collect()
+}
+
+fn obstacle(open: &Open, machine: &Machine, all: bool) -> Result<Option<String>, HostError> {
+    if let Some(until) = &open.kept_until {
+        let why = format!("it is kept on purpose: `{until}` ends it, or `mydyno host restore --all`");
+        return Ok((!all).then_some(why));
+    }
+    let lease = &open.lease;
+    Ok(match lease.liveness(machine)? {
+        Liveness::Dead => None,
+        Liveness::Alive => Some(format!(
+            "`mydyno {}` (pid {}) is at work and puts it back itself",
+            lease.command, lease.process.pid
+        )),
+        Liveness::Unseen => (!all).then(|| {
+            format!(
+                "`mydyno {}` made it on {} in PID namespace {}, which cannot be seen from here: run `mydyno host restore` \
+                 there, or with --all if that machine or container is gone",
+                lease.command, lease.process.place.host, lease.process.place.pid_namespace
+            )
+        }),
+    })
+}
+
+fn report(open: &Open, machine: &Machine, outcome: Outcome) -> Result<RestoreOutcome, HostError> {
+    Ok(RestoreOutcome { change: info(open, machine)?, outcome: outcome.state, why: outcome.why })
+}
+
+fn info(open: &Open, machine: &Machine) -> Result<ChangeInfo, HostError> {
+    let (pid, command) = (open.lease.process.pid, open.lease.command.clone());
+    let lease = match &open.kept_until {
+        Some(until) => LeaseState::Kept { until: until.clone() },
+        None => match open.lease.liveness(machine)? {
+            Liveness::Dead => LeaseState::Abandoned { pid, command },
+            Liveness::Alive | Liveness::Unseen => LeaseState::Held { pid, command },
+        },
+    };
+    Ok(ChangeInfo {
+        id: open.entry.id,
+        what: open.entry.change.what(),
+        was: open.entry.was.clone(),
+        now: open.entry.now.clone(),
+        since: open.entry.at.clone(),
+        lease,
+        extra: Map::new(),
+    })
+}
