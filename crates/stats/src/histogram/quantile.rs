@@ -121,3 +121,13 @@ pub trait Distribution: Parts {
 }
 
 impl<T: Parts> Distribution for T {}
+
+impl<T: Parts> Parts for &T {
+    fn exact(&self) -> &Exact {
+        (*self).exact()
+    }
+
+    fn indexed_counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        (*self).indexed_counts()
+    }
+}

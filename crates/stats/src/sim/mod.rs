@@ -1,0 +1,3 @@
+//! A server that never was: series of measurements with a known truth, from a seed, to try the statistics on.
+
+pub mod noise;

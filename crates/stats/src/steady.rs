@@ -1,0 +1,107 @@
+//! Whether a series had settled, and where it begins to.
+//!
+//! Two different questions: [`assess`] *tests* a window that was measured (steady unless the data speak against it,
+//! with a known rate of false alarms); [`warm_up_end`] *chooses* where to begin (MSER-5).
+
+use crate::series::{MIN_WINDOWS, mean_error};
+use crate::special::t_sf;
+
+/// Share of truly steady series that [`assess`] calls unsteady, at most (measured: docs/journal/statistics.md).
+pub const FALSE_ALARM: f64 = 0.05;
+
+/// A change smaller than this share of the mean is no reason to call a series unsteady, however sure it is.
+pub const RELEVANT_CHANGE: f64 = 0.01;
+
+/// What a series says about its own steadiness.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steadiness {
+    /// `None`: too short to tell.
+    pub steady: Option<bool>,
+    /// The change over the series that stands out most, as a share of the mean: +0.08 when it ended 8 % higher.
+    pub change: f64,
+    /// In words.
+    pub why: String,
+}
+
+/// Whether the windows of a series vary about one mean: no trend from start to end, and a first quarter like the rest.
+/// Both are judged against noise that is as correlated as what is left after the change is taken out, so that
+/// a slowly wandering but stationary series is not an alarm.
+pub fn assess(values: &[f64]) -> Steadiness {
+    let n = values.len();
+    let mean = values.iter().sum::<f64>() / n.max(1) as f64;
+    let residuals: Vec<f64> = values.iter().map(|v| v - mean).collect();
+    assess_residuals(mean, &residuals)
+}
+
+/// [`assess`] for a series given as its mean and what is left without it.
+pub(crate) fn assess_residuals(mean: f64, residuals: &[f64]) -> Steadiness {
+    let n = residuals.len();
+    if n < MIN_WINDOWS {
+        let why = format!("too short to tell: {n} windows, at least {MIN_WINDOWS} are needed");
+        return Steadiness { steady: None, change: 0.0, why };
+    }
+    let trend: Vec<f64> = (0..n).map(|t| (t as f64 + 0.5) / n as f64 - 0.5).collect();
+    let quarter = n.div_ceil(4);
+    let start: Vec<f64> = (0..n).map(|t| if t < quarter { -1.0 } else { 0.0 }).collect();
+    let tests = [
+        ("from start to end", contrast(residuals, &trend)),
+        ("after its first quarter", contrast(residuals, &start)),
+    ];
+    let mut worst =
+        Steadiness { steady: Some(true), change: 0.0, why: "no trend stands out of the noise".to_owned() };
+    for (when, (change, p)) in tests {
+        let change = if mean == 0.0 { 0.0 } else { change / mean };
+        // Two questions are asked; each gets half of the allowance.
+        if p < FALSE_ALARM / 2.0 && change.abs() > RELEVANT_CHANGE.max(worst.change.abs()) {
+            let direction = if change > 0.0 { "rose" } else { "fell" };
+            let why = format!("it {direction} by {:.1} % {when}", 100.0 * change.abs());
+            worst = Steadiness { steady: Some(false), change, why };
+        }
+    }
+    worst
+}
+
+/// Size of an effect of shape `x` in a series with correlated noise, and its two-sided p value.
+fn contrast(residuals: &[f64], x: &[f64]) -> (f64, f64) {
+    let n = x.len() as f64;
+    let mean_x = x.iter().sum::<f64>() / n;
+    let sxx: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();
+    let mean_y = residuals.iter().sum::<f64>() / n;
+    let slope = x.iter().zip(residuals).map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / sxx;
+    let left: Vec<f64> = x.iter().zip(residuals).map(|(x, y)| y - mean_y - slope * (x - mean_x)).collect();
+    match mean_error(&left, 2) {
+        Some(error) => {
+            // The long-run variance is n·SE²; the slope's variance is that over Σ(x − x̄)².
+            let standard_error = error.standard_error * (n / sxx).sqrt();
+            (slope, 2.0 * t_sf((slope / standard_error).abs(), error.df))
+        }
+        // Nothing is left beside the effect: it is certain, unless there is none.
+        None => (slope, if slope.abs() > f64::EPSILON * n { 0.0 } else { 1.0 }),
+    }
+}
+
+/// Where a series begins to be steady, by MSER-5 (White, 1997): the cut that makes the standard error of the rest's
+/// mean smallest, in batches of five. `None` when that cut lies in the second half: it had not settled yet.
+pub fn warm_up_end(values: &[f64]) -> Option<usize> {
+    const BATCH: usize = 5;
+    let batches: Vec<f64> =
+        values.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
+    let n = batches.len();
+    if n < 4 {
+        return None;
+    }
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut best = (f64::INFINITY, 0);
+    for start in (0..n).rev() {
+        // Welford's update, from the end, so that each cut costs one step.
+        count += 1.0;
+        let delta = batches[start] - mean;
+        mean += delta / count;
+        squares += delta * (batches[start] - mean);
+        // A rest of fewer than four batches always looks calm.
+        if count >= 4.0 && squares / (count * count) <= best.0 {
+            best = (squares / (count * count), start);
+        }
+    }
+    (best.1 <= n / 2).then_some(best.1 * BATCH)
+}
