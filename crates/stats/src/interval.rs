@@ -77,8 +77,8 @@ fn about_mean(value: f64, residuals: &[f64]) -> Estimate {
 /// Woodruff's method: the share of values below the estimate is a mean over windows, its error is that of a
 /// correlated series, and the shares at its ends are read off the distribution as times.
 ///
-/// No interval when there are fewer than [`MIN_WINDOWS`] windows, fewer than ten values beyond the percentile, when it
-/// was not steady, or when the upper end would lie beyond the largest value.
+/// No interval when there are fewer than [`MIN_WINDOWS`] windows, fewer than ten values beyond the percentile, or when
+/// it was not steady.
 pub fn percentile<W: Window>(per_window: &[W], q: f64) -> Estimate {
     percentiles(per_window, &[q]).pop().unwrap_or_else(|| Estimate::without_interval(0.0, "no windows"))
 }
@@ -153,10 +153,9 @@ fn percentile_of<W: Window>(whole: &Histogram, per_window: &[W], q: f64) -> Esti
         return cannot(format!("not steady: {}", verdict.why.replace("it", "the share of slower values")));
     }
     let (minus, plus) = error.margins(LEVEL);
-    let (low_q, high_q) = (q - minus, q + plus);
-    if low_q < 0.0 || high_q > 1.0 || total * (1.0 - high_q).min(low_q) < 1.0 {
-        return cannot("its interval would reach beyond the values seen: measure longer".to_owned());
-    }
+    // Where the error of the share is so large that it passes 0 or 1, the extremes seen are the ends: to withhold just
+    // the wide intervals would leave the ones that are narrow by luck.
+    let (low_q, high_q) = ((q - minus).max(0.0), (q + plus).min(1.0));
     let (mut low, mut high) =
         (whole.quantile_ns(low_q).unwrap_or(value), whole.quantile_ns(high_q).unwrap_or(value));
     if let (Some((a, b)), Some((c, _))) = (whole.quantile_bounds_ns(low_q), whole.quantile_bounds_ns(high_q))

@@ -1,3 +1,4 @@
 //! A server that never was: series of measurements with a known truth, from a seed, to try the statistics on.
 
+pub mod latency;
 pub mod noise;

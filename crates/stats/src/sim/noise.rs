@@ -23,7 +23,8 @@ pub enum Noise {
         /// Mean depth.
         depth: f64,
     },
-    /// A random walk that is pulled back, so slowly that a run sees mostly drift: AR(1) close to 1, plus noise.
+    /// Independent noise upon a level that wanders (a random walk that is pulled back so slowly that a run sees
+    /// mostly drift). What a run can tell is the level *of its own window*: [`Source::level`].
     Drifting {
         /// Correlation of the walk with its value before.
         phi: f64,
@@ -46,10 +47,18 @@ impl Noise {
         ("drifting", Self::Drifting { phi: 0.999, size: 3.0 }),
     ];
 
-    /// `n` values that follow each other, started as if it had always run.
-    pub fn series(self, n: usize, rng: &mut Rng) -> Vec<f64> {
+    /// `n` values that follow each other, started as if it had always run, and the mean of the level below them.
+    pub fn series(self, n: usize, rng: &mut Rng) -> (Vec<f64>, f64) {
         let mut source = self.source(rng);
-        (0..n).map(|_| source.next(rng)).collect()
+        let mut level = 0.0;
+        let values = (0..n)
+            .map(|_| {
+                let value = source.next(rng);
+                level += source.level() / n as f64;
+                value
+            })
+            .collect();
+        (values, level)
     }
 
     /// A source of single values.
@@ -72,6 +81,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// The level that the last value varied about: 0 unless it drifts.
+    pub fn level(&self) -> f64 {
+        if matches!(self.noise, Noise::Drifting { .. }) { self.state } else { 0.0 }
+    }
+
     /// The next value.
     pub fn next(&mut self, rng: &mut Rng) -> f64 {
         match self.noise {
