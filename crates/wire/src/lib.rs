@@ -1,1 +1,39 @@
 //! The MySQL and MariaDB client protocol: handshake, authentication, text and binary statements.
+//!
+//! Two ways in. [`Client`] is blocking and gives whole results; control work uses it. The load engine takes the
+//! socket of an authenticated client ([`Client::into_parts`]) and drives it itself with the pieces that do no I/O:
+//! [`command`] and [`execute::ExecuteTemplate`] write packets, [`reply::ReplyParser`] counts what comes back.
+//! [`Handshake`] does no I/O either, so it can run over any transport.
+//!
+//! Local files are never sent: the capability is never set, and a request for one is a protocol error in every mode.
+
+pub mod auth;
+pub mod capability;
+pub mod client;
+pub mod column;
+pub mod command;
+pub mod error;
+pub mod execute;
+pub mod greeting;
+pub mod handshake;
+pub mod net;
+pub mod options;
+pub mod packet;
+pub mod reply;
+pub mod rows;
+pub mod secret;
+pub mod server;
+pub mod session;
+pub mod value;
+
+pub use capability::Capabilities;
+pub use client::{Client, Done, Prepared};
+pub use column::Column;
+pub use error::{ServerError, WireError};
+pub use handshake::{Handshake, Step};
+pub use options::{ConnectOptions, Endpoint, ServerKey};
+pub use rows::Rows;
+pub use secret::Secret;
+pub use server::{Family, ServerVersion};
+pub use session::Session;
+pub use value::Value;

@@ -1,0 +1,190 @@
+//! Packets over a socket, before deadlines.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroize;
+
+use crate::command;
+use crate::error::WireError;
+use crate::handshake::{Handshake, Step};
+use crate::net::Socket;
+use crate::options::ConnectOptions;
+use crate::packet::{Assembler, Packet};
+use crate::session::Session;
+
+const RECEIVE_BYTES: usize = 16 << 10;
+
+/// An authenticated socket and what was received from it.
+#[derive(Debug)]
+pub(super) struct Channel {
+    /// `None` once it was given away or is of no use any more.
+    socket: Option<Socket>,
+    assembler: Assembler,
+    out: Vec<u8>,
+    received: Box<[u8; RECEIVE_BYTES]>,
+    /// Sequence number of the next packet.
+    sequence: u8,
+    deadline: Option<Instant>,
+    pub(super) read_timeout: Option<Duration>,
+}
+
+impl Channel {
+    /// Connects and authenticates.
+    pub(super) fn open(options: &ConnectOptions) -> Result<(Self, Session), WireError> {
+        let deadline = Instant::now() + options.connect_timeout;
+        let late = |state: &'static str| WireError::Timeout {
+            during: state,
+            after: options.connect_timeout,
+            way_out: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)",
+        };
+        let mut socket = Socket::connect(&options.endpoint, deadline)?;
+        let mut handshake = Handshake::new(options);
+        let mut received = Box::new([0; RECEIVE_BYTES]);
+        let mut out = Vec::with_capacity(512);
+        let session = loop {
+            let count = match socket.receive(&mut received[..], Some(deadline)) {
+                Ok(0) => return Err(handshake.closed()),
+                Ok(count) => count,
+                Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Err(late(handshake.state())),
+                // A server that refuses may reset the connection before its error is read.
+                Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return Err(handshake.closed()),
+                Err(source) => return Err(WireError::Io { during: handshake.state(), source }),
+            };
+            let step = handshake.feed(&received[..count], &mut out)?;
+            let sent = socket.send_all(&out, Some(deadline));
+            // It may have held the password.
+            out.zeroize();
+            if let Step::Done(session) = step {
+                break *session;
+            }
+            sent.map_err(|source| match source.kind() {
+                std::io::ErrorKind::TimedOut => late(handshake.state()),
+                _ => WireError::Io { during: handshake.state(), source },
+            })?;
+        };
+        let channel = Self {
+            socket: Some(socket),
+            assembler: Assembler::new(options.max_packet_bytes),
+            out,
+            received,
+            sequence: 0,
+            deadline: None,
+            read_timeout: options.read_timeout,
+        };
+        Ok((channel, session))
+    }
+
+    pub(super) fn peer_pid(&self) -> Option<u32> {
+        self.socket.as_ref().and_then(Socket::peer_pid)
+    }
+
+    /// Sends a command and starts the clock of its answer.
+    pub(super) fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        let socket = self.socket.as_mut().ok_or(GONE)?;
+        if self.assembler.pending() > 0 {
+            return self.fail(unasked());
+        }
+        self.deadline = self.read_timeout.map(|t| Instant::now() + t);
+        self.sequence = 1;
+        self.out.clear();
+        self.assembler.shrink();
+        write(&mut self.out);
+        let sent = socket.send_all(&self.out, self.deadline);
+        if self.out.capacity() > 1 << 20 {
+            self.out = Vec::new();
+        }
+        match sent {
+            Ok(()) => Ok(()),
+            // What the server said before it closed is better than the broken pipe that it left.
+            Err(source) => match self.last_words() {
+                Some(error) => self.fail(error),
+                None => self.fail(WireError::Io { during: "sending a command", source }),
+            },
+        }
+    }
+
+    fn last_words(&mut self) -> Option<WireError> {
+        self.deadline = Some(Instant::now() + Duration::from_millis(100));
+        let payload = self.next("sending a command").ok()?.payload;
+        (payload.first() == Some(&0xFF))
+            .then(|| crate::packet::parse_error(payload, "sending a command").map(WireError::Server).ok())?
+    }
+
+    /// The next packet of an answer.
+    pub(super) fn next(&mut self, state: &'static str) -> Result<Packet<'_>, WireError> {
+        while !self.assembler.is_ready(state)? {
+            self.receive(state)?;
+        }
+        let sequence = self.sequence;
+        let packet = self.assembler.next(state)?.ok_or(GONE)?;
+        let first = packet.sequence.wrapping_sub((packet.payload.len() / crate::packet::MAX_FRAME) as u8);
+        // A server that gives up counts from 0.
+        if first != sequence && packet.payload.first() != Some(&0xFF) {
+            return Err(WireError::protocol(
+                "out of sequence",
+                state,
+                format!("number {first} instead of {sequence}"),
+            ));
+        }
+        self.sequence = packet.sequence.wrapping_add(1);
+        Ok(packet)
+    }
+
+    fn receive(&mut self, state: &'static str) -> Result<(), WireError> {
+        let socket = self.socket.as_mut().ok_or(GONE)?;
+        match socket.receive(&mut self.received[..], self.deadline) {
+            Ok(0) => Err(WireError::Closed {
+                state,
+                way_out: "it was stopped, crashed or killed the connection: see its error log",
+            }),
+            Ok(count) => {
+                self.assembler.extend(&self.received[..count]);
+                Ok(())
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => Err(WireError::Timeout {
+                during: state,
+                after: self.read_timeout.unwrap_or_default(),
+                way_out: "the server may be stalled: see SHOW PROCESSLIST, or allow more time (--read-timeout)",
+            }),
+            Err(source) => Err(WireError::Io { during: state, source }),
+        }
+    }
+
+    /// Closes the connection, since what comes on it cannot be understood any more, and gives the error back.
+    pub(super) fn fail<T>(&mut self, error: WireError) -> Result<T, WireError> {
+        self.socket = None;
+        Err(error)
+    }
+
+    /// Lets the socket close without a second goodbye.
+    pub(super) fn leave_open(&mut self) {
+        self.socket = None;
+    }
+
+    pub(super) fn into_fd(mut self) -> Result<OwnedFd, WireError> {
+        if self.assembler.pending() > 0 {
+            return Err(unasked());
+        }
+        let socket = self.socket.take().ok_or(GONE)?;
+        socket.into_fd().map_err(|source| WireError::Io { during: "handing over the connection", source })
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if let Some(socket) = &mut self.socket {
+            let mut out = Vec::with_capacity(8);
+            command::quit(&mut out);
+            // Nobody is left to hear about a failure.
+            let _ = socket.send_all(&out, Some(Instant::now() + Duration::from_millis(100)));
+        }
+    }
+}
+
+const GONE: WireError =
+    WireError::Closed { state: "using a connection that failed before", way_out: "connect anew" };
+
+fn unasked() -> WireError {
+    WireError::protocol("unexpected", "between commands", "the server sent bytes that answer no command")
+}

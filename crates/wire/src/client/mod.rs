@@ -1,0 +1,233 @@
+//! A blocking client for control work: whole results, bounded in memory and time.
+
+mod channel;
+mod results;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use channel::Channel;
+
+use crate::capability::Capabilities;
+use crate::column::Column;
+use crate::command;
+use crate::error::WireError;
+use crate::execute;
+use crate::options::ConnectOptions;
+use crate::rows::Rows;
+use crate::server::ServerVersion;
+use crate::session::Session;
+use crate::value::Value;
+
+/// What a statement without rows did. Where a text holds several, affected rows and warnings are summed and the rest
+/// is the last one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// Rows that were changed.
+    pub affected_rows: u64,
+    /// First value of AUTO_INCREMENT that was made.
+    pub last_insert_id: u64,
+    /// Warnings.
+    pub warnings: u32,
+    /// Status flags, see [`crate::capability::status`].
+    pub status: u16,
+}
+
+/// A prepared statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The server's id of it, within this connection.
+    pub id: u32,
+    /// Its parameters. Servers know little of them; their number is what counts.
+    pub params: Vec<Column>,
+    /// Its columns; empty where it gives no rows.
+    pub columns: Vec<Column>,
+}
+
+/// A connection to a server. Dropping it says goodbye.
+#[derive(Debug)]
+pub struct Client {
+    channel: Channel,
+    session: Session,
+    max_result_bytes: usize,
+    /// Columns of prepared statements as the server last sent them, for results that come without.
+    columns: HashMap<u32, Arc<[Column]>>,
+}
+
+impl Client {
+    /// Connects and authenticates.
+    ///
+    /// # Errors
+    /// No server, refused, too late, or not a server that can be talked to: texts say what to do.
+    pub fn connect(options: &ConnectOptions) -> Result<Self, WireError> {
+        let (channel, session) = Channel::open(options)?;
+        Ok(Self { channel, session, max_result_bytes: options.max_result_bytes, columns: HashMap::new() })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &ServerVersion {
+        &self.session.version
+    }
+
+    /// What was agreed on with the server.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The server's process, over a Unix socket (see [`crate::net::Socket::peer_pid`]).
+    pub fn peer_pid(&self) -> Option<u32> {
+        self.channel.peer_pid()
+    }
+
+    /// Another limit for the whole answer to one command; `None` waits for ever.
+    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+        self.channel.read_timeout = timeout;
+    }
+
+    /// Runs a text and gives the rows of its first result that has any; later ones are read and dropped.
+    ///
+    /// # Errors
+    /// The server's, or the connection's. A result beyond the memory limit fails as [`WireError::TooLarge`] and the
+    /// connection is closed.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.command(|out| command::query(out, sql.as_bytes()))?;
+        self.results(None).map(first_with_columns)
+    }
+
+    /// Runs a text and gives every result of it.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub fn query_all(&mut self, sql: &str) -> Result<Vec<Rows>, WireError> {
+        self.command(|out| command::query(out, sql.as_bytes()))?;
+        self.results(None).map(|(rows, _)| rows)
+    }
+
+    /// Runs a text and drops its rows, however many.
+    ///
+    /// # Errors
+    /// The server's, or the connection's.
+    pub fn execute(&mut self, sql: &str) -> Result<Done, WireError> {
+        self.execute_bytes(sql.as_bytes())
+    }
+
+    /// [`Self::execute`] for a text that need not be UTF-8.
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    pub fn execute_bytes(&mut self, sql: &[u8]) -> Result<Done, WireError> {
+        self.command(|out| command::query(out, sql))?;
+        self.skim()
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// The server's, or the connection's.
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared, WireError> {
+        self.command(|out| command::stmt_prepare(out, sql.as_bytes()))?;
+        let prepared = self.prepare_answer()?;
+        self.columns.insert(prepared.id, prepared.columns.clone().into());
+        Ok(prepared)
+    }
+
+    /// Runs a prepared statement and gives the rows of its first result that has any.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; also when there are not as many values as parameters.
+    pub fn execute_prepared(&mut self, statement: &Prepared, values: &[Value]) -> Result<Rows, WireError> {
+        if values.len() != statement.params.len() {
+            return Err(WireError::Unsupported(format!(
+                "the prepared statement has {} parameters, {} values were given",
+                statement.params.len(),
+                values.len()
+            )));
+        }
+        self.command(|out| execute::execute(out, statement.id, values))?;
+        self.results(Some(statement.id)).map(first_with_columns)
+    }
+
+    /// Forgets a prepared statement.
+    ///
+    /// # Errors
+    /// Sending fails.
+    pub fn close_statement(&mut self, statement: &Prepared) -> Result<(), WireError> {
+        self.columns.remove(&statement.id);
+        self.command(|out| command::stmt_close(out, statement.id))
+    }
+
+    /// Uses another schema.
+    ///
+    /// # Errors
+    /// The server's, or the connection's.
+    pub fn use_schema(&mut self, schema: &str) -> Result<(), WireError> {
+        self.command(|out| command::init_db(out, schema.as_bytes()))?;
+        self.skim().map(drop)
+    }
+
+    /// Asks whether the server is there.
+    ///
+    /// # Errors
+    /// It is not, or says that it is going.
+    pub fn ping(&mut self) -> Result<(), WireError> {
+        self.command(command::ping)?;
+        self.skim().map(drop)
+    }
+
+    /// Puts the session's variables, statements, locks and temporary tables back to those of a new one.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] on servers that cannot (before MySQL 5.7.3 and MariaDB 10.2.4); the server's, or
+    /// the connection's.
+    pub fn reset(&mut self) -> Result<(), WireError> {
+        let version = &self.session.version;
+        let can = if version.is_mariadb() { version.at_least(10, 2, 4) } else { version.at_least(5, 7, 3) };
+        if !can {
+            return Err(WireError::Unsupported(format!(
+                "{} cannot reset a session (COM_RESET_CONNECTION); connect anew instead",
+                version.text
+            )));
+        }
+        self.command(command::reset_connection)?;
+        self.columns.clear();
+        self.skim().map(drop)
+    }
+
+    /// Says goodbye.
+    ///
+    /// # Errors
+    /// Sending fails.
+    pub fn quit(mut self) -> Result<(), WireError> {
+        self.command(command::quit)?;
+        self.channel.leave_open();
+        Ok(())
+    }
+
+    /// The authenticated socket, in blocking mode and without time limits, for who drives it himself. Prepared
+    /// statements stay valid.
+    ///
+    /// # Errors
+    /// Bytes of the server are waiting that nobody asked for, or the system's.
+    pub fn into_parts(self) -> Result<(OwnedFd, Session), WireError> {
+        Ok((self.channel.into_fd()?, self.session))
+    }
+
+    fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        self.channel.command(write)
+    }
+
+    fn has(&self, capability: Capabilities) -> bool {
+        self.session.capabilities.has(capability)
+    }
+}
+
+/// The first result with columns, else the last one.
+fn first_with_columns((mut results, _): (Vec<Rows>, Done)) -> Rows {
+    let position = results.iter().position(|r| !r.columns.is_empty());
+    match position {
+        Some(i) => results.swap_remove(i),
+        None => results.pop().unwrap_or_default(),
+    }
+}

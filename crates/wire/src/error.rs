@@ -1,0 +1,146 @@
+//! Everything that can go wrong between this program and a server.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// An error packet of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// The server's number, as in 1213.
+    pub code: u16,
+    /// Five characters, as in `40001`; `HY000` where the server sent none.
+    pub sqlstate: String,
+    /// The server's text.
+    pub message: String,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error {} ({}): {}", self.code, self.sqlstate, self.message)
+    }
+}
+
+/// Why a connection, a statement or an answer failed. Texts name the input and the way out.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The server answered a command with an error.
+    #[error("{0}")]
+    Server(ServerError),
+    /// The server refused the connection: password, schema, host, too many connections.
+    #[error("{endpoint} refused {user}: {error}; {way_out}")]
+    Refused {
+        /// Where it was.
+        endpoint: String,
+        /// User that asked, as in `'app'`.
+        user: String,
+        /// What the server said.
+        error: Box<ServerError>,
+        /// What to do about it.
+        way_out: String,
+    },
+    /// No server was reached.
+    #[error("cannot connect to {endpoint}: {source}; {way_out}")]
+    Unreachable {
+        /// Where it should have been.
+        endpoint: String,
+        /// The system's reason.
+        source: io::Error,
+        /// What to do about it.
+        way_out: String,
+    },
+    /// Sending or receiving failed.
+    #[error("the connection failed {during}: {source}")]
+    Io {
+        /// What was being done, as in `reading the answer`.
+        during: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The other side did not answer in time.
+    #[error("no complete answer within {} s {during}; {way_out}", after.as_secs_f64())]
+    Timeout {
+        /// What was waited for.
+        during: &'static str,
+        /// The limit that was set.
+        after: Duration,
+        /// What to do about it.
+        way_out: &'static str,
+    },
+    /// The other side sent what the protocol does not allow here.
+    #[error("not a valid {packet} packet while {state}: {detail}")]
+    Protocol {
+        /// The packet.
+        packet: &'static str,
+        /// What the connection was doing.
+        state: &'static str,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Authentication cannot go on.
+    #[error("cannot authenticate by {plugin}: {detail}")]
+    Auth {
+        /// The authentication plugin that the server asked for.
+        plugin: String,
+        /// Why, and the way out.
+        detail: String,
+    },
+    /// The other side closed the connection.
+    #[error("the server closed the connection while {state}; {way_out}")]
+    Closed {
+        /// What the connection was doing.
+        state: &'static str,
+        /// Where to look.
+        way_out: &'static str,
+    },
+    /// An answer is larger than the bound that was set for it.
+    #[error("{what} is larger than the limit of {limit_bytes} bytes; {way_out}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The bound.
+        limit_bytes: usize,
+        /// What to do about it.
+        way_out: &'static str,
+    },
+    /// What was asked for cannot be done.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl WireError {
+    /// The server's error, where a server sent one.
+    pub fn server_error(&self) -> Option<&ServerError> {
+        match self {
+            Self::Server(error) => Some(error),
+            Self::Refused { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The server's error number, or the number that MySQL's own client gives such a failure (2002, 2003, 2013 …).
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Server(error) => error.code,
+            Self::Refused { error, .. } => error.code,
+            Self::Unreachable { endpoint, source, .. } => match source.kind() {
+                io::ErrorKind::NotFound if !endpoint.starts_with('/') => 2005,
+                _ if endpoint.starts_with('/') => 2002,
+                _ => 2003,
+            },
+            Self::Io { .. } | Self::Closed { .. } | Self::Timeout { .. } => 2013,
+            Self::Protocol { .. } => 2027,
+            Self::Auth { .. } => 2059,
+            Self::TooLarge { .. } => 2020,
+            Self::Unsupported(_) => 2054,
+        }
+    }
+
+    /// A protocol error.
+    pub(crate) fn protocol(packet: &'static str, state: &'static str, detail: impl Into<String>) -> Self {
+        Self::Protocol { packet, state, detail: detail.into() }
+    }
+}

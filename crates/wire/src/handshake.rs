@@ -1,0 +1,353 @@
+//! From the first byte of a server to an authenticated session, without I/O.
+
+use zeroize::Zeroize;
+
+use crate::auth::{self, Circumstances, Exchange, Plugin};
+use crate::capability::Capabilities;
+use crate::error::{ServerError, WireError};
+use crate::greeting::Greeting;
+use crate::options::{ConnectOptions, Endpoint};
+use crate::packet::{Assembler, OkPacket, Reader, parse_error, put_lenenc_bytes, put_packet};
+use crate::session::Session;
+
+/// No packet of a handshake is larger than a certificate's worth of bytes.
+const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
+/// More packets than any method of authentication exchanges.
+const MAX_PACKETS: u32 = 32;
+/// `utf8mb4_general_ci`: known to every server since 5.5.
+const UTF8MB4: u8 = 45;
+
+/// What the caller has to do next. In every case it first sends what was put into its buffer.
+#[derive(Debug)]
+pub enum Step {
+    /// Feed more bytes of the server.
+    More,
+    /// The session is authenticated.
+    Done(Box<Session>),
+}
+
+enum State {
+    Greeting,
+    Authenticating { greeting: Box<Greeting>, exchange: Exchange, plugin: String },
+    Finished,
+}
+
+/// A handshake in progress: bytes of the server in, bytes for the server out.
+pub struct Handshake {
+    options: ConnectOptions,
+    circumstances: Circumstances,
+    capabilities: Capabilities,
+    assembler: Assembler,
+    packets: u32,
+    state: State,
+}
+
+impl Handshake {
+    /// A handshake over a channel that carries `options.endpoint`.
+    pub fn new(options: &ConnectOptions) -> Self {
+        let confidential = matches!(options.endpoint, Endpoint::Unix(_));
+        Self {
+            options: options.clone(),
+            circumstances: Circumstances::new(options, confidential),
+            capabilities: Capabilities::default(),
+            assembler: Assembler::new(MAX_HANDSHAKE_PACKET),
+            packets: 0,
+            state: State::Greeting,
+        }
+    }
+
+    /// What the connection is doing, for error texts.
+    pub fn state(&self) -> &'static str {
+        match self.state {
+            State::Greeting => "waiting for the greeting",
+            State::Authenticating { .. } => auth::STATE,
+            State::Finished => "authenticated",
+        }
+    }
+
+    /// Takes in received bytes and appends to `out` what must be sent. `out` may then hold a password: it should be
+    /// wiped once it is sent.
+    ///
+    /// # Errors
+    /// The server refuses, asks for what this client does not have, or sends what the protocol does not allow.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Step, WireError> {
+        self.assembler.extend(bytes);
+        let mut assembler = std::mem::replace(&mut self.assembler, Assembler::new(MAX_HANDSHAKE_PACKET));
+        let result = self.packets(&mut assembler, out);
+        self.assembler = assembler;
+        result
+    }
+
+    fn packets(&mut self, assembler: &mut Assembler, out: &mut Vec<u8>) -> Result<Step, WireError> {
+        while let Some(packet) = assembler.next(self.state())? {
+            self.packets += 1;
+            if self.packets > MAX_PACKETS {
+                return Err(WireError::protocol(
+                    "authentication",
+                    self.state(),
+                    format!("more than {MAX_PACKETS} packets and no end"),
+                ));
+            }
+            let reply = packet.sequence.wrapping_add(1);
+            let done = self.packet(packet.payload, reply, out)?;
+            if let Some(session) = done {
+                if assembler.pending() > 0 {
+                    return Err(WireError::protocol(
+                        "OK",
+                        auth::STATE,
+                        "more bytes follow the end of authentication",
+                    ));
+                }
+                return Ok(Step::Done(session));
+            }
+        }
+        Ok(Step::More)
+    }
+
+    /// The error for a connection that ended before the handshake did.
+    pub fn closed(&self) -> WireError {
+        WireError::Closed {
+            state: self.state(),
+            way_out: match self.state {
+                State::Greeting => {
+                    "it may be starting or stopping, refuse this host (tcp wrappers, a proxy), or be no MySQL server"
+                }
+                _ => {
+                    "the account's authentication plugin may refuse this way of connecting; see the server's error log"
+                }
+            },
+        }
+    }
+
+    fn packet(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Box<Session>>, WireError> {
+        let state = self.state();
+        if payload.first() == Some(&0xFF) {
+            return Err(self.refused(parse_error(payload, state)?));
+        }
+        match std::mem::replace(&mut self.state, State::Finished) {
+            State::Greeting => {
+                let greeting = Greeting::parse(payload)?;
+                self.answer_greeting(greeting, sequence, out)?;
+                Ok(None)
+            }
+            State::Authenticating { greeting, exchange, plugin } => {
+                self.authenticate(payload, sequence, greeting, exchange, plugin, out)
+            }
+            State::Finished => Err(WireError::protocol("unexpected", state, "the handshake is over")),
+        }
+    }
+
+    fn answer_greeting(
+        &mut self,
+        greeting: Greeting,
+        sequence: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        self.capabilities = self.agree(&greeting)?;
+        // A server may assume a plugin that this client does not have; it names another once it knows the user.
+        let known = Plugin::from_name(&greeting.plugin);
+        let plugin = known.unwrap_or(Plugin::Native);
+        let fits = known.is_some() || greeting.plugin.is_empty();
+        let (exchange, answer) = if fits {
+            Exchange::start(plugin, &greeting.scramble, &self.circumstances)?
+        } else {
+            (Exchange::Native, auth::Answer::default())
+        };
+        let mut payload = self.response(plugin, &answer);
+        put_packet(out, sequence, &[&payload]);
+        payload.zeroize();
+        self.state = State::Authenticating {
+            greeting: Box::new(greeting),
+            exchange,
+            plugin: plugin.name().to_owned(),
+        };
+        Ok(())
+    }
+
+    /// The capabilities that both sides have.
+    fn agree(&self, greeting: &Greeting) -> Result<Capabilities, WireError> {
+        use Capabilities as C;
+        let offered = greeting.version.capabilities;
+        let needed = C::PROTOCOL_41 | C::SECURE_CONNECTION;
+        if !offered.has(needed) {
+            return Err(WireError::Unsupported(format!(
+                "{} speaks the protocol of before MySQL 4.1, which sends passwords almost in clear; \
+                 it cannot be used",
+                self.options.endpoint
+            )));
+        }
+        let mut wanted = needed
+            | C::LONG_FLAG
+            | C::TRANSACTIONS
+            | C::MULTI_RESULTS
+            | C::PS_MULTI_RESULTS
+            | C::PLUGIN_AUTH
+            | C::CONNECT_ATTRS
+            | C::PLUGIN_AUTH_LENENC_DATA
+            | C::DEPRECATE_EOF;
+        if self.options.database.is_some() {
+            wanted = wanted | C::CONNECT_WITH_DB;
+        }
+        if self.options.multi_statements {
+            wanted = wanted | C::MULTI_STATEMENTS;
+        }
+        if offered.has(C::LONG_PASSWORD) {
+            wanted = wanted | C::LONG_PASSWORD;
+        } else if self.options.cache_metadata {
+            wanted = wanted | C::MARIADB_CACHE_METADATA;
+        }
+        Ok(wanted & offered)
+    }
+
+    /// HandshakeResponse41.
+    fn response(&self, plugin: Plugin, answer: &[u8]) -> Vec<u8> {
+        use Capabilities as C;
+        let capabilities = self.capabilities;
+        let mut p = Vec::with_capacity(256);
+        p.extend_from_slice(&capabilities.base().to_le_bytes());
+        p.extend_from_slice(&(1u32 << 30).to_le_bytes());
+        p.push(UTF8MB4);
+        p.extend_from_slice(&[0; 19]);
+        p.extend_from_slice(&capabilities.extended().to_le_bytes());
+        p.extend_from_slice(self.options.user.as_bytes());
+        p.push(0);
+        if capabilities.has(C::PLUGIN_AUTH_LENENC_DATA) {
+            put_lenenc_bytes(&mut p, answer);
+        } else {
+            p.push(answer.len() as u8);
+            p.extend_from_slice(answer);
+        }
+        if let (true, Some(database)) = (capabilities.has(C::CONNECT_WITH_DB), &self.options.database) {
+            p.extend_from_slice(database.as_bytes());
+            p.push(0);
+        }
+        if capabilities.has(C::PLUGIN_AUTH) {
+            p.extend_from_slice(plugin.name().as_bytes());
+            p.push(0);
+        }
+        if capabilities.has(C::CONNECT_ATTRS) {
+            let mut attributes = Vec::with_capacity(64);
+            for (name, value) in [
+                ("program_name", "mydyno"),
+                ("_client_version", env!("CARGO_PKG_VERSION")),
+                ("_pid", std::process::id().to_string().as_str()),
+            ] {
+                put_lenenc_bytes(&mut attributes, name.as_bytes());
+                put_lenenc_bytes(&mut attributes, value.as_bytes());
+            }
+            put_lenenc_bytes(&mut p, &attributes);
+        }
+        p
+    }
+
+    fn authenticate(
+        &mut self,
+        payload: &[u8],
+        sequence: u8,
+        greeting: Box<Greeting>,
+        mut exchange: Exchange,
+        mut plugin: String,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Box<Session>>, WireError> {
+        match payload.first() {
+            Some(0x00) => {
+                let ok = OkPacket::parse(payload, auth::STATE)?;
+                return Ok(Some(Box::new(Session {
+                    capabilities: self.capabilities,
+                    connection_id: greeting.version.connection_id,
+                    version: greeting.version,
+                    status: ok.status,
+                })));
+            }
+            Some(0x01) => {
+                if let Some(answer) = exchange.more(&payload[1..], &self.circumstances)? {
+                    put_packet(out, sequence, &[&answer]);
+                }
+            }
+            Some(0xFE) => {
+                let (asked, data) = switch_request(payload)?;
+                let next = Plugin::from_name(&asked).ok_or_else(|| self.unknown_plugin(&asked))?;
+                let (started, answer) = Exchange::start(next, data, &self.circumstances)?;
+                put_packet(out, sequence, &[&answer]);
+                (exchange, plugin) = (started, asked);
+            }
+            Some(other) => {
+                return Err(WireError::protocol(
+                    "authentication",
+                    auth::STATE,
+                    format!("it begins with {other:#04x}, which is no answer to a password"),
+                ));
+            }
+            None => return Err(WireError::protocol("authentication", auth::STATE, "it is empty")),
+        }
+        self.state = State::Authenticating { greeting, exchange, plugin };
+        Ok(None)
+    }
+
+    fn unknown_plugin(&self, asked: &str) -> WireError {
+        WireError::Auth {
+            plugin: printable(asked),
+            detail: format!(
+                "the account '{}' uses it and this client has only {}; use another account or ALTER USER … \
+                 IDENTIFIED WITH one of these",
+                self.options.user,
+                auth::PLUGINS
+            ),
+        }
+    }
+
+    /// A refusal with what to do about it.
+    fn refused(&self, error: ServerError) -> WireError {
+        let way_out = match error.code {
+            1045 | 1698 if self.options.password_bytes().is_empty() => {
+                "no password was given: give one by --password-file=FILE, an option file ([client] password=…), a \
+                 login path, MYSQL_PWD or -p"
+                    .to_owned()
+            }
+            1045 | 1698 => "check the user and the password that was given (by --password-file, an option file, a \
+                            login path, MYSQL_PWD or -p), and that the account may connect from this host"
+                .to_owned(),
+            1044 => "grant the account the schema (GRANT … ON schema.*) or name another one".to_owned(),
+            1049 => "create the schema or name another one".to_owned(),
+            1040 => "raise max_connections (SET GLOBAL max_connections = N) or close other connections".to_owned(),
+            1203 | 1226 => "raise the account's limit of connections or close others of this user".to_owned(),
+            1129 => "the server blocks this host after failed connections: FLUSH HOSTS there".to_owned(),
+            1130 => "create an account for this host (CREATE USER 'user'@'host')".to_owned(),
+            3159 => "use TLS: --ssl-mode=REQUIRED".to_owned(),
+            _ => "see the server's error log".to_owned(),
+        };
+        WireError::Refused {
+            endpoint: self.options.endpoint.to_string(),
+            user: format!("'{}'", self.options.user),
+            error: Box::new(error),
+            way_out,
+        }
+    }
+}
+
+/// Reads a request to use another plugin: its name and its data.
+fn switch_request(payload: &[u8]) -> Result<(String, &[u8]), WireError> {
+    let mut r = Reader::new(payload, "authentication switch", auth::STATE);
+    r.u8("header")?;
+    if r.is_empty() {
+        return Err(WireError::Auth {
+            plugin: "mysql_old_password".to_owned(),
+            detail:
+                "the account's password is stored in the form of before MySQL 4.1, which is not safe to use; \
+                     set it again (SET PASSWORD)"
+                    .to_owned(),
+        });
+    }
+    let name = String::from_utf8_lossy(r.until_nul()).into_owned();
+    Ok((name, r.rest()))
+}
+
+/// A name that a server sent, fit for a terminal.
+fn printable(name: &str) -> String {
+    name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
+}

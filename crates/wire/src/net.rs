@@ -1,0 +1,245 @@
+//! Reaching a server, and moving bytes before a deadline.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::error::WireError;
+use crate::options::Endpoint;
+
+/// A connected socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// A Unix socket.
+    Unix(UnixStream),
+    /// A TCP connection, with Nagle's delay off.
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Connects before `deadline`.
+    ///
+    /// # Errors
+    /// No such host, no socket, nobody listens, too late: the text says what to do.
+    pub fn connect(endpoint: &Endpoint, deadline: Instant) -> Result<Self, WireError> {
+        match endpoint {
+            Endpoint::Unix(path) => connect_unix(path, deadline)
+                .map(Self::Unix)
+                .map_err(|source| unreachable_socket(path, endpoint, source)),
+            Endpoint::Tcp { host, port } => connect_tcp(host, *port, deadline)
+                .map(Self::Tcp)
+                .map_err(|source| unreachable_host(endpoint, source)),
+        }
+    }
+
+    /// Receives some bytes; 0 is the end. `None` waits for ever.
+    ///
+    /// # Errors
+    /// Those of the system; [`io::ErrorKind::TimedOut`] at the deadline.
+    pub fn receive(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+        loop {
+            let timeout = left(deadline)?;
+            let result = match self {
+                Self::Unix(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
+                Self::Tcp(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
+            };
+            match result {
+                Err(e) if retry(&e) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Sends all bytes.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn send_all(&mut self, mut bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let timeout = left(deadline)?;
+            let result = match self {
+                Self::Unix(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
+                Self::Tcp(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
+            };
+            match result {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(e) if retry(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// The process at the other end of a Unix socket, as it was when it began to listen (SO_PEERCRED, unix(7)).
+    /// `None` over TCP and where it lives in a process namespace that is not visible here.
+    pub fn peer_pid(&self) -> Option<u32> {
+        let Self::Unix(stream) = self else { return None };
+        // SAFETY: ucred is plain integers, for which all zeroes is a value.
+        let mut credentials: libc::ucred = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the pointers are to a value and its length that outlive the call.
+        let result = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut credentials).cast(),
+                &raw mut length,
+            )
+        };
+        (result == 0 && credentials.pid > 0).then_some(credentials.pid as u32)
+    }
+
+    /// The descriptor, with no time limits left on it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn into_fd(self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Unix(s) => {
+                s.set_read_timeout(None)?;
+                s.set_write_timeout(None)?;
+                Ok(s.into())
+            }
+            Self::Tcp(s) => {
+                s.set_read_timeout(None)?;
+                s.set_write_timeout(None)?;
+                Ok(s.into())
+            }
+        }
+    }
+}
+
+/// Time to the deadline, never zero, which would mean for ever.
+fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
+    let Some(deadline) = deadline else { return Ok(None) };
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(Some(left.max(Duration::from_micros(1)))),
+    }
+}
+
+/// Interrupted, or a time limit of the socket reached: the deadline decides whether to go on.
+fn retry(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// Longest path of a Unix socket: `sun_path` without its NUL.
+pub const MAX_SOCKET_PATH: usize = 107;
+
+fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() > MAX_SOCKET_PATH || bytes.contains(&0) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("the path has {} bytes, a socket's may have {MAX_SOCKET_PATH}", bytes.len()),
+        ));
+    }
+    // SAFETY: plain constants; the result is checked.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, open and owned by nobody else.
+    let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    // A server whose queue is full lets connect wait; the send timeout bounds that (socket(7)).
+    stream.set_write_timeout(left(Some(deadline))?)?;
+    // SAFETY: sockaddr_un is plain integers, for which all zeroes is a value.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, from) in address.sun_path.iter_mut().zip(bytes) {
+        *to = *from as libc::c_char;
+    }
+    loop {
+        // SAFETY: the descriptor is open; the address and its size are those of one value that outlives the call.
+        let result = unsafe {
+            libc::connect(fd, (&raw const address).cast(), size_of::<libc::sockaddr_un>() as libc::socklen_t)
+        };
+        if result == 0 {
+            return Ok(stream);
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::Interrupted => {}
+            io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+            _ => return Err(error),
+        }
+    }
+}
+
+fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
+    let addresses = resolve(host, port, deadline)?;
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for (i, address) in addresses.iter().enumerate() {
+        let left = left(Some(deadline))?.unwrap_or(Duration::MAX);
+        // Addresses share the time, so that a first one that is silent leaves some to the others.
+        let share = left / u32::try_from(addresses.len() - i).unwrap_or(1);
+        match TcpStream::connect_timeout(address, share.max(Duration::from_millis(1))) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// Addresses of a host. The system's resolver knows no deadline, so it works on a thread that is left behind when
+/// it is late.
+fn resolve(host: &str, port: u16, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    let (sender, receiver) = mpsc::channel();
+    let name = host.to_owned();
+    std::thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+        let found = (name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+        // Nobody listens any more when the deadline has passed.
+        let _ = sender.send(found);
+    })?;
+    match receiver.recv_timeout(left(Some(deadline))?.unwrap_or(Duration::MAX)) {
+        // getaddrinfo's own errors carry no kind.
+        Ok(Err(e)) => Err(io::Error::new(io::ErrorKind::NotFound, e)),
+        Ok(found) => found,
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+fn unreachable_socket(path: &Path, endpoint: &Endpoint, source: io::Error) -> WireError {
+    let way_out = match source.kind() {
+        io::ErrorKind::NotFound => format!(
+            "no socket is there: start the server, or name its socket (--socket; the server shows it by SELECT @@socket{})",
+            if path.is_absolute() { "" } else { ", as an absolute path" }
+        ),
+        io::ErrorKind::ConnectionRefused => {
+            "the socket is there but nobody listens: the server is down or was killed; start it".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "run as a user who may use the socket and its folder".to_owned(),
+        io::ErrorKind::TimedOut => {
+            "the server does not accept: see its error log and its back_log".to_owned()
+        }
+        io::ErrorKind::InvalidInput => "use a shorter path, by a symbolic link if need be".to_owned(),
+        _ => "see the server's error log".to_owned(),
+    };
+    WireError::Unreachable { endpoint: endpoint.to_string(), source, way_out }
+}
+
+fn unreachable_host(endpoint: &Endpoint, source: io::Error) -> WireError {
+    let way_out = match source.kind() {
+        io::ErrorKind::NotFound => "there is no such host: check the name (--host)",
+        io::ErrorKind::ConnectionRefused => {
+            "nobody listens there: check the port (--port), that the server runs, and its bind_address and \
+             skip_networking"
+        }
+        io::ErrorKind::TimedOut => "nobody answers: check host, port and firewalls, or allow more time",
+        _ => "check the host and the network",
+    };
+    WireError::Unreachable { endpoint: endpoint.to_string(), source, way_out: way_out.to_owned() }
+}

@@ -1,0 +1,140 @@
+//! Where to connect, as whom, and within which bounds.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::secret::Secret;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// A TCP port.
+    Tcp {
+        /// Name or address.
+        host: String,
+        /// As in 3306.
+        port: u16,
+    },
+}
+
+impl Endpoint {
+    /// Whether what is sent cannot leave this host: a socket, `localhost` or a loopback address.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => {
+                host.eq_ignore_ascii_case("localhost")
+                    || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "{}", path.display()),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+/// How a password may be encrypted for a server that wants it whole over plain TCP (caching_sha2_password without
+/// a cached entry, sha256_password).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ServerKey {
+    /// Ask the server for its key when it is on this host; refuse otherwise, since whoever sits between could send
+    /// a key of his own.
+    #[default]
+    AskWhenLocal,
+    /// Ask the server for its key wherever it is (`--get-server-public-key`).
+    Ask,
+    /// This key, in PEM (`--server-public-key-path`).
+    Given(String),
+}
+
+/// Everything that a connection needs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// Where the server listens.
+    pub endpoint: Endpoint,
+    /// User name.
+    pub user: String,
+    /// Password; none and an empty one are the same to a server.
+    pub password: Option<Secret>,
+    /// Schema to use from the start.
+    pub database: Option<String>,
+    /// Limit for everything up to the end of authentication.
+    pub connect_timeout: Duration,
+    /// Limit for the whole answer to one command, first byte to last; `None` waits for ever, as a statement that
+    /// builds an index needs.
+    pub read_timeout: Option<Duration>,
+    /// Largest packet that is taken from the server, in bytes, continuations included.
+    pub max_packet_bytes: usize,
+    /// Largest result that is materialised, in bytes of memory; beyond it a query fails instead of growing.
+    pub max_result_bytes: usize,
+    /// Whether a text may hold several statements separated by semicolons.
+    pub multi_statements: bool,
+    /// Whether a MariaDB that can (10.6 and newer) leaves out unchanged column definitions of prepared statements.
+    pub cache_metadata: bool,
+    /// Where the server's RSA key comes from when one is needed.
+    pub server_key: ServerKey,
+}
+
+impl ConnectOptions {
+    /// Limit of [`Self::connect_timeout`] unless another is set.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+    /// Limit of [`Self::read_timeout`] unless another is set.
+    pub const READ_TIMEOUT: Duration = Duration::from_secs(60);
+    /// [`Self::max_packet_bytes`] unless another is set: 32 MiB.
+    pub const MAX_PACKET_BYTES: usize = 32 << 20;
+    /// [`Self::max_result_bytes`] unless another is set: 64 MiB.
+    pub const MAX_RESULT_BYTES: usize = 64 << 20;
+
+    /// The defaults for a server and a user: no password, no schema.
+    pub fn new(endpoint: Endpoint, user: impl Into<String>) -> Self {
+        Self {
+            endpoint,
+            user: user.into(),
+            password: None,
+            database: None,
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            read_timeout: Some(Self::READ_TIMEOUT),
+            max_packet_bytes: Self::MAX_PACKET_BYTES,
+            max_result_bytes: Self::MAX_RESULT_BYTES,
+            multi_statements: false,
+            cache_metadata: true,
+            server_key: ServerKey::default(),
+        }
+    }
+
+    /// The password that is worth sending: an empty one is none.
+    pub(crate) fn password_bytes(&self) -> &[u8] {
+        self.password.as_ref().map_or(&[], Secret::expose)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_print_without_the_password() {
+        let mut options = ConnectOptions::new(Endpoint::Unix("/s".into()), "app");
+        options.password = Some("hunter2".into());
+        assert!(!format!("{options:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn an_endpoint_reads_as_people_write_it() {
+        let tcp = |host: &str| Endpoint::Tcp { host: host.into(), port: 3306 };
+        assert_eq!(tcp("db1").to_string(), "db1:3306");
+        assert_eq!(tcp("::1").to_string(), "[::1]:3306");
+        assert!(tcp("::1").is_local() && tcp("127.0.0.2").is_local() && !tcp("10.0.0.1").is_local());
+    }
+}

@@ -1,0 +1,17 @@
+//! Framing: three bytes of length, one of sequence; what is longer than a frame continues in the next.
+
+mod assembler;
+mod outcome;
+mod reader;
+mod writer;
+
+pub use assembler::{Assembler, Packet};
+pub use outcome::{OkPacket, parse_error};
+pub use reader::Reader;
+pub use writer::{put_lenenc_bytes, put_lenenc_int, put_packet};
+
+/// Payload of a full frame. A frame of this length is continued by the next one, if only by an empty one.
+pub const MAX_FRAME: usize = 0xFF_FF_FF;
+
+/// Bytes before each payload.
+pub const HEADER: usize = 4;

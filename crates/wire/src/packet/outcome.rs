@@ -1,0 +1,65 @@
+//! The packets that end things: OK, EOF and error.
+
+use super::Reader;
+use crate::error::{ServerError, WireError};
+
+/// An OK packet, or an EOF packet, which has no counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OkPacket {
+    /// Rows that the statement changed.
+    pub affected_rows: u64,
+    /// First value of AUTO_INCREMENT that it made.
+    pub last_insert_id: u64,
+    /// Status flags, see [`crate::capability::status`].
+    pub status: u16,
+    /// Warnings.
+    pub warnings: u16,
+}
+
+impl OkPacket {
+    /// Most bytes that are read of an OK packet: header, two integers, status and warnings.
+    pub const PREFIX: usize = 1 + 9 + 9 + 2 + 2;
+
+    /// Reads an OK packet headed 0x00 or 0xFE. What stands behind the warnings is left alone.
+    ///
+    /// # Errors
+    /// It ends too early.
+    pub fn parse(payload: &[u8], state: &'static str) -> Result<Self, WireError> {
+        let mut r = Reader::new(payload, "OK", state);
+        r.u8("header")?;
+        Ok(Self {
+            affected_rows: r.lenenc_int("affected rows")?,
+            last_insert_id: r.lenenc_int("last insert id")?,
+            status: r.u16("status flags")?,
+            warnings: r.u16("warnings")?,
+        })
+    }
+
+    /// Reads an EOF packet.
+    ///
+    /// # Errors
+    /// It ends too early.
+    pub fn parse_eof(payload: &[u8], state: &'static str) -> Result<Self, WireError> {
+        let mut r = Reader::new(payload, "EOF", state);
+        r.u8("header")?;
+        let warnings = r.u16("warnings")?;
+        let status = r.u16("status flags")?;
+        Ok(Self { status, warnings, ..Self::default() })
+    }
+}
+
+/// Reads an error packet headed 0xFF. Before authentication servers leave out the SQLSTATE.
+///
+/// # Errors
+/// It is too short to hold a number.
+pub fn parse_error(payload: &[u8], state: &'static str) -> Result<ServerError, WireError> {
+    let mut r = Reader::new(payload, "error", state);
+    r.u8("header")?;
+    let code = r.u16("number")?;
+    let mut sqlstate = "HY000".to_owned();
+    if r.peek() == Some(b'#') && r.remaining() >= 6 {
+        r.u8("marker")?;
+        sqlstate = String::from_utf8_lossy(r.bytes(5, "SQLSTATE")?).into_owned();
+    }
+    Ok(ServerError { code, sqlstate, message: String::from_utf8_lossy(r.rest()).into_owned() })
+}

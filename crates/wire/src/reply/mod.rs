@@ -1,0 +1,47 @@
+//! The answer to a command, counted as its bytes come in: nothing is materialised, nothing allocated but the text of
+//! an error.
+//!
+//! Protocol: <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response.html> and
+//! <https://mariadb.com/docs/server/reference/clientserver-protocol/4-server-response-packets/result-set-packets>.
+
+mod parser;
+mod stash;
+
+pub use parser::ReplyParser;
+
+use crate::error::ServerError;
+
+/// What a reply answers: it decides how rows begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// A text statement (COM_QUERY), or a command that is answered by OK alone.
+    Text,
+    /// A prepared statement (COM_STMT_EXECUTE).
+    Prepared,
+}
+
+/// A whole reply. Where it holds several results, rows and affected rows are summed and the rest is the last one's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// Rows received.
+    pub rows: u64,
+    /// Rows that the statement changed.
+    pub affected_rows: u64,
+    /// First value of AUTO_INCREMENT that it made.
+    pub last_insert_id: u64,
+    /// Warnings.
+    pub warnings: u16,
+    /// Status flags, see [`crate::capability::status`].
+    pub status: u16,
+    /// The server's error, which ends a reply, also in the middle of its rows.
+    pub error: Option<Box<ServerError>>,
+}
+
+/// How far a reply is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes are needed.
+    More,
+    /// The reply is complete.
+    Done(Reply),
+}

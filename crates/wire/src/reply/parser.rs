@@ -1,0 +1,366 @@
+//! The parser behind [`super`].
+
+use super::stash::{Head, keep_error};
+use super::{Expect, Progress, Reply};
+use crate::capability::{Capabilities, status};
+use crate::error::WireError;
+use crate::packet::{HEADER, MAX_FRAME, OkPacket, Reader, parse_error};
+use crate::session::Session;
+
+/// More columns than any server gives a result.
+const MAX_COLUMNS: u64 = 65_535;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No command is under way.
+    Idle,
+    /// The first packet of a result.
+    First,
+    /// Column definitions.
+    Columns,
+    /// The EOF packet behind them, where the session still has it.
+    ColumnsEnd,
+    /// Rows.
+    Rows,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "no command is under way",
+            Self::First => "waiting for the first packet of a result",
+            Self::Columns => "reading column definitions",
+            Self::ColumnsEnd => "waiting for the end of the column definitions",
+            Self::Rows => "reading rows",
+        }
+    }
+}
+
+/// Reads replies of one connection from bytes in any fragmentation. Small, since there may be ten thousand.
+#[derive(Debug)]
+pub struct ReplyParser {
+    state: State,
+    deprecate_eof: bool,
+    cache_metadata: bool,
+    /// Rows are binary.
+    binary: bool,
+    /// Number that the next frame must have.
+    sequence: u8,
+    /// The next frame continues a packet.
+    continued: bool,
+    /// The reply ends with the packet under way.
+    ending: bool,
+    head: Head,
+    /// Payload bytes of the frame under way that are still to come.
+    skip: u32,
+    /// Column definitions still to come.
+    columns: u32,
+    rows: u64,
+    affected_rows: u64,
+    ok: OkPacket,
+    /// The error packet under way.
+    error: Option<Vec<u8>>,
+}
+
+impl ReplyParser {
+    /// A parser for a session's replies.
+    pub fn new(session: &Session) -> Self {
+        Self {
+            state: State::Idle,
+            deprecate_eof: session.capabilities.has(Capabilities::DEPRECATE_EOF),
+            cache_metadata: session.capabilities.has(Capabilities::MARIADB_CACHE_METADATA),
+            binary: false,
+            sequence: 0,
+            continued: false,
+            ending: false,
+            head: Head::new(),
+            skip: 0,
+            columns: 0,
+            rows: 0,
+            affected_rows: 0,
+            ok: OkPacket::default(),
+            error: None,
+        }
+    }
+
+    /// Expects the reply to a command that was, or is about to be, sent.
+    #[inline]
+    pub fn start(&mut self, expect: Expect) {
+        self.state = State::First;
+        self.binary = expect == Expect::Prepared;
+        self.sequence = 1;
+        self.continued = false;
+        self.ending = false;
+        self.head.clear();
+        self.skip = 0;
+        self.rows = 0;
+        self.affected_rows = 0;
+        self.ok = OkPacket::default();
+        self.error = None;
+    }
+
+    /// Whether a reply is expected and not complete.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.state != State::Idle
+    }
+
+    /// Takes in all of `bytes`.
+    ///
+    /// # Errors
+    /// They are not valid here, ask for a local file, or go on behind the end of the reply. The connection is of no
+    /// use then. Bytes that answer no command are an error too: the server's own, where it gives one before it
+    /// closes.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, WireError> {
+        let mut rest = bytes;
+        if !self.head.is_empty() || self.skip > 0 {
+            match self.resume(rest)? {
+                (left, true) => return self.finish(left),
+                (left, false) => rest = left,
+            }
+        }
+        while let Some(header) = rest.first_chunk::<HEADER>() {
+            let header = u32::from_le_bytes(*header);
+            let length = (header & 0xFF_FF_FF) as usize;
+            let Some(payload) = rest.get(HEADER..HEADER + length) else { break };
+            rest = &rest[HEADER + length..];
+            // Most frames of most replies: a row, whole.
+            if self.state == State::Rows
+                && (header >> 24) as u8 == self.sequence
+                && !self.continued
+                && length < MAX_FRAME
+                && payload.first().is_some_and(|first| *first < if self.binary { 1 } else { 0xFE })
+            {
+                self.sequence = self.sequence.wrapping_add(1);
+                self.rows += 1;
+                continue;
+            }
+            self.begin(header, payload)?;
+            if length < MAX_FRAME && self.ending {
+                return self.finish(rest);
+            }
+        }
+        if !rest.is_empty() {
+            // A frame in pieces: keep its first bytes, skip the others as they come.
+            match self.resume(rest)? {
+                (left, true) => return self.finish(left),
+                (left, false) => debug_assert!(left.is_empty(), "a frame in pieces takes all bytes"),
+            }
+        }
+        Ok(Progress::More)
+    }
+
+    /// Goes on with a frame in pieces. Gives what is behind it, and whether the reply ended with it.
+    #[cold]
+    fn resume<'a>(&mut self, bytes: &'a [u8]) -> Result<(&'a [u8], bool), WireError> {
+        let mut rest = bytes;
+        if self.skip == 0 {
+            rest = &rest[self.head.take(rest)..];
+            if !self.head.is_complete() {
+                return Ok((rest, false));
+            }
+            let head = std::mem::replace(&mut self.head, Head::new());
+            let (header, prefix) = head.parts();
+            self.begin(header, prefix)?;
+            self.skip = (header & 0xFF_FF_FF) - prefix.len() as u32;
+            if self.skip == 0 {
+                return Ok((rest, self.ending && !self.continued));
+            }
+        }
+        let now = (self.skip as usize).min(rest.len());
+        if let Some(kept) = &mut self.error {
+            keep_error(kept, &rest[..now]);
+        }
+        self.skip -= now as u32;
+        rest = &rest[now..];
+        Ok((rest, self.skip == 0 && self.ending && !self.continued))
+    }
+
+    /// Decides what a frame is, from its header and at least the first [`OkPacket::PREFIX`] bytes of its payload.
+    #[inline]
+    fn begin(&mut self, header: u32, prefix: &[u8]) -> Result<(), WireError> {
+        let length = (header & 0xFF_FF_FF) as usize;
+        let number = (header >> 24) as u8;
+        let continues = self.continued;
+        self.continued = length == MAX_FRAME;
+        if number != self.sequence {
+            self.out_of_sequence(number, prefix)?;
+        }
+        self.sequence = number.wrapping_add(1);
+        if continues {
+            if let Some(kept) = &mut self.error {
+                keep_error(kept, prefix);
+            }
+            return Ok(());
+        }
+        let Some(&first) = prefix.first() else {
+            return Err(self.invalid("empty", "it has no payload"));
+        };
+        if first == 0xFF {
+            let mut kept = Vec::with_capacity(prefix.len().max(64));
+            keep_error(&mut kept, prefix);
+            self.error = Some(kept);
+            self.ending = true;
+            return Ok(());
+        }
+        match self.state {
+            State::First if first == 0x00 => self.end_of_result(OkPacket::parse(prefix, self.state.name())?),
+            State::First => self.result_header(prefix)?,
+            State::Columns => {
+                self.columns -= 1;
+                if self.columns == 0 {
+                    self.state = if self.deprecate_eof { State::Rows } else { State::ColumnsEnd };
+                }
+            }
+            State::ColumnsEnd if first == 0xFE && length < 9 => self.state = State::Rows,
+            State::Rows if first == 0xFE && self.deprecate_eof && length < MAX_FRAME => {
+                self.end_of_result(OkPacket::parse(prefix, self.state.name())?);
+            }
+            State::Rows if first == 0xFE && length < 9 => {
+                self.end_of_result(OkPacket::parse_eof(prefix, self.state.name())?);
+            }
+            State::Rows if !self.binary || first == 0x00 => self.rows += 1,
+            State::Idle | State::ColumnsEnd | State::Rows => {
+                return Err(self.invalid("unexpected", &format!("it begins with {first:#04x}")));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn result_header(&mut self, prefix: &[u8]) -> Result<(), WireError> {
+        if prefix[0] == 0xFB {
+            return Err(self.invalid("local file request", "local files are never sent"));
+        }
+        let mut r = Reader::new(prefix, "result header", State::First.name());
+        let columns = r.lenenc_int("number of columns")?;
+        if columns == 0 || columns > MAX_COLUMNS {
+            return Err(self.invalid("result header", &format!("it announces {columns} columns")));
+        }
+        let follow = !self.cache_metadata || r.u8("whether column definitions follow")? != 0;
+        self.columns = columns as u32;
+        self.state = match (follow, self.deprecate_eof) {
+            (true, _) => State::Columns,
+            (false, true) => State::Rows,
+            (false, false) => State::ColumnsEnd,
+        };
+        Ok(())
+    }
+
+    #[inline]
+    fn end_of_result(&mut self, ok: OkPacket) {
+        self.affected_rows += ok.affected_rows;
+        self.ok = ok;
+        if ok.status & status::MORE_RESULTS != 0 {
+            self.state = State::First;
+        } else {
+            self.ending = true;
+        }
+    }
+
+    /// The reply ended; nothing may follow.
+    #[inline]
+    fn finish(&mut self, rest: &[u8]) -> Result<Progress, WireError> {
+        let state = std::mem::replace(&mut self.state, State::Idle);
+        let error = match self.error.take() {
+            None => None,
+            Some(packet) => Some(Box::new(parse_error(&packet, state.name())?)),
+        };
+        if let (State::Idle, Some(error)) = (state, error.as_ref()) {
+            return Err(WireError::Server((**error).clone()));
+        }
+        if !rest.is_empty() {
+            return Err(
+                self.invalid("unexpected", &format!("{} bytes follow the end of the reply", rest.len()))
+            );
+        }
+        Ok(Progress::Done(Reply {
+            rows: self.rows,
+            affected_rows: self.affected_rows,
+            last_insert_id: self.ok.last_insert_id,
+            warnings: self.ok.warnings,
+            status: self.ok.status,
+            error,
+        }))
+    }
+
+    /// Errors of a server that gives up count from 0; everything else must follow its predecessor.
+    #[cold]
+    fn out_of_sequence(&self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
+        if prefix.first() == Some(&0xFF) {
+            return Ok(());
+        }
+        Err(self.invalid("out of sequence", &format!("number {number} instead of {}", self.sequence)))
+    }
+
+    #[cold]
+    fn invalid(&self, packet: &'static str, detail: &str) -> WireError {
+        WireError::protocol(packet, self.state.name(), detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::ServerVersion;
+
+    pub(crate) fn session(capabilities: Capabilities) -> Session {
+        Session {
+            capabilities,
+            connection_id: 1,
+            version: ServerVersion::parse("8.0.36", 1, capabilities),
+            status: 2,
+        }
+    }
+
+    fn parser(capabilities: Capabilities, expect: Expect) -> ReplyParser {
+        let mut parser = ReplyParser::new(&session(capabilities));
+        parser.start(expect);
+        parser
+    }
+
+    const POINT_SELECT: &[u8] = b"\x02\0\0\x01\x01\x00\x07\0\0\x02\0\0\x04abcd\x07\0\0\x03\xfe\0\0\x02\0\0\0";
+
+    #[test]
+    fn a_parser_is_small() {
+        assert!(size_of::<ReplyParser>() <= 128, "{} bytes", size_of::<ReplyParser>());
+    }
+
+    #[test]
+    fn a_prepared_point_select_with_cached_metadata_is_one_row() {
+        let both = Capabilities::DEPRECATE_EOF | Capabilities::MARIADB_CACHE_METADATA;
+        let mut p = parser(both, Expect::Prepared);
+        let Progress::Done(reply) = p.feed(POINT_SELECT).unwrap() else { panic!("not done") };
+        assert_eq!(reply, Reply { rows: 1, status: 2, ..Reply::default() });
+        assert!(!p.is_waiting());
+    }
+
+    #[test]
+    fn bytes_behind_a_reply_are_an_error() {
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let error = p.feed(b"\x07\0\0\x01\0\0\0\x02\0\0\0\x01").unwrap_err().to_string();
+        assert!(error.contains("1 bytes follow the end"), "{error}");
+    }
+
+    #[test]
+    fn a_request_for_a_local_file_is_refused() {
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let error = p.feed(b"\x0c\0\0\x01\xfb/etc/passwd").unwrap_err().to_string();
+        assert!(error.contains("local files are never sent"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_closes_an_idle_connection_is_quoted() {
+        let mut p = ReplyParser::new(&session(Capabilities::DEPRECATE_EOF));
+        let error = p.feed(b"\x0f\0\0\0\xff\xbf\x0f#HY000timeout").unwrap_err();
+        assert_eq!(error.server_error().unwrap().code, 4031);
+        assert!(p.feed(b"\x07\0\0\x01\0\0\0\x02\0\0\0").is_err());
+    }
+
+    #[test]
+    fn a_frame_out_of_sequence_is_an_error() {
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let error = p.feed(b"\x07\0\0\x02\0\0\0\x02\0\0\0").unwrap_err().to_string();
+        assert!(error.contains("number 2 instead of 1"), "{error}");
+    }
+}

@@ -1,0 +1,18 @@
+//! An authenticated connection, apart from its socket.
+
+use crate::capability::Capabilities;
+use crate::server::ServerVersion;
+
+/// What both sides agreed on when they connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Session {
+    /// Capabilities in force: those that the server offered and this client took, MariaDB's extended ones included.
+    pub capabilities: Capabilities,
+    /// The server's id of this connection, as in `KILL`.
+    pub connection_id: u32,
+    /// The server.
+    pub version: ServerVersion,
+    /// Status flags of the last OK packet, see [`crate::capability::status`].
+    pub status: u16,
+}
