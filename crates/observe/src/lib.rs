@@ -1,1 +1,29 @@
 //! Facts and samples of host and server.
+//!
+//! [`collect()`] takes one look and always returns: each fact carries where it was read, and one that could not be had
+//! says why and what would permit it. [`Sampler`] reads counters again and again and costs next to nothing; [`rates`]
+//! are derived from two samples. Everything reads through a [`Source`], so a test can put files of its own in the place
+//! of /proc and /sys. Nothing here changes a host or a server.
+
+mod bag;
+pub mod catalogue;
+mod cgroup;
+pub mod collect;
+mod collectors;
+mod digest;
+mod mounts;
+mod parse;
+pub mod process;
+pub mod rates;
+mod sampler;
+mod secrets;
+mod source;
+pub mod sql;
+mod sys;
+
+pub use collect::{Options, collect, collect_with};
+pub use digest::digest;
+pub use process::Process;
+pub use sampler::Sampler;
+pub use source::{LARGEST_FILE, Missing, Read, Source};
+pub use sql::{Row, Sql, SqlError};

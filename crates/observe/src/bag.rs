@@ -1,0 +1,82 @@
+//! Where a collector puts its facts. What is in it survives a collector that hangs or breaks down.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mydyno_model::facts::{Fact, Status};
+use serde_json::Value;
+
+use crate::catalogue::Collector;
+use crate::source::{Missing, Read};
+
+/// The facts of one collector. Clones share them.
+#[derive(Clone)]
+pub struct Bag {
+    collector: &'static Collector,
+    facts: Arc<Mutex<Vec<(String, Fact)>>>,
+}
+
+impl Bag {
+    /// An empty bag for a collector.
+    pub fn new(collector: &'static Collector) -> Self {
+        Self { collector, facts: Arc::default() }
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Vec<(String, Fact)>> {
+        // A collector that panicked while it held the lock has only left a list of whole facts.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a fact with where it was read; its unit is the declared one.
+    pub fn put<T: Into<Value>>(&self, id: &str, source: impl Into<String>, value: Read<T>) {
+        let unit = self.collector.info(id).map_or("", |info| info.unit);
+        self.put_with_unit(id, unit, source, value);
+    }
+
+    /// Puts a fact of a family whose members have units of their own.
+    pub fn put_with_unit<T: Into<Value>>(
+        &self,
+        id: &str,
+        unit: &str,
+        source: impl Into<String>,
+        value: Read<T>,
+    ) {
+        let fact = match value {
+            Ok(value) => Fact::ok(value, unit, source),
+            Err(missing) => Fact::missing(missing.status(), source),
+        };
+        self.facts().push((id.to_owned(), fact));
+    }
+
+    /// Puts a fact whose source is the file that was read.
+    pub fn read<T: Into<Value>>(&self, id: &str, path: &str, value: impl FnOnce(&str) -> Read<T>) {
+        self.put(id, path, value(path));
+    }
+
+    /// Gives every declared fact that is not in the bag the same reason. Families are left out: their members are not
+    /// known.
+    pub fn rest_is(&self, source: &str, why: &Missing) {
+        for info in self.collector.facts {
+            if !info.is_family() && !self.has(info.id) {
+                self.put::<Value>(info.id, source, Err(why.clone()));
+            }
+        }
+    }
+
+    /// Whether a fact is in the bag.
+    pub fn has(&self, id: &str) -> bool {
+        self.facts().iter().any(|(name, _)| name == id)
+    }
+
+    /// The value of a fact that was read.
+    pub fn value(&self, id: &str) -> Option<Value> {
+        self.facts()
+            .iter()
+            .find(|(name, f)| name == id && f.status == Status::Ok)
+            .map(|(_, f)| f.value.clone())
+    }
+
+    /// All facts so far, leaving none.
+    pub fn take(&self) -> Vec<(String, Fact)> {
+        std::mem::take(&mut *self.facts())
+    }
+}

@@ -1,0 +1,180 @@
+//! One look at a host and a server: collectors side by side, each with its deadline.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use mydyno_model::Header;
+use mydyno_model::facts::{Fact, FactSet};
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use crate::bag::Bag;
+use crate::catalogue::{self, Collector, Depth, Run};
+use crate::process::Process;
+use crate::source::{Missing, Read, Source};
+use crate::sql::{ReadOnly, Sql};
+
+/// What is wanted of a look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How much is read.
+    pub depth: Depth,
+    /// How far apart the two readings of counters are, for rates; without it they are read once.
+    pub window: Option<Duration>,
+    /// Multiplies every collector's deadline; above 1 for a slow way to the host.
+    pub patience: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { depth: Depth::Record, window: None, patience: 1.0 }
+    }
+}
+
+impl Options {
+    /// What an audit asks for.
+    pub fn audit() -> Self {
+        Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), patience: 1.0 }
+    }
+}
+
+/// What collectors are given.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The host's files.
+    pub source: Source,
+    /// The server's process, when it runs on this host and is known.
+    pub server: Read<Process>,
+    /// The server's variables as text; empty without a connection.
+    pub variables: Arc<BTreeMap<String, String>>,
+    /// What is wanted.
+    pub options: Options,
+}
+
+impl Context {
+    /// A server variable that is set to something.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|v| !v.is_empty())
+    }
+}
+
+/// Reads what a run's record needs. See [`collect_with`].
+pub fn collect(source: &Source, sql: Option<&mut dyn Sql>, server_pid: Option<u32>) -> FactSet {
+    collect_with(source, sql, server_pid, &Options::default())
+}
+
+/// Reads facts of a host and, over `sql`, of a server. `server_pid` is its process when it runs on this host: without
+/// it, facts about the process and about its storage are absent.
+///
+/// It always returns: what could not be had is in the set with the reason.
+pub fn collect_with(
+    source: &Source,
+    sql: Option<&mut dyn Sql>,
+    server_pid: Option<u32>,
+    options: &Options,
+) -> FactSet {
+    let mut sql = sql.map(ReadOnly::new);
+    let server = match server_pid {
+        Some(pid) => Process::of(source, pid),
+        None => Err(Missing::Absent("the server's process is not on this host, or is not known".to_owned())),
+    };
+    let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
+    let context =
+        Context { source: source.clone(), server, variables: Arc::new(variables), options: options.clone() };
+
+    let wanted: Vec<&'static Collector> =
+        catalogue::all().into_iter().filter(|c| c.depth <= options.depth).collect();
+    // Host collectors start first and work while the server is asked.
+    let pending: Vec<Pending> = wanted.iter().map(|c| Pending::start(c, &context)).collect();
+    let mut facts = IndexMap::new();
+    for (collector, pending) in wanted.iter().zip(pending) {
+        let found = match collector.run {
+            Run::Server(read) => ask(collector, read, &context, sql.as_mut()),
+            Run::Host(_) => pending.finish(),
+        };
+        facts.extend(found);
+    }
+    FactSet { header: Header::of::<FactSet>(OffsetDateTime::now_utc()), facts, extra: Map::new() }
+}
+
+fn deadline_of(collector: &Collector, options: &Options) -> Duration {
+    Duration::from_millis(collector.deadline_ms).mul_f64(options.patience.clamp(0.1, 100.0))
+}
+
+fn ask(
+    collector: &'static Collector,
+    read: fn(&Context, &mut ReadOnly<'_>, &Bag),
+    context: &Context,
+    sql: Option<&mut ReadOnly<'_>>,
+) -> Vec<(String, Fact)> {
+    let bag = Bag::new(collector);
+    match sql {
+        Some(sql) => {
+            sql.until(Instant::now() + deadline_of(collector, &context.options));
+            read(context, sql, &bag);
+            bag.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
+        }
+        None => bag.rest_is(collector.name, &Missing::Absent("no connection to a server".to_owned())),
+    }
+    bag.take()
+}
+
+/// A host collector at work.
+struct Pending {
+    collector: &'static Collector,
+    bag: Bag,
+    /// Closed by a thread that ended, also by one that broke down; carries `()` from one that finished.
+    done: Option<Receiver<()>>,
+    started: Instant,
+    allowed: Duration,
+}
+
+impl Pending {
+    fn start(collector: &'static Collector, context: &Context) -> Self {
+        let bag = Bag::new(collector);
+        let mut pending = Self {
+            collector,
+            bag: bag.clone(),
+            done: None,
+            started: Instant::now(),
+            allowed: deadline_of(collector, &context.options),
+        };
+        let Run::Host(read) = collector.run else { return pending };
+        let (tell, done) = channel();
+        let context = context.clone();
+        let spawned =
+            std::thread::Builder::new().name(format!("facts-{}", collector.name)).spawn(move || {
+                read(&context, &bag);
+                // Nobody listens any more when the deadline has passed.
+                let _ = tell.send(());
+            });
+        match spawned {
+            // The thread is never joined: one that hangs in the kernel would take its caller with it.
+            Ok(_) => pending.done = Some(done),
+            Err(e) => pending
+                .bag
+                .rest_is(collector.name, &Missing::Error(format!("no thread could be started: {e}"))),
+        }
+        pending
+    }
+
+    fn finish(self) -> Vec<(String, Fact)> {
+        if let Some(done) = &self.done {
+            let left = self.allowed.saturating_sub(self.started.elapsed());
+            let why = match done.recv_timeout(left) {
+                Ok(()) => "the collector did not read it".to_owned(),
+                Err(RecvTimeoutError::Timeout) => {
+                    format!("gave no answer within {} ms", self.allowed.as_millis())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    "the collector broke down; please report it".to_owned()
+                }
+            };
+            self.bag.rest_is(self.collector.name, &Missing::Error(why));
+        }
+        self.bag.take()
+    }
+}

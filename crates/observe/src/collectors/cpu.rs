@@ -1,0 +1,213 @@
+//! Processors: how many, which, how fast, and what slows them down.
+
+use std::collections::BTreeSet;
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::parse::{distinct, field, kib_field, list, number, required};
+use crate::source::{Missing, Read, Source};
+
+/// Processors and NUMA nodes.
+pub static COLLECTOR: Collector = Collector {
+    name: "cpu",
+    cost: Cost { host_ms: 5, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Record,
+    facts: &[
+        fact("host.cpu.count", "count", "CPUs that are online"),
+        fact("host.cpu.possible", "count", "CPUs that could be brought online"),
+        fact("host.cpu.allowed", "count", "CPUs that mydyno itself may run on"),
+        fact("host.cpu.sockets", "count", "processor packages"),
+        fact("host.cpu.cores", "count", "physical cores with an online CPU"),
+        fact("host.cpu.smt", "", "whether cores run more than one thread"),
+        fact("host.cpu.model", "", "name of the processor"),
+        fact("host.cpu.hypervisor", "", "whether the processor says that it is a virtual one"),
+        fact("host.cpu.governor", "", "frequency governor; several are joined by commas"),
+        fact("host.cpu.frequency_driver", "", "driver that sets the frequency"),
+        fact("host.cpu.energy_preference", "", "energy_performance_preference; several are joined by commas"),
+        fact("host.cpu.boost", "", "whether frequencies above the base are allowed"),
+        fact("host.cpu.frequency_max_khz", "kHz", "highest frequency of the fastest CPU"),
+        fact("host.cpu.idle_driver", "", "driver that puts idle CPUs to sleep"),
+        fact("host.cpu.idle_governor", "", "governor that chooses how deep they sleep"),
+        fact("host.cpu.clock_source", "", "what the kernel reads the time from"),
+        fact("host.cpu.clock_sources", "", "what it could read the time from"),
+        fact("host.cpu.isolated", "", "CPUs kept from the scheduler (isolcpus)"),
+        fact("host.cpu.nohz_full", "", "CPUs without a regular tick"),
+        fact("host.cpu.vulnerability.NAME", "", "a processor flaw and its mitigation"),
+        fact("host.numa.nodes", "count", "NUMA nodes that are online"),
+        fact("host.numa.node.NODE.total_bytes", "bytes", "memory of a node"),
+        fact("host.numa.node.NODE.free_bytes", "bytes", "free memory of a node"),
+        fact("host.numa.node.NODE.cpus", "", "CPUs of a node"),
+    ],
+    run: Run::Host(run),
+};
+
+const CPUS: &str = "/sys/devices/system/cpu";
+const NODES: &str = "/sys/devices/system/node";
+
+fn run(context: &Context, bag: &Bag) {
+    let source = &context.source;
+    let online = online(source);
+    bag.put("host.cpu.count", format!("{CPUS}/online"), online.clone().map(|cpus| cpus.len()));
+    bag.read("host.cpu.possible", &format!("{CPUS}/possible"), |p| Ok(list(&source.read(p)?, p)?.len()));
+    bag.read("host.cpu.allowed", "/proc/self/status", |p| {
+        let text = source.read(p)?;
+        Ok(list(required(&text, "Cpus_allowed_list", p)?, p)?.len())
+    });
+    let online = online.unwrap_or_default();
+    topology(source, &online, bag);
+    identity(source, bag);
+    frequency(source, &online, bag);
+    for (id, path) in [
+        ("host.cpu.idle_driver", "cpuidle/current_driver"),
+        ("host.cpu.idle_governor", "cpuidle/current_governor"),
+        ("host.cpu.isolated", "isolated"),
+        ("host.cpu.nohz_full", "nohz_full"),
+    ] {
+        bag.read(id, &format!("{CPUS}/{path}"), |p| source.read(p).map(|text| text.replace("(null)", "")));
+    }
+    let clocks = "/sys/devices/system/clocksource/clocksource0";
+    for (id, name) in [
+        ("host.cpu.clock_source", "current_clocksource"),
+        ("host.cpu.clock_sources", "available_clocksource"),
+    ] {
+        bag.read(id, &format!("{clocks}/{name}"), |p| source.read(p));
+    }
+    let folder = format!("{CPUS}/vulnerabilities");
+    for name in source.list(&folder).unwrap_or_default() {
+        bag.read(&format!("host.cpu.vulnerability.{name}"), &format!("{folder}/{name}"), |p| source.read(p));
+    }
+    nodes(source, bag);
+}
+
+/// Online CPUs; from /proc/stat where sysfs is not there, as in some containers.
+fn online(source: &Source) -> Read<Vec<u32>> {
+    let path = format!("{CPUS}/online");
+    let from_sysfs = source.read(&path).and_then(|text| list(&text, &path));
+    match from_sysfs {
+        Ok(cpus) if !cpus.is_empty() => Ok(cpus),
+        _ => {
+            let text = source.read("/proc/stat")?;
+            let names = text.lines().filter_map(|l| l.split(' ').next());
+            let cpus: Vec<u32> = names.filter_map(|n| n.strip_prefix("cpu")?.parse().ok()).collect();
+            if cpus.is_empty() {
+                return Err(Missing::Error("/proc/stat names no CPU".to_owned()));
+            }
+            Ok(cpus)
+        }
+    }
+}
+
+fn topology(source: &Source, online: &[u32], bag: &Bag) {
+    let mut sockets = BTreeSet::new();
+    let mut cores = BTreeSet::new();
+    let mut why = None;
+    for cpu in online {
+        let id = |name: &str| {
+            let path = format!("{CPUS}/cpu{cpu}/topology/{name}");
+            source.read(&path).and_then(|text| number::<i64>(&text, &path))
+        };
+        match (id("physical_package_id"), id("core_id")) {
+            (Ok(socket), Ok(core)) => {
+                sockets.insert(socket);
+                cores.insert((socket, core));
+            }
+            (Err(missing), _) | (_, Err(missing)) => why = Some(missing),
+        }
+    }
+    // A count that leaves a CPU out would be wrong, not incomplete.
+    let no_cpus = || Missing::Absent("no online CPU is known".to_owned());
+    let count = |n: usize| match &why {
+        Some(missing) => Err(missing.clone()),
+        None if n == 0 => Err(no_cpus()),
+        None => Ok(n),
+    };
+    let from = format!("{CPUS}/cpu*/topology");
+    bag.put("host.cpu.sockets", from.as_str(), count(sockets.len()));
+    bag.put("host.cpu.cores", from.as_str(), count(cores.len()));
+    bag.read("host.cpu.smt", &format!("{CPUS}/smt/active"), |p| Ok(number::<u64>(&source.read(p)?, p)? != 0));
+}
+
+fn identity(source: &Source, bag: &Bag) {
+    let path = "/proc/cpuinfo";
+    let text = source.read(path);
+    // ARM has no name in cpuinfo, only the implementer and the part.
+    let model = text.clone().and_then(|text| {
+        let named = ["model name", "cpu model", "cpu"].iter().find_map(|key| field(&text, key, ':'));
+        let numbered = || {
+            let (by, part) = (field(&text, "CPU implementer", ':')?, field(&text, "CPU part", ':')?);
+            Some(format!("implementer {by} part {part}"))
+        };
+        let model = named.map(str::to_owned).or_else(numbered);
+        model.ok_or_else(|| Missing::Absent(format!("{path} names no processor")))
+    });
+    bag.put("host.cpu.model", path, model);
+    let hypervisor = text.and_then(|text| {
+        let flags = required(&text, "flags", path)?;
+        Ok(flags.split_ascii_whitespace().any(|f| f == "hypervisor"))
+    });
+    bag.put("host.cpu.hypervisor", path, hypervisor);
+}
+
+fn frequency(source: &Source, online: &[u32], bag: &Bag) {
+    let each = |name: &str| -> Read<Vec<String>> {
+        let path = |cpu: &u32| format!("{CPUS}/cpu{cpu}/cpufreq/{name}");
+        let values: Vec<String> = online.iter().filter_map(|cpu| source.read(&path(cpu)).ok()).collect();
+        if values.is_empty() {
+            let first = online.first().map_or_else(|| path(&0), path);
+            return Err(match source.read(&first) {
+                Err(missing) => missing,
+                Ok(_) => Missing::Absent(format!("{first} is gone")),
+            });
+        }
+        Ok(values)
+    };
+    for (id, name) in [
+        ("host.cpu.governor", "scaling_governor"),
+        ("host.cpu.frequency_driver", "scaling_driver"),
+        ("host.cpu.energy_preference", "energy_performance_preference"),
+    ] {
+        bag.put(id, format!("{CPUS}/cpu*/cpufreq/{name}"), each(name).map(distinct));
+    }
+    let name = "cpuinfo_max_freq";
+    let fastest = each(name).and_then(|values| {
+        let speeds: Read<Vec<u64>> = values.iter().map(|v| number(v, name)).collect();
+        Ok(speeds?.into_iter().max().unwrap_or_default())
+    });
+    bag.put("host.cpu.frequency_max_khz", format!("{CPUS}/cpu*/cpufreq/{name}"), fastest);
+    // Two drivers, two files, opposite senses.
+    let no_turbo = format!("{CPUS}/intel_pstate/no_turbo");
+    if source.exists(&no_turbo) {
+        bag.read("host.cpu.boost", &no_turbo, |p| Ok(number::<u64>(&source.read(p)?, p)? == 0));
+    } else {
+        bag.read("host.cpu.boost", &format!("{CPUS}/cpufreq/boost"), |p| {
+            Ok(number::<u64>(&source.read(p)?, p)? != 0)
+        });
+    }
+}
+
+fn nodes(source: &Source, bag: &Bag) {
+    let path = format!("{NODES}/online");
+    let online = match source.read(&path).and_then(|text| list(&text, &path)) {
+        // A kernel without NUMA has no nodes, and one place for all memory.
+        Err(Missing::Absent(_)) => {
+            bag.put("host.numa.nodes", path, Ok(1));
+            return;
+        }
+        other => other,
+    };
+    bag.put("host.numa.nodes", path.as_str(), online.clone().map(|nodes| nodes.len()));
+    for node in online.unwrap_or_default() {
+        let path = format!("{NODES}/node{node}/meminfo");
+        let text = source.read(&path);
+        // Lines begin with `Node N`.
+        let of =
+            |key: &str| text.clone().and_then(|text| kib_field(&text, &format!("Node {node} {key}"), &path));
+        bag.put(&format!("host.numa.node.{node}.total_bytes"), path.as_str(), of("MemTotal"));
+        bag.put(&format!("host.numa.node.{node}.free_bytes"), path.as_str(), of("MemFree"));
+        bag.read(&format!("host.numa.node.{node}.cpus"), &format!("{NODES}/node{node}/cpulist"), |p| {
+            source.read(p)
+        });
+    }
+}

@@ -1,0 +1,210 @@
+//! The server: version, variables, uptime.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::secrets;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+
+/// Version, variables, uptime.
+pub static COLLECTOR: Collector = Collector {
+    name: "server",
+    cost: Cost { host_ms: 2, server_ms: 10 },
+    deadline_ms: 5000,
+    depth: Depth::Record,
+    facts: &[
+        fact("server.version", "", "what SELECT VERSION() says"),
+        fact("server.family", "", "mysql or mariadb: by VERSION(), which nothing else tells safely"),
+        fact("server.version_number", "", "version as one number: major × 10000 + minor × 100 + patch"),
+        fact("server.version_comment", "", "who built it"),
+        fact("server.uptime_s", "s", "time since it started"),
+        fact(
+            "server.variable.NAME",
+            "",
+            "a global variable; whole and decimal numbers are numbers, all else is text",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
+const VERSION: &str = "SELECT VERSION()";
+const UPTIME: &str = "SHOW GLOBAL STATUS LIKE 'Uptime'";
+
+/// Variables that hold names or versions, and stay text whatever they look like.
+const TEXT: [&str; 6] =
+    ["hostname", "version", "innodb_version", "server_uuid", "report_host", "gtid_domain_id"];
+
+/// All variables as text, those that can hold secrets emptied; no variable when they could not be read.
+pub fn variables(sql: &mut ReadOnly<'_>) -> BTreeMap<String, String> {
+    let rows = sql.rows(VARIABLES).unwrap_or_default();
+    pairs(rows)
+        .into_iter()
+        .map(|(name, text)| {
+            let text = if secrets::is_secret_variable(&name) { String::new() } else { text };
+            (name, text)
+        })
+        .collect()
+}
+
+/// Rows of name and value, names in lower case.
+pub fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
+    rows.into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter();
+            let name = cells.next()??;
+            Some((name.to_ascii_lowercase(), cells.next()?.unwrap_or_default()))
+        })
+        .collect()
+}
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let version = single(sql, VERSION);
+    let family = version.clone().map(|v| family_of(&v));
+    let number = version.clone().and_then(|v| version_number(&v));
+    bag.put("server.version", VERSION, version);
+    bag.put("server.family", VERSION, family);
+    bag.put("server.version_number", VERSION, number);
+    let comment = context
+        .variable("version_comment")
+        .map(str::to_owned)
+        .ok_or_else(|| Missing::Absent("the variable version_comment is not set".to_owned()));
+    bag.put("server.version_comment", VARIABLES, comment);
+    let uptime = sql.rows(UPTIME).map_err(|e| e.missing("a connection")).and_then(|rows| {
+        let found = pairs(rows).pop();
+        let (_, text) = found.ok_or_else(|| Missing::Absent("the server gave no Uptime".to_owned()))?;
+        text.parse::<u64>().map_err(|_| Missing::Error(format!("Uptime is no number: {text:?}")))
+    });
+    bag.put("server.uptime_s", UPTIME, uptime);
+    all_variables(context, sql, bag);
+}
+
+fn all_variables(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    // They were read once for the other collectors; when that failed, ask again for the reason.
+    if context.variables.is_empty() {
+        match sql.rows(VARIABLES) {
+            Err(e) => bag.put::<Value>("server.variable.version", VARIABLES, Err(e.missing("a connection"))),
+            Ok(rows) => pairs(rows).into_iter().for_each(|(name, text)| one_variable(&name, &text, bag)),
+        }
+        return;
+    }
+    for (name, text) in context.variables.iter() {
+        one_variable(name, text, bag);
+    }
+}
+
+fn one_variable(name: &str, text: &str, bag: &Bag) {
+    let id = format!("server.variable.{name}");
+    if secrets::is_secret_variable(name) {
+        bag.put::<Value>(&id, VARIABLES, Err(Missing::Absent(secrets::NOT_KEPT.to_owned())));
+    } else {
+        bag.put(&id, VARIABLES, Ok(typed(name, text)));
+    }
+}
+
+/// The one value of a statement that gives one.
+fn single(sql: &mut ReadOnly<'_>, statement: &str) -> Read<String> {
+    let rows = sql.rows(statement).map_err(|e| e.missing("a connection"))?;
+    let value = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+    value.ok_or_else(|| Missing::Error(format!("{statement} gave no value")))
+}
+
+/// `mariadb` or `mysql`.
+pub fn family_of(version: &str) -> String {
+    if version.to_ascii_lowercase().contains("mariadb") { "mariadb" } else { "mysql" }.to_owned()
+}
+
+/// `10.11.19-MariaDB` as 101119.
+///
+/// # Errors
+/// The text does not begin with three numbers.
+pub fn version_number(version: &str) -> Read<u64> {
+    let wrong = || Missing::Error(format!("the version {version:?} does not begin like 8.0.36"));
+    // MariaDB behind some proxies calls itself 5.5.5-10.11.19-MariaDB for old replicas.
+    let bare = version.strip_prefix("5.5.5-").filter(|v| v.contains("MariaDB")).unwrap_or(version);
+    let mut parts = bare.split(|c: char| !c.is_ascii_digit());
+    let mut next = || parts.next().and_then(|p| p.parse::<u64>().ok()).filter(|n| *n < 100_000);
+    match (next(), next(), next()) {
+        (Some(major), Some(minor), Some(patch)) if minor < 100 && patch < 100 => {
+            Ok(major * 10_000 + minor * 100 + patch)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// A variable's text as a value: a number when it is one and would be written the same way again.
+pub fn typed(name: &str, text: &str) -> Value {
+    if TEXT.contains(&name) {
+        return Value::from(text);
+    }
+    if let Ok(number) = text.parse::<i64>()
+        && number.to_string() == text
+    {
+        return Value::from(number);
+    }
+    if let Ok(number) = text.parse::<u64>()
+        && number.to_string() == text
+    {
+        return Value::from(number);
+    }
+    let decimal = text.split_once('.').is_some_and(|(whole, part)| {
+        let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+        digits(whole.strip_prefix('-').unwrap_or(whole)) && digits(part)
+    });
+    match text.parse::<f64>() {
+        Ok(number) if decimal && number.is_finite() => Value::from(number),
+        _ => Value::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_become_numbers_and_everything_else_stays_as_it_is() {
+        for (text, value) in [
+            ("100", json!(100)),
+            ("-1", json!(-1)),
+            ("18446744073709551615", json!(u64::MAX)),
+            ("10.000000", json!(10.0)),
+            ("0.5", json!(0.5)),
+            ("", json!("")),
+            ("007", json!("007")),
+            ("+5", json!("+5")),
+            ("1e3", json!("1e3")),
+            ("99999999999999999999999", json!("99999999999999999999999")),
+            ("10.11.19", json!("10.11.19")),
+            ("1.", json!("1.")),
+            ("ON", json!("ON")),
+            ("nan", json!("nan")),
+        ] {
+            assert_eq!(typed("x", text), value, "{text}");
+        }
+        assert_eq!(typed("hostname", "17"), json!("17"));
+    }
+
+    #[test]
+    fn versions_become_numbers_that_can_be_compared() {
+        for (text, number) in [
+            ("10.11.19-MariaDB-0+deb12u1-log", 101_119),
+            ("5.5.5-10.6.7-MariaDB", 100_607),
+            ("8.0.46", 80_046),
+            ("9.7.0-commercial", 90_700),
+            ("5.7.44-48-log", 50_744),
+        ] {
+            assert_eq!(version_number(text), Ok(number), "{text}");
+        }
+        for text in ["", "8", "8.0", "x.y.z", "8.100.1", "99999999999999999999.1.1"] {
+            assert!(version_number(text).is_err(), "{text}");
+        }
+        assert_eq!(family_of("10.11.19-MariaDB"), "mariadb");
+        assert_eq!(family_of("8.0.46"), "mysql");
+    }
+}

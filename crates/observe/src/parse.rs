@@ -1,0 +1,189 @@
+//! Small readers of the kernel's text forms. None of them panics on any text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::source::{Missing, Read};
+
+/// Largest CPU or node number that a list may hold; the kernel's own bound is 8192.
+const LARGEST_CPU: u32 = 65_535;
+
+/// The text of at most this many characters goes into an error.
+const SHOWN: usize = 60;
+
+/// What was found instead of what was expected.
+pub fn unexpected(path: &str, expected: &str, found: &str) -> Missing {
+    let shown: String = found.chars().take(SHOWN).collect();
+    let more = if shown.len() < found.len() { "…" } else { "" };
+    Missing::Error(format!("{path}: expected {expected}, found {shown:?}{more}"))
+}
+
+/// A number that is the whole text.
+pub fn number<T: FromStr>(text: &str, path: &str) -> Read<T> {
+    text.trim().parse().map_err(|_| unexpected(path, "a number", text))
+}
+
+/// The value behind `key` in lines such as `MemTotal:  24731708 kB` or `key = value`.
+pub fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(separator)?;
+        (name.trim() == key).then(|| value.trim())
+    })
+}
+
+/// The value behind `key` in `key: value` lines.
+pub fn required<'a>(text: &'a str, key: &str, path: &str) -> Read<&'a str> {
+    field(text, key, ':').ok_or_else(|| Missing::Absent(format!("{path} has no line {key}")))
+}
+
+/// `key:  N kB` in bytes.
+pub fn kib_field(text: &str, key: &str, path: &str) -> Read<u64> {
+    let value = required(text, key, path)?;
+    let digits = value.strip_suffix("kB").map(str::trim);
+    digits
+        .and_then(|d| d.parse::<u64>().ok())
+        .and_then(|kib| kib.checked_mul(1024))
+        .ok_or_else(|| unexpected(path, &format!("{key} in kB"), value))
+}
+
+/// The number behind `key` in `key: value` lines.
+pub fn number_field<T: FromStr>(text: &str, key: &str, path: &str) -> Read<T> {
+    let value = required(text, key, path)?;
+    value.parse().map_err(|_| unexpected(path, &format!("a number for {key}"), value))
+}
+
+/// The number behind `key` in `key value` lines, as in /proc/vmstat and cgroup files.
+pub fn flat_number<T: FromStr>(text: &str, key: &str) -> Option<T> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        if name == key { value.trim().parse().ok() } else { None }
+    })
+}
+
+/// The chosen word of `always [madvise] never`.
+pub fn chosen(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('[')?;
+    rest.split_once(']').map(|(word, _)| word)
+}
+
+/// The chosen word of a file of choices; a file of one word is that word.
+pub fn choice(text: &str, path: &str) -> Read<String> {
+    let trimmed = text.trim();
+    match chosen(trimmed) {
+        Some(word) if !word.is_empty() => Ok(word.to_owned()),
+        None if !trimmed.is_empty() && !trimmed.contains(|c: char| c.is_whitespace() || c == '[') => {
+            Ok(trimmed.to_owned())
+        }
+        _ => Err(unexpected(path, "one choice in brackets", text)),
+    }
+}
+
+/// `0-3,8` as numbers; an empty text is an empty list.
+pub fn list(text: &str, path: &str) -> Read<Vec<u32>> {
+    let wrong = || unexpected(path, "a list like 0-3,8", text);
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',').filter(|p| !p.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u32 = first.trim().parse().map_err(|_| wrong())?;
+        let last: u32 = last.trim().parse().map_err(|_| wrong())?;
+        if first > last || last > LARGEST_CPU {
+            return Err(wrong());
+        }
+        numbers.extend(first..=last);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
+/// Distinct values in order of appearance, joined by commas.
+pub fn distinct<T: Display>(values: impl IntoIterator<Item = T>) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    for value in values {
+        let value = value.to_string();
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen.join(",")
+}
+
+/// The kernel's octal escapes (`\040` for a blank) of mount tables undone.
+pub fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let octal = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\').and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 8).ok()
+        });
+        match octal {
+            Some(byte) => {
+                plain.push(byte);
+                at += 4;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kibibytes_become_bytes_and_an_overflow_is_an_error() {
+        let text = "MemTotal:       24731708 kB\nHuge: 20000000000000000 kB\nBare: 5\nWrong: x kB";
+        assert_eq!(kib_field(text, "MemTotal", "/m"), Ok(24_731_708 * 1024));
+        for key in ["Huge", "Bare", "Wrong"] {
+            assert!(matches!(kib_field(text, key, "/m"), Err(Missing::Error(_))), "{key}");
+        }
+        assert_eq!(kib_field(text, "Mem", "/m"), Err(Missing::Absent("/m has no line Mem".to_owned())));
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read_and_nonsense_is_refused() {
+        assert_eq!(list("0-3,8", "/c"), Ok(vec![0, 1, 2, 3, 8]));
+        assert_eq!(list("\n", "/c"), Ok(vec![]));
+        assert_eq!(list("1,1,0", "/c"), Ok(vec![0, 1]));
+        for text in ["3-1", "a", "0-4294967295", "-1", "1-", "0-99999"] {
+            assert!(list(text, "/c").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_choice_in_brackets_is_found() {
+        assert_eq!(choice("always [madvise] never", "/t"), Ok("madvise".to_owned()));
+        assert_eq!(choice("none", "/t"), Ok("none".to_owned()));
+        for text in ["", "[]", "a b", "[x"] {
+            assert!(choice(text, "/t").is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn octal_escapes_are_undone_and_broken_ones_kept() {
+        assert_eq!(unescape(r"/mnt/a\040b\134c"), r"/mnt/a b\c");
+        assert_eq!(unescape(r"end\04"), r"end\04");
+        assert_eq!(unescape(r"\999"), r"\999");
+    }
+
+    #[test]
+    fn an_error_shows_no_more_than_the_start_of_what_was_found() {
+        let Missing::Error(why) = number::<u64>(&"9".repeat(500), "/x").unwrap_err() else { panic!() };
+        assert!(why.chars().count() < 120, "{why}");
+    }
+
+    #[test]
+    fn flat_lines_are_read_by_their_whole_key() {
+        let text = "nr_throttled 7\nnr_throttled_x 9\npswpin 18446744073709551615\nbad x";
+        assert_eq!(flat_number::<u64>(text, "nr_throttled"), Some(7));
+        assert_eq!(flat_number::<u64>(text, "pswpin"), Some(u64::MAX));
+        assert_eq!(flat_number::<u64>(text, "bad"), None);
+        assert_eq!(flat_number::<u64>(text, "nr"), None);
+    }
+}

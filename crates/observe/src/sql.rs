@@ -1,0 +1,227 @@
+//! What is asked of a server: rows of text, by statements that only read.
+
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::source::Missing;
+
+/// One row; a NULL is `None`.
+pub type Row = Vec<Option<String>>;
+
+/// A connection that answers a statement with all its rows.
+pub trait Sql {
+    /// Sends one statement and returns its rows.
+    ///
+    /// # Errors
+    /// The server's refusal with its code, or why no answer came.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError>;
+}
+
+/// Why a statement gave no rows.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SqlError {
+    /// The server refused.
+    #[error("error {code}: {message}")]
+    Refused {
+        /// As in 1142.
+        code: u16,
+        /// The server's text.
+        message: String,
+    },
+    /// The connection gave no answer.
+    #[error("{0}")]
+    Connection(String),
+    /// The statement would not only read, and was not sent.
+    #[error("not sent, because facts are only read: {0}")]
+    NotReadOnly(String),
+    /// The time for these facts was over before the statement was sent.
+    #[error("not asked any more: the time for these facts was over")]
+    OutOfTime,
+}
+
+/// Codes of a missing privilege: 1044, 1045 and 1698 no access, 1142 and 1143 no right on a table or column, 1227 a
+/// named privilege, 1370 no right on a routine.
+const REFUSALS: [u16; 7] = [1044, 1045, 1142, 1143, 1227, 1370, 1698];
+
+/// Codes of what this version does not have: 1049 schema, 1051 and 1146 table, 1054 column, 1064 syntax, 1109 table of
+/// information_schema, 1193 variable, 1286 engine, 1305 routine, 1356 a view that no longer works.
+const UNKNOWN: [u16; 10] = [1049, 1051, 1054, 1064, 1109, 1146, 1193, 1286, 1305, 1356];
+
+impl SqlError {
+    /// The same as the reason that a fact is missing. `privilege` is what would permit the statement.
+    pub fn missing(&self, privilege: &str) -> Missing {
+        match self {
+            Self::Refused { code, message } if REFUSALS.contains(code) => {
+                Missing::Denied(format!("{message} (error {code}); it needs {privilege}"))
+            }
+            Self::Refused { code, message } if UNKNOWN.contains(code) => {
+                Missing::Absent(format!("this server does not have it: {message} (error {code})"))
+            }
+            other => Missing::Error(other.to_string()),
+        }
+    }
+}
+
+/// A connection that lets only reading statements pass, and none after its deadline.
+pub struct ReadOnly<'a> {
+    inner: &'a mut dyn Sql,
+    deadline: Option<Instant>,
+    /// Statements that were sent.
+    pub sent: u32,
+}
+
+impl<'a> ReadOnly<'a> {
+    /// Guards a connection.
+    pub fn new(inner: &'a mut dyn Sql) -> Self {
+        Self { inner, deadline: None, sent: 0 }
+    }
+
+    /// From now on nothing is sent after `deadline`.
+    pub fn until(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+    }
+
+    /// The rows of a statement.
+    ///
+    /// # Errors
+    /// Also when the statement is not a single SELECT or SHOW that only reads, or the deadline has passed.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
+        if !only_reads(sql) {
+            return Err(SqlError::NotReadOnly(sql.to_owned()));
+        }
+        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Err(SqlError::OutOfTime);
+        }
+        self.sent += 1;
+        self.inner.rows(sql)
+    }
+}
+
+/// Whether a text is one SELECT or SHOW statement without a word that writes, locks or calls out.
+///
+/// The statements are constants of this crate or made from quoted names, so this is a second lock on the door, not a
+/// parser: what it does not understand it refuses.
+pub fn only_reads(sql: &str) -> bool {
+    const FORBIDDEN: [&str; 12] = [
+        "INTO",
+        "UPDATE",
+        "SHARE",
+        "LOAD_FILE",
+        "SLEEP",
+        "BENCHMARK",
+        "GET_LOCK",
+        "RELEASE_LOCK",
+        "SETVAL",
+        "NEXTVAL",
+        "LASTVAL",
+        "PROCEDURE",
+    ];
+    // Whether a backslash escapes depends on the session's sql_mode, and an open quote hides what follows.
+    let quotes = |q: char| sql.matches(q).count();
+    if sql.contains('\\') || ['\'', '"', '`'].iter().any(|q| quotes(*q) % 2 == 1) {
+        return false;
+    }
+    let bare = without_strings(sql);
+    if bare.contains([';', '#']) || bare.contains("--") || bare.contains("/*") || bare.contains(":=") {
+        return false;
+    }
+    let mut words =
+        bare.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).filter(|w| !w.is_empty());
+    let first = words.next().unwrap_or_default();
+    (first.eq_ignore_ascii_case("SELECT") || first.eq_ignore_ascii_case("SHOW"))
+        && !words.any(|w| FORBIDDEN.iter().any(|f| w.eq_ignore_ascii_case(f)))
+}
+
+/// The text with quoted strings and names emptied.
+fn without_strings(sql: &str) -> String {
+    let mut bare = String::with_capacity(sql.len());
+    let mut open: Option<char> = None;
+    for c in sql.chars() {
+        match open {
+            Some(quote) if c == quote => open = None,
+            Some(_) => continue,
+            None if matches!(c, '\'' | '"' | '`') => open = Some(c),
+            None => {}
+        }
+        bare.push(c);
+    }
+    bare
+}
+
+/// A text as an SQL string literal. NO_BACKSLASH_ESCAPES may or may not be set, so a text with a backslash is refused.
+pub fn quoted(text: &str) -> Option<String> {
+    (!text.contains(['\\', '\0'])).then(|| format!("'{}'", text.replace('\'', "''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_read_pass() {
+        for sql in [
+            "SELECT VERSION()",
+            "show global variables",
+            "SHOW ENGINE INNODB STATUS",
+            "SELECT 'a; DELETE -- ' FROM `into`",
+            "SELECT update_time FROM information_schema.TABLES",
+        ] {
+            assert!(only_reads(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_that_write_lock_or_call_out_do_not_pass() {
+        for sql in [
+            "",
+            "SET GLOBAL x=1",
+            "DELETE FROM t",
+            "SELECT 1; DROP TABLE t",
+            "SELECT * FROM t FOR UPDATE",
+            "SELECT * FROM t LOCK IN SHARE MODE",
+            "SELECT 1 INTO OUTFILE '/x'",
+            "SELECT @a := 1",
+            "SELECT /*! SQL_NO_CACHE */ 1",
+            "SELECT 1 -- x",
+            "SELECT SLEEP(1)",
+            "SELECT 'open",
+            "SELECT 'a\\' , sleep(1), '",
+            "EXPLAIN ANALYZE DELETE FROM t",
+            "FLUSH TABLES",
+        ] {
+            assert!(!only_reads(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn refusals_and_unknown_names_become_statuses() {
+        let refused = |code: u16| SqlError::Refused { code, message: "no".to_owned() }.missing("PROCESS");
+        assert_eq!(refused(1227), Missing::Denied("no (error 1227); it needs PROCESS".to_owned()));
+        assert!(matches!(refused(1109), Missing::Absent(_)));
+        assert!(matches!(refused(3024), Missing::Error(_)));
+    }
+
+    struct Nothing;
+    impl Sql for Nothing {
+        fn rows(&mut self, _: &str) -> Result<Vec<Row>, SqlError> {
+            Ok(vec![])
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_after_the_deadline() {
+        let mut nothing = Nothing;
+        let mut sql = ReadOnly::new(&mut nothing);
+        assert!(sql.rows("SELECT 1").is_ok());
+        sql.until(Instant::now());
+        assert_eq!(sql.rows("SELECT 1"), Err(SqlError::OutOfTime));
+        assert_eq!(sql.sent, 1);
+    }
+
+    #[test]
+    fn names_are_quoted_or_refused() {
+        assert_eq!(quoted("a'b"), Some("'a''b'".to_owned()));
+        assert_eq!(quoted("a\\"), None);
+    }
+}

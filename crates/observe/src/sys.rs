@@ -1,0 +1,179 @@
+//! The system calls that the standard library does not offer.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// What statx tells about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Major and minor number of the device that holds it.
+    pub device: (u32, u32),
+    /// Major and minor number of the device that it is, for device files.
+    pub special: (u32, u32),
+    /// Mount that holds it; absent before Linux 5.8.
+    pub mount_id: Option<u64>,
+}
+
+/// Space of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Free for unprivileged users, in bytes.
+    pub available_bytes: u64,
+    /// Free inodes; 0 of 0 where the file system has no fixed number.
+    pub inodes_free: u64,
+    /// Inodes.
+    pub inodes: u64,
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::ENOENT))
+}
+
+/// statx(2), following links and without waking automounts.
+///
+/// # Errors
+/// The system call's.
+pub fn stat(path: &Path) -> io::Result<Stat> {
+    let path = c_path(path)?;
+    let mut buffer = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is a C string that outlives the call and the buffer is a statx that the kernel fills.
+    let rc = unsafe {
+        libc::statx(
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_NO_AUTOMOUNT,
+            libc::STATX_BASIC_STATS | libc::STATX_MNT_ID,
+            buffer.as_mut_ptr(),
+        )
+    };
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all bit patterns are valid for this plain struct, and it was zeroed before the kernel filled it.
+    let found = unsafe { buffer.assume_init() };
+    Ok(Stat {
+        mode: u32::from(found.stx_mode),
+        uid: found.stx_uid,
+        gid: found.stx_gid,
+        size_bytes: found.stx_size,
+        device: (found.stx_dev_major, found.stx_dev_minor),
+        special: (found.stx_rdev_major, found.stx_rdev_minor),
+        mount_id: (found.stx_mask & libc::STATX_MNT_ID != 0).then_some(found.stx_mnt_id),
+    })
+}
+
+/// statvfs(3).
+///
+/// # Errors
+/// The system call's.
+pub fn space(path: &Path) -> io::Result<Space> {
+    let path = c_path(path)?;
+    let mut buffer = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: as in `stat`.
+    if unsafe { libc::statvfs(path.as_ptr(), buffer.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as in `stat`.
+    let found = unsafe { buffer.assume_init() };
+    Ok(Space {
+        size_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+        available_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        inodes_free: found.f_ffree,
+        inodes: found.f_files,
+    })
+}
+
+/// Clock ticks a second: the unit of CPU times in /proc.
+pub fn ticks_per_s() -> u64 {
+    // SAFETY: sysconf has no preconditions.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|t| *t > 0).unwrap_or(100)
+}
+
+/// Size of a memory page in bytes.
+pub fn page_bytes() -> u64 {
+    // SAFETY: sysconf has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(bytes).ok().filter(|b| *b > 0).unwrap_or(4096)
+}
+
+/// The machine's architecture as the kernel names it, as in `x86_64`.
+pub fn machine() -> Option<String> {
+    let mut buffer = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the kernel fills the struct that the pointer is to.
+    if unsafe { libc::uname(buffer.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: all bit patterns are valid for this plain struct.
+    let found = unsafe { buffer.assume_init() };
+    let bytes: Vec<u8> = found.machine.iter().map(|c| *c as u8).take_while(|b| *b != 0).collect();
+    String::from_utf8(bytes).ok().filter(|s| !s.is_empty())
+}
+
+/// Reads a CPU clock in seconds.
+fn clock_s(clock: libc::clockid_t) -> Option<f64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the struct that the pointer is to.
+    (unsafe { libc::clock_gettime(clock, &mut time) } == 0)
+        .then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+}
+
+/// CPU time that the calling thread has used, in seconds.
+pub fn thread_cpu_s() -> Option<f64> {
+    clock_s(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// User and system CPU time of all threads of a process, also of those that have ended, in seconds with the
+/// scheduler's resolution (nanoseconds, where /proc/PID/stat has ticks). Any user may ask (clock_getcpuclockid(3)).
+pub fn process_cpu_s(pid: u32) -> Option<f64> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|p| *p > 0)?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: the call writes the clock's id through a valid pointer.
+    if unsafe { libc::clock_getcpuclockid(pid, &mut clock) } != 0 {
+        return None;
+    }
+    clock_s(clock)
+}
+
+/// The user that the program runs as.
+pub fn effective_uid() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_this_process_advances_with_its_work() {
+        let before = process_cpu_s(std::process::id()).unwrap();
+        let mut sum = 0u64;
+        while process_cpu_s(std::process::id()).unwrap() - before < 0.002 {
+            sum = sum.wrapping_add(std::hint::black_box(1));
+        }
+        assert!(sum > 0);
+        assert_eq!(process_cpu_s(0), None);
+        assert_eq!(process_cpu_s(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_path_with_a_zero_byte_is_not_there() {
+        let path = Path::new("/proc/\0");
+        assert_eq!(stat(path).unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert!(space(path).is_err());
+    }
+}
