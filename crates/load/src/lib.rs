@@ -1,1 +1,25 @@
-//! How a server is asked: clock, arrivals, connections, executor, recorders.
+//! How a server is asked: the clock, arrivals, connections, the executor and the recorders.
+//!
+//! One worker thread drives many connections. Each connection is a task: an `async fn` over the workload's
+//! transaction, polled by exactly those events of the kernel that concern its socket. The hot path allocates
+//! nothing, takes no lock, formats nothing and makes no system call but the I/O itself. Recorders belong to a worker
+//! and are handed over once a second.
+
+pub mod clock;
+mod connection;
+mod error;
+mod executor;
+mod ledger;
+pub mod null;
+mod packets;
+mod recorder;
+pub mod retry;
+mod step;
+mod sys;
+mod window;
+mod worker;
+
+pub use error::LoadError;
+pub use recorder::FirstError;
+pub use step::{End, StepEvent, StepSpec, run_step};
+pub use window::{Phases, Windows};

@@ -1,1 +1,18 @@
-//! One run, whole: plan, guard, phases, load beside observation, the record.
+//! One run, whole: the plan with all its errors at once, the guard, the phases, load beside observation, the record's
+//! writer and reader, and the summary that is derived from the record.
+
+mod bench;
+pub mod bound;
+mod error;
+pub mod folder;
+pub mod guard;
+pub mod request;
+mod sampling;
+pub mod steps;
+pub mod summarise;
+mod warnings;
+pub mod writer;
+
+pub use bench::{Bench, Ended, Progress, bench};
+pub use error::RunError;
+pub use request::{PlanError, Request, Resolved};

@@ -1,1 +1,19 @@
-//! What is asked of a server: schemas, data, generators, transactions.
+//! What is asked of a server: the workloads with their options, tables, data and transactions.
+//!
+//! A workload is two things. Its *description* ([`Spec`]) is data: name, options, what it does; the catalogue, the
+//! command line and the documentation are made from it. Its *behaviour* ([`Workload`]) says which statements it
+//! prepares and, as an `async fn` over a [`Session`], what one transaction asks. How transactions are driven
+//! (connections, clocks, arrivals, recording) is crate `load`'s.
+
+pub mod catalogue;
+pub mod data;
+pub mod fingerprint;
+pub mod mark;
+pub mod oltp;
+pub mod options;
+pub mod prepare;
+pub mod session;
+
+pub use catalogue::{Spec, find};
+pub use options::{OptionError, Options};
+pub use session::{Fault, Param, Session, Statement, StatementSpec, Workload};

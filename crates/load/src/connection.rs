@@ -1,0 +1,264 @@
+//! One connection under load: sends a statement, waits for its answer, times both.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use mydyno_wire::WireError;
+use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser};
+use mydyno_workload::session::Answer;
+use mydyno_workload::{Fault, Param, Session, Statement};
+
+use crate::clock::Clock;
+use crate::packets::Packets;
+use crate::recorder::{FirstError, Recorder};
+use crate::sys::{self, Epoll};
+
+/// Bytes of the read buffer that all connections of a worker share: answers are parsed as they come and not kept.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// What the tasks of one worker share. One thread owns it, so cells are enough.
+pub struct Shared<'w> {
+    pub clock: &'w Clock,
+    pub epoll: Epoll,
+    pub packets: RefCell<Packets>,
+    pub recorder: RefCell<Recorder>,
+    /// First errors since the last hand-over.
+    pub first_errors: RefCell<Vec<FirstError>>,
+    /// No new transactions.
+    pub stopping: Cell<bool>,
+    /// Connections that were lost, and why the last one was.
+    pub lost: Cell<usize>,
+    pub last_loss: RefCell<Option<String>>,
+    buffer: RefCell<Box<[u8]>>,
+}
+
+impl<'w> Shared<'w> {
+    pub fn new(clock: &'w Clock, epoll: Epoll, packets: Packets, operations: usize) -> Self {
+        Self {
+            clock,
+            epoll,
+            packets: RefCell::new(packets),
+            recorder: RefCell::new(Recorder::new(operations)),
+            first_errors: RefCell::default(),
+            stopping: Cell::new(false),
+            lost: Cell::new(0),
+            last_loss: RefCell::default(),
+            buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
+        }
+    }
+}
+
+/// What one exchange asks for next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The statement has just been sent: waiting without asking the kernel, which would have nothing.
+    Sent,
+    /// An event may have come.
+    Awaiting,
+}
+
+/// One connection.
+pub struct Connection<'w> {
+    shared: &'w Shared<'w>,
+    socket: OwnedFd,
+    /// Number of its task: the token of its events.
+    token: usize,
+    parser: ReplyParser,
+    /// Statement ids of the server, by statement.
+    ids: Box<[u32]>,
+    turn: Turn,
+    /// Whether the answer under way is timed as an operation.
+    operation: Option<usize>,
+    /// What the socket has not taken yet; nearly always empty.
+    unsent: Vec<u8>,
+    broken: Option<Box<WireError>>,
+    /// When the statement under way should have been sent.
+    pub intended_ns: u64,
+    /// When the first statement of the transaction was sent; 0 before.
+    pub first_sent_ns: u64,
+    sent_ns: u64,
+    /// When the last answer was complete.
+    pub done_ns: u64,
+    /// Operation of the last statement, for error messages.
+    pub last_operation: usize,
+}
+
+impl<'w> Connection<'w> {
+    pub fn new(
+        shared: &'w Shared<'w>,
+        socket: OwnedFd,
+        token: usize,
+        parser: ReplyParser,
+        ids: Box<[u32]>,
+    ) -> Self {
+        Self {
+            shared,
+            socket,
+            token,
+            parser,
+            ids,
+            turn: Turn::Sent,
+            operation: None,
+            unsent: Vec::new(),
+            broken: None,
+            intended_ns: 0,
+            first_sent_ns: 0,
+            sent_ns: 0,
+            done_ns: 0,
+            last_operation: 0,
+        }
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Sends ROLLBACK and waits for the answer. It is not counted as a statement of the workload.
+    pub fn rollback(&mut self) -> impl Future<Output = Result<(), Fault>> {
+        let shared = self.shared;
+        let packets = shared.packets.borrow();
+        self.parser.start(Expect::Text);
+        self.send(packets.rollback(), None);
+        drop(packets);
+        async move { Exchange { connection: self }.await.map(|_| ()) }
+    }
+
+    fn send(&mut self, packet: &[u8], operation: Option<usize>) {
+        self.operation = operation;
+        self.turn = Turn::Sent;
+        self.sent_ns = self.shared.clock.now_ns();
+        if self.first_sent_ns == 0 {
+            self.first_sent_ns = self.sent_ns;
+        }
+        match sys::send(self.socket.as_raw_fd(), packet) {
+            Ok(n) if n == packet.len() => {}
+            Ok(n) => self.keep_unsent(&packet[n..]),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.keep_unsent(packet),
+            Err(e) => {
+                self.broken = Some(Box::new(WireError::Io { during: "sending a statement", source: e }))
+            }
+        }
+    }
+
+    #[cold]
+    fn keep_unsent(&mut self, rest: &[u8]) {
+        self.unsent.extend_from_slice(rest);
+        if let Err(e) = self.shared.epoll.watch_output(self.fd(), self.token, true) {
+            self.broken = Some(Box::new(WireError::Io { during: "waiting to send a statement", source: e }));
+        }
+    }
+
+    #[cold]
+    fn send_rest(&mut self) {
+        while !self.unsent.is_empty() {
+            match sys::send(self.socket.as_raw_fd(), &self.unsent) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) => {
+                    self.broken = Some(Box::new(WireError::Io { during: "sending a statement", source: e }));
+                    return;
+                }
+            }
+        }
+        self.unsent.shrink_to_fit();
+        if let Err(e) = self.shared.epoll.watch_output(self.fd(), self.token, false) {
+            self.broken = Some(Box::new(WireError::Io { during: "waiting for an answer", source: e }));
+        }
+    }
+
+    /// Takes what has arrived. The socket is edge-triggered: it must be read until it gives less than was asked for,
+    /// or until the answer is complete, behind which a server sends nothing.
+    fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
+        let mut buffer = self.shared.buffer.borrow_mut();
+        loop {
+            let n = match sys::recv(self.socket.as_raw_fd(), &mut buffer) {
+                Ok(0) => {
+                    let end = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    return Poll::Ready(Err(lost("waiting for an answer", end)));
+                }
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Poll::Ready(Err(lost("waiting for an answer", e))),
+            };
+            match self.parser.feed(&buffer[..n]) {
+                Ok(Progress::Done(reply)) => return Poll::Ready(Ok(reply)),
+                Ok(Progress::More) if n < buffer.len() => return Poll::Pending,
+                Ok(Progress::More) => {}
+                Err(e) => return Poll::Ready(Err(Fault::Lost(Box::new(e)))),
+            }
+        }
+    }
+
+    fn finish(&mut self, reply: Reply) -> Result<Answer, Fault> {
+        self.done_ns = self.shared.clock.now_ns();
+        if let Some(error) = reply.error {
+            return Err(Fault::Server(error));
+        }
+        if let Some(operation) = self.operation {
+            self.shared.recorder.borrow_mut().statement(
+                operation,
+                self.done_ns - self.intended_ns,
+                self.done_ns - self.sent_ns,
+            );
+            self.intended_ns = self.done_ns;
+        }
+        Ok(Answer { rows: reply.rows, affected_rows: reply.affected_rows })
+    }
+}
+
+fn lost(doing: &'static str, error: io::Error) -> Fault {
+    Fault::Lost(Box::new(WireError::Io { during: doing, source: error }))
+}
+
+impl Session for Connection<'_> {
+    fn execute(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Answer, Fault>> {
+        let shared = self.shared;
+        let index = statement.0 as usize;
+        let mut packets = shared.packets.borrow_mut();
+        let operation = packets.operation(index);
+        self.last_operation = operation;
+        self.parser.start(Expect::Prepared);
+        let packet = packets.execute(index, &mut self.ids[index], params);
+        self.send(packet, Some(operation));
+        drop(packets);
+        Exchange { connection: self }
+    }
+}
+
+/// The wait for an answer.
+struct Exchange<'c, 'w> {
+    connection: &'c mut Connection<'w>,
+}
+
+impl Future for Exchange<'_, '_> {
+    type Output = Result<Answer, Fault>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        let connection = &mut *self.get_mut().connection;
+        if connection.turn == Turn::Sent && connection.broken.is_none() {
+            connection.turn = Turn::Awaiting;
+            return Poll::Pending;
+        }
+        if !connection.unsent.is_empty() {
+            connection.send_rest();
+        }
+        if let Some(error) = connection.broken.take() {
+            return Poll::Ready(Err(Fault::Lost(error)));
+        }
+        match connection.receive() {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(reply)) => Poll::Ready(connection.finish(reply)),
+            Poll::Ready(Err(fault)) => Poll::Ready(Err(fault)),
+        }
+    }
+}

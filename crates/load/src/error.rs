@@ -1,0 +1,42 @@
+//! Why a step could not run.
+
+use mydyno_wire::WireError;
+use thiserror::Error;
+
+/// Why a step could not run, or could not start.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A connection could not be opened.
+    #[error("connection {number} of {of}: {source}")]
+    Connect {
+        /// Which one, from 1.
+        number: usize,
+        /// How many are asked for.
+        of: usize,
+        /// What was said.
+        source: Box<WireError>,
+    },
+    /// A statement could not be prepared.
+    #[error("connection {number} of {of}: preparing {sql:?}: {source}")]
+    Prepare {
+        /// Which connection, from 1.
+        number: usize,
+        /// How many are asked for.
+        of: usize,
+        /// The statement.
+        sql: String,
+        /// What was said.
+        source: Box<WireError>,
+    },
+    /// The operating system refused something that the load generator needs.
+    #[error("{what}: {source}")]
+    System {
+        /// What was refused, and what would permit it.
+        what: String,
+        /// The refusal.
+        source: std::io::Error,
+    },
+    /// The user asked to stop while connections were being opened.
+    #[error("interrupted before the load started")]
+    Interrupted,
+}

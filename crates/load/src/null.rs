@@ -1,0 +1,116 @@
+//! A driver that answers at once: what the load generator itself costs, all bookkeeping on.
+
+use mydyno_stats::Histogram;
+use mydyno_workload::session::Answer;
+use mydyno_workload::{Fault, Param, Session, Statement, Workload};
+
+use crate::clock::Clock;
+use crate::executor::Tasks;
+use crate::packets::Packets;
+use crate::recorder::Recorder;
+
+/// What a run of the null driver did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NullRun {
+    /// Statements.
+    pub queries: u64,
+    /// Seconds.
+    pub elapsed_s: f64,
+    /// Service times.
+    pub service: Histogram,
+}
+
+/// One connection to nowhere. It suspends once a statement, as a real one does.
+struct Nowhere<'a> {
+    shared: &'a NullShared<'a>,
+    ids: Box<[u32]>,
+    intended_ns: u64,
+    first_sent_ns: u64,
+}
+
+struct NullShared<'a> {
+    clock: &'a Clock,
+    packets: std::cell::RefCell<Packets>,
+    recorder: std::cell::RefCell<Recorder>,
+    stopping: std::cell::Cell<bool>,
+}
+
+impl Session for Nowhere<'_> {
+    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
+        let index = statement.0 as usize;
+        let operation = {
+            let mut packets = self.shared.packets.borrow_mut();
+            std::hint::black_box(packets.execute(index, &mut self.ids[index], params));
+            packets.operation(index)
+        };
+        let sent_ns = self.shared.clock.now_ns();
+        if self.first_sent_ns == 0 {
+            self.first_sent_ns = sent_ns;
+        }
+        suspend_once().await;
+        let done_ns = self.shared.clock.now_ns();
+        let mut recorder = self.shared.recorder.borrow_mut();
+        recorder.statement(operation, done_ns - self.intended_ns, done_ns - sent_ns);
+        self.intended_ns = done_ns;
+        Ok(Answer { rows: 1, affected_rows: 0 })
+    }
+}
+
+fn suspend_once() -> impl Future<Output = ()> {
+    let mut suspended = false;
+    std::future::poll_fn(move |_| {
+        if std::mem::replace(&mut suspended, true) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+}
+
+/// Runs `queries` statements or more of a workload on one thread over `connections` connections to nowhere.
+pub fn run<W: Workload>(workload: &W, connections: usize, queries: u64) -> NullRun {
+    let clock = Clock::start();
+    let shared = NullShared {
+        clock: &clock,
+        packets: Packets::new(workload.statements()).into(),
+        recorder: Recorder::new(workload.operations().len()).into(),
+        stopping: false.into(),
+    };
+    let ids: Box<[u32]> = (1..=workload.statements().len() as u32).collect();
+    let start_ns = clock.now_ns();
+    let mut tasks = Tasks::new((0..connections).map(|number| {
+        let connection = Nowhere { shared: &shared, ids: ids.clone(), intended_ns: 0, first_sent_ns: 0 };
+        drive(workload, connection, number as u64)
+    }));
+    while tasks.live() > 0 {
+        for number in tasks.numbers() {
+            tasks.poll(number);
+        }
+        if shared.recorder.borrow().queries >= queries {
+            shared.stopping.set(true);
+        }
+    }
+    drop(tasks);
+    let elapsed_s = (clock.now_ns() - start_ns) as f64 / 1e9;
+    let recorder = shared.recorder.into_inner();
+    let mut service = Histogram::new();
+    for times in &recorder.times {
+        service.merge(&times.service);
+    }
+    NullRun { queries: recorder.queries, elapsed_s, service }
+}
+
+async fn drive<W: Workload>(workload: &W, mut connection: Nowhere<'_>, number: u64) {
+    let shared = connection.shared;
+    let mut stream = workload.stream(number);
+    connection.intended_ns = shared.clock.now_ns();
+    while !shared.stopping.get() {
+        let intended_ns = connection.intended_ns;
+        connection.first_sent_ns = 0;
+        if workload.transaction(&mut stream, &mut connection).await.is_ok() {
+            let mut recorder = shared.recorder.borrow_mut();
+            recorder.transactions += 1;
+            recorder.lateness.record(connection.first_sent_ns - intended_ns);
+        }
+    }
+}

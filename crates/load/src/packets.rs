@@ -1,0 +1,95 @@
+//! The packets of a workload's statements, laid out once a worker and patched for each send.
+
+use mydyno_wire::command;
+use mydyno_wire::execute::{self, ExecuteTemplate};
+use mydyno_workload::session::ParamType;
+use mydyno_workload::{Param, StatementSpec};
+
+/// Bit of a connection's statement id that says that this server session knows the parameters' types, which then are
+/// not sent again. Servers number statements from 1 per session (MySQL) or server (MariaDB) and stay far below it.
+const TYPES_KNOWN: u32 = 1 << 31;
+
+/// The packets of one worker.
+pub struct Packets {
+    statements: Vec<Laid>,
+    rollback: Vec<u8>,
+}
+
+struct Laid {
+    operation: usize,
+    with_types: ExecuteTemplate,
+    without_types: ExecuteTemplate,
+}
+
+impl Packets {
+    /// Lays out the packets of these statements.
+    pub fn new(statements: &[StatementSpec]) -> Self {
+        let statements = statements
+            .iter()
+            .map(|statement| {
+                let params: Vec<execute::Param> = statement
+                    .params
+                    .iter()
+                    .map(|param| match param {
+                        ParamType::Int => execute::Param::Int,
+                        ParamType::Fixed(length) => execute::Param::Bytes(*length),
+                    })
+                    .collect();
+                let with_types = ExecuteTemplate::new(0, &params);
+                let mut without_types = with_types.clone();
+                without_types.types_are_known();
+                Laid { operation: statement.operation, with_types, without_types }
+            })
+            .collect();
+        let mut rollback = Vec::new();
+        command::query(&mut rollback, b"ROLLBACK");
+        Self { statements, rollback }
+    }
+
+    /// The operation under which a statement is recorded.
+    #[inline]
+    pub fn operation(&self, statement: usize) -> usize {
+        self.statements[statement].operation
+    }
+
+    /// The packet that executes a statement; `id` is the connection's id of it.
+    #[inline]
+    pub fn execute(&mut self, statement: usize, id: &mut u32, params: &[Param<'_>]) -> &[u8] {
+        let laid = &mut self.statements[statement];
+        let template = if *id & TYPES_KNOWN != 0 { &mut laid.without_types } else { &mut laid.with_types };
+        template.set_statement(*id & !TYPES_KNOWN);
+        *id |= TYPES_KNOWN;
+        for (number, param) in params.iter().enumerate() {
+            match param {
+                Param::Int(value) => template.set_i64(number, *value),
+                Param::Bytes(bytes) => template.set_bytes(number, bytes),
+            }
+        }
+        template.packet()
+    }
+
+    /// The packet of ROLLBACK.
+    pub fn rollback(&self) -> &[u8] {
+        &self.rollback
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_sent_on_the_first_execution_of_each_connection_only() {
+        let spec = StatementSpec { sql: String::new(), params: vec![ParamType::Int], operation: 3 };
+        let mut packets = Packets::new(&[spec]);
+        let (mut one, mut other) = (7, 9);
+        let first = packets.execute(0, &mut one, &[Param::Int(5)]).to_vec();
+        let second = packets.execute(0, &mut one, &[Param::Int(5)]).to_vec();
+        let elsewhere = packets.execute(0, &mut other, &[Param::Int(5)]).to_vec();
+        assert_eq!(first.len(), second.len() + 2);
+        assert_eq!(first.len(), elsewhere.len());
+        assert_eq!((first[5], second[5], elsewhere[5]), (7, 7, 9));
+        assert_eq!(second[second.len() - 8..], 5i64.to_le_bytes());
+        assert_eq!(packets.operation(0), 3);
+    }
+}

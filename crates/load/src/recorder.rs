@@ -1,0 +1,160 @@
+//! What a worker counts and times between two hand-overs.
+
+use std::collections::BTreeMap;
+
+use mydyno_stats::Histogram;
+
+/// The first error of a code that a worker saw in a step, for the event log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstError {
+    /// Code, as in 1213; 2000 to 2999 are the client's own.
+    pub code: u16,
+    /// SQLSTATE.
+    pub sqlstate: String,
+    /// The server's words, or the connection's.
+    pub message: String,
+    /// Number of the operation that it answered.
+    pub operation: usize,
+}
+
+/// Response and service times of one operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Times {
+    /// From the intended instant.
+    pub response: Histogram,
+    /// From the send.
+    pub service: Histogram,
+}
+
+/// Counters and histograms. Merging those of k workers gives what one worker would have recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorder {
+    /// Transactions without an error.
+    pub transactions: u64,
+    /// Statements without an error.
+    pub queries: u64,
+    /// Errors by code.
+    pub errors: BTreeMap<u16, u64>,
+    /// Transactions tried again.
+    pub retries: u64,
+    /// Connections opened again.
+    pub reconnects: u64,
+    /// From the intended instant to the send, per transaction.
+    pub lateness: Histogram,
+    /// By operation.
+    pub times: Vec<Times>,
+}
+
+impl Recorder {
+    /// An empty one for this many operations.
+    pub fn new(operations: usize) -> Self {
+        Self {
+            transactions: 0,
+            queries: 0,
+            errors: BTreeMap::new(),
+            retries: 0,
+            reconnects: 0,
+            lateness: Histogram::new(),
+            times: vec![Times::default(); operations],
+        }
+    }
+
+    /// A statement was answered without an error.
+    #[inline]
+    pub fn statement(&mut self, operation: usize, response_ns: u64, service_ns: u64) {
+        self.queries += 1;
+        let times = &mut self.times[operation];
+        times.response.record(response_ns);
+        times.service.record(service_ns);
+    }
+
+    /// A transaction of several statements completed.
+    #[inline]
+    pub fn transaction(&mut self, response_ns: u64, service_ns: u64) {
+        let times = &mut self.times[0];
+        times.response.record(response_ns);
+        times.service.record(service_ns);
+    }
+
+    /// Counts an error; whether it is the first of its code here.
+    pub fn error(&mut self, code: u16) -> bool {
+        let count = self.errors.entry(code).or_insert(0);
+        *count += 1;
+        *count == 1
+    }
+
+    /// Adds what another recorder holds.
+    pub fn merge(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        self.queries += other.queries;
+        self.retries += other.retries;
+        self.reconnects += other.reconnects;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_insert(0) += count;
+        }
+        self.lateness.merge(&other.lateness);
+        for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
+            mine.response.merge(&theirs.response);
+            mine.service.merge(&theirs.service);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Happening {
+        Statement(usize, u64, u64),
+        Transaction(u64, u64),
+        Error(u16),
+        Retry,
+    }
+
+    fn happening() -> impl Strategy<Value = Happening> {
+        prop_oneof![
+            (0usize..3, 0u64..1 << 40, 0u64..1 << 40).prop_map(|(o, r, s)| Happening::Statement(o, r, s)),
+            (0u64..1 << 40, 0u64..1 << 40).prop_map(|(r, s)| Happening::Transaction(r, s)),
+            (1000u16..1010).prop_map(Happening::Error),
+            Just(Happening::Retry),
+        ]
+    }
+
+    fn record(recorder: &mut Recorder, happening: &Happening) {
+        match happening {
+            Happening::Statement(operation, response, service) => {
+                recorder.statement(*operation, *response, *service);
+            }
+            Happening::Transaction(response, service) => {
+                recorder.transactions += 1;
+                recorder.lateness.record(response.abs_diff(*service));
+                recorder.transaction(*response, *service);
+            }
+            Happening::Error(code) => {
+                recorder.error(*code);
+            }
+            Happening::Retry => recorder.retries += 1,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_recorders_of_several_workers_merge_to_that_of_one(
+            all in prop::collection::vec((0usize..4, happening()), 0..200)
+        ) {
+            let mut one = Recorder::new(3);
+            let mut workers = vec![Recorder::new(3); 4];
+            for (worker, happening) in &all {
+                record(&mut one, happening);
+                record(&mut workers[*worker], happening);
+            }
+            let mut merged = Recorder::new(3);
+            for worker in &workers {
+                merged.merge(worker);
+            }
+            prop_assert_eq!(merged, one);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The system calls of the hot path and the operating system's account of the workers.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// An epoll instance.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+/// Room for the events of one wait.
+pub type Events = [libc::epoll_event; 512];
+
+/// An event that says nothing, to fill [`Events`] with.
+pub const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
+
+impl Epoll {
+    /// A new instance.
+    ///
+    /// # Errors
+    /// Out of file descriptors or memory.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes no pointers.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has just made this descriptor and nobody else owns it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Reports input on `fd`, edge-triggered, as `token`.
+    ///
+    /// # Errors
+    /// Out of memory or watches.
+    pub fn add_input(&self, fd: RawFd, token: usize) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN as u32, token)
+    }
+
+    /// Reports input, and room for output while `output` is set. Output is only watched while something waits to be
+    /// sent: otherwise every drain of the socket by the server would be a wake-up.
+    ///
+    /// # Errors
+    /// The descriptor is not watched.
+    pub fn watch_output(&self, fd: RawFd, token: usize, output: bool) -> io::Result<()> {
+        let output = if output { libc::EPOLLOUT as u32 } else { 0 };
+        self.control(libc::EPOLL_CTL_MOD, fd, libc::EPOLLIN as u32 | output, token)
+    }
+
+    fn control(&self, operation: libc::c_int, fd: RawFd, events: u32, token: usize) -> io::Result<()> {
+        let events = events | libc::EPOLLET as u32 | libc::EPOLLRDHUP as u32;
+        let mut event = libc::epoll_event { events, u64: token as u64 };
+        // SAFETY: `event` is valid for the call, which copies it.
+        let status = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), operation, fd, &raw mut event) };
+        if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Waits for events up to `timeout_ms`; a signal counts as no event.
+    ///
+    /// # Errors
+    /// Only what would be a defect of this program.
+    pub fn wait<'a>(&self, events: &'a mut Events, timeout_ms: i32) -> io::Result<&'a [libc::epoll_event]> {
+        // SAFETY: `events` is valid for writing `len` events.
+        let n = unsafe {
+            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), events.len() as libc::c_int, timeout_ms)
+        };
+        match usize::try_from(n) {
+            Ok(n) => Ok(&events[..n]),
+            Err(_) => match io::Error::last_os_error() {
+                e if e.kind() == io::ErrorKind::Interrupted => Ok(&[]),
+                e => Err(e),
+            },
+        }
+    }
+}
+
+/// Sends what the socket takes without waiting.
+///
+/// # Errors
+/// `WouldBlock` when it takes nothing, or the connection's end.
+#[inline]
+pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: `bytes` is valid for reading its length.
+    let n = unsafe {
+        libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+    };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives what is there without waiting; 0 means that the other side has closed.
+///
+/// # Errors
+/// `WouldBlock` when nothing is there, or the connection's end.
+#[inline]
+pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: `buffer` is valid for writing its length.
+    let n = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// The operating system's account of a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// User CPU in microseconds.
+    pub user_us: u64,
+    /// System CPU in microseconds.
+    pub system_us: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
+
+impl ThreadUse {
+    /// The calling thread's account so far.
+    pub fn of_this_thread() -> Self {
+        // SAFETY: an all-zero `rusage` is valid: it holds numbers only.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is valid for writing; RUSAGE_THREAD exists since Linux 2.6.26, so the call cannot fail.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+        Self {
+            user_us: us(usage.ru_utime),
+            system_us: us(usage.ru_stime),
+            voluntary_switches: usage.ru_nvcsw as u64,
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
+
+    /// What was used since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_us: self.user_us.saturating_sub(before.user_us),
+            system_us: self.system_us.saturating_sub(before.system_us),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
+/// Resident memory in bytes and threads of this process; zeros where /proc cannot be read.
+pub fn process_size() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
+    (field("VmRSS") * 1024, field("Threads"))
+}
+
+/// Raises the soft limit of open files towards `needed`, as far as the hard limit allows.
+///
+/// # Errors
+/// The limit that holds, when it is below what is needed.
+pub fn allow_open_files(needed: u64) -> Result<(), u64> {
+    // SAFETY: an all-zero `rlimit` is valid: it holds numbers only.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: `limit` is valid for writing.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if limit.rlim_cur >= needed {
+        return Ok(());
+    }
+    limit.rlim_cur = needed.min(limit.rlim_max);
+    // SAFETY: `limit` is valid for reading.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    if limit.rlim_cur >= needed { Ok(()) } else { Err(limit.rlim_max) }
+}

@@ -1,0 +1,137 @@
+//! Bounds that a user sets on a run: `--fail-if 'p99>10ms'`.
+
+use mydyno_model::summary::{StepSummary, percentile_name};
+use mydyno_model::units::{parse_duration, show_us};
+use thiserror::Error;
+
+/// A bound that is broken when the comparison holds in any step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    quantity: Quantity,
+    above: bool,
+    limit: f64,
+    text: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Quantity {
+    /// Response time percentile, in microseconds.
+    Percentile(String),
+    MeanUs,
+    MaxUs,
+    TransactionsPerS,
+    QueriesPerS,
+    /// Share of attempts, 0 to 1.
+    ErrorShare,
+    Errors,
+}
+
+/// Not a bound.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%"
+)]
+pub struct BoundError(String);
+
+impl Bound {
+    /// Reads a bound.
+    ///
+    /// # Errors
+    /// The text and what would be one.
+    pub fn parse(text: &str) -> Result<Self, BoundError> {
+        let error = || BoundError(text.to_owned());
+        let at = text.find(['<', '>']).ok_or_else(error)?;
+        let (name, limit) = (text[..at].trim().to_ascii_lowercase(), text[at + 1..].trim());
+        let duration = || parse_duration(limit).map(|d| d.as_secs_f64() * 1e6).map_err(|_| error());
+        let number = |limit: &str| limit.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(error);
+        let (quantity, limit) = match name.as_str() {
+            "mean" | "avg" => (Quantity::MeanUs, duration()?),
+            "max" => (Quantity::MaxUs, duration()?),
+            "tps" => (Quantity::TransactionsPerS, number(limit)?),
+            "qps" => (Quantity::QueriesPerS, number(limit)?),
+            "errors" => match limit.strip_suffix('%') {
+                Some(percent) => (Quantity::ErrorShare, number(percent.trim())? / 100.0),
+                None => (Quantity::Errors, number(limit)?),
+            },
+            other => {
+                let percent: f64 = other.strip_prefix('p').and_then(|p| p.parse().ok()).ok_or_else(error)?;
+                // Both p99.9 and the documents' p999 are understood.
+                let percent = if percent > 100.0 { percent / 10f64.powf(percent.log10().floor() - 1.0) } else { percent };
+                (Quantity::Percentile(percentile_name(percent)), duration()?)
+            }
+        };
+        Ok(Self { quantity, above: text.as_bytes()[at] == b'>', limit, text: text.to_owned() })
+    }
+
+    /// The sentence that says how a step breaks this bound; `None` when it holds.
+    ///
+    /// A quantity that the step does not have (no transaction, a percentile that was not asked for) breaks it: a
+    /// bound that cannot be checked has not been kept.
+    pub fn broken_by(&self, step: &StepSummary) -> Option<String> {
+        let found = self.of(step);
+        let broken = match found {
+            None => true,
+            Some(found) if self.above => found > self.limit,
+            Some(found) => found < self.limit,
+        };
+        broken.then(|| {
+            let found = found.map_or_else(|| "not known".to_owned(), |found| self.show(found));
+            format!("{} with {} connections: it is {found}", self.text, step.connections)
+        })
+    }
+
+    fn of(&self, step: &StepSummary) -> Option<f64> {
+        let errors: u64 = step.errors.values().sum();
+        match &self.quantity {
+            Quantity::Percentile(name) => step.response_us.percentiles.get(name).map(|e| e.value),
+            Quantity::MeanUs => step.response_us.mean,
+            Quantity::MaxUs => step.response_us.max,
+            Quantity::TransactionsPerS => Some(step.throughput.transactions_per_s.value),
+            Quantity::QueriesPerS => Some(step.throughput.queries_per_s.value),
+            Quantity::Errors => Some(errors as f64),
+            Quantity::ErrorShare => {
+                let attempts = errors + step.transactions;
+                (attempts > 0).then(|| errors as f64 / attempts as f64)
+            }
+        }
+    }
+
+    fn show(&self, found: f64) -> String {
+        match self.quantity {
+            Quantity::Percentile(_) | Quantity::MeanUs | Quantity::MaxUs => show_us(found),
+            Quantity::TransactionsPerS | Quantity::QueriesPerS => format!("{found:.1}/s"),
+            Quantity::ErrorShare => format!("{:.3} %", found * 100.0),
+            Quantity::Errors => format!("{found}"),
+        }
+    }
+
+    /// The percentile that this bound needs, in percent, if it is about one.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_read_with_their_units() {
+        let bound = Bound::parse("p99 > 10ms").unwrap();
+        assert_eq!((bound.quantity, bound.above, bound.limit), (Quantity::Percentile("p99".to_owned()), true, 10_000.0));
+        let bound = Bound::parse("p99.9>1s").unwrap();
+        assert_eq!(bound.quantity, Quantity::Percentile("p999".to_owned()));
+        assert_eq!(Bound::parse("p999>1s").unwrap().quantity, Quantity::Percentile("p999".to_owned()));
+        let bound = Bound::parse("errors>0.1%").unwrap();
+        assert_eq!((bound.quantity, bound.limit), (Quantity::ErrorShare, 0.001));
+        let bound = Bound::parse("tps<1000").unwrap();
+        assert_eq!((bound.quantity, bound.above, bound.limit), (Quantity::TransactionsPerS, false, 1000.0));
+    }
+
+    #[test]
+    fn what_is_no_bound_is_named() {
+        for text in ["", "p99", "p99>", "p99>fast", "speed>1", "errors>-1", "tps<nan", "p>1ms"] {
+            assert!(Bound::parse(text).unwrap_err().to_string().contains(&format!("{text:?}")), "{text}");
+        }
+    }
+}

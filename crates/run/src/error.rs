@@ -1,0 +1,81 @@
+//! Why a run could not start, or broke off.
+
+use std::path::PathBuf;
+
+use mydyno_load::LoadError;
+use mydyno_model::DocumentError;
+use mydyno_wire::WireError;
+use mydyno_workload::prepare::PrepareError;
+use thiserror::Error;
+
+/// Why a run could not start, or broke off.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The guard refuses: every reason.
+    #[error("{}", .0.join("\n"))]
+    Guarded(Vec<String>),
+    /// A file or folder of the record.
+    #[error("{doing} {path}: {source}{}", way_out(.source))]
+    File {
+        /// As in `writing`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A document of a run folder.
+    #[error("{path}: {source}")]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: DocumentError,
+    },
+    /// A folder without a run in it.
+    #[error("{path} is not a run folder: it has no {missing}")]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// The server or the connection.
+    #[error("{doing}: {source}")]
+    Wire {
+        /// What was being done.
+        doing: &'static str,
+        /// What was said.
+        source: Box<WireError>,
+    },
+    /// Tables and rows.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+fn way_out(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => ": free some space, or write elsewhere with --out DIR",
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            ": write elsewhere with --out DIR"
+        }
+        std::io::ErrorKind::AlreadyExists => ": name a folder that does not exist yet",
+        _ => "",
+    }
+}
+
+impl RunError {
+    /// A file that could not be read or written.
+    pub(crate) fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { doing, path, source }
+    }
+
+    /// A statement or connection that failed.
+    pub(crate) fn wire(doing: &'static str) -> impl FnOnce(WireError) -> Self {
+        move |source| Self::Wire { doing, source: Box::new(source) }
+    }
+}

@@ -1,0 +1,183 @@
+//! The record's writer: each line is on its way to the file system when its second is over, so that a run that is
+//! killed keeps all but its last second.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use mydyno_model::Document;
+use mydyno_model::facts::FactSet;
+use mydyno_model::record::{Event, EventKind, Interval, Manifest, file};
+use mydyno_model::sample::Sample;
+use mydyno_model::summary::Summary;
+use serde::Serialize;
+
+use crate::error::RunError;
+
+/// Every so many samples one holds all values, so that a reader can start there.
+const KEY_FRAME_EVERY: usize = 60;
+
+/// Compression of the samples: the default of zstd, a few microseconds a line.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Writes a run folder.
+pub struct Writer {
+    folder: PathBuf,
+    intervals: Lines,
+    events: Lines,
+    samples: Option<zstd::Encoder<'static, File>>,
+    last_sample: Option<Sample>,
+    samples_written: usize,
+}
+
+struct Lines {
+    path: PathBuf,
+    file: File,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn create(folder: &Path, name: &str) -> Result<Self, RunError> {
+        let path = folder.join(name);
+        let file = create(&path)?;
+        Ok(Self { path, file, line: Vec::new() })
+    }
+
+    /// One write per line: a line is there whole or not at all, short of a full disk.
+    fn push(&mut self, document: &impl Serialize) -> Result<(), RunError> {
+        self.line.clear();
+        put_line(&mut self.line, document);
+        self.file.write_all(&self.line).map_err(RunError::file("writing", &self.path))
+    }
+}
+
+fn put_line(line: &mut Vec<u8>, document: &impl Serialize) {
+    // The documents hold only maps with text keys and finite or null numbers, so this cannot fail.
+    if serde_json::to_writer(&mut *line, document).is_ok() {
+        line.push(b'\n');
+    }
+}
+
+fn create(path: &Path) -> Result<File, RunError> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(RunError::file("creating", path))
+}
+
+/// Writes a whole document, replacing an older one in one step.
+///
+/// # Errors
+/// The file or its folder cannot be written.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(RunError::file("writing", &temporary))?;
+    std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
+}
+
+impl Writer {
+    /// Makes the folder (mode 0700; it must not exist, or be empty) and writes manifest and facts.
+    ///
+    /// # Errors
+    /// The folder exists with something in it, or cannot be written.
+    pub fn create(folder: &Path, manifest: &Manifest, facts: &FactSet) -> Result<Self, RunError> {
+        if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(RunError::File { doing: "recording to", path: folder.to_owned(), source });
+        }
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(RunError::file("creating", folder))?;
+        write_whole(&folder.join(file::FACTS), &facts.to_json())?;
+        write_whole(&folder.join(file::MANIFEST), &manifest.to_json())?;
+        let samples = if manifest.plan.observe {
+            let path = folder.join(file::OBSERVE);
+            let encoder = zstd::Encoder::new(create(&path)?, ZSTD_LEVEL);
+            Some(encoder.map_err(RunError::file("writing", path))?)
+        } else {
+            None
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            intervals: Lines::create(folder, file::INTERVALS)?,
+            events: Lines::create(folder, file::EVENTS)?,
+            samples,
+            last_sample: None,
+            samples_written: 0,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Appends an interval.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn interval(&mut self, interval: &Interval) -> Result<(), RunError> {
+        self.intervals.push(interval)
+    }
+
+    /// Appends an event.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn event(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError> {
+        self.events.push(&Event { at_s, what })
+    }
+
+    /// Appends a sample, given as a full frame.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn sample(&mut self, sample: Sample) -> Result<(), RunError> {
+        let Some(encoder) = &mut self.samples else { return Ok(()) };
+        let key = self.samples_written.is_multiple_of(KEY_FRAME_EVERY);
+        let mut line = Vec::new();
+        match self.last_sample.as_ref().filter(|_| !key) {
+            Some(before) => put_line(&mut line, &sample.delta_from(before)),
+            None => put_line(&mut line, &Sample { key: true, ..sample.clone() }),
+        }
+        self.samples_written += 1;
+        self.last_sample = Some(sample);
+        let path = || self.folder.join(file::OBSERVE);
+        encoder.write_all(&line).and_then(|()| encoder.flush()).map_err(RunError::file("writing", path()))
+    }
+
+    /// Ends the streams. The summary follows by [`Writer::summary`].
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn end(&mut self, at_s: f64, how: &str) -> Result<(), RunError> {
+        self.event(at_s, EventKind::End { how: how.to_owned() })?;
+        if let Some(encoder) = self.samples.take() {
+            let path = self.folder.join(file::OBSERVE);
+            encoder.finish().map_err(RunError::file("writing", path))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the summary.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn summary(&self, summary: &Summary) -> Result<(), RunError> {
+        write_whole(&self.folder.join(file::SUMMARY), &summary.to_json())
+    }
+}

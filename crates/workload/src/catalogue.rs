@@ -1,0 +1,108 @@
+//! The catalogue: every workload by name.
+
+use thiserror::Error;
+
+use crate::oltp::{self, Oltp};
+use crate::options::{OptionError, OptionSpec, Options, nearest};
+
+/// Description of a workload, from which the command line, the catalogue and the documentation are made.
+#[derive(Debug, Clone, Copy)]
+pub struct Spec {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What one transaction asks, for people.
+    pub transaction: &'static str,
+    /// Options.
+    pub options: &'static [OptionSpec],
+    /// Which behaviour runs it.
+    pub kind: Kind,
+}
+
+/// Behaviours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The OLTP family on sysbench's tables.
+    Oltp(oltp::Mix),
+}
+
+/// All workloads.
+pub const ALL: &[Spec] = &[
+    Spec {
+        name: "oltp_point_select",
+        summary: "reads one row by its primary key",
+        transaction: "1 statement: a row by primary key; no BEGIN or COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::PointSelect),
+    },
+    Spec {
+        name: "oltp_read_only",
+        summary: "reads rows and ranges in a transaction",
+        transaction: "16 statements: BEGIN, 10 rows by primary key, 4 ranges (plain, sum, ordered, distinct), COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::ReadOnly),
+    },
+    Spec {
+        name: "oltp_write_only",
+        summary: "updates, deletes and inserts in a transaction",
+        transaction: "6 statements: BEGIN, update of an indexed column, update of another, delete, insert, COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::WriteOnly),
+    },
+    Spec {
+        name: "oltp_read_write",
+        summary: "reads and writes in a transaction: the classic mix",
+        transaction: "20 statements: BEGIN, 10 rows by primary key, 4 ranges, 2 updates, delete, insert, COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::ReadWrite),
+    },
+];
+
+/// No workload has this name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no workload {name:?}{}; `mydyno workloads` lists them", .nearest.map(|n| format!(", did you mean {n}?")).unwrap_or_default())]
+pub struct UnknownWorkload {
+    /// What was given.
+    pub name: String,
+    /// The nearest name that exists.
+    pub nearest: Option<&'static str>,
+}
+
+/// The workload of this name; `-` and `_` are equal.
+///
+/// # Errors
+/// [`UnknownWorkload`] offers the nearest name.
+pub fn find(name: &str) -> Result<&'static Spec, UnknownWorkload> {
+    let wanted = name.replace('-', "_");
+    ALL.iter().find(|s| s.name == wanted).ok_or_else(|| UnknownWorkload {
+        name: name.to_owned(),
+        nearest: nearest(&wanted, ALL.iter().map(|s| s.name)),
+    })
+}
+
+/// Whether a workload's options fit together.
+///
+/// # Errors
+/// All that do not.
+pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
+    match spec.kind {
+        Kind::Oltp(mix) => Oltp::new(mix, options, 0).map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let error = find("oltp_readwrite").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no workload \"oltp_readwrite\", did you mean oltp_read_write?; `mydyno workloads` lists them"
+        );
+        assert!(!find("zzz").unwrap_err().to_string().contains("did you mean"));
+        assert_eq!(find("oltp-read-only").unwrap().name, "oltp_read_only");
+    }
+}

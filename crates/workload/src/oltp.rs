@@ -1,0 +1,450 @@
+//! The OLTP family: sysbench's tables, statements and option names.
+
+use mydyno_model::record::{OperationInfo, OperationKind};
+use mydyno_stats::rng::Rng;
+
+use crate::data::{C_BYTES, PAD_BYTES, Purpose, fill_digits};
+use crate::options::{Default, Form, OptionError, OptionSpec, Options};
+use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
+
+/// Which transaction of the family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    /// One row by primary key.
+    PointSelect,
+    /// Rows and ranges.
+    ReadOnly,
+    /// Updates, delete and insert.
+    WriteOnly,
+    /// Both.
+    ReadWrite,
+}
+
+const fn count(name: &'static str, min: u64, max: u64, default: u64, help: &'static str) -> OptionSpec {
+    OptionSpec { name, form: Form::Count { min, max }, default: Default::Count(default), help }
+}
+
+const fn switch(name: &'static str, default: bool, help: &'static str) -> OptionSpec {
+    OptionSpec { name, form: Form::Switch, default: Default::Switch(default), help }
+}
+
+const MOST_STATEMENTS: u64 = 100_000;
+
+/// Options of the family, under sysbench's names.
+pub const OPTIONS: &[OptionSpec] = &[
+    count("tables", 1, 65_536, 1, "number of tables"),
+    count("table-size", 1, 10_000_000_000, 10_000, "rows per table"),
+    count("range-size", 1, 1_000_000_000, 100, "rows of a range"),
+    count("point-selects", 0, MOST_STATEMENTS, 10, "rows read by primary key per transaction"),
+    switch("range-selects", true, "whether ranges are read at all"),
+    count("simple-ranges", 0, MOST_STATEMENTS, 1, "plain ranges per transaction"),
+    count("sum-ranges", 0, MOST_STATEMENTS, 1, "summed ranges per transaction"),
+    count("order-ranges", 0, MOST_STATEMENTS, 1, "ordered ranges per transaction"),
+    count("distinct-ranges", 0, MOST_STATEMENTS, 1, "distinct ranges per transaction"),
+    count("index-updates", 0, MOST_STATEMENTS, 1, "updates of the indexed column per transaction"),
+    count("non-index-updates", 0, MOST_STATEMENTS, 1, "updates of a column without index per transaction"),
+    count(
+        "delete-inserts",
+        0,
+        MOST_STATEMENTS,
+        1,
+        "deletes followed by an insert of the same key per transaction",
+    ),
+    switch("skip-trx", false, "no BEGIN and COMMIT: each statement commits by itself"),
+    switch("auto-inc", true, "the key column is AUTO_INCREMENT"),
+    switch("create-secondary", true, "index column k after the rows are in"),
+    switch("secondary", false, "a secondary index on id in place of the primary key"),
+    OptionSpec {
+        name: "mysql-storage-engine",
+        form: Form::Choice(&["innodb", "myisam", "aria", "memory", "rocksdb"]),
+        default: Default::Word("innodb"),
+        help: "storage engine of the tables",
+    },
+];
+
+/// Kinds of statement; the number is the place in [`TEXTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Point,
+    Range,
+    Sum,
+    Order,
+    Distinct,
+    UpdateIndex,
+    UpdateNonIndex,
+    Delete,
+    Insert,
+}
+
+const INT: ParamType = ParamType::Int;
+
+/// Name of the operation, text with `{}` for the table's number, and parameters, in the order of [`Ask`].
+const TEXTS: [(&str, &str, &[ParamType]); 9] = [
+    ("point_select", "SELECT c FROM sbtest{} WHERE id=?", &[INT]),
+    ("simple_range", "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ?", &[INT, INT]),
+    ("sum_range", "SELECT SUM(k) FROM sbtest{} WHERE id BETWEEN ? AND ?", &[INT, INT]),
+    ("order_range", "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ? ORDER BY c", &[INT, INT]),
+    ("distinct_range", "SELECT DISTINCT c FROM sbtest{} WHERE id BETWEEN ? AND ? ORDER BY c", &[INT, INT]),
+    ("index_update", "UPDATE sbtest{} SET k=k+1 WHERE id=?", &[INT]),
+    ("non_index_update", "UPDATE sbtest{} SET c=? WHERE id=?", &[ParamType::Fixed(C_BYTES), INT]),
+    ("delete", "DELETE FROM sbtest{} WHERE id=?", &[INT]),
+    (
+        "insert",
+        "INSERT INTO sbtest{} (id, k, c, pad) VALUES (?, ?, ?, ?)",
+        &[INT, INT, ParamType::Fixed(C_BYTES), ParamType::Fixed(PAD_BYTES)],
+    ),
+];
+
+/// How often each kind is asked in a transaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts([u64; TEXTS.len()]);
+
+impl Counts {
+    fn of(&self, ask: Ask) -> u64 {
+        self.0[ask as usize]
+    }
+}
+
+/// A workload of the family with its options.
+#[derive(Debug, Clone)]
+pub struct Oltp {
+    tables: u64,
+    table_size: u64,
+    range_size: u64,
+    counts: Counts,
+    begin_commit: bool,
+    seed: u64,
+    operations: Vec<OperationInfo>,
+    statements: Vec<StatementSpec>,
+    /// First statement of each kind; that of table t is t − 1 further on.
+    first: [u32; TEXTS.len()],
+    begin: Statement,
+    commit: Statement,
+}
+
+impl Oltp {
+    /// The workload `mix` with these options.
+    ///
+    /// # Errors
+    /// Options that do not fit together.
+    pub fn new(mix: Mix, options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
+        let counts = counts(mix, options);
+        let mut errors = Vec::new();
+        if counts.0.iter().sum::<u64>() == 0 {
+            errors.push(OptionError::Impossible(
+                "the transaction is empty: give at least one of --point-selects, --simple-ranges, --index-updates … a value above 0"
+                    .to_owned(),
+            ));
+        }
+        if options.switch("secondary") && options.word("mysql-storage-engine") == "rocksdb" {
+            errors.push(OptionError::Impossible(
+                "--secondary=on does not go with --mysql-storage-engine=rocksdb".to_owned(),
+            ));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let begin_commit = mix != Mix::PointSelect && !options.switch("skip-trx");
+        let mut oltp = Self {
+            tables: options.count("tables"),
+            table_size: options.count("table-size"),
+            range_size: options.count("range-size"),
+            counts,
+            begin_commit,
+            seed,
+            operations: Vec::new(),
+            statements: Vec::new(),
+            first: [0; TEXTS.len()],
+            begin: Statement(0),
+            commit: Statement(0),
+        };
+        oltp.lay_out();
+        Ok(oltp)
+    }
+
+    /// Number of tables.
+    pub fn tables(&self) -> u64 {
+        self.tables
+    }
+
+    /// Rows of a table.
+    pub fn table_size(&self) -> u64 {
+        self.table_size
+    }
+
+    /// Operations and statements. A transaction of one statement is recorded once, as the transaction.
+    fn lay_out(&mut self) {
+        let single = self.counts.0.iter().sum::<u64>() == 1 && !self.begin_commit;
+        if !single {
+            self.operations.push(OperationInfo {
+                name: "transaction".to_owned(),
+                kind: OperationKind::Transaction,
+                sql: String::new(),
+            });
+        }
+        if self.begin_commit {
+            self.begin = self.add_plain("begin", "BEGIN");
+        }
+        for (kind, (name, text, params)) in TEXTS.iter().enumerate() {
+            if self.counts.0[kind] == 0 {
+                continue;
+            }
+            self.first[kind] = self.statements.len() as u32;
+            let operation = self.operations.len();
+            self.operations.push(OperationInfo {
+                name: (*name).to_owned(),
+                kind: if single { OperationKind::Transaction } else { OperationKind::Statement },
+                sql: text.replace("{}", if self.tables == 1 { "1" } else { "N" }),
+            });
+            for table in 1..=self.tables {
+                self.statements.push(StatementSpec {
+                    sql: text.replace("{}", &table.to_string()),
+                    params: params.to_vec(),
+                    operation,
+                });
+            }
+        }
+        if self.begin_commit {
+            self.commit = self.add_plain("commit", "COMMIT");
+        }
+    }
+
+    fn add_plain(&mut self, name: &str, sql: &str) -> Statement {
+        let statement = Statement(self.statements.len() as u32);
+        self.statements.push(StatementSpec {
+            sql: sql.to_owned(),
+            params: Vec::new(),
+            operation: self.operations.len(),
+        });
+        self.operations.push(OperationInfo {
+            name: name.to_owned(),
+            kind: OperationKind::Statement,
+            sql: sql.to_owned(),
+        });
+        statement
+    }
+
+    /// The statement of this kind on a table that is drawn once for all `n` statements of the kind.
+    fn on_a_table(&self, ask: Ask, stream: &mut Stream) -> Statement {
+        let table = if self.tables == 1 { 0 } else { stream.rng.below(self.tables) as u32 };
+        Statement(self.first[ask as usize] + table)
+    }
+
+    fn key(&self, stream: &mut Stream) -> i64 {
+        (stream.rng.below(self.table_size) + 1) as i64
+    }
+
+    async fn points<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        let n = self.counts.of(Ask::Point);
+        if n > 0 {
+            let statement = self.on_a_table(Ask::Point, stream);
+            for _ in 0..n {
+                let id = self.key(stream);
+                session.execute(statement, &[Param::Int(id)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn ranges<S: Session>(&self, ask: Ask, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        let n = self.counts.of(ask);
+        if n > 0 {
+            let statement = self.on_a_table(ask, stream);
+            for _ in 0..n {
+                let from = self.key(stream);
+                let to = from + self.range_size as i64 - 1;
+                session.execute(statement, &[Param::Int(from), Param::Int(to)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn index_updates<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        let n = self.counts.of(Ask::UpdateIndex);
+        if n > 0 {
+            let statement = self.on_a_table(Ask::UpdateIndex, stream);
+            for _ in 0..n {
+                let id = self.key(stream);
+                session.execute(statement, &[Param::Int(id)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn non_index_updates<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        let n = self.counts.of(Ask::UpdateNonIndex);
+        if n > 0 {
+            let statement = self.on_a_table(Ask::UpdateNonIndex, stream);
+            for _ in 0..n {
+                let mut c = [0; C_BYTES];
+                fill_digits(&mut stream.rng, &mut c);
+                let id = self.key(stream);
+                session.execute(statement, &[Param::Bytes(&c), Param::Int(id)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_inserts<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        let n = self.counts.of(Ask::Delete);
+        if n > 0 {
+            let table = if self.tables == 1 { 0 } else { stream.rng.below(self.tables) as u32 };
+            let delete = Statement(self.first[Ask::Delete as usize] + table);
+            let insert = Statement(self.first[Ask::Insert as usize] + table);
+            for _ in 0..n {
+                let (id, k) = (self.key(stream), self.key(stream));
+                let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
+                fill_digits(&mut stream.rng, &mut c);
+                fill_digits(&mut stream.rng, &mut pad);
+                session.execute(delete, &[Param::Int(id)]).await?;
+                let row = [Param::Int(id), Param::Int(k), Param::Bytes(&c), Param::Bytes(&pad)];
+                session.execute(insert, &row).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counts(mix: Mix, options: &Options) -> Counts {
+    let mut counts = Counts::default();
+    let mut set = |ask: Ask, n: u64| counts.0[ask as usize] = n;
+    let (reads, writes) = match mix {
+        Mix::PointSelect => {
+            set(Ask::Point, 1);
+            (false, false)
+        }
+        Mix::ReadOnly => (true, false),
+        Mix::WriteOnly => (false, true),
+        Mix::ReadWrite => (true, true),
+    };
+    if reads {
+        set(Ask::Point, options.count("point-selects"));
+        if options.switch("range-selects") {
+            set(Ask::Range, options.count("simple-ranges"));
+            set(Ask::Sum, options.count("sum-ranges"));
+            set(Ask::Order, options.count("order-ranges"));
+            set(Ask::Distinct, options.count("distinct-ranges"));
+        }
+    }
+    if writes {
+        set(Ask::UpdateIndex, options.count("index-updates"));
+        set(Ask::UpdateNonIndex, options.count("non-index-updates"));
+        set(Ask::Delete, options.count("delete-inserts"));
+        set(Ask::Insert, options.count("delete-inserts"));
+    }
+    counts
+}
+
+/// The operations of one connection.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    rng: Rng,
+}
+
+impl Workload for Oltp {
+    type Stream = Stream;
+
+    fn operations(&self) -> &[OperationInfo] {
+        &self.operations
+    }
+
+    fn statements(&self) -> &[StatementSpec] {
+        &self.statements
+    }
+
+    fn stream(&self, connection: u64) -> Stream {
+        Stream { rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]) }
+    }
+
+    fn transactional(&self) -> bool {
+        self.begin_commit
+    }
+
+    fn writes(&self) -> bool {
+        [Ask::UpdateIndex, Ask::UpdateNonIndex, Ask::Delete].iter().any(|ask| self.counts.of(*ask) > 0)
+    }
+
+    async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        if self.begin_commit {
+            session.execute(self.begin, &[]).await?;
+        }
+        self.points(stream, session).await?;
+        for ask in [Ask::Range, Ask::Sum, Ask::Order, Ask::Distinct] {
+            self.ranges(ask, stream, session).await?;
+        }
+        self.index_updates(stream, session).await?;
+        self.non_index_updates(stream, session).await?;
+        self.delete_inserts(stream, session).await?;
+        if self.begin_commit {
+            session.execute(self.commit, &[]).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::Transcript;
+
+    fn oltp(mix: Mix, given: &[(&str, &str)]) -> Oltp {
+        let given: Vec<(String, String)> =
+            given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        Oltp::new(mix, &Options::resolve("oltp", OPTIONS, &given).unwrap(), 1).unwrap()
+    }
+
+    fn kinds(oltp: &Oltp) -> Vec<String> {
+        let transcript = Transcript::of(oltp, 0, 1);
+        transcript.operations().iter().map(|i| oltp.operations()[*i].name.clone()).collect()
+    }
+
+    #[test]
+    fn a_read_write_transaction_is_the_twenty_statements_of_the_classic_mix() {
+        let mut expected = vec!["begin"];
+        expected.extend(["point_select"; 10]);
+        expected.extend(["simple_range", "sum_range", "order_range", "distinct_range"]);
+        expected.extend(["index_update", "non_index_update", "delete", "insert", "commit"]);
+        assert_eq!(kinds(&oltp(Mix::ReadWrite, &[])), expected);
+    }
+
+    #[test]
+    fn counts_and_switches_shape_the_transaction() {
+        let read =
+            oltp(Mix::ReadOnly, &[("point-selects", "2"), ("range-selects", "off"), ("skip-trx", "on")]);
+        assert_eq!(kinds(&read), ["point_select", "point_select"]);
+        assert_eq!(kinds(&oltp(Mix::WriteOnly, &[])).len(), 6);
+        assert_eq!(kinds(&oltp(Mix::ReadOnly, &[])).len(), 16);
+    }
+
+    #[test]
+    fn a_single_statement_is_recorded_once_as_the_transaction() {
+        let point = oltp(Mix::PointSelect, &[]);
+        assert_eq!(point.operations().len(), 1);
+        assert_eq!(point.operations()[0].kind, OperationKind::Transaction);
+        assert_eq!(point.operations()[0].sql, "SELECT c FROM sbtest1 WHERE id=?");
+        assert!(!point.transactional() && !point.writes());
+    }
+
+    #[test]
+    fn each_table_has_its_statements() {
+        let point = oltp(Mix::PointSelect, &[("tables", "3")]);
+        let texts: Vec<&str> = point.statements().iter().map(|s| s.sql.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "SELECT c FROM sbtest1 WHERE id=?",
+                "SELECT c FROM sbtest2 WHERE id=?",
+                "SELECT c FROM sbtest3 WHERE id=?"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_empty_transaction_is_refused() {
+        let given =
+            [("point-selects".to_owned(), "0".to_owned()), ("range-selects".to_owned(), "off".to_owned())];
+        let options = Options::resolve("w", OPTIONS, &given).unwrap();
+        let errors = Oltp::new(Mix::ReadOnly, &options, 1).unwrap_err();
+        assert!(errors[0].to_string().contains("the transaction is empty"));
+    }
+}

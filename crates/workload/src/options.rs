@@ -1,0 +1,228 @@
+//! Options of workloads: described as data, resolved with all errors at once.
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+/// Form of an option's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A whole number between two bounds, both allowed.
+    Count {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// `on` or `off`.
+    Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// Value when an option is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Default {
+    /// A number.
+    Count(u64),
+    /// A switch.
+    Switch(bool),
+    /// A word.
+    Word(&'static str),
+}
+
+/// One option of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionSpec {
+    /// Long name without the dashes, as in `table-size`.
+    pub name: &'static str,
+    /// Form of the value.
+    pub form: Form,
+    /// Value when it is not given.
+    pub default: Default,
+    /// One line of help.
+    pub help: &'static str,
+}
+
+impl Default {
+    /// As a document's value.
+    pub fn value(&self) -> Value {
+        match self {
+            Self::Count(n) => json!(n),
+            Self::Switch(on) => json!(on),
+            Self::Word(word) => json!(word),
+        }
+    }
+}
+
+/// Why options cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OptionError {
+    /// No such option.
+    #[error("--{name}: {workload} has no such option{}", hint(.nearest))]
+    Unknown {
+        /// What was given.
+        name: String,
+        /// The workload.
+        workload: String,
+        /// The nearest name that it has.
+        nearest: Option<&'static str>,
+    },
+    /// A value that does not fit.
+    #[error("--{name}: {value:?} is not {expected}")]
+    Invalid {
+        /// The option.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is expected.
+        expected: String,
+    },
+    /// Values that do not fit together.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+fn hint(nearest: &Option<&'static str>) -> String {
+    nearest.map(|n| format!(" (did you mean --{n}?)")).unwrap_or_default()
+}
+
+/// Resolved options: each of the workload's has a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options(IndexMap<String, Value>);
+
+impl Options {
+    /// Resolves what was given on top of the defaults.
+    ///
+    /// # Errors
+    /// Every unknown name and every value that does not fit.
+    pub fn resolve(
+        workload: &str,
+        specs: &[OptionSpec],
+        given: &[(String, String)],
+    ) -> Result<Self, Vec<OptionError>> {
+        let mut values: IndexMap<String, Value> =
+            specs.iter().map(|s| (s.name.to_owned(), s.default.value())).collect();
+        let mut errors = Vec::new();
+        for (name, text) in given {
+            match specs.iter().find(|s| s.name == name) {
+                None => errors.push(OptionError::Unknown {
+                    name: name.clone(),
+                    workload: workload.to_owned(),
+                    nearest: nearest(name, specs.iter().map(|s| s.name)),
+                }),
+                Some(spec) => match parse(spec, text) {
+                    Ok(value) => {
+                        values.insert(spec.name.to_owned(), value);
+                    }
+                    Err(error) => errors.push(error),
+                },
+            }
+        }
+        if errors.is_empty() { Ok(Self(values)) } else { Err(errors) }
+    }
+
+    /// A number. Zero when the workload has no such option, which its own tests would show.
+    pub fn count(&self, name: &str) -> u64 {
+        self.0.get(name).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// A switch.
+    pub fn switch(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// A word.
+    pub fn word(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// All values by name, for the plan.
+    pub fn values(&self) -> &IndexMap<String, Value> {
+        &self.0
+    }
+}
+
+/// The name among `names` that is most like `given`, if one is like it at all.
+pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|name| (strsim::damerau_levenshtein(given, name), name))
+        .filter(|(distance, name)| *distance <= 2 + name.len() / 5 && *distance < name.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn parse(spec: &OptionSpec, text: &str) -> Result<Value, OptionError> {
+    let invalid =
+        |expected: String| OptionError::Invalid { name: spec.name, value: text.to_owned(), expected };
+    match spec.form {
+        Form::Count { min, max } => text
+            .trim()
+            .parse::<u64>()
+            .ok()
+            .filter(|n| (min..=max).contains(n))
+            .map(|n| json!(n))
+            .ok_or_else(|| invalid(format!("a whole number from {min} to {max}"))),
+        Form::Switch => match text.to_ascii_lowercase().as_str() {
+            "on" | "true" | "1" | "" => Ok(json!(true)),
+            "off" | "false" | "0" => Ok(json!(false)),
+            _ => Err(invalid("on or off".to_owned())),
+        },
+        Form::Choice(words) => words
+            .iter()
+            .find(|w| w.eq_ignore_ascii_case(text))
+            .map(|w| json!(w))
+            .ok_or_else(|| invalid(format!("one of {}", words.join(", ")))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPECS: &[OptionSpec] = &[
+        OptionSpec {
+            name: "table-size",
+            form: Form::Count { min: 1, max: 100 },
+            default: Default::Count(10),
+            help: "",
+        },
+        OptionSpec { name: "skip-trx", form: Form::Switch, default: Default::Switch(false), help: "" },
+    ];
+
+    fn given(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn all_errors_are_told_at_once_and_name_the_way_out() {
+        let errors = Options::resolve(
+            "w",
+            SPECS,
+            &given(&[("table-siez", "5"), ("table-size", "0"), ("skip-trx", "maybe")]),
+        )
+        .unwrap_err();
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "--table-siez: w has no such option (did you mean --table-size?)",
+                "--table-size: \"0\" is not a whole number from 1 to 100",
+                "--skip-trx: \"maybe\" is not on or off",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default() {
+        let options = Options::resolve("w", SPECS, &given(&[("skip-trx", "on")])).unwrap();
+        assert_eq!((options.count("table-size"), options.switch("skip-trx")), (10, true));
+    }
+
+    #[test]
+    fn the_nearest_name_is_offered_only_when_it_is_near() {
+        let names = ["oltp_point_select", "oltp_read_only"];
+        assert_eq!(nearest("oltp_pointselect", names.into_iter()), Some("oltp_point_select"));
+        assert_eq!(nearest("tpcc", names.into_iter()), None);
+    }
+}
