@@ -2,6 +2,18 @@
 //!
 //! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
 
+mod chart;
+mod charts;
+mod compare;
+mod figures;
+mod latency;
+mod page;
+mod scale;
+mod series;
+mod table;
+mod text;
+mod words;
+
 use std::path::Path;
 
 use mydyno_model::record::RunRecord;
@@ -34,7 +46,7 @@ impl<'a> RunView<'a> {
 
 /// One self-contained HTML file.
 pub fn html(runs: &[RunView<'_>]) -> String {
-    format!("<!doctype html>\n<title>{} runs</title>\n", runs.len())
+    page::page(runs)
 }
 
 /// Plain text for a terminal that is `width` columns wide, with ANSI colours when `color` is set.

@@ -1,0 +1,29 @@
+//! Writes the reports of the test fixtures into a folder, to be looked at and to be tested in a browser.
+//!
+//! `cargo run -p mydyno-report --example fixtures -- FOLDER`
+#![allow(clippy::unwrap_used, missing_docs)]
+
+#[path = "../tests/fixtures/mod.rs"]
+mod fixtures;
+
+use std::path::PathBuf;
+
+use mydyno_report::{html, markdown, terminal};
+
+fn main() {
+    let folder = PathBuf::from(std::env::args_os().nth(1).unwrap());
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, ending: &str, text: String| std::fs::write(folder.join(format!("{name}.{ending}")), text).unwrap();
+    for fixture in fixtures::all() {
+        let view = [fixture.view()];
+        write(fixture.name, "html", html(&view));
+        write(fixture.name, "md", markdown(&view));
+        write(fixture.name, "txt", terminal(&view, true, 100));
+        write(fixture.name, "summary.json", mydyno_model::Document::to_json(&fixture.summary));
+    }
+    let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());
+    let both = [a.view(), b.view()];
+    write("two", "html", html(&both));
+    write("two", "md", markdown(&both));
+    write("two", "txt", terminal(&both, true, 100));
+}

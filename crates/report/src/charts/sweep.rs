@@ -1,0 +1,120 @@
+//! Throughput and response time against the load: connections, or the asked rate where only that varies.
+
+use mydyno_model::Estimate;
+use mydyno_model::summary::StepSummary;
+
+use super::line_name;
+use super::time::about_range;
+use crate::RunView;
+use crate::chart::{Chart, Dash, Group, Point, Series};
+use crate::figures::{Unit, compact};
+use crate::scale::{Scale, Tick};
+
+/// The two charts of a sweep; none when all steps had the same load.
+pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
+    let steps = || runs.iter().flat_map(|r| &r.summary.steps);
+    let by_connections = distinct(steps().map(|s| s.connections as f64));
+    let by_rate = distinct(steps().filter_map(|s| s.rate));
+    let (loads, label, load): (_, _, fn(&StepSummary) -> Option<f64>) = match () {
+        () if by_connections.len() > 1 => (by_connections, "connections", |s| Some(s.connections as f64)),
+        () if by_rate.len() > 1 => (by_rate, "asked transactions per second", |s| s.rate),
+        () => return Vec::new(),
+    };
+    let throughput = lines(runs, load, |_| "transactions", &|s| Some(&s.throughput.transactions_per_s));
+    let largest = throughput.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    let mut response = Vec::new();
+    for (nth, name) in ["p50", "p99"].into_iter().enumerate() {
+        let mut each = lines(runs, load, |_| name, &|s| s.response_us.percentiles.get(name));
+        for series in &mut each {
+            series.dash = if nth == 0 { Dash::Dotted } else { Dash::Solid };
+            if runs.len() == 1 {
+                series.color = nth;
+            }
+        }
+        response.extend(each);
+    }
+    response.retain(|s| s.values().next().is_some());
+    let whiskers = "Whiskers are the intervals of the headline; a point without one has none.";
+    let chart = |id: &str, title: &str, subtitle: &str, y: Scale, y_unit: Unit, series: Vec<Series>| {
+        let x = axis(&loads);
+        Chart {
+            id: id.to_owned(),
+            group: Group::Load,
+            title: title.to_owned(),
+            subtitle: subtitle.to_owned(),
+            about: about_range(&series, y_unit),
+            x_label: label.to_owned(),
+            x_ticks: ticks(&x, &loads),
+            x,
+            y,
+            y_unit,
+            series,
+            shades: Vec::new(),
+            note: Some(whiskers.to_owned()),
+            rows_at: loads.clone(),
+        }
+    };
+    let log = Scale::log_around(response.iter().flat_map(Series::extent).collect::<Vec<_>>().into_iter());
+    let mut charts = vec![chart(
+        "sweep-throughput",
+        "Throughput against load",
+        "transactions per second",
+        Scale::from_zero(largest),
+        Unit::PerSecond,
+        throughput,
+    )];
+    if !response.is_empty() {
+        let subtitle = "of transactions; logarithmic";
+        charts.push(chart("sweep-response", "Response time against load", subtitle, log, Unit::Us, response));
+    }
+    charts
+}
+
+fn lines<'a>(
+    runs: &[RunView<'a>],
+    load: fn(&StepSummary) -> Option<f64>,
+    name: impl Fn(usize) -> &'static str,
+    value: &dyn Fn(&'a StepSummary) -> Option<&'a Estimate>,
+) -> Vec<Series> {
+    let series = runs.iter().enumerate().map(|(n, run)| {
+        let mut points: Vec<Point> = run
+            .summary
+            .steps
+            .iter()
+            .filter_map(|step| {
+                let estimate = value(step)?;
+                Some(Point { x: load(step)?, y: Some(estimate.value), range: estimate.low.zip(estimate.high) })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series::dots(line_name(runs, n, name(n)), n, Dash::nth(n), points)
+    });
+    series.collect()
+}
+
+fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
+}
+
+/// Logarithmic with room beside the outer points.
+fn axis(loads: &[f64]) -> Scale {
+    let (low, high) = (loads[0], loads[loads.len() - 1]);
+    let margin = (high / low).powf(0.06);
+    Scale::Log { low: low / margin, high: high * margin }
+}
+
+/// The loads themselves, as far as their labels have room.
+fn ticks(x: &Scale, loads: &[f64]) -> Vec<Tick> {
+    let mut ticks: Vec<Tick> = Vec::new();
+    for load in loads {
+        let at = x.at(*load);
+        if ticks.last().is_none_or(|last| at - last.at > 0.045) {
+            let wide_only = ticks.last().is_some_and(|last| at - last.at < 0.12 && !last.wide_only);
+            ticks.push(Tick { at, label: compact(*load), wide_only });
+        }
+    }
+    ticks
+}

@@ -1,0 +1,243 @@
+//! The difference of headlines between two runs, and of what they ran on.
+
+use mydyno_model::Estimate;
+use mydyno_model::facts::Status;
+use mydyno_model::record::RunRecord;
+use mydyno_model::summary::StepSummary;
+use serde_json::Value;
+
+use crate::RunView;
+use crate::figures::{Unit, percentile_label};
+
+/// What must be known about every difference that is shown here.
+pub const CAVEAT: &str = "Each difference is that of two estimates; its interval combines theirs on the ratio scale as if the runs were \
+independent. It holds no variation from one run to the next: run both again, in turns, before you trust a small one.";
+
+/// One headline of two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What is compared.
+    pub name: String,
+    /// Unit of both values.
+    pub unit: Unit,
+    /// Whether more is better.
+    pub more_is_better: bool,
+    /// The baseline.
+    pub a: Estimate,
+    /// The other run.
+    pub b: Estimate,
+}
+
+/// The relative change from the baseline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// As a share: 0.05 is five per cent more.
+    pub value: f64,
+    /// Interval, where both estimates have one.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What can be said about a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The whole interval is on the good side.
+    Better,
+    /// The whole interval is on the bad side.
+    Worse,
+    /// The interval holds no change.
+    Unresolved,
+    /// There is no interval.
+    NoInterval,
+}
+
+impl Verdict {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Unresolved => "not resolved",
+            Self::NoInterval => "no interval",
+        }
+    }
+}
+
+impl Difference {
+    /// The change from `a` to `b`; `None` where a value is not above 0.
+    ///
+    /// On the logarithmic scale a ratio is a difference, and the distances from the values to the ends of their
+    /// intervals add up in squares when the estimates are independent.
+    pub fn change(&self) -> Option<Change> {
+        if !(self.a.value > 0.0 && self.b.value > 0.0) {
+            return None;
+        }
+        let log = (self.b.value / self.a.value).ln();
+        let interval = ends(&self.a).zip(ends(&self.b)).map(|(a, b)| {
+            let low = log - (a.1 / self.a.value).ln().hypot((self.b.value / b.0).ln());
+            let high = log + (self.a.value / a.0).ln().hypot((b.1 / self.b.value).ln());
+            (low.exp_m1(), high.exp_m1())
+        });
+        Some(Change { value: log.exp_m1(), interval })
+    }
+
+    /// What the interval of the change allows to be said.
+    pub fn verdict(&self) -> Verdict {
+        match self.change().and_then(|c| c.interval) {
+            None => Verdict::NoInterval,
+            Some((low, high)) if low <= 0.0 && high >= 0.0 => Verdict::Unresolved,
+            Some((low, _)) if (low > 0.0) == self.more_is_better => Verdict::Better,
+            Some(_) => Verdict::Worse,
+        }
+    }
+}
+
+/// Both ends of an interval that is whole, above 0 and in order.
+fn ends(e: &Estimate) -> Option<(f64, f64)> {
+    e.low.zip(e.high).filter(|(low, high)| *low > 0.0 && *low <= e.value && e.value <= *high)
+}
+
+/// Steps of two runs under the same load.
+pub fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a StepSummary)> {
+    let like = |s: &&StepSummary, t: &&StepSummary| s.connections == t.connections && s.rate == t.rate;
+    let steps = a.summary.steps.iter();
+    steps.filter_map(|s| b.summary.steps.iter().find(|t| like(&s, t)).map(|t| (s, t))).collect()
+}
+
+/// Headlines of one step of two runs.
+pub fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
+    let throughput = |name: &str, a: &Estimate, b: &Estimate| Difference {
+        name: name.to_owned(),
+        unit: Unit::PerSecond,
+        more_is_better: true,
+        a: a.clone(),
+        b: b.clone(),
+    };
+    let mut all = vec![
+        throughput("transactions", &a.throughput.transactions_per_s, &b.throughput.transactions_per_s),
+        throughput("queries", &a.throughput.queries_per_s, &b.throughput.queries_per_s),
+    ];
+    let us = |name: String, a: Estimate, b: Estimate| Difference { name, unit: Unit::Us, more_is_better: false, a, b };
+    for (name, in_a) in &a.response_us.percentiles {
+        if let Some(in_b) = b.response_us.percentiles.get(name) {
+            all.push(us(format!("response {}", percentile_label(name)), in_a.clone(), in_b.clone()));
+        }
+    }
+    let plain = |value| Estimate::without_interval(value, "one value");
+    for (name, in_a, in_b) in [
+        ("response mean", a.response_us.mean, b.response_us.mean),
+        ("response max", a.response_us.max, b.response_us.max),
+        ("server CPU per query", a.server.cpu_us_per_query, b.server.cpu_us_per_query),
+        ("client CPU per query", Some(client_cpu_us(a)), Some(client_cpu_us(b))),
+    ] {
+        if let (Some(in_a), Some(in_b)) = (in_a, in_b) {
+            all.push(us(name.to_owned(), plain(in_a), plain(in_b)));
+        }
+    }
+    all
+}
+
+/// User and system CPU of the load generator per statement, in microseconds.
+pub fn client_cpu_us(step: &StepSummary) -> f64 {
+    step.client.cpu_user_us_per_query + step.client.cpu_system_us_per_query
+}
+
+/// Something that the two runs do not share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contrast {
+    /// Id of the fact, or part of the plan.
+    pub name: String,
+    /// In the baseline.
+    pub a: String,
+    /// In the other run.
+    pub b: String,
+}
+
+/// Facts that change from moment to moment, or with the run: no reason for a difference.
+const FLEETING: &[&str] = &["uptime", "load_average", "_now", "free_bytes", "available_bytes", "pid", "server.variable.timestamp"];
+
+/// What differs in plan and facts.
+pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, a: String, b: String| {
+        if a != b {
+            found.push(Contrast { name: name.to_owned(), a, b });
+        }
+    };
+    let (plan_a, plan_b) = (&a.manifest.plan, &b.manifest.plan);
+    add("workload", plan_a.workload.name.clone(), plan_b.workload.name.clone());
+    let options = plan_a.workload.options.keys().chain(plan_b.workload.options.keys());
+    for key in distinct(options) {
+        let of = |p: &mydyno_model::plan::Plan| p.workload.options.get(key).map_or("–".to_owned(), shown);
+        add(&format!("--{key}"), of(plan_a), of(plan_b));
+    }
+    add("seed", plan_a.seed.to_string(), plan_b.seed.to_string());
+    add("measured seconds", plan_a.time_s.to_string(), plan_b.time_s.to_string());
+    add("transport", format!("{:?}", plan_a.target.transport), format!("{:?}", plan_b.target.transport));
+    let print = |r: &RunRecord| r.manifest.fingerprint.clone();
+    add("fingerprint of the data", print(a).data, print(b).data);
+    add("fingerprint of the operations", print(a).operations, print(b).operations);
+    let facts = |r: &'_ RunRecord| r.facts.as_ref().map(|f| f.facts.clone()).unwrap_or_default();
+    let (facts_a, facts_b) = (facts(a), facts(b));
+    for id in distinct(facts_a.keys().chain(facts_b.keys())) {
+        if FLEETING.iter().any(|f| id.contains(f)) {
+            continue;
+        }
+        let of = |facts: &indexmap::IndexMap<String, mydyno_model::facts::Fact>| match facts.get(id) {
+            Some(fact) if fact.status == Status::Ok => format!("{} {}", shown(&fact.value), fact.unit).trim().to_owned(),
+            _ => "–".to_owned(),
+        };
+        add(id, of(&facts_a), of(&facts_b));
+    }
+    found
+}
+
+fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut seen = std::collections::HashSet::new();
+    names.filter(|n| seen.insert(*n)).collect()
+}
+
+/// A JSON value as people write it: text without quotes.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(a: (f64, f64, f64), b: (f64, f64, f64)) -> Difference {
+        let e = |(v, l, h)| Estimate::with_interval(v, l, h, 0.95, "m");
+        Difference { name: "t".to_owned(), unit: Unit::PerSecond, more_is_better: true, a: e(a), b: e(b) }
+    }
+
+    #[test]
+    fn independent_intervals_add_up_in_squares_on_the_ratio_scale() {
+        // Both known within a factor of 1.1, so the ratio within 1.1^√2.
+        let d = difference((100.0, 100.0 / 1.1, 110.0), (200.0, 200.0 / 1.1, 220.0));
+        let change = d.change().unwrap();
+        let (low, high) = change.interval.unwrap();
+        let factor = 1.1f64.powf(2f64.sqrt());
+        assert!((change.value - 1.0).abs() < 1e-12);
+        assert!((low - (2.0 / factor - 1.0)).abs() < 1e-9, "{low}");
+        assert!((high - (2.0 * factor - 1.0)).abs() < 1e-9, "{high}");
+        assert_eq!(d.verdict(), Verdict::Better);
+    }
+
+    #[test]
+    fn an_interval_that_holds_no_change_resolves_nothing() {
+        assert_eq!(difference((100.0, 95.0, 105.0), (102.0, 97.0, 107.0)).verdict(), Verdict::Unresolved);
+        assert_eq!(difference((100.0, 99.0, 101.0), (90.0, 89.0, 91.0)).verdict(), Verdict::Worse);
+    }
+
+    #[test]
+    fn without_an_interval_on_both_sides_there_is_none_for_the_difference() {
+        let mut d = difference((100.0, 95.0, 105.0), (150.0, 145.0, 155.0));
+        d.b = Estimate::without_interval(150.0, "too short");
+        assert_eq!((d.verdict(), d.change().unwrap().interval), (Verdict::NoInterval, None));
+        d.a.value = 0.0;
+        assert_eq!(d.change(), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! Histograms of the record, added up.
+
+use mydyno_model::record::{HistogramData, OperationTimes, RunRecord};
+use mydyno_stats::{Distribution, Histogram};
+
+/// Adds histograms up; what cannot be read is left out (see [`unreadable`]).
+pub fn merged<'a>(parts: impl IntoIterator<Item = &'a HistogramData>) -> Histogram {
+    let mut sum = Histogram::new();
+    for part in parts {
+        let _ = sum.merge_data(part);
+    }
+    sum
+}
+
+/// How many histograms of a record are damaged.
+pub fn unreadable(record: &RunRecord) -> usize {
+    let times = record.intervals.iter().flat_map(|i| i.operations.values());
+    let all = times.flat_map(|OperationTimes { response, service }| [response, service]);
+    all.filter(|data| mydyno_stats::SparseHistogram::from_data(data).is_err()).count()
+}
+
+/// The value in microseconds that a share `q` of all values does not exceed; `None` where fewer than one value lies
+/// beyond it, because then it would only be the maximum by another name.
+pub fn quantile_us(times: &Histogram, q: f64) -> Option<f64> {
+    if (times.count() as f64) * (1.0 - q) < 1.0 - 1e-9 {
+        return None;
+    }
+    times.quantile_ns(q).map(|ns| ns / 1e3)
+}

@@ -1,0 +1,136 @@
+//! What the run ran on: the facts that matter first, all of them below.
+
+use std::fmt::Write;
+
+use mydyno_model::facts::{Fact, FactSet, Status};
+use mydyno_model::units::{show_bytes, show_seconds};
+use serde_json::Value;
+
+use super::run_heading;
+use crate::RunView;
+use crate::compare::shown;
+use crate::figures::number;
+use crate::table::{Cell, Table};
+use crate::text::html as esc;
+
+/// Ids, or beginnings of ids, of what a reader asks first; in this order.
+const FIRST: &[&str] = &[
+    "server.version",
+    "server.variable.version_comment",
+    "host.kernel",
+    "host.os",
+    "host.cpu.model",
+    "host.cpu.count",
+    "host.cpu.governor",
+    "host.memory.total_bytes",
+    "host.virtual",
+    "host.cgroup",
+    "cgroup",
+    "server.variable.innodb_buffer_pool_size",
+    "server.variable.innodb_flush_log_at_trx_commit",
+    "server.variable.sync_binlog",
+    "server.variable.log_bin",
+    "server.variable.innodb_doublewrite",
+    "server.variable.innodb_flush_method",
+    "server.variable.innodb_log_file_size",
+    "server.variable.innodb_redo_log_capacity",
+    "server.variable.innodb_io_capacity",
+    "server.variable.innodb_page_size",
+    "server.variable.max_connections",
+    "server.variable.thread_handling",
+    "server.variable.transaction_isolation",
+    "server.variable.tx_isolation",
+    "server.variable.performance_schema",
+];
+/// Facts in the short table at most.
+const MOST_FIRST: usize = 40;
+
+/// The section; of several runs only the facts of each, folded away, because what differs stands further up.
+pub fn html(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        let Some(facts) = run.record.facts.as_ref().filter(|f| !f.facts.is_empty()) else { continue };
+        out.push_str(&run_heading(runs, n));
+        if runs.len() == 1 {
+            let first: Vec<(&String, &Fact)> = FIRST
+                .iter()
+                .flat_map(|id| facts.facts.iter().filter(move |(known, _)| under(known, id)))
+                .filter(|(_, fact)| fact.status == Status::Ok)
+                .take(MOST_FIRST)
+                .collect();
+            if !first.is_empty() {
+                out.push_str(&table(first.into_iter(), false).html());
+            }
+        }
+        let _ = write!(
+            out,
+            "<details class=\"all-facts\"><summary>All {} facts with their sources</summary>{}</details>\n",
+            facts.facts.len(),
+            table(facts.facts.iter(), true).html()
+        );
+    }
+    if out.is_empty() && !runs.is_empty() {
+        out.push_str("<p class=\"empty\">The record holds no facts about host and server.</p>\n");
+    }
+    out
+}
+
+fn under(id: &str, name: &str) -> bool {
+    id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn table<'a>(facts: impl Iterator<Item = (&'a String, &'a Fact)>, sources: bool) -> Table {
+    let mut table = Table::new(["fact", "value"].into_iter().chain(sources.then_some("source")));
+    table.prose = true;
+    for (id, fact) in facts {
+        let value = match &fact.status {
+            Status::Ok => Cell::from(value(fact)),
+            Status::Denied { why } => Cell::from("denied").small(why.clone()).class("missing"),
+            Status::Absent { why } => Cell::from("absent").small(why.clone()).class("missing"),
+            Status::Error { why } => Cell::from("not read").small(why.clone()).class("missing"),
+        };
+        let source = sources.then(|| Cell::from(fact.source.as_str()).class("source"));
+        table.row([Cell::from(id.as_str()), value].into_iter().chain(source));
+    }
+    table
+}
+
+fn value(fact: &Fact) -> String {
+    match (&fact.value, fact.unit.as_str()) {
+        (Value::Number(n), "bytes") => {
+            let bytes = n.as_f64().unwrap_or_default();
+            if bytes < 1024.0 { format!("{bytes} bytes") } else { format!("{} ({n} bytes)", show_bytes(bytes)) }
+        }
+        (Value::Number(n), "s") => n.as_f64().map_or_else(|| n.to_string(), show_seconds),
+        (Value::Number(n), unit) => {
+            let n = n.as_f64().map_or_else(|| n.to_string(), number);
+            if unit == "count" { n } else { format!("{n} {unit}").trim_end().to_owned() }
+        }
+        (Value::Null, _) => "–".to_owned(),
+        (other, unit) => format!("{} {unit}", shown(other)).trim_end().to_owned(),
+    }
+}
+
+/// What the host's charts do not say: that there was no swapping, or that nothing was sampled.
+pub fn host_note(runs: &[RunView<'_>]) -> String {
+    let [run] = runs else { return String::new() };
+    let samples = &run.record.samples;
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return if run.record.intervals.is_empty() {
+            String::new()
+        } else {
+            "<p class=\"empty\">The host was not sampled during this run.</p>\n".to_owned()
+        };
+    };
+    let grew = |name: &str| Some(last.values.get(name)? - first.values.get(name)?);
+    let swapped = grew("host.swap.in_pages").zip(grew("host.swap.out_pages"));
+    let mut words = Vec::new();
+    if swapped == Some((0.0, 0.0)) {
+        words.push("Nothing was swapped during the run.".to_owned());
+    }
+    if samples.len() > 1 {
+        let took = samples.iter().map(|s| s.took_s).fold(0.0, f64::max);
+        words.push(format!("{} samples; reading one took at most {}.", samples.len(), show_seconds(took)));
+    }
+    if words.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", esc(&words.join(" "))) }
+}

@@ -1,0 +1,179 @@
+//! Operations, errors and costs as tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use mydyno_model::record::{EventKind, OperationKind};
+use mydyno_model::summary::{OperationSummary, StepSummary};
+use mydyno_model::units::show_bytes;
+
+use super::run_heading;
+use crate::RunView;
+use crate::charts::step_name;
+use crate::figures::{Unit, number, percent, us};
+use crate::scale::Scale;
+use crate::table::{Cell, Table};
+use crate::text::html as esc;
+
+/// One table a step; all but the last are folded away.
+pub fn table(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        let steps = &run.summary.steps;
+        if steps.iter().all(|s| s.operations.is_empty()) {
+            continue;
+        }
+        out.push_str(&run_heading(runs, n));
+        for (nth, step) in steps.iter().enumerate() {
+            if steps.len() == 1 {
+                out.push_str(&operations(run, step).html());
+                continue;
+            }
+            let open = if nth + 1 == steps.len() { " open" } else { "" };
+            let _ = write!(out, "<details{open}><summary>{}</summary>{}</details>\n", esc(&step_name(step)), operations(run, step).html());
+        }
+    }
+    if !out.is_empty() {
+        out.push_str("<p class=\"note\">Of a statement inside a transaction the intended start is the answer before it. The bar runs from p50 to p99 of the response time, with a mark at the maximum; all bars of a table share a logarithmic scale.</p>\n");
+    }
+    out
+}
+
+fn operations(run: &RunView<'_>, step: &StepSummary) -> Table {
+    let mut table = Table::new(["operation", "count", "per second", "mean", "p50", "p99", "max", "", "statement"]);
+    table.stacks = true;
+    let scale = Scale::log_around(
+        step.operations.iter().flat_map(|o| [percentile(o, "p50"), o.response_us.max]).flatten().collect::<Vec<_>>().into_iter(),
+    );
+    for op in &step.operations {
+        let sql = run.record.manifest.operations.iter().find(|o| o.name == op.name).map_or("", |o| &o.sql);
+        let statement = match op.kind {
+            OperationKind::Transaction => "whole transaction",
+            OperationKind::Statement => sql,
+        };
+        let time = |v: Option<f64>| Cell::from(v.map_or("–".to_owned(), us));
+        table.row([
+            Cell::from(op.name.as_str()),
+            Cell::from(number(op.count as f64)),
+            Cell::from(format!("{}/s", number(op.count as f64 / step.window_s.max(1e-9)))),
+            time(op.response_us.mean),
+            Cell::estimate(Unit::Us, op.response_us.percentiles.get("p50")),
+            Cell::estimate(Unit::Us, op.response_us.percentiles.get("p99")),
+            time(op.response_us.max),
+            Cell::drawing(bar(op, &scale)),
+            Cell::from(statement).class("sql"),
+        ]);
+    }
+    table
+}
+
+fn percentile(op: &OperationSummary, name: &str) -> Option<f64> {
+    op.response_us.percentiles.get(name).map(|e| e.value)
+}
+
+fn bar(op: &OperationSummary, scale: &Scale) -> String {
+    let (Some(p50), Some(p99), Some(max)) = (percentile(op, "p50"), percentile(op, "p99"), op.response_us.max) else {
+        return String::new();
+    };
+    let [p50, p99, max] = [p50, p99, max].map(|v| scale.at(v).clamp(0.0, 1.0) * 100.0);
+    format!(
+        "<svg class=\"bar\" width=\"100%\" height=\"12\" aria-hidden=\"true\"><line class=\"to\" x1=\"{p50:.1}%\" x2=\"{max:.1}%\" y1=\"6\" y2=\"6\"/><rect x=\"{p50:.1}%\" width=\"{:.1}%\" y=\"3\" height=\"6\" rx=\"1\"/><line class=\"max\" x1=\"{max:.1}%\" x2=\"{max:.1}%\" y1=\"2\" y2=\"10\"/></svg>",
+        (p99 - p50).max(0.8)
+    )
+}
+
+/// Errors by code with the first message of each.
+pub fn errors(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        let table = errors_of(run);
+        if !table.is_empty() {
+            out.push_str(&run_heading(runs, n));
+            out.push_str(&table.html());
+        }
+    }
+    out
+}
+
+fn errors_of(run: &RunView<'_>) -> Table {
+    let steps = &run.summary.steps;
+    let mut head = vec!["code".to_owned(), "SQLSTATE".to_owned()];
+    head.extend(steps.iter().map(|s| if steps.len() > 1 { step_name(s) } else { "count".to_owned() }));
+    head.extend(["operation".to_owned(), "first message".to_owned()]);
+    let mut table = Table::new(head);
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    for (code, count) in steps.iter().flat_map(|s| &s.errors) {
+        *totals.entry(code).or_default() += count;
+    }
+    // An error of the warm-up is told, but counts nothing in the window.
+    for event in &run.record.events {
+        if let EventKind::Error { code, .. } = &event.what {
+            totals.entry(code).or_default();
+        }
+    }
+    let mut codes: Vec<(&str, u64)> = totals.into_iter().collect();
+    codes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (code, _) in codes {
+        let first = run.record.events.iter().find_map(|e| match &e.what {
+            EventKind::Error { code: c, sqlstate, message, operation, .. } if c == code => {
+                Some((sqlstate.as_str(), message.as_str(), operation.as_str()))
+            }
+            _ => None,
+        });
+        let (sqlstate, message, operation) = first.unwrap_or(("", "", ""));
+        let mut cells = vec![Cell::from(code), Cell::from(sqlstate)];
+        cells.extend(steps.iter().map(|s| Cell::from(number(s.errors.get(code).copied().unwrap_or(0) as f64))));
+        cells.extend([Cell::from(operation), Cell::from(message).class("sql")]);
+        table.row(cells);
+    }
+    table
+}
+
+/// What the load generator and the server used for it.
+pub fn costs(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        if run.summary.steps.is_empty() {
+            continue;
+        }
+        out.push_str(&run_heading(runs, n));
+        out.push_str(&cost_table(run).html());
+    }
+    if !out.is_empty() {
+        out.push_str("<p class=\"note\">Per query, by the operating system's account. A client whose busiest worker uses more than 90 % of a CPU is the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
+    }
+    out
+}
+
+fn cost_table(run: &RunView<'_>) -> Table {
+    let mut table = Table::new([
+        "load",
+        "server CPU",
+        "client CPU",
+        "client user",
+        "client system",
+        "busiest worker",
+        "queries per wait",
+        "switches per query",
+        "client memory",
+        "workers",
+    ]);
+    table.stacks = true;
+    for step in &run.summary.steps {
+        let client = &step.client;
+        let busy = client.cpu_share_of_workers;
+        table.row([
+            Cell::from(step_name(step)),
+            Cell::from(step.server.cpu_us_per_query.map_or("not visible".to_owned(), us)),
+            Cell::from(us(crate::compare::client_cpu_us(step))),
+            Cell::from(us(client.cpu_user_us_per_query)),
+            Cell::from(us(client.cpu_system_us_per_query)),
+            Cell::from(percent(busy)).class(if busy > 0.9 { "bad" } else { "" }),
+            Cell::from(number(client.queries_per_wait)),
+            Cell::from(number(client.switches_per_query)),
+            Cell::from(show_bytes(client.resident_bytes as f64)),
+            Cell::from(format!("{} of {} threads", step.workers, client.threads)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,109 @@
+//! Where the record comes from, and the command that repeats it.
+
+use std::fmt::Write;
+
+use mydyno_model::record::{EventKind, Phase};
+
+use super::run_heading;
+use crate::RunView;
+use crate::compare::shown;
+use crate::figures::number;
+use crate::scale::clock;
+use crate::table::{Cell, Table};
+use crate::text::{html as esc, shell};
+
+/// Events that the page lists at most.
+const MOST_EVENTS: usize = 200;
+
+/// The section.
+pub fn html(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        out.push_str(&run_heading(runs, n));
+        let argv = &run.record.manifest.argv;
+        if !argv.is_empty() {
+            let _ = write!(
+                out,
+                "<p class=\"label\" id=\"repeat-{n}\">The command that repeats it, secrets removed</p>\n<pre class=\"command\" tabindex=\"0\" aria-labelledby=\"repeat-{n}\"><code>{}</code></pre>\n",
+                esc(&shell(argv))
+            );
+        }
+        out.push_str(&origin(run).html());
+        out.push_str(&events(run));
+    }
+    out
+}
+
+fn origin(run: &RunView<'_>) -> Table {
+    let manifest = &run.record.manifest;
+    let mut table = Table::new(["", ""]);
+    table.prose = true;
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            table.row([Cell::from(name), Cell::from(value)]);
+        }
+    };
+    row("ended", run.summary.end.clone());
+    row("began", manifest.header.created.clone());
+    let options = manifest.plan.workload.options.iter();
+    row("options", options.map(|(k, v)| format!("--{k} {}", shown(v))).collect::<Vec<_>>().join(" "));
+    row("seed", manifest.plan.seed.to_string());
+    row("database", manifest.plan.database.clone());
+    row("fingerprint of the data", run.summary.fingerprint.data.clone());
+    row("fingerprint of the operations", run.summary.fingerprint.operations.clone());
+    row("digest of the facts", manifest.facts_digest.clone());
+    let source = manifest.clock.source.as_deref().map(|s| format!(" from {s}")).unwrap_or_default();
+    row("clock", format!("{}{source}, {} ns a reading", manifest.clock.name, number(manifest.clock.read_ns)));
+    let writer = &manifest.header.mydyno;
+    row("recorded by", format!("mydyno {} ({})", writer.version, writer.commit));
+    row("record", run.folder.map(|f| f.display().to_string()).unwrap_or_default());
+    table
+}
+
+fn events(run: &RunView<'_>) -> String {
+    let events = &run.record.events;
+    if events.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["at", "event", ""]);
+    table.prose = true;
+    let whole_s = events.last().map_or(0.0, |e| e.at_s);
+    for event in events.iter().take(MOST_EVENTS) {
+        let step = |n: &usize| format!("step {}", n + 1);
+        let (name, text) = match &event.what {
+            EventKind::Phase { step: n, phase } => (phase_name(*phase), step(n)),
+            EventKind::Error { step: n, code, message, operation, .. } => {
+                ("error", format!("{code} in {operation}, {}: {message}", step(n)))
+            }
+            EventKind::Warning(w) => ("warning", format!("{}: {}", w.id, w.text)),
+            EventKind::Interrupted => ("interrupted", String::new()),
+            EventKind::End { how } => ("end", how.clone()),
+        };
+        table.row([clock(event.at_s, whole_s), name.to_owned(), text]);
+    }
+    let more = match events.len().checked_sub(MOST_EVENTS) {
+        Some(more) if more > 0 => format!("<p class=\"note\">{more} more events stand in the record.</p>"),
+        _ => String::new(),
+    };
+    format!("<details><summary>{} events</summary>{}{more}</details>\n", events.len(), table.html())
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Connect => "connect",
+        Phase::Warmup => "warm-up",
+        Phase::Measure => "measure",
+        Phase::Drain => "drain",
+    }
+}
+
+/// The last line of the page.
+pub fn footer(runs: &[RunView<'_>]) -> String {
+    let writer = mydyno_model::Writer::current();
+    let what = if runs.len() == 1 { "the record of the run" } else { "the records of the runs" };
+    format!(
+        "<footer><p>Made by mydyno {} ({}) from {what} alone. This file asks for nothing from any network.</p></footer>\n",
+        esc(&writer.version),
+        esc(&writer.commit)
+    )
+}

@@ -1,0 +1,219 @@
+//! Sentences that every form of the report shares.
+
+use mydyno_model::plan::{Arrivals, Spacing, TargetKind, Transport, Warmup};
+use mydyno_model::summary::StepSummary;
+use mydyno_model::units::show_seconds;
+use mydyno_model::{Estimate, Warning};
+
+use crate::RunView;
+use crate::figures::{number, plural};
+
+/// How a run ended, and whether all of it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// The user stopped it.
+    Interrupted,
+    /// Killed: no last line.
+    Killed,
+    /// It broke off for the reason that the summary gives.
+    Broken,
+}
+
+/// How the run ended.
+pub fn ending(run: &RunView<'_>) -> Ending {
+    match run.summary.end.as_str() {
+        "complete" => Ending::Complete,
+        "interrupted" => Ending::Interrupted,
+        "killed" => Ending::Killed,
+        _ => Ending::Broken,
+    }
+}
+
+/// How it ended, with what that means for the numbers; `None` when it is complete.
+pub fn ending_note(run: &RunView<'_>) -> Option<Warning> {
+    let planned = run.record.manifest.plan.steps.len();
+    let measured = format!("{} of {} measured", run.summary.steps.len(), plural(planned, "step"));
+    Some(match ending(run) {
+        Ending::Complete => return None,
+        Ending::Interrupted => Warning::new(
+            "interrupted",
+            format!("The run was interrupted; {measured}. What was recorded until then is shown."),
+            "Repeat the run for the whole window.",
+        ),
+        Ending::Killed => Warning::new(
+            "killed",
+            format!("The run was killed; {measured}. The record holds all but its last second."),
+            "Run `mydyno host restore` to put back what the run left behind, then repeat it.",
+        ),
+        Ending::Broken => Warning::new(
+            "broke-off",
+            format!("The run broke off: {}. {measured}.", run.summary.end.trim_end_matches('.')),
+            "Remove the cause, then repeat the run.",
+        ),
+    })
+}
+
+/// Warnings of a run: how it ended first, then the summary's, those of one id about several steps put together.
+pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
+    let mut grouped: Vec<GroupedWarning> = Vec::new();
+    let steps = run.summary.steps.iter().flat_map(|s| s.warnings.iter().map(move |w| (Some(s.step), w)));
+    let all = run.summary.warnings.iter().map(|w| (w.step, w)).chain(steps);
+    let ending = ending_note(run);
+    for (step, warning) in ending.iter().map(|w| (None, w)).chain(all) {
+        let said = |w: &&mut GroupedWarning| w.id == warning.id && w.next_step == warning.next_step;
+        let text = (step, warning.text.clone());
+        match grouped.iter_mut().find(said) {
+            Some(group) if group.texts.iter().any(|t| *t == text) => {}
+            Some(group) => group.texts.push(text),
+            None => grouped.push(GroupedWarning {
+                id: warning.id.clone(),
+                next_step: warning.next_step.clone(),
+                texts: vec![text],
+            }),
+        }
+    }
+    grouped
+}
+
+/// Warnings of one kind with the same next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupedWarning {
+    /// Stable name.
+    pub id: String,
+    /// What to do.
+    pub next_step: String,
+    /// What was seen, and at which step.
+    pub texts: Vec<(Option<usize>, String)>,
+}
+
+/// Name of a step in a warning; empty when the run has only one.
+pub fn step_label(run: &RunView<'_>, step: Option<usize>) -> String {
+    let steps = &run.record.manifest.plan.steps;
+    match step.and_then(|n| steps.get(n)) {
+        Some(step) if steps.len() > 1 => {
+            crate::charts::load_name(step.connections, step.arrivals.rate_per_s())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The server in a few words: `MariaDB 10.11.6`, or the bare version, or `unknown server`.
+pub fn server(run: &RunView<'_>) -> String {
+    let version = &run.summary.server_version;
+    match version.as_str() {
+        "" => "a server of unknown version".to_owned(),
+        v if v.to_ascii_lowercase().contains("mariadb") => {
+            format!("MariaDB {}", v.split("-MariaDB").next().unwrap_or(v))
+        }
+        v if v.starts_with(|c: char| c.is_ascii_digit()) => format!("MySQL {v}"),
+        v => v.to_owned(),
+    }
+}
+
+/// Where the server is, and whose it is.
+pub fn target(run: &RunView<'_>) -> String {
+    let target = &run.summary.target;
+    let kind = match target.kind {
+        TargetKind::Sandbox => "private server",
+        TargetKind::Server => "server",
+    };
+    let transport = match target.transport {
+        Transport::Unix => "unix socket",
+        Transport::Tcp => "TCP",
+    };
+    format!("{kind}, {transport} {}, user {}", target.address, target.user)
+}
+
+/// How it was asked: `closed loop, 1, 4 and 16 connections, 10 s each after 2 s of warm-up`.
+pub fn load(run: &RunView<'_>) -> String {
+    let plan = &run.record.manifest.plan;
+    let arrivals = match plan.steps.first().map(|s| s.arrivals) {
+        Some(Arrivals::Open { spacing: Spacing::Poisson, .. }) => "open loop with Poisson arrivals",
+        Some(Arrivals::Open { .. }) => "open loop with even arrivals",
+        Some(Arrivals::Closed) | None => "closed loop",
+    };
+    let mut connections: Vec<usize> = plan.steps.iter().map(|s| s.connections).collect();
+    connections.dedup();
+    let connections = match connections.as_slice() {
+        [one] => plural(*one, "connection"),
+        many => format!("{} connections", list(many.iter().map(ToString::to_string))),
+    };
+    let mut rates: Vec<f64> = plan.steps.iter().filter_map(|s| s.arrivals.rate_per_s()).collect();
+    rates.dedup();
+    let rates = match rates.as_slice() {
+        [] => String::new(),
+        many => format!(" at {}/s", list(many.iter().map(|r| number(*r)))),
+    };
+    let Warmup::Fixed { time_s } = plan.warmup;
+    let each = if plan.steps.len() > 1 { " each" } else { "" };
+    format!(
+        "{arrivals}, {connections}{rates}, {}{each} after {} of warm-up",
+        show_seconds(plan.time_s),
+        show_seconds(time_s)
+    )
+}
+
+/// `1, 4 and 16`.
+fn list(words: impl Iterator<Item = String>) -> String {
+    let words: Vec<String> = words.collect();
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Whether the step had settled.
+pub fn steady(step: &StepSummary) -> &'static str {
+    match step.steady {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "cannot say",
+    }
+}
+
+/// Level and method of the intervals, and why some are missing; each said once.
+pub fn about_intervals<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for e in estimates {
+        let sentence = match (e.low.zip(e.high), e.level) {
+            (Some(_), Some(level)) if e.method.is_empty() => format!("{} % intervals.", number(level * 100.0)),
+            (Some(_), Some(level)) => format!("{} % intervals: {}.", number(level * 100.0), e.method.trim_end_matches('.')),
+            (Some(_), None) => continue,
+            (None, _) if e.method.is_empty() => continue,
+            (None, _) => format!("No interval: {}.", e.method.trim_end_matches('.')),
+        };
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+    said.truncate(6);
+    said
+}
+
+/// All estimates of the headline of a run.
+pub fn headline_estimates<'a>(run: &RunView<'a>) -> impl Iterator<Item = &'a Estimate> {
+    run.summary.steps.iter().flat_map(|s| {
+        let throughput = [&s.throughput.transactions_per_s, &s.throughput.queries_per_s];
+        throughput.into_iter().chain(s.response_us.percentiles.values()).chain(s.service_us.percentiles.values())
+    })
+}
+
+/// Why two runs may not be compared as they stand; `None` when they did equal work.
+pub fn unequal_work(a: &RunView<'_>, b: &RunView<'_>) -> Option<Warning> {
+    let (one, other) = (&a.summary.fingerprint, &b.summary.fingerprint);
+    (one != other).then(|| {
+        let what = match (one.data == other.data, one.operations == other.operations) {
+            (false, false) => "data and operations",
+            (false, true) => "data",
+            _ => "operations",
+        };
+        Warning::new(
+            "unequal-work",
+            format!("The runs did not do equal work: their {what} differ."),
+            "Compare runs with the same workload, options, size and seed.",
+        )
+    })
+}
