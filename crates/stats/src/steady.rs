@@ -30,11 +30,11 @@ pub fn assess(values: &[f64]) -> Steadiness {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
     let residuals: Vec<f64> = values.iter().map(|v| v - mean).collect();
-    assess_residuals(mean, &residuals)
+    assess_residuals(mean, &residuals, RELEVANT_CHANGE)
 }
 
-/// [`assess`] for a series given as its mean and what is left without it.
-pub(crate) fn assess_residuals(mean: f64, residuals: &[f64]) -> Steadiness {
+/// [`assess`] for a series given as its mean and what is left without it, with the smallest change that matters.
+pub(crate) fn assess_residuals(mean: f64, residuals: &[f64], relevant: f64) -> Steadiness {
     let n = residuals.len();
     if n < MIN_WINDOWS {
         let why = format!("too short to tell: {n} windows, at least {MIN_WINDOWS} are needed");
@@ -52,7 +52,7 @@ pub(crate) fn assess_residuals(mean: f64, residuals: &[f64]) -> Steadiness {
     for (when, (change, p)) in tests {
         let change = if mean == 0.0 { 0.0 } else { change / mean };
         // Two questions are asked; each gets half of the allowance.
-        if p < FALSE_ALARM / 2.0 && change.abs() > RELEVANT_CHANGE.max(worst.change.abs()) {
+        if p < FALSE_ALARM / 2.0 && change.abs() > relevant.max(worst.change.abs()) {
             let direction = if change > 0.0 { "rose" } else { "fell" };
             let why = format!("it {direction} by {:.1} % {when}", 100.0 * change.abs());
             worst = Steadiness { steady: Some(false), change, why };
