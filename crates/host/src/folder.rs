@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
+use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
@@ -54,6 +54,27 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
             Err(error)
         }
     }
+}
+
+/// Writes a folder of ours, and the process that works in it, into a journal that has lost them. The folder's own mark
+/// is what makes it ours.
+///
+/// # Errors
+/// The folder has no mark, or the journal cannot be written.
+pub fn adopt(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    path: &Path,
+    process: Option<StartedProcess>,
+) -> Result<(), HostError> {
+    let mark_file = path.join(MARK_FILE);
+    let mark = fs::read_to_string(&mark_file).map_err(|e| HostError::io("read", &mark_file, e))?;
+    journal.record(lease, purpose, Change::Folder(MarkedFolder { path: path.to_owned(), mark }))?;
+    if let Some(process) = process {
+        journal.record(lease, purpose, Change::Process(process))?;
+    }
+    Ok(())
 }
 
 fn random_mark() -> Result<String, HostError> {

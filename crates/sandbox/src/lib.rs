@@ -1,1 +1,34 @@
 //! Private servers: found, initialised from templates, started, watched, ended.
+//!
+//! Everything that a private server puts on the host goes through the journal of `mydyno_host`: its folder, its
+//! process, a template that is being built. [`up`] undoes all of it on any error; when the command is killed,
+//! `mydyno host restore` does.
+
+mod accounts;
+pub mod client;
+mod connect;
+mod copy;
+mod error;
+pub mod find;
+mod folder;
+mod init;
+mod list;
+mod log;
+mod quirks;
+mod settings;
+mod site;
+mod start;
+mod template;
+mod up;
+pub mod version;
+
+pub use connect::connect_options;
+pub use error::SandboxError;
+pub use find::Install;
+pub use folder::check_name;
+pub use list::{down, list};
+pub use log::tail;
+pub use settings::{Setting, parse_set};
+pub use site::{Progress, Site};
+pub use up::{Spec, up};
+pub use version::{Engine, Family};

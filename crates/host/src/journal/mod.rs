@@ -217,7 +217,10 @@ fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
 }
 
 /// Why a change that is in force keeps another one from being made.
-fn refusal(open: &Open, machine: &Machine) -> Result<HostError, HostError> {
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub fn refusal(open: &Open, machine: &Machine) -> Result<HostError, HostError> {
     let what = open.entry.change.what();
     if let Some(until) = &open.kept_until {
         return Ok(HostError::Kept { what, until: until.clone() });

@@ -1,0 +1,101 @@
+//! The account of a private server: its password, and the statements that set it before anybody can connect.
+
+use sha1::{Digest, Sha1};
+
+use crate::error::SandboxError;
+use crate::quirks::{Accounts, accounts};
+use crate::version::Engine;
+
+/// The account that a private server has.
+pub(crate) const USER: &str = "root";
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PASSWORD_LENGTH: usize = 32;
+
+/// A new password: 32 characters of 62, which is 190 bits from the kernel.
+pub(crate) fn new_password() -> Result<String, SandboxError> {
+    let mut password = String::with_capacity(PASSWORD_LENGTH);
+    let mut bytes = [0u8; 64];
+    while password.len() < PASSWORD_LENGTH {
+        getrandom::fill(&mut bytes).map_err(|e| SandboxError::io("read", "/dev/urandom", e.into()))?;
+        // Bytes from 248 (4 × 62) up would make the first letters more likely than the rest.
+        let letters = bytes.iter().filter(|b| **b < 248).map(|b| char::from(ALPHABET[usize::from(*b) % 62]));
+        password.extend(letters.take(PASSWORD_LENGTH - password.len()));
+    }
+    Ok(password)
+}
+
+/// What goes into the file of `--init-file`: one statement a line. The server runs it before it accepts connections.
+pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {
+    let lines = match accounts(engine) {
+        Accounts::UserTable => native(
+            password,
+            &[
+                "DELETE FROM mysql.user WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));",
+                "DELETE FROM mysql.db WHERE User='';",
+            ],
+        ),
+        Accounts::GlobalPriv => native(
+            password,
+            &[
+                "DELETE FROM mysql.global_priv WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));",
+                "DELETE FROM mysql.db WHERE User='';",
+            ],
+        ),
+        // A password has letters and digits only, so it needs no escaping. The server does not write it to its logs.
+        Accounts::AlterUser => vec![
+            "SET SESSION sql_log_bin=0;".to_owned(),
+            format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';"),
+            format!("CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY '{password}';"),
+            "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;".to_owned(),
+        ],
+    };
+    lines.join("\n") + "\n"
+}
+
+/// Sets the password by its hash, so that the server never sees it in clear.
+fn native(password: &str, clean: &[&str]) -> Vec<String> {
+    let hash = native_hash(password);
+    let mut lines = vec!["SET SESSION sql_log_bin=0;".to_owned()];
+    lines.extend(clean.iter().map(|s| (*s).to_owned()));
+    lines.push("FLUSH PRIVILEGES;".to_owned());
+    for host in ["localhost", "127.0.0.1"] {
+        lines.push(format!(
+            "GRANT ALL PRIVILEGES ON *.* TO 'root'@'{host}' IDENTIFIED BY PASSWORD '{hash}' WITH GRANT OPTION;"
+        ));
+    }
+    lines
+}
+
+/// The stored form of mysql_native_password: `*` and SHA1(SHA1(password)) in upper-case hex.
+fn native_hash(password: &str) -> String {
+    let twice = Sha1::digest(Sha1::digest(password.as_bytes()));
+    twice.iter().fold("*".to_owned(), |text, byte| format!("{text}{byte:02X}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_native_hash_is_that_of_the_server() {
+        // SELECT PASSWORD('password') and PASSWORD('mypass') as MySQL's manual prints them.
+        assert_eq!(native_hash("password"), "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
+        assert_eq!(native_hash("mypass"), "*6C8989366EAF75BB670AD8EA7A7FC1176A95CEF4");
+    }
+
+    #[test]
+    fn passwords_have_32_letters_and_digits_and_differ() {
+        let (a, b) = (new_password().unwrap(), new_password().unwrap());
+        assert!(a.len() == 32 && a.bytes().all(|c| c.is_ascii_alphanumeric()), "{}", a.len());
+        assert_ne!(a, b);
+    }
+
+    #[test]
+    fn servers_with_native_passwords_never_see_them_in_clear() {
+        for said in ["m Ver 10.11.1-MariaDB x", "m Ver 5.7.1 x", "m Ver 10.1.1-MariaDB x"] {
+            let text = init_statements(&Engine::parse(said).unwrap(), "Secret123");
+            assert!(!text.contains("Secret123") && text.contains(&native_hash("Secret123")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Copies of data directories: by reflink where the file system shares blocks, else without copying zeros.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::error::SandboxError;
+
+/// Copied at a time; a block of zeros of this size is not written.
+const BLOCK: usize = 64 << 10;
+
+/// Copies a folder of plain files and folders to a place that does not exist. Names in `without` are left out at
+/// its top.
+pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<(), SandboxError> {
+    DirBuilder::new().mode(0o700).create(to).map_err(|e| SandboxError::io("create", to, e))?;
+    for child in fs::read_dir(from).map_err(|e| SandboxError::io("read", from, e))? {
+        let child = child.map_err(|e| SandboxError::io("read", from, e))?;
+        let name = child.file_name();
+        if without.iter().any(|w| name == *w) {
+            continue;
+        }
+        let kind = child.file_type().map_err(|e| SandboxError::io("read", child.path(), e))?;
+        let target = to.join(&name);
+        if kind.is_dir() {
+            copy_folder(&child.path(), &target, &[])?;
+        } else if kind.is_file() {
+            copy_file(&child.path(), &target).map_err(|e| SandboxError::io("copy to", &target, e))?;
+        } else {
+            let odd = io::Error::new(io::ErrorKind::InvalidInput, "neither a file nor a folder");
+            return Err(SandboxError::io("copy", child.path(), odd));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that a folder's files occupy on disk.
+pub(crate) fn occupied_bytes(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for child in fs::read_dir(folder)? {
+        let child = child?;
+        let meta = child.metadata()?;
+        bytes += if meta.is_dir() { occupied_bytes(&child.path())? } else { meta.blocks() * 512 };
+    }
+    Ok(bytes)
+}
+
+/// Writes a folder's files and names to disk.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    for child in fs::read_dir(folder)? {
+        let child = child?;
+        if child.file_type()?.is_dir() {
+            sync_folder(&child.path())?;
+        } else {
+            File::open(child.path())?.sync_all()?;
+        }
+    }
+    File::open(folder)?.sync_all()
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let source = File::open(from)?;
+    let meta = source.metadata()?;
+    let target = OpenOptions::new().write(true).create_new(true).mode(meta.mode() & 0o700).open(to)?;
+    if reflink(&source, &target) {
+        return Ok(());
+    }
+    // A log that the server preallocated stays preallocated: writing into holes costs it otherwise.
+    if meta.blocks() * 512 >= meta.size() {
+        preallocate(&target, meta.size())?;
+    } else {
+        target.set_len(meta.size())?;
+    }
+    let mut block = vec![0u8; BLOCK];
+    let mut at = 0;
+    while let Some(data) = next_data(&source, at)? {
+        at = data;
+        let length = source.read_at(&mut block, at)?;
+        if length == 0 {
+            break;
+        }
+        if block[..length].iter().any(|b| *b != 0) {
+            target.write_all_at(&block[..length], at)?;
+        }
+        at += length as u64;
+    }
+    Ok(())
+}
+
+/// Shares all blocks with the source: FICLONE of ioctl_ficlone(2). False where the file system cannot.
+fn reflink(source: &File, target: &File) -> bool {
+    // SAFETY: FICLONE takes the target's descriptor and the source's; both are open.
+    unsafe { libc::ioctl(target.as_raw_fd(), libc::FICLONE, source.as_raw_fd()) == 0 }
+}
+
+fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    if length == 0 {
+        return Ok(());
+    }
+    // SAFETY: fallocate(2) takes an open descriptor and integers.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        e if e.raw_os_error() == Some(libc::EOPNOTSUPP) => file.set_len(bytes),
+        e => Err(e),
+    }
+}
+
+/// The offset of the next byte at or behind `at` that is not in a hole: SEEK_DATA of lseek(2).
+fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
+    let from = libc::off_t::try_from(at).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: lseek(2) takes an open descriptor and integers.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) };
+    if let Ok(found) = u64::try_from(found) {
+        return Ok(Some(found));
+    }
+    match io::Error::last_os_error() {
+        e if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        e if e.raw_os_error() == Some(libc::EINVAL) => Ok(Some(at)),
+        e => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_same_bytes_and_lengths_with_and_without_holes() {
+        let temp = tempfile::tempdir().unwrap();
+        let from = temp.path().join("from");
+        fs::create_dir_all(from.join("deep/er")).unwrap();
+        let mut dense = vec![0u8; 3 * BLOCK + 17];
+        dense[0] = 1;
+        dense[2 * BLOCK + 5] = 2;
+        *dense.last_mut().unwrap() = 3;
+        fs::write(from.join("dense"), &dense).unwrap();
+        fs::write(from.join("deep/er/empty"), b"").unwrap();
+        fs::write(from.join("auto.cnf"), b"[auto]").unwrap();
+        let sparse = File::create(from.join("sparse")).unwrap();
+        sparse.set_len(10 << 20).unwrap();
+        sparse.write_all_at(b"end", (10 << 20) - 3).unwrap();
+        let zeros = vec![0u8; BLOCK * 2 + 1];
+        fs::write(from.join("zeros"), &zeros).unwrap();
+        let to = temp.path().join("to");
+        copy_folder(&from, &to, &["auto.cnf"]).unwrap();
+        for name in ["dense", "sparse", "zeros", "deep/er/empty"] {
+            assert!(fs::read(from.join(name)).unwrap() == fs::read(to.join(name)).unwrap(), "{name}");
+        }
+        assert!(!to.join("auto.cnf").exists());
+    }
+
+    #[test]
+    fn a_copy_of_a_sparse_file_is_sparse() {
+        let temp = tempfile::tempdir().unwrap();
+        let (from, to) = (temp.path().join("from"), temp.path().join("to"));
+        File::create(&from).unwrap().set_len(64 << 20).unwrap();
+        copy_file(&from, &to).unwrap();
+        let meta = fs::metadata(&to).unwrap();
+        assert_eq!(meta.len(), 64 << 20);
+        assert!(meta.blocks() * 512 < 1 << 20, "{} blocks", meta.blocks());
+    }
+
+    #[test]
+    fn links_are_not_copied_but_named() {
+        let temp = tempfile::tempdir().unwrap();
+        let from = temp.path().join("from");
+        fs::create_dir(&from).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
+        let error = copy_folder(&from, &temp.path().join("to"), &[]).unwrap_err().to_string();
+        assert!(error.contains("neither a file nor a folder"), "{error}");
+    }
+}

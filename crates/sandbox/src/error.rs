@@ -1,0 +1,211 @@
+//! What can go wrong with a private server.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mydyno_host::HostError;
+use thiserror::Error;
+
+/// Why a private server cannot be made, reached or ended.
+#[derive(Debug, Error)]
+pub enum SandboxError {
+    /// The host or its journal.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A file or folder.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// As in `write`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Not a name for a server.
+    #[error(
+        "{name:?} is no name for a private server: use 1 to 64 letters, digits, `_`, `-` and `.`, with a letter or digit first"
+    )]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// There is one with this name.
+    #[error(
+        "there is a private server {name} already{detail}: use another name, or take it down with `mydyno server down {name}`"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Who has it.
+        detail: String,
+    },
+    /// The remains of a command that died have this name.
+    #[error(
+        "a command that died has left a private server {name} behind: run `mydyno host restore`, or use another name"
+    )]
+    NameAbandoned {
+        /// The name.
+        name: String,
+    },
+    /// There is none with this name.
+    #[error("there is no private server {name}{}", others(known))]
+    NoSuchServer {
+        /// The name.
+        name: String,
+        /// Those that exist.
+        known: Vec<String>,
+    },
+    /// `--set` with something that is no setting.
+    #[error("--set {input:?} is not a setting like innodb_buffer_pool_size=256M: {why}")]
+    Setting {
+        /// What was given.
+        input: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// `--engine` with something that is no engine.
+    #[error(
+        "{input:?} is no engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
+    )]
+    EngineName {
+        /// What was given.
+        input: String,
+    },
+    /// No server program.
+    #[error("{wanted} was not found{}: {way_out}", found_instead(found))]
+    NoServerProgram {
+        /// As in `mariadb-11.4`.
+        wanted: String,
+        /// Those that were found.
+        found: Vec<String>,
+        /// How to get it.
+        way_out: String,
+    },
+    /// `--basedir` without what a server needs.
+    #[error("base directory {}: {problem}", path.display())]
+    Basedir {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        problem: String,
+    },
+    /// A server too old or too strange to be started here.
+    #[error("{} says {said:?}, which is no MariaDB from 10.1 or MySQL from 5.5: use --basedir with one of these", program.display())]
+    NotSupported {
+        /// The program.
+        program: PathBuf,
+        /// Its answer to `--version`.
+        said: String,
+    },
+    /// The socket's path does not fit.
+    #[error(
+        "the socket {} has {length} bytes and the kernel takes 107: use a shorter name, or set MYDYNO_STATE to a folder with a shorter path",
+        path.display()
+    )]
+    SocketPath {
+        /// The path.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// Not enough room on a file system.
+    #[error("{} has {free} free and a private server needs {needed}: free some, or set {variable} to a folder on another disk", path.display())]
+    NoRoom {
+        /// A folder on the file system.
+        path: PathBuf,
+        /// What is free, for people.
+        free: String,
+        /// What is needed, for people.
+        needed: String,
+        /// The variable that moves the folder.
+        variable: &'static str,
+    },
+    /// Making the system tables failed.
+    #[error("{program} could not make its system tables ({how}){}", quoted(log))]
+    Init {
+        /// The program.
+        program: String,
+        /// Exit status or the like.
+        how: String,
+        /// The last relevant lines of its log.
+        log: Vec<String>,
+    },
+    /// The server ended while it was starting.
+    #[error("the server ended while it was starting ({how}){}", quoted(log))]
+    Ended {
+        /// Exit status or the like.
+        how: String,
+        /// The last relevant lines of its log.
+        log: Vec<String>,
+    },
+    /// The server did not accept a connection in time.
+    #[error("the server did not accept connections within {} s ({last}){}", waited.as_secs(), quoted(log))]
+    NotReady {
+        /// How long it was waited for.
+        waited: Duration,
+        /// Why the last attempt failed.
+        last: String,
+        /// The last relevant lines of its log.
+        log: Vec<String>,
+    },
+    /// The server runs and does not let us in.
+    #[error("the server runs and does not let its own account in: {source}{}", quoted(log))]
+    Refused {
+        /// What it said.
+        source: mydyno_wire::WireError,
+        /// The last relevant lines of its log.
+        log: Vec<String>,
+    },
+    /// Every port that was chosen was taken by somebody else before the server could listen on it.
+    #[error("{attempts} free ports on 127.0.0.1 were each taken before the server could listen: try again")]
+    NoPort {
+        /// How many were tried.
+        attempts: usize,
+    },
+    /// The user interrupted it.
+    #[error("interrupted; nothing is left of it")]
+    Interrupted,
+    /// Something of it could not be removed.
+    #[error("{what} could not be put back: {why}")]
+    NotPutBack {
+        /// The change.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Its saved description is not readable.
+    #[error("{} is not the description of a private server: {why}; `mydyno server down` removes it", path.display())]
+    Description {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl SandboxError {
+    pub(crate) fn io(action: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
+        Self::Io { action, path: path.as_ref().to_owned(), source }
+    }
+}
+
+fn quoted(log: &[String]) -> String {
+    if log.is_empty() {
+        return ", and its log is empty".to_owned();
+    }
+    log.iter().fold("; its log says:".to_owned(), |text, line| format!("{text}\n  {line}"))
+}
+
+fn others(known: &[String]) -> String {
+    if known.is_empty() {
+        "; there is none at all".to_owned()
+    } else {
+        format!("; there are: {}", known.join(", "))
+    }
+}
+
+fn found_instead(found: &[String]) -> String {
+    if found.is_empty() { String::new() } else { format!(" (found: {})", found.join(", ")) }
+}

@@ -1,0 +1,162 @@
+//! The folder of one private server, and what is saved in it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use mydyno_host::StateDir;
+use mydyno_host::machine::ProcessIdentity;
+use mydyno_model::server::ServerInfo;
+use serde::{Deserialize, Serialize};
+
+use crate::error::SandboxError;
+
+/// Bytes of a unix socket's path, `sun_path` of unix(7) without its final NUL.
+const SOCKET_PATH_BYTES: usize = 107;
+
+/// The folder `servers/NAME` of a state folder.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerFolder {
+    path: PathBuf,
+}
+
+/// What a server's folder says of it: enough to find, describe and end it from another command.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Description {
+    /// As it was when it became ready.
+    pub(crate) server: ServerInfo,
+    /// Its process.
+    pub(crate) process: ProcessIdentity,
+    /// What the process runs.
+    pub(crate) program: PathBuf,
+}
+
+/// Checks the name of a private server; it becomes the name of a folder.
+///
+/// # Errors
+/// It has characters that are not letters, digits, `_`, `-` or `.`, or is too long.
+pub fn check_name(name: &str) -> Result<(), SandboxError> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let first = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if first && name.chars().all(fine) && name.len() <= 64 {
+        Ok(())
+    } else {
+        Err(SandboxError::Name { name: name.to_owned() })
+    }
+}
+
+impl ServerFolder {
+    /// The folder of a server, whether it exists or not.
+    pub(crate) fn of(state: &StateDir, name: &str) -> Self {
+        Self { path: state.servers().join(name) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    pub(crate) fn tmp(&self) -> PathBuf {
+        self.path.join("tmp")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.path.join("server.log")
+    }
+
+    pub(crate) fn pid_file(&self) -> PathBuf {
+        self.path.join("pid")
+    }
+
+    pub(crate) fn password_file(&self) -> PathBuf {
+        self.path.join("password")
+    }
+
+    pub(crate) fn init_file(&self) -> PathBuf {
+        self.path.join("init.sql")
+    }
+
+    /// Option file for client programs; it holds the password.
+    pub(crate) fn client_options(&self) -> PathBuf {
+        self.path.join("client.cnf")
+    }
+
+    pub(crate) fn description(&self) -> PathBuf {
+        self.path.join("server.json")
+    }
+
+    /// The socket's path.
+    ///
+    /// # Errors
+    /// It is longer than the kernel takes.
+    pub(crate) fn socket(&self) -> Result<PathBuf, SandboxError> {
+        let path = self.path.join("s.sock");
+        let length = path.as_os_str().as_bytes().len();
+        if length > SOCKET_PATH_BYTES { Err(SandboxError::SocketPath { path, length }) } else { Ok(path) }
+    }
+
+    /// Writes a file that only its owner can read.
+    pub(crate) fn write_private(&self, path: &Path, text: &str) -> Result<(), SandboxError> {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|e| SandboxError::io("write", path, e))
+    }
+
+    /// Saves the description; a reader sees the whole of it or nothing.
+    pub(crate) fn save(&self, description: &Description) -> Result<(), SandboxError> {
+        let path = self.description();
+        let text = serde_json::to_string_pretty(description)
+            .map_err(|e| SandboxError::Description { path: path.clone(), why: e.to_string() })?;
+        let new = self.path.join("server.json.new");
+        self.write_private(&new, &text)?;
+        fs::rename(&new, &path).map_err(|e| SandboxError::io("write", path, e))
+    }
+
+    /// The saved description; `None` when the server was not ready yet.
+    pub(crate) fn load(&self) -> Result<Option<Description>, SandboxError> {
+        let path = self.description();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(SandboxError::io("read", path, e)),
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|e| SandboxError::Description { path, why: e.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_of_folders() {
+        for name in ["a", "demo", "8.0-test_1", &"x".repeat(64)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "-x", "a/b", "a b", "ä", &"x".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_socket_path_of_107_bytes_is_the_longest() {
+        let at = |length: usize| ServerFolder { path: PathBuf::from(format!("/{}", "x".repeat(length - 8))) };
+        assert_eq!(at(107).socket().unwrap().as_os_str().len(), 107);
+        let error = at(108).socket().unwrap_err().to_string();
+        assert!(
+            error.contains("108 bytes") && error.contains("107") && error.contains("MYDYNO_STATE"),
+            "{error}"
+        );
+    }
+}

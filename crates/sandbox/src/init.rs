@@ -1,0 +1,128 @@
+//! Making the system tables of a new data directory.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use mydyno_host::journal::Closing;
+use mydyno_host::process;
+
+use crate::error::SandboxError;
+use crate::find::Install;
+use crate::log;
+use crate::quirks::{When, initialises_from_scripts, options};
+use crate::settings::Setting;
+use crate::site::Site;
+use crate::start::{base_command, owner_option};
+
+/// Scripts of the system tables in the order in which a server's own installer runs them: beginnings of names that
+/// vary by series, and whether every series has it. The scripts run as they come, so nothing of the host is touched:
+/// the installers also change owners of files that belong to the package.
+const SCRIPTS: &[(&[&str], bool)] = &[
+    (&["mariadb_system_tables.sql", "mysql_system_tables.sql"], true),
+    (&["mariadb_performance_tables.sql", "mysql_performance_tables.sql"], false),
+    (&["mariadb_system_tables_data.sql", "mysql_system_tables_data.sql"], true),
+    (&["fill_help_tables.sql"], true),
+    (&["maria_add_gis_sp_bootstrap.sql"], false),
+    (&["mariadb_sys_schema.sql", "mysql_sys_schema.sql"], false),
+];
+
+/// Makes the data directory `folder/data`. `folder` is journalled by the caller; the process is journalled here.
+pub(crate) fn make(
+    site: &Site,
+    install: &Install,
+    settings: &[Setting],
+    folder: &Path,
+    purpose: &str,
+) -> Result<(), SandboxError> {
+    let (data, tmp, log, script) =
+        (folder.join("data"), folder.join("tmp"), folder.join("init.log"), folder.join("init.sql"));
+    let io = |action, path: &Path| {
+        let path = path.to_owned();
+        move |e| SandboxError::io(action, path, e)
+    };
+    for new in [&data, &tmp] {
+        fs::create_dir(new).map_err(io("create", new))?;
+    }
+    let log_file = File::create_new(&log).map_err(io("create", &log))?;
+    let errors = log_file.try_clone().map_err(io("open", &log))?;
+    let mut command = base_command(install);
+    command.args(options(&install.engine, When::Init)).args(owner_option());
+    command.args(settings.iter().map(Setting::option));
+    command.arg(format!("--datadir={}", data.display())).arg(format!("--tmpdir={}", tmp.display()));
+    command.current_dir(folder).stdin(Stdio::null()).stdout(log_file).stderr(errors);
+    if initialises_from_scripts(&install.engine) {
+        write_script(install, &script)?;
+        // Series before 10.3 and 5.7 expect the folder of the schema to be there.
+        let schema = data.join("mysql");
+        fs::create_dir(&schema).map_err(io("create", &schema))?;
+        command.stdin(File::open(&script).map_err(io("read", &script))?);
+    }
+    let status = run(site, purpose, command)?;
+    if !status.success() {
+        return Err(SandboxError::Init {
+            program: install.program.display().to_string(),
+            how: how_it_ended(status),
+            log: log::reasons(&log, ""),
+        });
+    }
+    for done in [&log, &script] {
+        let _ = fs::remove_file(done);
+    }
+    fs::remove_dir_all(&tmp).map_err(io("remove", &tmp))
+}
+
+fn run(site: &Site, purpose: &str, command: Command) -> Result<ExitStatus, SandboxError> {
+    let program = command.get_program().to_owned();
+    let mut started = process::start(site.journal, site.lease, purpose, command)?;
+    loop {
+        site.check_cancelled()?;
+        match started.child.try_wait() {
+            Ok(Some(status)) => {
+                site.journal.close(started.id, Closing::Restored, "it ended")?;
+                return Ok(status);
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) => return Err(SandboxError::io("wait for", Path::new(&program), e)),
+        }
+    }
+}
+
+/// One stream of statements. The server reads it in bootstrap mode: a statement ends with `;` at the end of a line.
+fn write_script(install: &Install, path: &Path) -> Result<(), SandboxError> {
+    let missing = |name: &str| SandboxError::Basedir {
+        path: install.base.clone(),
+        problem: format!(
+            "{name}, which makes the system tables of {}, is not in its share folder",
+            install.engine
+        ),
+    };
+    let folder = install.scripts.as_deref().ok_or_else(|| missing("fill_help_tables.sql"))?;
+    let mut script =
+        b"create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n".to_vec();
+    for (names, needed) in SCRIPTS {
+        match names.iter().map(|n| folder.join(n)).find(|p| p.is_file()) {
+            Some(part) => {
+                script.extend(fs::read(&part).map_err(|e| SandboxError::io("read", &part, e))?);
+                script.push(b'\n');
+            }
+            None if *needed => return Err(missing(names[names.len() - 1])),
+            None => {}
+        }
+    }
+    File::create_new(path)
+        .and_then(|mut file| file.write_all(&script))
+        .map_err(|e| SandboxError::io("write", path, e))
+}
+
+/// As in `exit status 1` or `signal 11`.
+pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}

@@ -1,0 +1,154 @@
+//! The private servers there are, of earlier and of crashed commands too, and ending them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use mydyno_host::change::StartedProcess;
+use mydyno_host::journal::{Open, Replay};
+use mydyno_host::machine::{Presence, ProcessIdentity};
+use mydyno_host::restore::{Outcome, put_back};
+use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder};
+use mydyno_model::change::RestoreState;
+use mydyno_model::server::{ServerInfo, ServerState};
+use serde_json::Map;
+
+use crate::error::SandboxError;
+use crate::folder::{ServerFolder, check_name};
+use crate::site::Site;
+use crate::up::purpose;
+
+const PURPOSE: &str = "server ";
+
+/// All private servers by name.
+///
+/// # Errors
+/// The journal, the state folder or `/proc` cannot be read.
+pub fn list(state: &StateDir, machine: &Machine) -> Result<Vec<ServerInfo>, SandboxError> {
+    let replay = Journal::of(state).read()?;
+    names(state, &replay)?.iter().map(|name| describe(state, machine, &replay, name)).collect()
+}
+
+/// Ends a private server: its process, its folder, its journal entries. It may be one that is kept, one of this command,
+/// or one that a dead command left behind.
+///
+/// # Errors
+/// There is none with this name, a living command uses it, or something of it could not be removed.
+pub fn down(site: &Site, name: &str) -> Result<(), SandboxError> {
+    check_name(name)?;
+    let purpose = purpose(name);
+    let folder = ServerFolder::of(site.state, name);
+    let replay = site.journal.read()?;
+    let known = replay.open.iter().any(|open| open.entry.purpose == purpose);
+    if !known && !folder.path().is_dir() {
+        return Err(SandboxError::NoSuchServer {
+            name: name.to_owned(),
+            known: names(site.state, &replay)?.into_iter().collect(),
+        });
+    }
+    if !known {
+        // Its journal was lost. The folder is in our own state folder and says which process it was.
+        let process = folder.load()?.map(|d| StartedProcess { identity: d.process, program: d.program });
+        folder::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
+    }
+    site.undo(&purpose)
+}
+
+fn names(state: &StateDir, replay: &Replay) -> Result<BTreeSet<String>, SandboxError> {
+    let journalled = replay.open.iter().filter_map(|open| open.entry.purpose.strip_prefix(PURPOSE));
+    let mut names: BTreeSet<String> = journalled.map(str::to_owned).collect();
+    let servers = state.servers();
+    match fs::read_dir(&servers) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.map_err(|e| SandboxError::io("read", &servers, e))?;
+                names.extend(entry.file_name().into_string().ok().filter(|n| check_name(n).is_ok()));
+            }
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(SandboxError::io("read", servers, e)),
+    }
+    Ok(names)
+}
+
+fn describe(
+    state: &StateDir,
+    machine: &Machine,
+    replay: &Replay,
+    name: &str,
+) -> Result<ServerInfo, SandboxError> {
+    let folder = ServerFolder::of(state, name);
+    let purpose = purpose(name);
+    let entries: Vec<&Open> = replay.open.iter().filter(|open| open.entry.purpose == purpose).collect();
+    // A description that cannot be read must not hide the server: what the journal says is enough to end it.
+    let saved = folder.load().unwrap_or_default();
+    let process: Option<ProcessIdentity> = entries
+        .iter()
+        .rev()
+        .find_map(|open| match &open.entry.change {
+            Change::Process(process) => Some(process.identity.clone()),
+            _ => None,
+        })
+        .or_else(|| saved.as_ref().map(|s| s.process.clone()));
+    let runs = match &process {
+        Some(process) => matches!(machine.presence(process)?, Presence::Running | Presence::Unseen),
+        None => false,
+    };
+    let kept = !entries.is_empty() && entries.iter().all(|open| open.kept_until.is_some());
+    let held = match entries.first() {
+        Some(open) => open.lease.liveness(machine)? != Liveness::Dead,
+        None => false,
+    };
+    let state = match (kept, held, runs, saved.is_some()) {
+        (true, _, true, _) | (false, true, true, true) => ServerState::Running,
+        (true, _, false, _) | (false, true, false, true) => ServerState::Stopped,
+        (false, true, _, false) => ServerState::Starting,
+        (false, false, _, _) => ServerState::Orphaned,
+    };
+    let mut info = saved.map_or_else(|| unfinished(&folder, name), |s| s.server);
+    info.pid = process.filter(|_| runs).map(|p| p.pid);
+    info.state = state;
+    Ok(info)
+}
+
+fn unfinished(folder: &ServerFolder, name: &str) -> ServerInfo {
+    let show = |path: std::path::PathBuf| path.display().to_string();
+    ServerInfo {
+        name: name.to_owned(),
+        engine: String::new(),
+        version: String::new(),
+        pid: None,
+        socket: String::new(),
+        port: 0,
+        user: String::new(),
+        password_file: show(folder.password_file()),
+        dsn: String::new(),
+        datadir: show(folder.data()),
+        log: show(folder.log()),
+        state: ServerState::Orphaned,
+        extra: Map::new(),
+    }
+}
+
+impl Site<'_> {
+    /// Takes over everything of one purpose and puts it back, newest first.
+    pub(crate) fn undo(&self, purpose: &str) -> Result<(), SandboxError> {
+        self.undo_where(|open| open.entry.purpose == purpose)
+    }
+
+    /// Puts one entry back.
+    pub(crate) fn undo_one(&self, id: u64) -> Result<(), SandboxError> {
+        self.undo_where(|open| open.entry.id == id)
+    }
+
+    fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<(), SandboxError> {
+        let taken = self.journal.take_over(self.lease, wanted)?;
+        let outcomes = put_back(self.journal, self.lease.machine(), &taken)?;
+        let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;
+        match outcomes.iter().find(failed) {
+            Some((open, outcome)) => {
+                Err(SandboxError::NotPutBack { what: open.entry.change.what(), why: outcome.why.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}

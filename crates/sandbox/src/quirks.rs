@@ -1,0 +1,157 @@
+//! How families and versions differ in what they need to start: data, one row a difference.
+
+use crate::version::{Engine, Family};
+
+/// When a row applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Making the system tables.
+    Init,
+    /// Running the server.
+    Start,
+}
+
+struct Quirk {
+    family: Family,
+    /// First series that needs it.
+    from: (u16, u16),
+    /// First series that no longer needs or knows it.
+    below: (u16, u16),
+    when: &'static [When],
+    options: &'static [&'static str],
+}
+
+const ALWAYS: (u16, u16) = (0, 0);
+const STILL: (u16, u16) = (u16::MAX, 0);
+const BOTH: &[When] = &[When::Init, When::Start];
+
+const QUIRKS: &[Quirk] = &[
+    // The system tables are made from the SQL scripts that come with the server, which are longer than a default packet.
+    Quirk {
+        family: Family::MariaDb,
+        from: ALWAYS,
+        below: STILL,
+        when: &[When::Init],
+        options: &[
+            "--bootstrap",
+            "--log-warnings=0",
+            "--enforce-storage-engine=",
+            "--max-allowed-packet=8M",
+            "--net-buffer-length=16K",
+        ],
+    },
+    Quirk {
+        family: Family::MySql,
+        from: ALWAYS,
+        below: (5, 7),
+        when: &[When::Init],
+        options: &["--bootstrap", "--log-warnings=0", "--max-allowed-packet=8M", "--net-buffer-length=16K"],
+    },
+    Quirk {
+        family: Family::MySql,
+        from: (5, 7),
+        below: STILL,
+        when: &[When::Init],
+        options: &["--initialize-insecure"],
+    },
+    // The compiled-in folder for LOAD DATA and INTO OUTFILE belongs to a packaged server, and may not exist at all,
+    // which ends the start. NULL allows neither statement.
+    Quirk {
+        family: Family::MySql,
+        from: (5, 7),
+        below: STILL,
+        when: BOTH,
+        options: &["--secure-file-priv=NULL"],
+    },
+    // The X protocol would listen on a port and a socket of its own.
+    Quirk {
+        family: Family::MySql,
+        from: (8, 0),
+        below: STILL,
+        when: &[When::Start],
+        options: &["--loose-mysqlx=OFF"],
+    },
+    // From 11.4 the server makes an RSA key at each start, which takes seconds; it listens on loopback only.
+    Quirk {
+        family: Family::MariaDb,
+        from: (11, 4),
+        below: STILL,
+        when: &[When::Start],
+        options: &["--skip-ssl"],
+    },
+];
+
+/// The options that a server needs beyond its files.
+pub(crate) fn options(engine: &Engine, when: When) -> impl Iterator<Item = &'static str> + '_ {
+    let series = engine.series();
+    QUIRKS
+        .iter()
+        .filter(move |q| {
+            q.family == engine.family && q.from <= series && series < q.below && q.when.contains(&when)
+        })
+        .flat_map(|q| q.options.iter().copied())
+}
+
+/// Whether the system tables are made from SQL scripts (`--bootstrap`) rather than by the server itself.
+pub(crate) fn initialises_from_scripts(engine: &Engine) -> bool {
+    options(engine, When::Init).any(|o| o == "--bootstrap")
+}
+
+/// How accounts take a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accounts {
+    /// `GRANT … IDENTIFIED BY PASSWORD` with a mysql_native_password hash; accounts live in `mysql.user`.
+    UserTable,
+    /// The same statement; accounts live in `mysql.global_priv`.
+    GlobalPriv,
+    /// `ALTER USER … IDENTIFIED BY`, with whatever plugin the server prefers.
+    AlterUser,
+}
+
+/// How accounts of a server take a password.
+pub(crate) fn accounts(engine: &Engine) -> Accounts {
+    match (engine.family, engine.series()) {
+        (Family::MariaDb, series) if series >= (10, 4) => Accounts::GlobalPriv,
+        (Family::MySql, series) if series >= (8, 0) => Accounts::AlterUser,
+        _ => Accounts::UserTable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine(said: &str) -> Engine {
+        Engine::parse(&format!("mysqld  Ver {said} for Linux")).unwrap()
+    }
+
+    #[test]
+    fn each_series_gets_the_options_that_it_knows() {
+        let start = |said: &str| options(&engine(said), When::Start).collect::<Vec<_>>();
+        assert_eq!(start("10.11.19-MariaDB"), [""; 0]);
+        assert_eq!(start("11.4.5-MariaDB"), ["--skip-ssl"]);
+        assert_eq!(start("5.6.24"), [""; 0]);
+        assert_eq!(start("5.7.22"), ["--secure-file-priv=NULL"]);
+        assert_eq!(start("9.7.4-2"), ["--secure-file-priv=NULL", "--loose-mysqlx=OFF"]);
+    }
+
+    #[test]
+    fn mysql_makes_its_own_system_tables_from_5_7() {
+        assert!(initialises_from_scripts(&engine("5.6.24")));
+        assert!(!initialises_from_scripts(&engine("5.7.22")));
+        assert!(initialises_from_scripts(&engine("11.8.9-MariaDB")));
+    }
+
+    #[test]
+    fn accounts_follow_the_tables_of_the_series() {
+        for (said, expected) in [
+            ("5.5.9", Accounts::UserTable),
+            ("5.7.22", Accounts::UserTable),
+            ("8.0.12", Accounts::AlterUser),
+            ("10.3.39-MariaDB", Accounts::UserTable),
+            ("10.4.1-MariaDB", Accounts::GlobalPriv),
+        ] {
+            assert_eq!(accounts(&engine(said)), expected, "{said}");
+        }
+    }
+}

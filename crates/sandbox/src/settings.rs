@@ -1,0 +1,167 @@
+//! `--set var=value`: checked for shape here; whether the variable exists, the server itself says.
+
+use crate::error::SandboxError;
+
+/// A server variable for a private server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// With underscores, as in `innodb_buffer_pool_size`.
+    pub name: String,
+    /// As the user wrote it.
+    pub value: String,
+}
+
+/// What a private server must not change: where it lives, who gets in, and how it runs.
+const OWN: &[&str] = &[
+    "basedir",
+    "bind_address",
+    "bootstrap",
+    "character_sets_dir",
+    "chroot",
+    "daemonize",
+    "datadir",
+    "defaults_extra_file",
+    "defaults_file",
+    "defaults_group_suffix",
+    "help",
+    "init_file",
+    "initialize",
+    "initialize_insecure",
+    "install",
+    "lc_messages_dir",
+    "log_error",
+    "mysqlx",
+    "no_defaults",
+    "pid_file",
+    "plugin_dir",
+    "port",
+    "print_defaults",
+    "remove",
+    "skip_grant_tables",
+    "socket",
+    "standalone",
+    "tmpdir",
+    "user",
+    "verbose",
+    "version",
+];
+
+/// Variables that shape the data directory, so they must be there when it is made.
+const AT_INIT: &[&str] = &[
+    "innodb_autoextend_increment",
+    "innodb_checksum_algorithm",
+    "innodb_data_file_path",
+    "innodb_default_row_format",
+    "innodb_doublewrite",
+    "innodb_file_format",
+    "innodb_file_per_table",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_page_size",
+    "innodb_redo_log_capacity",
+    "innodb_undo_tablespaces",
+    "lower_case_table_names",
+];
+
+/// Reads `var=value`.
+///
+/// # Errors
+/// It has no such shape, or the variable is one that mydyno sets itself for a private server.
+pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
+    let error = |why: &str| SandboxError::Setting { input: input.to_owned(), why: why.to_owned() };
+    let (name, value) = input.split_once('=').ok_or_else(|| error("there is no `=` in it"))?;
+    let name = name.trim().replace('-', "_").to_ascii_lowercase();
+    let mut letters = name.chars();
+    let named = letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        && name.len() <= 128;
+    if !named {
+        return Err(error("a variable's name has letters, digits and underscores"));
+    }
+    if value.contains(['\n', '\r', '\0']) || value.len() > 4096 {
+        return Err(error("a value is one line of at most 4096 bytes"));
+    }
+    // Servers take any unambiguous beginning of an option's name, and `skip-`, `loose-` and such before it.
+    let mut bare = name.as_str();
+    for prefix in ["loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_"] {
+        bare = bare.strip_prefix(prefix).unwrap_or(bare);
+    }
+    let own = |name: &str| OWN.iter().any(|own| own.starts_with(name));
+    if own(&name) || own(bare) || OWN.iter().any(|o| *o == format!("skip_{bare}")) {
+        return Err(error("mydyno sets this itself for a private server"));
+    }
+    Ok(Setting { name, value: value.to_owned() })
+}
+
+impl Setting {
+    /// As an option of the server.
+    pub(crate) fn option(&self) -> String {
+        // `--log-bin=OFF` would write a binary log called OFF.
+        let off = matches!(self.value.to_ascii_lowercase().as_str(), "0" | "off");
+        if self.name == "log_bin" && off {
+            return "--skip-log-bin".to_owned();
+        }
+        if self.name == "log_bin" && matches!(self.value.to_ascii_lowercase().as_str(), "1" | "on") {
+            return "--log-bin".to_owned();
+        }
+        format!("--{}={}", self.name, self.value)
+    }
+
+    /// Whether the data directory depends on it.
+    pub(crate) fn shapes_datadir(&self) -> bool {
+        AT_INIT.contains(&self.name.strip_prefix("loose_").unwrap_or(&self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_options() {
+        for (input, option) in [
+            ("innodb_buffer_pool_size=256M", "--innodb_buffer_pool_size=256M"),
+            ("innodb-flush-log-at-trx-commit=2", "--innodb_flush_log_at_trx_commit=2"),
+            ("sql_mode=", "--sql_mode="),
+            ("log_bin=OFF", "--skip-log-bin"),
+            ("log_bin=1", "--log-bin"),
+            ("init_connect=SET @a=1", "--init_connect=SET @a=1"),
+        ] {
+            assert_eq!(parse_set(input).unwrap().option(), option);
+        }
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_with_the_reason() {
+        for (input, why) in [
+            ("innodb_buffer_pool_size", "no `=`"),
+            ("=1", "letters"),
+            ("--datadir=/x", "letters"),
+            ("a b=1", "letters"),
+            ("sql_mode=a\nb", "one line"),
+        ] {
+            let error = parse_set(input).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains(&format!("{input:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_makes_a_server_private_cannot_be_set() {
+        for input in [
+            "datadir=/x",
+            "loose-datadir=/x",
+            "datadi=/x",
+            "port=3306",
+            "init-file=/x",
+            "skip_grant_tables=1",
+            "log_error=/x",
+            "daemonize=1",
+        ] {
+            let error = parse_set(input).unwrap_err().to_string();
+            assert!(error.contains("sets this itself"), "{input}: {error}");
+        }
+        for input in ["port_open_timeout=1", "log_error_verbosity=3", "init_connect=x", "version_comment=x"] {
+            assert!(parse_set(input).is_ok(), "{input}");
+        }
+    }
+}

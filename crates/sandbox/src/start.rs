@@ -1,0 +1,182 @@
+//! Starting a server and waiting until it lets its own account in.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mydyno_host::process::{self, Started};
+
+use crate::connect::{self, Attempt};
+use crate::error::SandboxError;
+use crate::find::Install;
+use crate::folder::ServerFolder;
+use crate::init::how_it_ended;
+use crate::log;
+use crate::quirks::{When, options};
+use crate::settings::Setting;
+use crate::site::{Progress, Site};
+
+/// How long a server may take until it accepts connections. Slow disks and large buffer pools take tens of seconds.
+const READY_PATIENCE: Duration = Duration::from_secs(120);
+/// Ports that are tried; each is free when it is chosen, but nothing keeps it so.
+const PORT_ATTEMPTS: usize = 5;
+/// Variables of the environment that a server may see. Others can hold secrets, and would live as long as it does.
+const ENVIRONMENT: &[&str] = &[
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TZDIR",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "GLIBC_TUNABLES",
+    "MALLOC_CONF",
+    "MALLOC_ARENA_MAX",
+    "TCMALLOC_RELEASE_RATE",
+];
+
+/// A server that accepts connections.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) started: Started,
+    pub(crate) port: u16,
+    /// What `SELECT VERSION()` says.
+    pub(crate) version: String,
+}
+
+/// A command that runs the server program with nothing but its own files and a small environment.
+pub(crate) fn base_command(install: &Install) -> Command {
+    let mut command = Command::new(&install.program);
+    command.env_clear();
+    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+    // Only as the first option does this one count.
+    command.arg("--no-defaults").args(install.options());
+    command
+}
+
+/// Servers refuse to run as root unless they are told to; for everybody else the option is an error.
+pub(crate) fn owner_option() -> Option<&'static str> {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    (unsafe { libc::geteuid() } == 0).then_some("--user=root")
+}
+
+/// Starts the server of a folder and waits until it accepts connections.
+pub(crate) fn start(
+    site: &Site,
+    install: &Install,
+    settings: &[Setting],
+    folder: &ServerFolder,
+    purpose: &str,
+    password: &str,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Ready, SandboxError> {
+    for _ in 0..PORT_ATTEMPTS {
+        let port = free_port()?;
+        progress(Progress::Starting { port });
+        let command = command(install, settings, folder, port)?;
+        let mut started = process::start(site.journal, site.lease, purpose, command)?;
+        match wait_ready(site, &mut started, folder, password) {
+            Ok(version) => return Ok(Ready { started, port, version }),
+            Err(SandboxError::Ended { .. }) if port_was_taken(&folder.log()) => {
+                site.undo_one(started.id)?;
+                let _ = fs::remove_file(folder.log());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(SandboxError::NoPort { attempts: PORT_ATTEMPTS })
+}
+
+fn command(
+    install: &Install,
+    settings: &[Setting],
+    folder: &ServerFolder,
+    port: u16,
+) -> Result<Command, SandboxError> {
+    let path = folder.log();
+    let io = |e| SandboxError::io("create", &path, e);
+    let log = File::create_new(&path).map_err(io)?;
+    let errors = log.try_clone().map_err(io)?;
+    let mut command = base_command(install);
+    command.args(options(&install.engine, When::Start)).args(owner_option());
+    // What the user sets comes first, so that what makes the server private has the last word.
+    command.args(settings.iter().map(Setting::option));
+    let file = |option: &str, path: &Path| format!("--{option}={}", path.display());
+    command.args([
+        file("datadir", &folder.data()),
+        file("tmpdir", &folder.tmp()),
+        file("socket", &folder.socket()?),
+        file("pid-file", &folder.pid_file()),
+        file("init-file", &folder.init_file()),
+        format!("--port={port}"),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--skip-name-resolve".to_owned(),
+    ]);
+    command.current_dir(folder.path()).stdin(Stdio::null()).stdout(log).stderr(errors);
+    Ok(command)
+}
+
+fn wait_ready(
+    site: &Site,
+    started: &mut Started,
+    folder: &ServerFolder,
+    password: &str,
+) -> Result<String, SandboxError> {
+    let options = connect::options(folder.socket()?, password);
+    let begin = Instant::now();
+    loop {
+        site.check_cancelled()?;
+        let ended = started.child.try_wait().map_err(|e| SandboxError::io("wait for", "the server", e))?;
+        if let Some(status) = ended {
+            let log = log::reasons(&folder.log(), password);
+            return Err(SandboxError::Ended { how: how_it_ended(status), log });
+        }
+        let last = match connect::attempt(&options) {
+            Attempt::Ready(version) => return Ok(version),
+            Attempt::NotYet(why) => why,
+            Attempt::Refused(source) => {
+                return Err(SandboxError::Refused { source, log: log::reasons(&folder.log(), password) });
+            }
+        };
+        if begin.elapsed() >= READY_PATIENCE {
+            let log = log::reasons(&folder.log(), password);
+            return Err(SandboxError::NotReady { waited: READY_PATIENCE, last, log });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A port on 127.0.0.1 that nobody listens on now.
+fn free_port() -> Result<u16, SandboxError> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|e: io::Error| SandboxError::io("listen on", "127.0.0.1", e))
+}
+
+/// Whether the log says that somebody else took the port first. All series say it so.
+fn port_was_taken(log: &Path) -> bool {
+    log::tail(log, 200).unwrap_or_default().iter().any(|line| {
+        line.contains("Can't start server: Bind on TCP/IP port")
+            || line.contains("Can't start server: can't bind to TCP/IP port")
+            || line.contains("Do you already have another")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_was_taken_is_recognised_in_the_log() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "2026-11-21 [ERROR] Can't start server: Bind on TCP/IP port. Got error: 98: Address already in use\n").unwrap();
+        assert!(port_was_taken(file.path()));
+        fs::write(file.path(), "[ERROR] unknown variable 'x=1'\n").unwrap();
+        assert!(!port_was_taken(file.path()));
+    }
+}

@@ -1,0 +1,244 @@
+//! Templates of data directories: made once a server program and set of options, then only copied.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use mydyno_host::folder;
+use mydyno_host::journal::Closing;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::copy::{occupied_bytes, sync_folder};
+use crate::error::SandboxError;
+use crate::find::Install;
+use crate::init;
+use crate::quirks::{When, options};
+use crate::settings::Setting;
+use crate::site::{Progress, Site};
+
+/// What a template was made from; another build of the program or other options make another template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Recipe {
+    /// Grows when the way of making templates changes.
+    form: u32,
+    program: PathBuf,
+    program_bytes: u64,
+    program_modified_ns: i128,
+    version: String,
+    options: Vec<String>,
+}
+
+/// A finished template.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// Its data directory.
+    pub(crate) data: PathBuf,
+    /// What it occupies on disk.
+    pub(crate) bytes: u64,
+}
+
+const FORM: u32 = 1;
+const RECIPE: &str = "template.json";
+/// Fresh data directories of the known series occupy 20 to 200 MB, and making one takes that much again.
+const ROOM_TO_BUILD: u64 = 400 << 20;
+
+/// The template for a server program and settings, made if there is none yet.
+pub(crate) fn obtain(
+    site: &Site,
+    install: &Install,
+    settings: &[Setting],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Template, SandboxError> {
+    let shaping: Vec<Setting> = settings.iter().filter(|s| s.shapes_datadir()).cloned().collect();
+    let recipe = Recipe::of(install, &shaping)?;
+    let templates = site.cache.join("templates");
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&templates)
+        .map_err(|e| SandboxError::io("create", &templates, e))?;
+    let templates = fs::canonicalize(&templates).map_err(|e| SandboxError::io("open", &templates, e))?;
+    let path = templates.join(recipe.name());
+    if let Some(template) = recipe.find(&path) {
+        return Ok(template);
+    }
+    progress(Progress::BuildingTemplate);
+    remove_outdated(&templates, &recipe);
+    check_room(&templates, ROOM_TO_BUILD, "MYDYNO_CACHE")?;
+    build(site, install, &shaping, &recipe, &templates, &path)?;
+    recipe.find(&path).ok_or_else(|| SandboxError::Basedir {
+        path: path.clone(),
+        problem: "the template was removed while it was made".to_owned(),
+    })
+}
+
+fn build(
+    site: &Site,
+    install: &Install,
+    shaping: &[Setting],
+    recipe: &Recipe,
+    templates: &Path,
+    path: &Path,
+) -> Result<(), SandboxError> {
+    let purpose = format!("template {}", recipe.name());
+    let work = templates.join(format!(".new-{}-{}", std::process::id(), recipe.name()));
+    let id = folder::create(site.journal, site.lease, &purpose, &work)?;
+    let made = init::make(site, install, shaping, &work, &purpose).and_then(|()| {
+        let bytes = serde_json::to_vec_pretty(recipe).unwrap_or_default();
+        fs::write(work.join(RECIPE), bytes).map_err(|e| SandboxError::io("write", work.join(RECIPE), e))?;
+        // A template outlives power cuts, so its files must be on disk before its name is.
+        sync_folder(&work).map_err(|e| SandboxError::io("sync", &work, e))
+    });
+    match made {
+        Ok(()) => {}
+        Err(error) => {
+            site.undo(&purpose)?;
+            return Err(error);
+        }
+    }
+    match fs::rename(&work, path) {
+        Ok(()) => {
+            site.journal.close(id, Closing::Released, "it became a template")?;
+            Ok(())
+        }
+        // Another command has finished the same template meanwhile, or the remains of one are in the way.
+        Err(_) if recipe.find(path).is_some() => site.undo(&purpose),
+        Err(e) => {
+            site.undo(&purpose)?;
+            Err(SandboxError::io("create", path, e))
+        }
+    }
+}
+
+impl Recipe {
+    fn of(install: &Install, shaping: &[Setting]) -> Result<Self, SandboxError> {
+        let program = &install.program;
+        let meta = fs::metadata(program).map_err(|e| SandboxError::io("read", program, e))?;
+        let quirks = options(&install.engine, When::Init).map(str::to_owned);
+        Ok(Self {
+            form: FORM,
+            program: program.clone(),
+            program_bytes: meta.size(),
+            program_modified_ns: i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
+            version: install.engine.text.clone(),
+            options: quirks.chain(shaping.iter().map(Setting::option)).collect(),
+        })
+    }
+
+    /// As in `10.11.19-MariaDB-0-deb12u1-0f3c…`.
+    fn name(&self) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        let digest: String = Sha256::digest(text).iter().take(8).map(|b| format!("{b:02x}")).collect();
+        let version: String = self
+            .version
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
+            .collect();
+        format!("{version}-{digest}")
+    }
+
+    /// A finished template made from this very recipe.
+    fn find(&self, path: &Path) -> Option<Template> {
+        (read(path)? == *self).then_some(())?;
+        let data = path.join("data");
+        Some(Template { bytes: occupied_bytes(&data).ok()?, data })
+    }
+}
+
+fn read(template: &Path) -> Option<Recipe> {
+    serde_json::from_slice(&fs::read(template.join(RECIPE)).ok()?).ok()
+}
+
+/// Removes templates of the same program as it was before an upgrade; nobody will ask for them again.
+fn remove_outdated(templates: &Path, recipe: &Recipe) {
+    let Ok(entries) = fs::read_dir(templates) else { return };
+    for path in entries.filter_map(|e| Some(e.ok()?.path())) {
+        let outdated = read(&path).is_some_and(|old| {
+            old.program == recipe.program
+                && (old.form, old.program_bytes, old.program_modified_ns)
+                    != (recipe.form, recipe.program_bytes, recipe.program_modified_ns)
+        });
+        if outdated {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Checks that a file system has room before anything is written to it.
+pub(crate) fn check_room(path: &Path, needed: u64, variable: &'static str) -> Result<(), SandboxError> {
+    let free = free_bytes(path)?;
+    if free >= needed {
+        return Ok(());
+    }
+    let show = |bytes: u64| mydyno_model::units::show_bytes(bytes as f64);
+    Err(SandboxError::NoRoom { path: path.to_owned(), free: show(free), needed: show(needed), variable })
+}
+
+fn free_bytes(path: &Path) -> Result<u64, SandboxError> {
+    use std::os::unix::ffi::OsStrExt;
+    let io = |e| SandboxError::io("look at the free space of", path, e);
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io(std::io::ErrorKind::InvalidInput.into()))?;
+    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `name` is a C string and `found` has room for the answer.
+    if unsafe { libc::statvfs(name.as_ptr(), found.as_mut_ptr()) } != 0 {
+        return Err(io(std::io::Error::last_os_error()));
+    }
+    // SAFETY: statvfs(3) succeeded, so it filled `found` in.
+    let found = unsafe { found.assume_init() };
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe() -> Recipe {
+        Recipe {
+            form: FORM,
+            program: "/usr/sbin/mariadbd".into(),
+            program_bytes: 1,
+            program_modified_ns: 2,
+            version: "10.11.19-MariaDB-0+deb12u1".into(),
+            options: vec!["--bootstrap".into()],
+        }
+    }
+
+    #[test]
+    fn a_new_build_or_other_options_make_another_template() {
+        let name = recipe().name();
+        assert!(name.starts_with("10.11.19-MariaDB-0-deb12u1-"), "{name}");
+        for other in [
+            Recipe { program_modified_ns: 3, ..recipe() },
+            Recipe { program_bytes: 3, ..recipe() },
+            Recipe { options: vec!["--bootstrap".into(), "--innodb_page_size=8K".into()], ..recipe() },
+        ] {
+            assert_ne!(other.name(), name);
+        }
+    }
+
+    #[test]
+    fn templates_of_an_upgraded_program_are_removed_and_others_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let keep = |recipe: &Recipe| {
+            let path = temp.path().join(recipe.name());
+            fs::create_dir_all(path.join("data")).unwrap();
+            fs::write(path.join(RECIPE), serde_json::to_vec(recipe).unwrap()).unwrap();
+            path
+        };
+        let old = keep(&Recipe { program_modified_ns: 1, ..recipe() });
+        let same = keep(&Recipe { options: vec!["--x".into()], ..recipe() });
+        let other = keep(&Recipe { program: "/opt/mysqld".into(), program_modified_ns: 1, ..recipe() });
+        remove_outdated(temp.path(), &recipe());
+        assert_eq!((old.exists(), same.exists(), other.exists()), (false, true, true));
+    }
+
+    #[test]
+    fn too_little_room_is_said_before_anything_is_written() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(check_room(temp.path(), 1, "MYDYNO_CACHE").is_ok());
+        let error = check_room(temp.path(), u64::MAX, "MYDYNO_CACHE").unwrap_err().to_string();
+        assert!(error.contains("free") && error.contains("MYDYNO_CACHE"), "{error}");
+    }
+}

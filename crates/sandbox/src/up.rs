@@ -1,0 +1,184 @@
+//! Making a private server, whole or not at all.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use mydyno_host::journal::refusal;
+use mydyno_host::{HostError, folder};
+use mydyno_model::server::{ServerInfo, ServerState};
+use serde_json::Map;
+
+use crate::accounts::{USER, init_statements, new_password};
+use crate::copy::copy_folder;
+use crate::error::SandboxError;
+use crate::find::{Install, find};
+use crate::folder::{Description, ServerFolder, check_name};
+use crate::settings::{Setting, parse_set};
+use crate::site::{Progress, Site};
+use crate::start::{Ready, start};
+use crate::template::{check_room, obtain};
+
+/// The private server that is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    /// Its name.
+    pub name: String,
+    /// As in `mariadb-10.11`; none: the first server on the PATH.
+    pub engine: Option<String>,
+    /// Where to look for the program instead.
+    pub basedir: Option<PathBuf>,
+    /// Variables, each as `var=value`.
+    pub set: Vec<String>,
+    /// Whether it outlives this command: then `mydyno server down NAME` ends it, else [`down`](crate::down) must.
+    pub keep: bool,
+}
+
+/// What a fresh server writes beside a copy of its template: temporary tables, rotated logs.
+const ROOM_TO_START: u64 = 64 << 20;
+/// Files of a template that must not be the same in two servers: MySQL's server UUID.
+const UNIQUE: &[&str] = &["auto.cnf"];
+
+pub(crate) fn purpose(name: &str) -> String {
+    format!("server {name}")
+}
+
+/// Makes and starts a private server and returns once it accepts connections.
+///
+/// # Errors
+/// Anything that keeps it from running; then everything is put back, and the error says what to do.
+pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Result<ServerInfo, SandboxError> {
+    check_name(&spec.name)?;
+    let settings = spec.set.iter().map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    let folder = ServerFolder::of(site.state, &spec.name);
+    folder.socket()?;
+    site.check_name_is_free(&spec.name)?;
+    let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
+    progress(Progress::Found { engine: install.engine.clone(), program: install.program.clone() });
+    let template = obtain(site, &install, &settings, progress)?;
+    let servers = site.state.servers();
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&servers)
+        .map_err(|e| SandboxError::io("create", &servers, e))?;
+    check_room(&servers, template.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
+    let purpose = purpose(&spec.name);
+    let id = folder::create(site.journal, site.lease, &purpose, folder.path())
+        .map_err(|error| name_taken(error, &spec.name))?;
+    let made = (|| {
+        progress(Progress::Copying);
+        site.check_cancelled()?;
+        copy_folder(&template.data, &folder.data(), UNIQUE)?;
+        let (info, process) = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
+        if spec.keep {
+            site.check_cancelled()?;
+            site.journal.keep(&[id, process], &format!("mydyno server down {}", spec.name))?;
+        }
+        Ok(info)
+    })();
+    if made.is_err() {
+        site.undo(&purpose)?;
+    }
+    made
+}
+
+fn fill_and_start(
+    site: &Site,
+    install: &Install,
+    settings: &[Setting],
+    folder: &ServerFolder,
+    spec: &Spec,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(ServerInfo, u64), SandboxError> {
+    fs::create_dir(folder.tmp()).map_err(|e| SandboxError::io("create", folder.tmp(), e))?;
+    let password = new_password()?;
+    folder.write_private(&folder.password_file(), &format!("{password}\n"))?;
+    folder.write_private(&folder.init_file(), &init_statements(&install.engine, &password))?;
+    let socket = folder.socket()?.display().to_string();
+    let client = format!("[client]\nuser={USER}\npassword={password}\nsocket={socket}\n");
+    folder.write_private(&folder.client_options(), &client)?;
+    let purpose = purpose(&spec.name);
+    let Ready { started, port, version } =
+        start(site, install, settings, folder, &purpose, &password, progress)?;
+    // The server has run it; nothing else needs it.
+    fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
+    let password_file = folder.password_file().display().to_string();
+    let info = ServerInfo {
+        name: spec.name.clone(),
+        engine: install.engine.to_string(),
+        version,
+        pid: Some(started.identity.pid),
+        port,
+        user: USER.to_owned(),
+        dsn: dsn(&socket, &password_file),
+        socket,
+        password_file,
+        datadir: folder.data().display().to_string(),
+        log: folder.log().display().to_string(),
+        state: ServerState::Running,
+        extra: Map::new(),
+    };
+    folder.save(&Description {
+        server: info.clone(),
+        process: started.identity,
+        program: install.program.clone(),
+    })?;
+    Ok((info, started.id))
+}
+
+/// As in `mysql://root@localhost/?socket=/path/s.sock&password-file=/path/password`.
+fn dsn(socket: &str, password_file: &str) -> String {
+    format!("mysql://{USER}@localhost/?socket={}&password-file={}", percent(socket), percent(password_file))
+}
+
+/// Percent-encodes all but RFC 3986's unreserved characters and `/`, which may stand in a query.
+fn percent(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte))
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+fn name_taken(error: HostError, name: &str) -> SandboxError {
+    let name = name.to_owned();
+    match error {
+        HostError::Held { pid, command, .. } => {
+            SandboxError::NameTaken { name, detail: format!(", in use by `mydyno {command}` (pid {pid})") }
+        }
+        HostError::Kept { .. } => SandboxError::NameTaken { name, detail: String::new() },
+        HostError::FolderExists { .. } => SandboxError::NameTaken { name, detail: String::new() },
+        HostError::Abandoned { .. } => SandboxError::NameAbandoned { name },
+        other => SandboxError::Host(other),
+    }
+}
+
+impl Site<'_> {
+    /// Says no before time is spent on a template; making the folder is what decides.
+    fn check_name_is_free(&self, name: &str) -> Result<(), SandboxError> {
+        let purpose = purpose(name);
+        match self.journal.read()?.open.iter().find(|open| open.entry.purpose == purpose) {
+            Some(open) => Err(name_taken(refusal(open, self.lease.machine())?, name)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dsn_holds_paths_with_any_character() {
+        assert_eq!(
+            dsn("/a b/s.sock", "/ä&=/p"),
+            "mysql://root@localhost/?socket=/a%20b/s.sock&password-file=/%C3%A4%26%3D/p"
+        );
+    }
+}
