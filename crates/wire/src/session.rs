@@ -16,3 +16,10 @@ pub struct Session {
     /// Status flags of the last OK packet, see [`crate::capability::status`].
     pub status: u16,
 }
+
+impl Session {
+    /// A session with a server: for tests and for drivers that have their own way in.
+    pub fn new(version: ServerVersion, capabilities: Capabilities) -> Self {
+        Self { capabilities, connection_id: version.connection_id, version, status: 0 }
+    }
+}

@@ -10,7 +10,7 @@ use crate::error::WireError;
 use crate::handshake::{Handshake, Step};
 use crate::net::Socket;
 use crate::options::ConnectOptions;
-use crate::packet::{Assembler, Packet};
+use crate::packet::{Assembler, Packet, answer_sequence};
 use crate::session::Session;
 
 const RECEIVE_BYTES: usize = 16 << 10;
@@ -86,10 +86,10 @@ impl Channel {
             return self.fail(unasked());
         }
         self.deadline = self.read_timeout.map(|t| Instant::now() + t);
-        self.sequence = 1;
         self.out.clear();
         self.assembler.shrink();
         write(&mut self.out);
+        self.sequence = answer_sequence(&self.out);
         let sent = socket.send_all(&self.out, self.deadline);
         if self.out.capacity() > 1 << 20 {
             self.out = Vec::new();

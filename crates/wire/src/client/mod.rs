@@ -81,6 +81,11 @@ impl Client {
         self.channel.peer_pid()
     }
 
+    /// The limit for the whole answer to one command.
+    pub fn read_timeout(&self) -> Option<Duration> {
+        self.channel.read_timeout
+    }
+
     /// Another limit for the whole answer to one command; `None` waits for ever.
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.channel.read_timeout = timeout;

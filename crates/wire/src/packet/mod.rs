@@ -15,3 +15,10 @@ pub const MAX_FRAME: usize = 0xFF_FF_FF;
 
 /// Bytes before each payload.
 pub const HEADER: usize = 4;
+
+/// The number that the first frame of an answer has: the one behind the last frame of `command`, which is a whole
+/// packet. 1 for all commands below 16 MiB.
+pub fn answer_sequence(command: &[u8]) -> u8 {
+    let frames = command.len().saturating_sub(HEADER) / (MAX_FRAME + HEADER) + 1;
+    frames as u8
+}

@@ -24,7 +24,22 @@ impl OkPacket {
     ///
     /// # Errors
     /// It ends too early.
+    #[inline]
     pub fn parse(payload: &[u8], state: &'static str) -> Result<Self, WireError> {
+        match *payload {
+            // Nearly all: integers of one byte.
+            [_, affected @ 0..0xFB, id @ 0..0xFB, s0, s1, w0, w1, ..] => Ok(Self {
+                affected_rows: affected.into(),
+                last_insert_id: id.into(),
+                status: u16::from_le_bytes([s0, s1]),
+                warnings: u16::from_le_bytes([w0, w1]),
+            }),
+            _ => Self::parse_any(payload, state),
+        }
+    }
+
+    #[cold]
+    fn parse_any(payload: &[u8], state: &'static str) -> Result<Self, WireError> {
         let mut r = Reader::new(payload, "OK", state);
         r.u8("header")?;
         Ok(Self {

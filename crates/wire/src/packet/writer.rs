@@ -84,7 +84,8 @@ mod tests {
         for length in [0, 1, MAX_FRAME - 1, MAX_FRAME, MAX_FRAME + 1, 2 * MAX_FRAME] {
             let payload: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
             let mut out = Vec::new();
-            put_packet(&mut out, 0, &[&payload]);
+            let next = put_packet(&mut out, 0, &[&payload]);
+            assert_eq!(crate::packet::answer_sequence(&out), next);
             let mut assembler = Assembler::new(64 << 20);
             assembler.extend(&out);
             let packet = assembler.next("testing").unwrap().unwrap();

@@ -99,6 +99,12 @@ impl ReplyParser {
         self.error = None;
     }
 
+    /// [`Self::start`] for a command of 16 MiB or more, see [`crate::packet::answer_sequence`].
+    pub fn start_at(&mut self, expect: Expect, sequence: u8) {
+        self.start(expect);
+        self.sequence = sequence;
+    }
+
     /// Whether a reply is expected and not complete.
     #[inline]
     pub fn is_waiting(&self) -> bool {
@@ -229,6 +235,23 @@ impl ReplyParser {
 
     #[inline]
     fn result_header(&mut self, prefix: &[u8]) -> Result<(), WireError> {
+        let (columns, follow) = match (prefix, self.cache_metadata) {
+            // Nearly all: fewer than 251 columns.
+            ([columns @ 1..0xFB], false) => (u32::from(*columns), true),
+            ([columns @ 1..0xFB, follow], true) => (u32::from(*columns), *follow != 0),
+            _ => self.any_result_header(prefix)?,
+        };
+        self.columns = columns;
+        self.state = match (follow, self.deprecate_eof) {
+            (true, _) => State::Columns,
+            (false, true) => State::Rows,
+            (false, false) => State::ColumnsEnd,
+        };
+        Ok(())
+    }
+
+    #[cold]
+    fn any_result_header(&self, prefix: &[u8]) -> Result<(u32, bool), WireError> {
         if prefix[0] == 0xFB {
             return Err(self.invalid("local file request", "local files are never sent"));
         }
@@ -238,13 +261,7 @@ impl ReplyParser {
             return Err(self.invalid("result header", &format!("it announces {columns} columns")));
         }
         let follow = !self.cache_metadata || r.u8("whether column definitions follow")? != 0;
-        self.columns = columns as u32;
-        self.state = match (follow, self.deprecate_eof) {
-            (true, _) => State::Columns,
-            (false, true) => State::Rows,
-            (false, false) => State::ColumnsEnd,
-        };
-        Ok(())
+        Ok((columns as u32, follow))
     }
 
     #[inline]
@@ -304,13 +321,8 @@ mod tests {
     use super::*;
     use crate::server::ServerVersion;
 
-    pub(crate) fn session(capabilities: Capabilities) -> Session {
-        Session {
-            capabilities,
-            connection_id: 1,
-            version: ServerVersion::parse("8.0.36", 1, capabilities),
-            status: 2,
-        }
+    fn session(capabilities: Capabilities) -> Session {
+        Session::new(ServerVersion::parse("8.0.36", 1, capabilities), capabilities)
     }
 
     fn parser(capabilities: Capabilities, expect: Expect) -> ReplyParser {

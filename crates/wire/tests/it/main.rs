@@ -1,0 +1,10 @@
+//! The protocol against known answers, a scripted server and a real one.
+#![allow(clippy::unwrap_used)]
+
+mod auth;
+mod fake;
+mod real;
+mod reply_law;
+mod scripted;
+mod server;
+mod vectors;
