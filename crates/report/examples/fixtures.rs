@@ -13,7 +13,9 @@ use mydyno_report::{html, markdown, terminal};
 fn main() {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap());
     std::fs::create_dir_all(&folder).unwrap();
-    let write = |name: &str, ending: &str, text: String| std::fs::write(folder.join(format!("{name}.{ending}")), text).unwrap();
+    let write = |name: &str, ending: &str, text: String| {
+        std::fs::write(folder.join(format!("{name}.{ending}")), text).unwrap()
+    };
     for fixture in fixtures::all() {
         let view = [fixture.view()];
         write(fixture.name, "html", html(&view));

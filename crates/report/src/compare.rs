@@ -116,7 +116,13 @@ pub fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
         throughput("transactions", &a.throughput.transactions_per_s, &b.throughput.transactions_per_s),
         throughput("queries", &a.throughput.queries_per_s, &b.throughput.queries_per_s),
     ];
-    let us = |name: String, a: Estimate, b: Estimate| Difference { name, unit: Unit::Us, more_is_better: false, a, b };
+    let us = |name: String, a: Estimate, b: Estimate| Difference {
+        name,
+        unit: Unit::Us,
+        more_is_better: false,
+        a,
+        b,
+    };
     for (name, in_a) in &a.response_us.percentiles {
         if let Some(in_b) = b.response_us.percentiles.get(name) {
             all.push(us(format!("response {}", percentile_label(name)), in_a.clone(), in_b.clone()));
@@ -153,7 +159,8 @@ pub struct Contrast {
 }
 
 /// Facts that change from moment to moment, or with the run: no reason for a difference.
-const FLEETING: &[&str] = &["uptime", "load_average", "_now", "free_bytes", "available_bytes", "pid", "server.variable.timestamp"];
+const FLEETING: &[&str] =
+    &["uptime", "load_average", "_now", "free_bytes", "available_bytes", "pid", "server.variable.timestamp"];
 
 /// What differs in plan and facts.
 pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
@@ -183,7 +190,9 @@ pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
             continue;
         }
         let of = |facts: &indexmap::IndexMap<String, mydyno_model::facts::Fact>| match facts.get(id) {
-            Some(fact) if fact.status == Status::Ok => format!("{} {}", shown(&fact.value), fact.unit).trim().to_owned(),
+            Some(fact) if fact.status == Status::Ok => {
+                format!("{} {}", shown(&fact.value), fact.unit).trim().to_owned()
+            }
             _ => "–".to_owned(),
         };
         add(id, of(&facts_a), of(&facts_b));

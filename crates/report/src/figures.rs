@@ -165,7 +165,9 @@ mod tests {
 
     #[test]
     fn percentile_names_get_their_point_back() {
-        for (name, label) in [("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"), ("p9999", "p99.99"), ("p5", "p5")] {
+        for (name, label) in
+            [("p50", "p50"), ("p99", "p99"), ("p999", "p99.9"), ("p9999", "p99.99"), ("p5", "p5")]
+        {
             assert_eq!(percentile_label(name), label);
         }
     }

@@ -7,11 +7,15 @@ mod charts;
 mod compare;
 mod figures;
 mod latency;
+mod markdown;
 mod page;
 mod scale;
 mod series;
+mod sheet;
 mod table;
+mod terminal;
 mod text;
+mod usage;
 mod words;
 
 use std::path::Path;
@@ -51,11 +55,10 @@ pub fn html(runs: &[RunView<'_>]) -> String {
 
 /// Plain text for a terminal that is `width` columns wide, with ANSI colours when `color` is set.
 pub fn terminal(runs: &[RunView<'_>], color: bool, width: usize) -> String {
-    let _ = (color, width);
-    runs.iter().map(|r| format!("{}\n", r.summary.run)).collect()
+    terminal::terminal(runs, color, width)
 }
 
 /// Markdown (CommonMark with tables).
 pub fn markdown(runs: &[RunView<'_>]) -> String {
-    runs.iter().map(|r| format!("# {}\n", r.summary.run)).collect()
+    markdown::markdown(runs)
 }

@@ -106,7 +106,10 @@ impl<'a> Timeline<'a> {
     /// What the reader must know about wider buckets; `None` when every interval is drawn by itself.
     pub fn note(&self) -> Option<String> {
         (self.width_s > 1.0).then(|| {
-            format!("Each point stands for {} s; the shaded band spans the lowest and highest second in it.", self.width_s)
+            format!(
+                "Each point stands for {} s; the shaded band spans the lowest and highest second in it.",
+                self.width_s
+            )
         })
     }
 

@@ -34,7 +34,8 @@ impl Cell {
     pub fn estimate(unit: Unit, estimate: Option<&Estimate>) -> Self {
         match estimate {
             None => Self::from("–"),
-            Some(e) => Self::from(unit.show(e.value)).small(interval(unit, e).unwrap_or_else(|| "no interval".to_owned())),
+            Some(e) => Self::from(unit.show(e.value))
+                .small(interval(unit, e).unwrap_or_else(|| "no interval".to_owned())),
         }
     }
 
@@ -99,8 +100,10 @@ impl Table {
             _ => "",
         };
         let _ = write!(out, "<div class=\"scroll\"><table{class}><thead><tr>");
-        for cell in &self.head {
-            let _ = write!(out, "<th scope=\"col\">{}</th>", esc(cell));
+        for (n, cell) in self.head.iter().enumerate() {
+            let prose = self.rows.first().and_then(|row| row.get(n)).is_some_and(|c| c.class == "sql");
+            let class = if prose { " class=\"sql\"" } else { "" };
+            let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", esc(cell));
         }
         out.push_str("</tr></thead><tbody>\n");
         for row in &self.rows {
@@ -124,7 +127,7 @@ impl Table {
         if !cell.class.is_empty() {
             let _ = write!(out, " class=\"{}\"", cell.class);
         }
-        if self.stacks && n > 0 {
+        if self.stacks {
             let _ = write!(out, " data-h=\"{}\"", self.head.get(n).map(|h| esc(h)).unwrap_or_default());
         }
         let _ = write!(out, ">{}{}", esc(&cell.text), cell.drawing);

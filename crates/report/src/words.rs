@@ -174,32 +174,39 @@ pub fn steady(step: &StepSummary) -> &'static str {
     }
 }
 
-/// Level and method of the intervals, and why some are missing; each said once.
-pub fn about_intervals<'a>(estimates: impl Iterator<Item = &'a Estimate>) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
-    for e in estimates {
-        let sentence = match (e.low.zip(e.high), e.level) {
-            (Some(_), Some(level)) if e.method.is_empty() => format!("{} % intervals.", number(level * 100.0)),
-            (Some(_), Some(level)) => format!("{} % intervals: {}.", number(level * 100.0), e.method.trim_end_matches('.')),
-            (Some(_), None) => continue,
-            (None, _) if e.method.is_empty() => continue,
-            (None, _) => format!("No interval: {}.", e.method.trim_end_matches('.')),
-        };
-        if !said.contains(&sentence) {
-            said.push(sentence);
-        }
-    }
-    said.truncate(6);
+/// Level and method of the intervals of the headline, and why some are missing; each said once.
+pub fn about_intervals(run: &RunView<'_>) -> Vec<String> {
+    let steps = &run.summary.steps;
+    let throughput =
+        steps.iter().flat_map(|s| [&s.throughput.transactions_per_s, &s.throughput.queries_per_s]);
+    let times = steps
+        .iter()
+        .flat_map(|s| s.response_us.percentiles.values().chain(s.service_us.percentiles.values()));
+    let mut said = Vec::new();
+    about(&mut said, "throughput", throughput);
+    about(&mut said, "percentiles", times);
     said
 }
 
-/// All estimates of the headline of a run.
-pub fn headline_estimates<'a>(run: &RunView<'a>) -> impl Iterator<Item = &'a Estimate> {
-    run.summary.steps.iter().flat_map(|s| {
-        let throughput = [&s.throughput.transactions_per_s, &s.throughput.queries_per_s];
-        throughput.into_iter().chain(s.response_us.percentiles.values()).chain(s.service_us.percentiles.values())
-    })
+fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &'a Estimate>) {
+    for e in estimates {
+        let method = e.method.trim_end_matches('.');
+        let sentence = match (e.low.zip(e.high), e.level) {
+            (Some(_), Some(level)) => {
+                let by = if method.is_empty() { String::new() } else { format!(" by {method}") };
+                format!("{} % intervals of {of}{by}.", number(level * 100.0))
+            }
+            (None, _) if !method.is_empty() => format!("No interval of some {of}: {method}."),
+            _ => continue,
+        };
+        if !said.contains(&sentence) && said.len() < MOST_SENTENCES {
+            said.push(sentence);
+        }
+    }
 }
+
+/// Sentences about intervals at most.
+const MOST_SENTENCES: usize = 6;
 
 /// Why two runs may not be compared as they stand; `None` when they did equal work.
 pub fn unequal_work(a: &RunView<'_>, b: &RunView<'_>) -> Option<Warning> {

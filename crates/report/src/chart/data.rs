@@ -10,7 +10,8 @@ use crate::text::script_json;
 pub fn data_block(charts: &[&Chart]) -> String {
     let mut xs: Vec<Vec<f64>> = Vec::new();
     let charts: Vec<Value> = charts.iter().map(|chart| chart_data(chart, &mut xs)).collect();
-    let xs: Vec<Value> = xs.iter().map(|x| Value::from(x.iter().map(|v| number(*v, 9)).collect::<Vec<_>>())).collect();
+    let xs: Vec<Value> =
+        xs.iter().map(|x| Value::from(x.iter().map(|v| number(*v, 9)).collect::<Vec<_>>())).collect();
     let data = json!({ "xs": xs, "charts": charts });
     format!("<script type=\"application/json\" id=\"data\">{}</script>\n", script_json(&data))
 }
@@ -33,7 +34,8 @@ fn series_data(series: &Series, xs: &mut Vec<Vec<f64>>) -> Value {
         xs.push(x);
         xs.len() - 1
     });
-    let values: Vec<Value> = series.points.iter().map(|p| p.y.map_or(Value::Null, |y| number(y, 4))).collect();
+    let values: Vec<Value> =
+        series.points.iter().map(|p| p.y.map_or(Value::Null, |y| number(y, 4))).collect();
     let mut data = json!({ "n": series.name, "x": index, "v": values });
     if series.points.iter().any(|p| p.range.is_some()) {
         let end = |high: bool| -> Vec<Value> {
@@ -49,5 +51,9 @@ fn series_data(series: &Series, xs: &mut Vec<Vec<f64>>) -> Value {
 /// A number with so many significant digits, and without decimals where it is whole.
 fn number(value: f64, digits: usize) -> Value {
     let rounded: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
-    if rounded.fract() == 0.0 && rounded.abs() < 1e15 { Value::from(rounded as i64) } else { Value::from(rounded) }
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        Value::from(rounded as i64)
+    } else {
+        Value::from(rounded)
+    }
 }

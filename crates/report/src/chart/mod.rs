@@ -136,7 +136,15 @@ pub struct Shade {
 impl Series {
     /// A plain line.
     pub fn line(name: impl Into<String>, color: usize, dash: Dash, points: Vec<Point>) -> Self {
-        Self { name: name.into(), color: color % COLORS, dash, dots: false, whiskers: false, line: true, points }
+        Self {
+            name: name.into(),
+            color: color % COLORS,
+            dash,
+            dots: false,
+            whiskers: false,
+            line: true,
+            points,
+        }
     }
 
     /// Points with their intervals, joined.
@@ -151,7 +159,9 @@ impl Series {
 
     /// Values and the ends of their ranges.
     pub fn extent(&self) -> impl Iterator<Item = f64> + '_ {
-        self.points.iter().flat_map(|p| p.y.into_iter().chain(p.range.map(|r| r.0)).chain(p.range.map(|r| r.1)))
+        self.points
+            .iter()
+            .flat_map(|p| p.y.into_iter().chain(p.range.map(|r| r.0)).chain(p.range.map(|r| r.1)))
     }
 }
 

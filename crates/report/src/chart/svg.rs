@@ -11,6 +11,8 @@ use crate::text::html as esc;
 
 /// Units of the inner drawing from left to right.
 const WIDE: f64 = 10_000.0;
+/// A label further right than this ends at its tick, so that it does not leave the page.
+const LAST_CENTRED: f64 = 0.96;
 /// Units from top to bottom.
 const TALL: f64 = 1_000.0;
 
@@ -66,7 +68,11 @@ impl Chart {
         );
         for shade in self.shades.iter().filter(|s| s.dim) {
             let (from, to) = (self.x_of(shade.from), self.x_of(shade.to));
-            let _ = write!(out, "<rect class=\"dim\" x=\"{from}\" y=\"0\" width=\"{}\" height=\"{TALL}\"/>", to - from);
+            let _ = write!(
+                out,
+                "<rect class=\"dim\" x=\"{from}\" y=\"0\" width=\"{}\" height=\"{TALL}\"/>",
+                to - from
+            );
         }
         for (n, series) in self.series.iter().enumerate() {
             let _ = write!(out, "<g class=\"s c{}{}\" data-s=\"{n}\">", series.color, series.dash.class());
@@ -84,7 +90,11 @@ impl Chart {
                 esc(&shade.label.1)
             );
         }
-        let _ = writeln!(out, "<text class=\"xl\" x=\"100%\" y=\"100%\" dy=\"2.9em\">{}</text></svg></div>", esc(&self.x_label));
+        let _ = writeln!(
+            out,
+            "<text class=\"xl\" x=\"100%\" y=\"100%\" dy=\"2.9em\">{}</text></svg></div>",
+            esc(&self.x_label)
+        );
     }
 
     fn axes(&self, out: &mut String) {
@@ -100,7 +110,12 @@ impl Chart {
         out.push_str("</g><g class=\"xt\">");
         for tick in &self.x_ticks {
             let x = tick.at * 100.0;
-            let class = if tick.wide_only { " class=\"w\"" } else { "" };
+            let class = match (tick.wide_only, tick.at > LAST_CENTRED) {
+                (true, true) => " class=\"w e\"",
+                (true, false) => " class=\"w\"",
+                (false, true) => " class=\"e\"",
+                (false, false) => "",
+            };
             let _ = write!(
                 out,
                 "<g{class}><line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y2=\"100%\"/><text x=\"{x:.2}%\" y=\"100%\" dy=\"1.5em\">{}</text></g>",
@@ -115,7 +130,8 @@ impl Chart {
             let mut whiskers = String::new();
             for point in &series.points {
                 if let Some((low, high)) = point.range {
-                    let _ = write!(whiskers, "M{} {}V{}", self.x_of(point.x), self.y_of(low), self.y_of(high));
+                    let _ =
+                        write!(whiskers, "M{} {}V{}", self.x_of(point.x), self.y_of(low), self.y_of(high));
                 }
             }
             path(out, "wh", &whiskers);

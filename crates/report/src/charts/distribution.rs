@@ -23,13 +23,9 @@ pub fn distributions(runs: &[RunView<'_>]) -> Vec<Chart> {
     match runs {
         [] => Vec::new(),
         [run] => single(*run).into_iter().collect(),
-        [first, ..] => first
-            .summary
-            .steps
-            .iter()
-            .filter_map(|step| overlaid(runs, step))
-            .take(MOST_CHARTS)
-            .collect(),
+        [first, ..] => {
+            first.summary.steps.iter().filter_map(|step| overlaid(runs, step)).take(MOST_CHARTS).collect()
+        }
     }
 }
 
@@ -69,7 +65,8 @@ fn single(run: RunView<'_>) -> Option<Chart> {
 fn overlaid(runs: &[RunView<'_>], like: &StepSummary) -> Option<Chart> {
     let mut series = Vec::new();
     for (n, run) in runs.iter().enumerate() {
-        let step = run.summary.steps.iter().find(|s| s.connections == like.connections && s.rate == like.rate)?;
+        let step =
+            run.summary.steps.iter().find(|s| s.connections == like.connections && s.rate == like.rate)?;
         let times = window(*run, step, |o| &o.response);
         if !times.is_empty() {
             series.push(Series::line(line_name(runs, n, "response"), n, Dash::nth(n), curve(&times)));
@@ -90,7 +87,8 @@ fn chart(id: &str, title: String, series: Vec<Series>, note: Option<String>) -> 
         id: id.to_owned(),
         group: Group::Nines,
         title,
-        subtitle: "time that so many per cent of the transactions did not exceed; both axes logarithmic".to_owned(),
+        subtitle: "time that so many per cent of the transactions did not exceed; both axes logarithmic"
+            .to_owned(),
         about: format!("{about}."),
         x_label: "share of transactions".to_owned(),
         x_ticks: x.ticks(Unit::Count),

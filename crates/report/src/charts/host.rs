@@ -10,6 +10,7 @@ use crate::chart::{Chart, Dash, Point, Series};
 use crate::figures::Unit;
 use crate::scale::Scale;
 use crate::series::{Reading, Timeline, rates};
+use crate::usage::{BUSY, SERVER};
 
 /// The host's charts of one run; of several runs those of CPU alone. Empty when nothing was sampled.
 pub fn host(runs: &[RunView<'_>]) -> Vec<Chart> {
@@ -37,7 +38,9 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
         if alone && !samples.is_empty() {
             add("client", 2, Dash::Dotted, client(*run));
             let zero = |r: &[Reading]| r.iter().all(|r| r.value.is_none_or(|v| v < 0.005));
-            for (name, color, counter) in [("steal", 3, "host.cpu.steal_s"), ("waiting for disk", 4, "host.cpu.iowait_s")] {
+            for (name, color, counter) in
+                [("steal", 3, "host.cpu.steal_s"), ("waiting for disk", 4, "host.cpu.iowait_s")]
+            {
                 let readings = rates(samples, &present(samples, &[counter]));
                 if name == "steal" || !zero(&readings) {
                     add(name, color, Dash::Solid, readings);
@@ -61,15 +64,6 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
         ..over_time_chart(runs, "host-cpu", Scale::from_zero(largest), Unit::Cpus, series)
     })
 }
-
-const BUSY: &[&str] = &[
-    "host.cpu.user_s",
-    "host.cpu.nice_s",
-    "host.cpu.system_s",
-    "host.cpu.irq_s",
-    "host.cpu.softirq_s",
-];
-const SERVER: &[&str] = &["server.cpu.user_s", "server.cpu.system_s"];
 
 /// Those of the counters that the samples have.
 fn present(samples: &[Sample], names: &[&str]) -> Vec<String> {
@@ -109,7 +103,11 @@ fn swap(run: RunView<'_>) -> Option<Chart> {
         let pages = rates(samples, &present(samples, &[name]));
         pages
             .into_iter()
-            .map(|r| Reading { value: r.value.map(scale), range: r.range.map(|(l, h)| (scale(l), scale(h))), ..r })
+            .map(|r| Reading {
+                value: r.value.map(scale),
+                range: r.range.map(|(l, h)| (scale(l), scale(h))),
+                ..r
+            })
             .collect()
     };
     let series =

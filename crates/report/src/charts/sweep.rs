@@ -83,7 +83,11 @@ fn lines<'a>(
             .iter()
             .filter_map(|step| {
                 let estimate = value(step)?;
-                Some(Point { x: load(step)?, y: Some(estimate.value), range: estimate.low.zip(estimate.high) })
+                Some(Point {
+                    x: load(step)?,
+                    y: Some(estimate.value),
+                    range: estimate.low.zip(estimate.high),
+                })
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));

@@ -148,7 +148,9 @@ fn response(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
         title: "Response time".to_owned(),
         subtitle: "of transactions, from the intended start to the last byte; logarithmic".to_owned(),
         about: about_range(&series, Unit::Us),
-        note: Some([Some(sparse.to_owned()), note(timelines)].into_iter().flatten().collect::<Vec<_>>().join(" ")),
+        note: Some(
+            [Some(sparse.to_owned()), note(timelines)].into_iter().flatten().collect::<Vec<_>>().join(" "),
+        ),
         ..chart(runs, "response", scale, Unit::Us, series)
     }
 }
@@ -168,9 +170,15 @@ fn errors(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Option<Chart> {
         let codes = timeline.error_codes();
         left_out += codes.len().saturating_sub(MOST_CODES);
         for code in codes.iter().take(MOST_CODES) {
-            let points = points(timeline, |b| (Some(b.rate(|i| i.errors.get(code).copied().unwrap_or(0))), None));
+            let points =
+                points(timeline, |b| (Some(b.rate(|i| i.errors.get(code).copied().unwrap_or(0))), None));
             let color = if runs.len() > 1 { n } else { series.len() };
-            series.push(Series::line(line_name(runs, n, &format!("error {code}")), color, Dash::nth(series.len()), points));
+            series.push(Series::line(
+                line_name(runs, n, &format!("error {code}")),
+                color,
+                Dash::nth(series.len()),
+                points,
+            ));
         }
         for (name, count) in [("retries", retries as fn(&Bucket<'_>) -> f64), ("reconnects", reconnects)] {
             if timeline.buckets.iter().any(|b| count(b) > 0.0) {
@@ -188,7 +196,8 @@ fn errors(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Option<Chart> {
         title: "Errors".to_owned(),
         subtitle: "per second, by code".to_owned(),
         about,
-        note: (left_out > 0).then(|| format!("{left_out} less frequent codes stand in the table of errors only.")),
+        note: (left_out > 0)
+            .then(|| format!("{left_out} less frequent codes stand in the table of errors only.")),
         ..chart(runs, "errors-over-time", Scale::from_zero(largest), Unit::PerSecond, series)
     })
 }

@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
+use mydyno_model::Estimate;
+use mydyno_model::summary::StepSummary;
+
 use crate::RunView;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, Difference, Verdict, contrasts, differences, pairs};
-use crate::figures::change;
+use crate::figures::{change, interval};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 
@@ -22,9 +25,17 @@ pub fn html(runs: &[RunView<'_>]) -> String {
         if pairs.is_empty() {
             let _ = writeln!(out, "<p class=\"empty\">{a} and {b} have no step with the same load.</p>");
         }
-        for (in_a, in_b) in pairs {
-            let _ = writeln!(out, "<h3>{b} against {a}, {}</h3>", esc(&step_name(in_a)));
-            out.push_str(&table(&a, &b, &differences(in_a, in_b)).html());
+        if pairs.len() > 1 {
+            out.push_str(&overview(&a, &b, &pairs).html());
+        }
+        for (in_a, in_b) in &pairs {
+            let all = table(&a, &b, &differences(in_a, in_b)).html();
+            if pairs.len() == 1 {
+                out.push_str(&all);
+            } else {
+                let name = esc(&step_name(in_a));
+                let _ = writeln!(out, "<details><summary>All figures, {name}</summary>{all}</details>");
+            }
         }
         let contrasts = contrasts(first.record, other.record);
         if contrasts.is_empty() {
@@ -47,30 +58,57 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     out
 }
 
+/// The change of the main figures, a row a step.
+fn overview(a: &str, b: &str, pairs: &[(&StepSummary, &StepSummary)]) -> Table {
+    const MAIN: [&str; 4] = ["transactions", "response p50", "response p95", "response p99"];
+    let mut table = Table::new([format!("{b} against {a}")].into_iter().chain(MAIN.map(str::to_owned)));
+    table.stacks = true;
+    for (in_a, in_b) in pairs {
+        let all = differences(in_a, in_b);
+        let cell = |name: &str| {
+            all.iter()
+                .find(|d| d.name == name)
+                .map_or_else(|| Cell::from("–"), |d| changed(d).class(class(d)))
+        };
+        table.row([Cell::from(step_name(in_a))].into_iter().chain(MAIN.map(cell)));
+    }
+    table
+}
+
+fn changed(d: &Difference) -> Cell {
+    match d.change() {
+        None => Cell::from("–"),
+        Some(c) => {
+            let cell = Cell::from(change(c.value));
+            match c.interval {
+                Some((low, high)) => cell.small(format!("{} … {}", change(low), change(high))),
+                None => cell,
+            }
+        }
+    }
+}
+
+fn class(d: &Difference) -> &'static str {
+    match d.verdict() {
+        Verdict::Better => "good",
+        Verdict::Worse => "bad",
+        Verdict::Unresolved | Verdict::NoInterval => "dim",
+    }
+}
+
 fn table(a: &str, b: &str, differences: &[Difference]) -> Table {
-    let mut table = Table::new(["".to_owned(), a.to_owned(), b.to_owned(), "change".to_owned(), "".to_owned()]);
+    let mut table = Table::new(["", a, b, "change", "in these runs"]);
     table.stacks = true;
     for d in differences {
-        let changed = match d.change() {
-            None => Cell::from("–"),
-            Some(c) => {
-                let small = c.interval.map_or("no interval".to_owned(), |(l, h)| format!("{} … {}", change(l), change(h)));
-                Cell::from(change(c.value)).small(small)
+        let value = |e: &Estimate| {
+            let cell = Cell::from(d.unit.show(e.value));
+            match interval(d.unit, e) {
+                Some(interval) => cell.small(interval),
+                None => cell,
             }
         };
-        let verdict = d.verdict();
-        let class = match verdict {
-            Verdict::Better => "good",
-            Verdict::Worse => "bad",
-            Verdict::Unresolved | Verdict::NoInterval => "dim",
-        };
-        table.row([
-            Cell::from(d.name.as_str()),
-            Cell::estimate(d.unit, Some(&d.a)),
-            Cell::estimate(d.unit, Some(&d.b)),
-            changed,
-            Cell::from(verdict.word()).class(class),
-        ]);
+        let word = Cell::from(d.verdict().word()).class(class(d));
+        table.row([Cell::from(d.name.as_str()), value(&d.a), value(&d.b), changed(d), word]);
     }
     table
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mydyno_model::facts::{Fact, FactSet, Status};
+use mydyno_model::facts::{Fact, Status};
 use mydyno_model::units::{show_bytes, show_seconds};
 use serde_json::Value;
 
@@ -99,7 +99,11 @@ fn value(fact: &Fact) -> String {
     match (&fact.value, fact.unit.as_str()) {
         (Value::Number(n), "bytes") => {
             let bytes = n.as_f64().unwrap_or_default();
-            if bytes < 1024.0 { format!("{bytes} bytes") } else { format!("{} ({n} bytes)", show_bytes(bytes)) }
+            if bytes < 1024.0 {
+                format!("{bytes} bytes")
+            } else {
+                format!("{} ({n} bytes)", show_bytes(bytes))
+            }
         }
         (Value::Number(n), "s") => n.as_f64().map_or_else(|| n.to_string(), show_seconds),
         (Value::Number(n), unit) => {
@@ -132,5 +136,9 @@ pub fn host_note(runs: &[RunView<'_>]) -> String {
         let took = samples.iter().map(|s| s.took_s).fold(0.0, f64::max);
         words.push(format!("{} samples; reading one took at most {}.", samples.len(), show_seconds(took)));
     }
-    if words.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", esc(&words.join(" "))) }
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"note\">{}</p>\n", esc(&words.join(" ")))
+    }
 }

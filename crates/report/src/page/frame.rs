@@ -46,7 +46,17 @@ mod tests {
     fn style_and_script_name_no_address() {
         for source in [STYLE, SCRIPT] {
             let without_svg = source.replace("http://www.w3.org/2000/svg", "");
-            for word in ["http:", "https:", "url(", "@import", "fetch(", "XMLHttpRequest", "WebSocket", "innerHTML", "eval("] {
+            for word in [
+                "http:",
+                "https:",
+                "url(",
+                "@import",
+                "fetch(",
+                "XMLHttpRequest",
+                "WebSocket",
+                "innerHTML",
+                "eval(",
+            ] {
                 assert!(!without_svg.contains(word), "{word}");
             }
         }

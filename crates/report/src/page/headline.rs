@@ -28,7 +28,12 @@ pub fn masthead(runs: &[RunView<'_>]) -> String {
     match runs {
         [] => out.push_str("<h1>No runs</h1>\n"),
         [run] => {
-            let _ = writeln!(out, "<h1>{} <span>on {}</span></h1>", esc(&run.summary.workload), esc(&words::server(run)));
+            let _ = writeln!(
+                out,
+                "<h1>{} <span>on {}</span></h1>",
+                esc(&run.summary.workload),
+                esc(&words::server(run))
+            );
             about(&mut out, run);
         }
         _ => {
@@ -77,7 +82,10 @@ pub fn html(runs: &[RunView<'_>]) -> String {
             [step] if runs.len() == 1 => out.push_str(&cards(step)),
             steps => out.push_str(&steps_table(steps).html()),
         }
-        let notes = words::about_intervals(words::headline_estimates(run));
+        let notes = words::about_intervals(run);
+        if run.summary.steps.len() > 1 || runs.len() > 1 {
+            out.push_str("<p class=\"note\">p50 to max are response times of transactions, from the intended start to the last byte.</p>\n");
+        }
         if !notes.is_empty() && !run.summary.steps.is_empty() {
             let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(&notes.join(" ")));
         }
@@ -89,9 +97,17 @@ pub fn html(runs: &[RunView<'_>]) -> String {
 fn cards(step: &StepSummary) -> String {
     let mut out = String::from("<dl class=\"cards\">");
     let mut card = |name: &str, value: &str, small: &str| {
-        let _ = write!(out, "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>", esc(name), esc(value), esc(small));
+        let _ = write!(
+            out,
+            "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
+            esc(name),
+            esc(value),
+            esc(small)
+        );
     };
-    let estimate = |unit: Unit, e: &Estimate| (unit.show(e.value), interval(unit, e).unwrap_or("no interval".to_owned()));
+    let estimate = |unit: Unit, e: &Estimate| {
+        (unit.show(e.value), interval(unit, e).unwrap_or("no interval".to_owned()))
+    };
     let (value, small) = estimate(Unit::PerSecond, &step.throughput.transactions_per_s);
     card("transactions", &value, &small);
     let (value, small) = estimate(Unit::PerSecond, &step.throughput.queries_per_s);
@@ -104,8 +120,7 @@ fn cards(step: &StepSummary) -> String {
     }
     card("response max", &step.response_us.max.map_or("–".to_owned(), us), "the longest one");
     let errors: u64 = step.errors.values().sum();
-    let of = format!("beside {} transactions", number(step.transactions as f64));
-    card("errors", &number(errors as f64), &of);
+    card("errors", &number(errors as f64), &format!("{} succeeded", number(step.transactions as f64)));
     card("steady", words::steady(step), &format!("over {} s", number(step.window_s)));
     out.push_str("</dl>\n");
     out.push_str(&percentiles(step).html());
@@ -150,7 +165,7 @@ fn steps_table(steps: &[StepSummary]) -> Table {
     let mut head = vec!["connections".to_owned()];
     head.extend(rates.then(|| "asked".to_owned()));
     head.extend(["transactions", "queries"].map(str::to_owned));
-    head.extend(names.iter().map(|n| format!("response {}", percentile_label(n))));
+    head.extend(names.iter().map(|n| percentile_label(n)));
     head.extend(["max", "errors", "steady"].map(str::to_owned));
     let mut table = Table::new(head);
     table.stacks = true;
@@ -165,7 +180,11 @@ fn steps_table(steps: &[StepSummary]) -> Table {
         cells.push(Cell::from(step.response_us.max.map_or("–".to_owned(), us)));
         let errors: u64 = step.errors.values().sum();
         cells.push(Cell::from(number(errors as f64)).class(if errors > 0 { "bad" } else { "" }));
-        cells.push(Cell::from(words::steady(step)).class(if step.steady == Some(false) { "bad" } else { "" }));
+        cells.push(Cell::from(words::steady(step)).class(if step.steady == Some(false) {
+            "bad"
+        } else {
+            ""
+        }));
         table.row(cells);
     }
     table

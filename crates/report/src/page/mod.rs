@@ -28,14 +28,18 @@ pub fn page(runs: &[RunView<'_>]) -> String {
     let host = charts::host(runs);
     let sections = [
         Section { id: "warnings", title: "Is it trustworthy", html: warnings::html(runs) },
-        Section { id: "headline", title: "Headline", html: headline::html(runs) },
         Section { id: "difference", title: "Difference", html: compare::html(runs) },
+        Section { id: "headline", title: "Headline", html: headline::html(runs) },
         Section { id: "time", title: "Over time", html: figures(&time, "wide") },
-        Section { id: "distribution", title: "Distribution", html: figures(&distributions, columns(&distributions)) },
+        Section {
+            id: "distribution",
+            title: "Distribution",
+            html: figures(&distributions, columns(&distributions)),
+        },
         Section { id: "sweep", title: "Against load", html: figures(&sweep, "pair") },
         Section { id: "errors", title: "Errors", html: operations::errors(runs) },
         Section { id: "operations", title: "Operations", html: operations::table(runs) },
-        Section { id: "costs", title: "What it cost", html: operations::costs(runs) },
+        Section { id: "costs", title: "What it used", html: operations::costs(runs) },
         Section { id: "host", title: "Host", html: figures(&host, "wide") + &facts::host_note(runs) },
         Section { id: "facts", title: "Facts", html: facts::html(runs) },
         Section { id: "origin", title: "This run", html: origin::html(runs) },

@@ -10,10 +10,12 @@ use mydyno_model::units::show_bytes;
 use super::run_heading;
 use crate::RunView;
 use crate::charts::step_name;
+use crate::compare::client_cpu_us;
 use crate::figures::{Unit, number, percent, us};
 use crate::scale::Scale;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
+use crate::usage::usage;
 
 /// One table a step; all but the last are folded away.
 pub fn table(runs: &[RunView<'_>]) -> String {
@@ -30,7 +32,12 @@ pub fn table(runs: &[RunView<'_>]) -> String {
                 continue;
             }
             let open = if nth + 1 == steps.len() { " open" } else { "" };
-            let _ = write!(out, "<details{open}><summary>{}</summary>{}</details>\n", esc(&step_name(step)), operations(run, step).html());
+            let _ = write!(
+                out,
+                "<details{open}><summary>{}</summary>{}</details>\n",
+                esc(&step_name(step)),
+                operations(run, step).html()
+            );
         }
     }
     if !out.is_empty() {
@@ -40,10 +47,16 @@ pub fn table(runs: &[RunView<'_>]) -> String {
 }
 
 fn operations(run: &RunView<'_>, step: &StepSummary) -> Table {
-    let mut table = Table::new(["operation", "count", "per second", "mean", "p50", "p99", "max", "", "statement"]);
+    let mut table =
+        Table::new(["operation", "count", "per second", "mean", "p50", "p99", "max", "", "statement"]);
     table.stacks = true;
     let scale = Scale::log_around(
-        step.operations.iter().flat_map(|o| [percentile(o, "p50"), o.response_us.max]).flatten().collect::<Vec<_>>().into_iter(),
+        step.operations
+            .iter()
+            .flat_map(|o| [percentile(o, "p50"), o.response_us.max])
+            .flatten()
+            .collect::<Vec<_>>()
+            .into_iter(),
     );
     for op in &step.operations {
         let sql = run.record.manifest.operations.iter().find(|o| o.name == op.name).map_or("", |o| &o.sql);
@@ -72,7 +85,9 @@ fn percentile(op: &OperationSummary, name: &str) -> Option<f64> {
 }
 
 fn bar(op: &OperationSummary, scale: &Scale) -> String {
-    let (Some(p50), Some(p99), Some(max)) = (percentile(op, "p50"), percentile(op, "p99"), op.response_us.max) else {
+    let (Some(p50), Some(p99), Some(max)) =
+        (percentile(op, "p50"), percentile(op, "p99"), op.response_us.max)
+    else {
         return String::new();
     };
     let [p50, p99, max] = [p50, p99, max].map(|v| scale.at(v).clamp(0.0, 1.0) * 100.0);
@@ -122,14 +137,16 @@ fn errors_of(run: &RunView<'_>) -> Table {
         });
         let (sqlstate, message, operation) = first.unwrap_or(("", "", ""));
         let mut cells = vec![Cell::from(code), Cell::from(sqlstate)];
-        cells.extend(steps.iter().map(|s| Cell::from(number(s.errors.get(code).copied().unwrap_or(0) as f64))));
+        cells.extend(
+            steps.iter().map(|s| Cell::from(number(s.errors.get(code).copied().unwrap_or(0) as f64))),
+        );
         cells.extend([Cell::from(operation), Cell::from(message).class("sql")]);
         table.row(cells);
     }
     table
 }
 
-/// What the load generator and the server used for it.
+/// What load generator, server and host used for it.
 pub fn costs(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
@@ -138,9 +155,13 @@ pub fn costs(runs: &[RunView<'_>]) -> String {
         }
         out.push_str(&run_heading(runs, n));
         out.push_str(&cost_table(run).html());
+        let usage = usage_table(run);
+        if !usage.is_empty() {
+            out.push_str(&usage.html());
+        }
     }
     if !out.is_empty() {
-        out.push_str("<p class=\"note\">Per query, by the operating system's account. A client whose busiest worker uses more than 90 % of a CPU is the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
+        out.push_str("<p class=\"note\">By the operating system's account, over the measured window. A client whose busiest worker uses more than 90 % of a CPU is the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
     }
     out
 }
@@ -148,31 +169,75 @@ pub fn costs(runs: &[RunView<'_>]) -> String {
 fn cost_table(run: &RunView<'_>) -> Table {
     let mut table = Table::new([
         "load",
-        "server CPU",
-        "client CPU",
-        "client user",
-        "client system",
+        "server CPU per query",
+        "client CPU per query",
         "busiest worker",
         "queries per wait",
         "switches per query",
         "client memory",
-        "workers",
+        "client threads",
     ]);
     table.stacks = true;
     for step in &run.summary.steps {
         let client = &step.client;
         let busy = client.cpu_share_of_workers;
+        let parts = format!(
+            "user {}, system {}",
+            us(client.cpu_user_us_per_query),
+            us(client.cpu_system_us_per_query)
+        );
         table.row([
             Cell::from(step_name(step)),
             Cell::from(step.server.cpu_us_per_query.map_or("not visible".to_owned(), us)),
-            Cell::from(us(crate::compare::client_cpu_us(step))),
-            Cell::from(us(client.cpu_user_us_per_query)),
-            Cell::from(us(client.cpu_system_us_per_query)),
-            Cell::from(percent(busy)).class(if busy > 0.9 { "bad" } else { "" }),
+            Cell::from(us(client_cpu_us(step))).small(parts),
+            Cell::from(percent(busy)).small("of a CPU").class(if busy > 0.9 { "bad" } else { "" }),
             Cell::from(number(client.queries_per_wait)),
             Cell::from(number(client.switches_per_query)),
             Cell::from(show_bytes(client.resident_bytes as f64)),
-            Cell::from(format!("{} of {} threads", step.workers, client.threads)),
+            Cell::from(client.threads.to_string()).small(format!("{} workers", step.workers)),
+        ]);
+    }
+    table
+}
+
+/// Means of the samples over each measured window; empty when nothing was sampled.
+fn usage_table(run: &RunView<'_>) -> Table {
+    let mut table = Table::new([
+        "load",
+        "host CPUs in use",
+        "server",
+        "client",
+        "steal",
+        "waiting for disk",
+        "busiest disk",
+        "swapped",
+    ]);
+    table.stacks = true;
+    for step in &run.summary.steps {
+        let Some(usage) = usage(run.record, step.step).filter(|u| u.host_cpus.is_some()) else { continue };
+        let cpus = |v: Option<f64>| Cell::from(v.map_or("–".to_owned(), |v| Unit::Cpus.show(v)));
+        let share = |v: Option<f64>| Cell::from(v.map_or("–".to_owned(), percent));
+        let notable = |v: Option<f64>| if v.is_some_and(|v| v >= 0.01) { "bad" } else { "" };
+        let disk = match (&usage.disk, usage.disk_words()) {
+            (Some(disk), Some(words)) => {
+                let rest = words.split_once(", ").map_or(String::new(), |(_, rest)| rest.to_owned());
+                Cell::from(format!("{} {}", disk.name, percent(disk.busy))).small(rest)
+            }
+            _ => Cell::from("–"),
+        };
+        let swapped = usage.swap_pages_per_s;
+        table.row([
+            Cell::from(step_name(step)),
+            Cell::from(usage.host_words().unwrap_or_default()),
+            cpus(usage.server_cpus),
+            cpus(Some(usage.client_cpus)),
+            share(usage.steal).class(notable(usage.steal)),
+            share(usage.disk_wait),
+            disk,
+            Cell::from(swapped.map_or("–".to_owned(), |p| {
+                if p > 0.0 { format!("{} pages/s", number(p)) } else { "nothing".to_owned() }
+            }))
+            .class(if swapped.is_some_and(|p| p > 0.0) { "bad" } else { "" }),
         ]);
     }
     table

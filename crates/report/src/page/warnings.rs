@@ -41,7 +41,10 @@ fn damage(count: usize) -> GroupedWarning {
     GroupedWarning {
         id: "damaged-record".to_owned(),
         next_step: "Check the disk that the record lies on; repeat the run.".to_owned(),
-        texts: vec![(None, format!("{count} histograms of the record cannot be read; charts leave them out."))],
+        texts: vec![(
+            None,
+            format!("{count} histograms of the record cannot be read; charts leave them out."),
+        )],
     }
 }
 
@@ -56,7 +59,11 @@ fn list(out: &mut String, run: &RunView<'_>, warnings: &[GroupedWarning]) {
             };
             let _ = write!(out, "<p>{label}{}</p>", esc(text));
         }
-        let _ = writeln!(out, "<p class=\"next\"><span aria-hidden=\"true\">→</span> {}</p></li>", esc(&warning.next_step));
+        let _ = writeln!(
+            out,
+            "<p class=\"next\"><span aria-hidden=\"true\">→</span> {}</p></li>",
+            esc(&warning.next_step)
+        );
     }
     out.push_str("</ul>\n");
 }

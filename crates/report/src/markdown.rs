@@ -1,0 +1,113 @@
+//! The report as Markdown: for tickets, pull requests and wikis.
+
+use std::fmt::Write;
+
+use crate::RunView;
+use crate::charts::{letter, step_name};
+use crate::compare::{CAVEAT, contrasts, differences, pairs};
+use crate::sheet::{self, Column, Sheet};
+use crate::text::{markdown as esc, shell};
+use crate::words;
+
+/// Markdown (CommonMark with tables).
+pub fn markdown(runs: &[RunView<'_>]) -> String {
+    let mut out = String::new();
+    for (n, run) in runs.iter().enumerate() {
+        one(&mut out, runs, n, run);
+    }
+    if let [first, others @ ..] = runs {
+        for (n, other) in others.iter().enumerate() {
+            difference(&mut out, runs, first, other, n + 1);
+        }
+    }
+    out
+}
+
+fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
+    let letter = letter(runs, n);
+    let prefix = if letter.is_empty() { String::new() } else { format!("{letter}: ") };
+    let _ = writeln!(out, "# {prefix}{} on {}\n", esc(&run.summary.workload), esc(&words::server(run)));
+    let _ = writeln!(out, "{}; {}.\n", esc(&words::load(run)), esc(&words::target(run)));
+    let warnings = words::warnings(run);
+    if warnings.is_empty() {
+        out.push_str("No warnings.\n\n");
+    }
+    for warning in warnings {
+        for (step, text) in &warning.texts {
+            let label = words::step_label(run, *step);
+            let label = if label.is_empty() { String::new() } else { format!("{}: ", esc(&label)) };
+            let _ = writeln!(out, "- **{}**: {label}{}", esc(&warning.id), esc(text));
+        }
+        let _ = writeln!(out, "  → {}\n", esc(&warning.next_step));
+    }
+    out.push_str("## Headline\n\n");
+    match run.summary.steps.as_slice() {
+        [] => out.push_str("No step was measured.\n\n"),
+        [step] => table(out, sheet::figures(step)),
+        _ => table(out, sheet::steps(run.summary)),
+    }
+    let notes = words::about_intervals(run);
+    if !notes.is_empty() {
+        let _ = writeln!(out, "{}\n", esc(&notes.join(" ")));
+    }
+    let errors = sheet::errors(run);
+    if errors.rows() > 0 {
+        out.push_str("## Errors\n\n");
+        table(out, errors);
+    }
+    if let Some(step) = run.summary.steps.last().filter(|s| s.operations.len() > 2) {
+        let _ = writeln!(out, "## Operations, {}\n", esc(&step_name(step)));
+        table(out, sheet::operations(step));
+    }
+    if !run.summary.steps.is_empty() {
+        out.push_str("## What it cost\n\n");
+        table(out, sheet::costs(run));
+    }
+    out.push_str("## This run\n\n");
+    let print = &run.summary.fingerprint;
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(out, "- {name}: {}", esc(value));
+    };
+    row("run", &run.summary.run);
+    row("ended", &run.summary.end);
+    row("data", &print.data);
+    row("operations", &print.operations);
+    row("repeat", &shell(&run.record.manifest.argv));
+    out.push('\n');
+}
+
+fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other: &RunView<'_>, n: usize) {
+    let (a, b) = (letter(runs, 0), letter(runs, n));
+    if let Some(warning) = words::unequal_work(first, other) {
+        let _ =
+            writeln!(out, "- **{}**: {}\n  → {}\n", warning.id, esc(&warning.text), esc(&warning.next_step));
+    }
+    for (in_a, in_b) in pairs(first, other) {
+        let _ = writeln!(out, "## {b} against {a}, {}\n", esc(&step_name(in_a)));
+        table(out, sheet::differences(&a, &b, &differences(in_a, in_b)));
+    }
+    let contrasts = contrasts(first.record, other.record);
+    if !contrasts.is_empty() {
+        let cells =
+            |f: &dyn Fn(&crate::compare::Contrast) -> String| contrasts.iter().take(60).map(f).collect();
+        let column = |head: &str, cells| Column { head: head.to_owned(), cells, drop: 0 };
+        let columns = vec![
+            column("what differs", cells(&|c| c.name.clone())),
+            column(&a, cells(&|c| c.a.clone())),
+            column(&b, cells(&|c| c.b.clone())),
+        ];
+        table(out, Sheet { columns });
+    }
+    let _ = writeln!(out, "{CAVEAT}\n");
+}
+
+fn table(out: &mut String, sheet: Sheet) {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    out.push_str(&line(sheet.columns.iter().map(|c| esc(&c.head)).collect()));
+    let rule = (0..sheet.columns.len()).map(|n| if n == 0 { ":--" } else { "--:" }.to_owned());
+    out.push_str(&line(rule.collect()));
+    for row in 0..sheet.rows() {
+        out.push_str(&line(sheet.columns.iter().map(|c| esc(&c.cells[row])).collect()));
+    }
+    out.push('\n');
+}

@@ -1,0 +1,208 @@
+//! Tables of plain text, for the terminal and for Markdown.
+
+use mydyno_model::Estimate;
+use mydyno_model::summary::{StepSummary, Summary};
+
+use crate::charts::step_name;
+use crate::compare::{Difference, client_cpu_us};
+use crate::figures::{Unit, change, interval, number, percent, percentile_label, us};
+use crate::usage::{Usage, usage};
+use crate::words;
+
+/// Columns of equal length.
+#[derive(Debug, Clone, Default)]
+pub struct Sheet {
+    /// From left to right; the first names the row.
+    pub columns: Vec<Column>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// What it holds, with the unit where the cells have none.
+    pub head: String,
+    /// Its cells.
+    pub cells: Vec<String>,
+    /// Where there is no room, columns with the highest number go first; 0 stays.
+    pub drop: u8,
+}
+
+impl Sheet {
+    fn column(&mut self, head: impl Into<String>, drop: u8, cells: impl Iterator<Item = String>) {
+        self.columns.push(Column { head: head.into(), cells: cells.collect(), drop });
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| c.cells.len())
+    }
+}
+
+fn between(unit: Unit, estimate: Option<&Estimate>) -> String {
+    estimate.and_then(|e| interval(unit, e)).unwrap_or_else(|| "–".to_owned())
+}
+
+fn time(estimate: Option<&Estimate>) -> String {
+    estimate.map_or("–".to_owned(), |e| us(e.value))
+}
+
+/// Names of the percentiles that the steps have.
+fn percentiles(steps: &[StepSummary]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in steps.iter().flat_map(|s| s.response_us.percentiles.keys()) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A row a step.
+pub fn steps(summary: &Summary) -> Sheet {
+    let steps = &summary.steps;
+    let mut sheet = Sheet::default();
+    sheet.column("connections", 0, steps.iter().map(|s| s.connections.to_string()));
+    if steps.iter().any(|s| s.rate.is_some()) {
+        sheet.column("asked/s", 1, steps.iter().map(|s| s.rate.map_or("–".to_owned(), number)));
+    }
+    let tps = |s: &StepSummary| s.throughput.transactions_per_s.clone();
+    sheet.column("transactions/s", 0, steps.iter().map(|s| number(tps(s).value)));
+    sheet.column("low–high", 2, steps.iter().map(|s| between(Unit::PerSecond, Some(&tps(s)))));
+    sheet.column("queries/s", 8, steps.iter().map(|s| number(s.throughput.queries_per_s.value)));
+    for name in percentiles(steps) {
+        let of = |s: &'_ StepSummary| s.response_us.percentiles.get(name).cloned();
+        let drop = match name {
+            "p50" => 4,
+            "p99" => 0,
+            "p999" => 6,
+            _ => 7,
+        };
+        sheet.column(percentile_label(name), drop, steps.iter().map(|s| time(of(s).as_ref())));
+        if name == "p99" {
+            sheet.column("low–high", 3, steps.iter().map(|s| between(Unit::Us, of(s).as_ref())));
+        }
+    }
+    sheet.column("max", 5, steps.iter().map(|s| s.response_us.max.map_or("–".to_owned(), us)));
+    let errors = |s: &StepSummary| number(s.errors.values().sum::<u64>() as f64);
+    sheet.column("errors", 1, steps.iter().map(errors));
+    sheet.column("steady", 9, steps.iter().map(|s| words::steady(s).to_owned()));
+    sheet
+}
+
+/// A row a figure of one step.
+pub fn figures(step: &StepSummary) -> Sheet {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    let mut row = |name: String, value: String, interval: String| rows.push([name, value, interval]);
+    let throughput =
+        [("transactions", &step.throughput.transactions_per_s), ("queries", &step.throughput.queries_per_s)];
+    for (name, e) in throughput {
+        row(name.to_owned(), Unit::PerSecond.show(e.value), between(Unit::PerSecond, Some(e)));
+    }
+    if let Some(rate) = step.rate {
+        row("asked".to_owned(), format!("{}/s", number(rate)), String::new());
+    }
+    for (name, e) in &step.response_us.percentiles {
+        row(format!("response {}", percentile_label(name)), us(e.value), between(Unit::Us, Some(e)));
+    }
+    row("response max".to_owned(), step.response_us.max.map_or("–".to_owned(), us), String::new());
+    if step.rate.is_some() {
+        for (kind, times) in [("service", &step.service_us), ("lateness", &step.lateness_us)] {
+            if let Some(e) = times.percentiles.get("p99") {
+                row(format!("{kind} p99"), us(e.value), between(Unit::Us, Some(e)));
+            }
+        }
+    }
+    row("errors".to_owned(), number(step.errors.values().sum::<u64>() as f64), String::new());
+    row("steady".to_owned(), words::steady(step).to_owned(), String::new());
+    let mut sheet = Sheet::default();
+    for (n, head) in ["", "value", "low–high"].into_iter().enumerate() {
+        sheet.column(head, 0, rows.iter().map(|r| r[n].clone()));
+    }
+    sheet
+}
+
+/// A row an operation.
+pub fn operations(step: &StepSummary) -> Sheet {
+    let ops = &step.operations;
+    let mut sheet = Sheet::default();
+    let of = |name: &'static str| {
+        move |o: &mydyno_model::summary::OperationSummary| time(o.response_us.percentiles.get(name))
+    };
+    sheet.column("operation", 0, ops.iter().map(|o| o.name.clone()));
+    sheet.column("per second", 0, ops.iter().map(|o| number(o.count as f64 / step.window_s.max(1e-9))));
+    sheet.column("mean", 3, ops.iter().map(|o| o.response_us.mean.map_or("–".to_owned(), us)));
+    sheet.column("p50", 2, ops.iter().map(of("p50")));
+    sheet.column("p99", 0, ops.iter().map(of("p99")));
+    let interval =
+        |o: &mydyno_model::summary::OperationSummary| between(Unit::Us, o.response_us.percentiles.get("p99"));
+    sheet.column("low–high", 4, ops.iter().map(interval));
+    sheet.column("max", 1, ops.iter().map(|o| o.response_us.max.map_or("–".to_owned(), us)));
+    sheet
+}
+
+/// A row a code, with its count in each step.
+pub fn errors(run: &crate::RunView<'_>) -> Sheet {
+    use mydyno_model::record::EventKind;
+    let steps = &run.summary.steps;
+    let mut codes: Vec<&String> = steps.iter().flat_map(|s| s.errors.keys()).collect();
+    codes.sort();
+    codes.dedup();
+    let count = |code: &String| steps.iter().filter_map(|s| s.errors.get(code)).sum::<u64>();
+    codes.sort_by_key(|code| std::cmp::Reverse(count(code)));
+    let message = |code: &String| {
+        let first = run.record.events.iter().find_map(|e| match &e.what {
+            EventKind::Error { code: c, message, operation, .. } if c == code => {
+                Some(format!("{message} (first at {operation})"))
+            }
+            _ => None,
+        });
+        first.unwrap_or_default()
+    };
+    let mut sheet = Sheet::default();
+    sheet.column("error", 0, codes.iter().map(|c| (*c).clone()));
+    sheet.column("count", 0, codes.iter().map(|c| number(count(c) as f64)));
+    sheet.column("message", 0, codes.iter().map(|c| message(c)));
+    sheet
+}
+
+/// A row a step: what a query cost, and what the host was used for.
+pub fn costs(run: &crate::RunView<'_>) -> Sheet {
+    let steps = &run.summary.steps;
+    let usages: Vec<Option<Usage>> = steps.iter().map(|s| usage(run.record, s.step)).collect();
+    let mut sheet = Sheet::default();
+    sheet.column("", 0, steps.iter().map(step_name));
+    let server = |s: &StepSummary| s.server.cpu_us_per_query.map_or("not visible".to_owned(), us);
+    sheet.column("server CPU/query", 0, steps.iter().map(server));
+    sheet.column("client CPU/query", 0, steps.iter().map(|s| us(client_cpu_us(s))));
+    sheet.column("busiest worker", 1, steps.iter().map(|s| percent(s.client.cpu_share_of_workers)));
+    sheet.column("queries/wait", 4, steps.iter().map(|s| number(s.client.queries_per_wait)));
+    let mut sampled = |head: &str, drop: u8, words: fn(&Usage) -> Option<String>| {
+        let cells: Vec<Option<String>> = usages.iter().map(|u| u.as_ref().and_then(words)).collect();
+        if cells.iter().any(Option::is_some) {
+            sheet.column(head, drop, cells.into_iter().map(|c| c.unwrap_or_else(|| "–".to_owned())));
+        }
+    };
+    sampled("host used", 2, Usage::host_words);
+    sampled("steal", 3, |u| u.steal.map(percent));
+    sampled("busiest disk", 5, |u| u.disk.as_ref().map(|d| format!("{} {}", d.name, percent(d.busy))));
+    sampled("swapped pages/s", 6, |u| u.swap_pages_per_s.filter(|p| *p > 0.0).map(number));
+    sheet
+}
+
+/// A row a headline, for two runs.
+pub fn differences(a: &str, b: &str, all: &[Difference]) -> Sheet {
+    let mut sheet = Sheet::default();
+    sheet.column("", 0, all.iter().map(|d| d.name.clone()));
+    sheet.column(a, 0, all.iter().map(|d| d.unit.show(d.a.value)));
+    sheet.column("low–high", 3, all.iter().map(|d| between(d.unit, Some(&d.a))));
+    sheet.column(b, 0, all.iter().map(|d| d.unit.show(d.b.value)));
+    sheet.column("low–high", 3, all.iter().map(|d| between(d.unit, Some(&d.b))));
+    sheet.column("change", 0, all.iter().map(|d| d.change().map_or("–".to_owned(), |c| change(c.value))));
+    let between = |d: &Difference| {
+        let ends = d.change().and_then(|c| c.interval);
+        ends.map_or("–".to_owned(), |(low, high)| format!("{} … {}", change(low), change(high)))
+    };
+    sheet.column("low … high", 1, all.iter().map(between));
+    sheet.column("in these runs", 2, all.iter().map(|d| d.verdict().word().to_owned()));
+    sheet
+}

@@ -1,0 +1,269 @@
+//! The report on a terminal: warnings first, then the headline, what it cost, and where the record is.
+
+use std::fmt::Write;
+
+use crate::RunView;
+use crate::charts::{letter, step_name};
+use crate::compare::{CAVEAT, differences, pairs};
+use crate::sheet::{self, Sheet};
+use crate::text::terminal as safe;
+use crate::words::{self, GroupedWarning};
+
+/// Narrower than this nothing is laid out; lines run over instead.
+const NARROWEST: usize = 40;
+/// Column at which the text of a named line begins.
+const INDENT: usize = 12;
+
+/// Text for a terminal.
+pub fn terminal(runs: &[RunView<'_>], color: bool, width: usize) -> String {
+    let mut page = Page { out: String::new(), color, width: width.max(NARROWEST) };
+    for (n, run) in runs.iter().enumerate() {
+        page.run(runs, n, run);
+    }
+    if let [first, others @ ..] = runs {
+        for (n, other) in others.iter().enumerate() {
+            page.difference(runs, first, other, n + 1);
+        }
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    color: bool,
+    width: usize,
+}
+
+impl Page {
+    fn style(&self, code: &str, text: &str) -> String {
+        if self.color && !code.is_empty() && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.style("1", text)
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.style("2", text)
+    }
+
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+    }
+
+    fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// A name in the margin and wrapped text beside it.
+    fn named(&mut self, name: &str, style: &str, text: &str) {
+        let indent = INDENT.max(name.chars().count() + 2);
+        let label = self.style(style, name) + &" ".repeat(indent - name.chars().count());
+        for (n, part) in wrap(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
+            let margin = if n == 0 { label.clone() } else { " ".repeat(indent) };
+            self.line(&(margin + &part));
+        }
+    }
+
+    fn run(&mut self, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
+        self.gap();
+        let letter = letter(runs, n);
+        let prefix = if letter.is_empty() { String::new() } else { format!("{letter}  ") };
+        let title = format!("{prefix}{} on {}", safe(&run.summary.workload), safe(&words::server(run)));
+        let title = self.bold(&title);
+        self.line(&title);
+        for text in [words::load(run), words::target(run)] {
+            for part in wrap(&safe(&text), self.width) {
+                self.line(&part);
+            }
+        }
+        self.gap();
+        self.warnings(run);
+        self.headline(run);
+        self.errors(run);
+        if runs.len() == 1 {
+            self.operations(run);
+        }
+        self.costs(run);
+        if let Some(folder) = run.folder {
+            let path = folder.display().to_string();
+            let record =
+                if path.starts_with('/') || path.starts_with('.') { path } else { format!("./{path}") };
+            // A path is not wrapped: it is there to be copied.
+            let label = self.dim("record") + &" ".repeat(INDENT - "record".len());
+            self.line(&(label + &safe(&record)));
+        }
+    }
+
+    fn warnings(&mut self, run: &RunView<'_>) {
+        let warnings = words::warnings(run);
+        if warnings.is_empty() {
+            self.named("warnings", "32", "none");
+        }
+        for GroupedWarning { id, next_step, texts } in warnings {
+            let (mut name, mut style) = (safe(&id), "1;31");
+            for (step, text) in texts {
+                let text = match words::step_label(run, step) {
+                    label if label.is_empty() => safe(&text),
+                    label => format!("{label}: {}", safe(&text)),
+                };
+                self.named(&name, style, &text);
+                name = " ".repeat(name.chars().count());
+                style = "";
+            }
+            let arrow = format!("→ {}", safe(&next_step));
+            self.named(&name, "", &arrow);
+        }
+        self.gap();
+    }
+
+    fn headline(&mut self, run: &RunView<'_>) {
+        match run.summary.steps.as_slice() {
+            [] => self.line("No step was measured."),
+            [step] => self.sheet(sheet::figures(step), false),
+            _ => self.sheet(sheet::steps(run.summary), false),
+        }
+        let notes = words::about_intervals(run);
+        if !run.summary.steps.is_empty() {
+            let text = format!(
+                "p50 to max are response times of transactions, from the intended start to the last byte. {}",
+                notes.join(" ")
+            );
+            for part in wrap(&safe(&text), self.width) {
+                let part = self.dim(&part);
+                self.line(&part);
+            }
+        }
+        self.gap();
+    }
+
+    fn errors(&mut self, run: &RunView<'_>) {
+        let sheet = sheet::errors(run);
+        if sheet.rows() > 0 {
+            self.sheet(sheet, true);
+            self.gap();
+        }
+    }
+
+    fn operations(&mut self, run: &RunView<'_>) {
+        let Some(step) = run.summary.steps.last().filter(|s| s.operations.len() > 2) else { return };
+        if run.summary.steps.len() > 1 {
+            let title = format!("Operations, {}", step_name(step));
+            self.line(&title);
+        }
+        self.sheet(sheet::operations(step), false);
+        self.gap();
+    }
+
+    fn costs(&mut self, run: &RunView<'_>) {
+        let sheet = sheet::costs(run);
+        if sheet.rows() > 0 {
+            self.sheet(sheet, false);
+            self.gap();
+        }
+    }
+
+    fn difference(&mut self, runs: &[RunView<'_>], first: &RunView<'_>, other: &RunView<'_>, n: usize) {
+        let (a, b) = (letter(runs, 0), letter(runs, n));
+        self.gap();
+        if let Some(warning) = words::unequal_work(first, other) {
+            self.named(&warning.id, "1;31", &warning.text);
+            self.named(&" ".repeat(warning.id.len()), "", &format!("→ {}", warning.next_step));
+            self.gap();
+        }
+        let pairs = pairs(first, other);
+        if pairs.is_empty() {
+            self.line(&format!("{a} and {b} have no step with the same load."));
+        }
+        for (in_a, in_b) in pairs {
+            let title = self.bold(&format!("{b} against {a}, {}", step_name(in_a)));
+            self.line(&title);
+            self.sheet(sheet::differences(&a, &b, &differences(in_a, in_b)), false);
+            self.gap();
+        }
+        for part in wrap(CAVEAT, self.width) {
+            let part = self.dim(&part);
+            self.line(&part);
+        }
+    }
+
+    /// A table; columns that have no room are left out, and the last one of a table with prose is cut.
+    fn sheet(&mut self, mut sheet: Sheet, prose: bool) {
+        for cell in sheet.columns.iter_mut().flat_map(|c| &mut c.cells) {
+            *cell = safe(cell);
+        }
+        let size = |text: &String| text.chars().count();
+        let widths = |sheet: &Sheet| -> Vec<usize> {
+            sheet
+                .columns
+                .iter()
+                .map(|c| c.cells.iter().chain([&c.head]).map(size).max().unwrap_or(0))
+                .collect()
+        };
+        let total = |sheet: &Sheet| widths(sheet).iter().map(|w| w + 2).sum::<usize>().saturating_sub(2);
+        while !prose && total(&sheet) > self.width {
+            let Some(drop) = sheet.columns.iter().map(|c| c.drop).max().filter(|d| *d > 0) else { break };
+            sheet.columns.retain(|c| c.drop < drop);
+        }
+        let widths = widths(&sheet);
+        let last = sheet.columns.len() - 1;
+        let laid = |cells: Vec<&String>| -> Vec<String> {
+            let aligned = cells.iter().enumerate().map(|(n, cell)| {
+                let space = " ".repeat(widths[n].saturating_sub(size(cell)));
+                match n {
+                    0 => format!("{cell}{space}"),
+                    n if prose && n == last => (*cell).clone(),
+                    _ => format!("{space}{cell}"),
+                }
+            });
+            aligned.collect()
+        };
+        let head = laid(sheet.columns.iter().map(|c| &c.head).collect()).join("  ");
+        let head = self.dim(head.trim_end());
+        self.line(&head);
+        for row in 0..sheet.rows() {
+            let mut cells = laid(sheet.columns.iter().map(|c| &c.cells[row]).collect());
+            if prose {
+                let used: usize = widths[..last].iter().map(|w| w + 2).sum();
+                let parts = wrap(&cells[last], self.width.saturating_sub(used));
+                cells[last] = parts.join(&format!("\n{}", " ".repeat(used)));
+            } else if cells.len() > 1 && self.color {
+                cells[0] = self.bold(&cells[0]);
+            }
+            self.line(&cells.join("  "));
+        }
+    }
+}
+
+/// Lines of at most `width` characters, broken at spaces; a longer word stands alone.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                let _ = write!(line, " {word}");
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrap;
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_long_words_stay_whole() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a /very/long/path b", 6), ["a", "/very/long/path", "b"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
+}
