@@ -6,6 +6,7 @@
 //! of /proc and /sys. Nothing here changes a host or a server.
 
 mod bag;
+mod block;
 pub mod catalogue;
 mod cgroup;
 pub mod collect;
@@ -19,6 +20,7 @@ mod sampler;
 mod secrets;
 mod source;
 pub mod sql;
+mod sql_wire;
 mod sys;
 
 pub use collect::{Options, collect, collect_with};

@@ -1,6 +1,6 @@
 //! What is asked of a server: rows of text, by statements that only read.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -16,6 +16,15 @@ pub trait Sql {
     /// # Errors
     /// The server's refusal with its code, or why no answer came.
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError>;
+
+    /// The same, given up after `limit`. A connection that cannot do this waits as long as it always does.
+    ///
+    /// # Errors
+    /// As [`Sql::rows`]; after a limit that passed the connection may be closed.
+    fn rows_within(&mut self, sql: &str, limit: Duration) -> Result<Vec<Row>, SqlError> {
+        let _ = limit;
+        self.rows(sql)
+    }
 }
 
 /// Why a statement gave no rows.
@@ -90,11 +99,15 @@ impl<'a> ReadOnly<'a> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
         }
-        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+        let left = self.deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
             return Err(SqlError::OutOfTime);
         }
         self.sent += 1;
-        self.inner.rows(sql)
+        match left {
+            Some(left) => self.inner.rows_within(sql, left),
+            None => self.inner.rows(sql),
+        }
     }
 }
 

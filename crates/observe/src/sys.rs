@@ -148,10 +148,25 @@ pub fn process_cpu_s(pid: u32) -> Option<f64> {
     clock_s(clock)
 }
 
-/// The user that the program runs as.
-pub fn effective_uid() -> u32 {
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    unsafe { libc::geteuid() }
+/// What the processor calls its hypervisor (CPUID leaf 0x40000000); nothing on bare metal and on other processors.
+#[cfg(target_arch = "x86_64")]
+pub fn hypervisor_signature() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+    // Leaf 1, ECX bit 31 is reserved for hypervisors, and leaf 0x40000000 means something only when it is set.
+    #[allow(unused_unsafe, reason = "the intrinsic is safe in newer compilers")]
+    // SAFETY: every x86_64 processor has CPUID.
+    let (features, leaf) = unsafe { (__cpuid(1), __cpuid(0x4000_0000)) };
+    if features.ecx & (1 << 31) == 0 {
+        return None;
+    }
+    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|r| r.to_le_bytes()).collect();
+    Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+}
+
+/// What the processor calls its hypervisor: only x86 tells.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn hypervisor_signature() -> Option<String> {
+    None
 }
 
 #[cfg(test)]

@@ -2,19 +2,28 @@
 
 use crate::catalogue::Collector;
 
+pub mod cgroup;
 pub mod cpu;
+pub mod device;
 pub mod kernel;
 pub mod memory;
+pub mod process;
 pub mod server;
+pub mod storage;
 pub mod sysctl;
 pub mod thp;
+pub mod virtualisation;
 
 /// All of them, in the order in which their facts stand in a fact set.
 pub static ALL: &[&Collector] = &[
     &kernel::COLLECTOR,
+    &virtualisation::COLLECTOR,
     &cpu::COLLECTOR,
     &memory::COLLECTOR,
     &thp::COLLECTOR,
     &sysctl::COLLECTOR,
+    &cgroup::COLLECTOR,
+    &process::COLLECTOR,
+    &storage::COLLECTOR,
     &server::COLLECTOR,
 ];

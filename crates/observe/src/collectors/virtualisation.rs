@@ -1,0 +1,224 @@
+//! What the host is: bare metal, a virtual machine, a container; and so whose /proc and /sys these are.
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::parse::field;
+use crate::source::{Missing, Read, Source};
+use crate::sys;
+
+/// Scope of the host's facts.
+pub static COLLECTOR: Collector = Collector {
+    name: "virtualisation",
+    cost: Cost { host_ms: 2, server_ms: 0 },
+    deadline_ms: 1000,
+    depth: Depth::Record,
+    facts: &[
+        fact("host.scope", "", "bare, vm or container: whose /proc and /sys the facts are from"),
+        fact("host.hypervisor", "", "hypervisor in the words of systemd-detect-virt; none on bare metal"),
+        fact("host.container", "", "kind of container that mydyno runs in; none outside of one"),
+        fact("host.machine.vendor", "", "maker of the machine, by its firmware"),
+        fact("host.machine.product", "", "machine, by its firmware; cloud instances tell their type here"),
+    ],
+    run: Run::Host(run),
+};
+
+const DMI: &str = "/sys/class/dmi/id";
+
+fn run(context: &Context, bag: &Bag) {
+    let source = &context.source;
+    let (hypervisor, seen_in) = hypervisor(source);
+    let (container, shown_by) = container(source);
+    let scope = match (container.as_deref(), &hypervisor) {
+        (Ok("none"), Ok(kind)) if kind == "none" => Ok("bare".to_owned()),
+        (Ok("none"), Ok(_)) => Ok("vm".to_owned()),
+        (Ok("none"), Err(missing)) => Err(missing.clone()),
+        (Ok(_), _) => Ok("container".to_owned()),
+        (Err(missing), _) => Err((*missing).clone()),
+    };
+    bag.put("host.scope", format!("{shown_by}; {seen_in}"), scope);
+    bag.put("host.hypervisor", seen_in, hypervisor);
+    bag.put("host.container", shown_by, container);
+    bag.read("host.machine.vendor", &format!("{DMI}/sys_vendor"), |p| source.read(p));
+    bag.read("host.machine.product", &format!("{DMI}/product_name"), |p| source.read(p));
+}
+
+/// Names that firmware gives to virtual machines, in the order of systemd-detect-virt(1).
+const FIRMWARE: [(&str, &str); 14] = [
+    ("KVM", "kvm"),
+    ("OpenStack", "kvm"),
+    ("KubeVirt", "kvm"),
+    ("Amazon EC2", "amazon"),
+    ("QEMU", "qemu"),
+    ("VMware", "vmware"),
+    ("VMW", "vmware"),
+    ("innotek GmbH", "oracle"),
+    ("VirtualBox", "oracle"),
+    ("Xen", "xen"),
+    ("Bochs", "bochs"),
+    ("Parallels", "parallels"),
+    ("Google Compute Engine", "google"),
+    ("Hyper-V", "microsoft"),
+];
+
+/// The hypervisor below and where it was seen.
+fn hypervisor(source: &Source) -> (Read<String>, &'static str) {
+    let firmware = ["product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"]
+        .iter()
+        .filter_map(|file| source.read(&format!("{DMI}/{file}")).ok())
+        .find_map(|text| FIRMWARE.iter().find(|(name, _)| text.starts_with(name)).map(|(_, kind)| *kind));
+    // Amazon's bare-metal instances carry the same vendor: there the processor says that it is real.
+    let virtual_cpu = virtual_cpu(source);
+    match (firmware, &virtual_cpu) {
+        (Some("amazon" | "google"), Ok(false)) => return (Ok("none".to_owned()), "/proc/cpuinfo"),
+        (Some(kind), _) => {
+            // QEMU names the emulator; the processor tells whether KVM drives it.
+            let kind = match (kind, signature(source)) {
+                ("qemu", Some(by_cpu)) => by_cpu,
+                (kind, _) => kind.to_owned(),
+            };
+            return (Ok(kind), "/sys/class/dmi/id");
+        }
+        (None, _) => {}
+    }
+    if let Some(kind) = signature(source) {
+        return (Ok(kind), "CPUID leaf 0x40000000");
+    }
+    if let Ok(kind) = source.read("/sys/hypervisor/type")
+        && !kind.is_empty()
+    {
+        return (Ok(kind), "/sys/hypervisor/type");
+    }
+    if let Ok(text) = source.read("/proc/device-tree/hypervisor/compatible") {
+        let kind = if text.contains("xen") { "xen" } else { "kvm" };
+        return (Ok(kind.to_owned()), "/proc/device-tree/hypervisor/compatible");
+    }
+    match virtual_cpu {
+        Ok(true) => (Ok("vm-other".to_owned()), "/proc/cpuinfo"),
+        Ok(false) => (Ok("none".to_owned()), "/proc/cpuinfo"),
+        Err(missing) => (Err(missing), "/proc/cpuinfo"),
+    }
+}
+
+/// Whether the processor says that it is a virtual one. Only x86 has such a flag.
+fn virtual_cpu(source: &Source) -> Read<bool> {
+    let path = "/proc/cpuinfo";
+    let text = source.read(path)?;
+    let flags = field(&text, "flags", ':')
+        .ok_or_else(|| Missing::Absent(format!("{path} has no flags: this processor does not tell")))?;
+    Ok(flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// The hypervisor by its signature in the processor.
+fn signature(source: &Source) -> Option<String> {
+    if !source.is_live() {
+        return None;
+    }
+    let text = sys::hypervisor_signature()?;
+    let known = [
+        ("KVMKVMKVM", "kvm"),
+        ("Linux KVM Hv", "kvm"),
+        ("TCGTCGTCGTCG", "qemu"),
+        ("VMwareVMware", "vmware"),
+        ("Microsoft Hv", "microsoft"),
+        ("XenVMMXenVMM", "xen"),
+        ("bhyve bhyve ", "bhyve"),
+        ("QNXQVMBSQG", "qnx"),
+        ("ACRNACRNACRN", "acrn"),
+        ("SRESRESRESRE", "sre"),
+        ("Apple VZ", "apple"),
+    ];
+    let found = known.iter().find(|(name, _)| text.starts_with(name)).map(|(_, kind)| *kind);
+    Some(found.unwrap_or("vm-other").to_owned())
+}
+
+/// The container that we are in and what shows it.
+fn container(source: &Source) -> (Read<String>, &'static str) {
+    // The interface that container managers keep (CONTAINER_INTERFACE of systemd), then the marks of those that do not.
+    if let Ok(kind) = source.read("/run/systemd/container")
+        && !kind.is_empty()
+    {
+        return (Ok(kind), "/run/systemd/container");
+    }
+    for (path, kind) in [
+        ("/run/.containerenv", "podman"),
+        ("/.dockerenv", "docker"),
+        ("/var/run/secrets/kubernetes.io", "kubernetes"),
+        ("/dev/lxd/sock", "lxc"),
+    ] {
+        if source.exists(path) {
+            return (Ok(kind.to_owned()), path);
+        }
+    }
+    let path = "/proc/1/cgroup";
+    match source.read(path) {
+        Ok(text) => {
+            let kind = [
+                ("kubepods", "kubernetes"),
+                ("docker", "docker"),
+                ("libpod", "podman"),
+                ("containerd", "containerd"),
+                ("lxc", "lxc"),
+                ("garden", "garden"),
+            ]
+            .iter()
+            .find(|(mark, _)| text.contains(mark))
+            .map_or("none", |(_, kind)| *kind);
+            (Ok(kind.to_owned()), path)
+        }
+        Err(Missing::Absent(_)) => (Ok("none".to_owned()), path),
+        Err(missing) => (Err(missing), path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(files: &[(&str, &str)]) -> (String, String) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let source = Source::at(root.path());
+        (hypervisor(&source).0.unwrap_or_else(|e| e.to_string()), container(&source).0.unwrap())
+    }
+
+    const REAL: (&str, &str) = ("proc/cpuinfo", "flags : fpu vme\n");
+    const VIRTUAL: (&str, &str) = ("proc/cpuinfo", "flags : fpu hypervisor vme\n");
+
+    #[test]
+    fn machines_are_told_by_firmware_and_processor() {
+        let dmi = |vendor| ("sys/class/dmi/id/sys_vendor", vendor);
+        for (files, kind) in [
+            (vec![REAL, dmi("Dell Inc.")], "none"),
+            (vec![VIRTUAL, dmi("Dell Inc.")], "vm-other"),
+            (vec![VIRTUAL, dmi("VMware, Inc.")], "vmware"),
+            (vec![VIRTUAL, dmi("Amazon EC2")], "amazon"),
+            (vec![REAL, dmi("Amazon EC2")], "none"),
+            (vec![VIRTUAL, ("sys/hypervisor/type", "xen\n")], "xen"),
+        ] {
+            assert_eq!(scope(&files).0, kind, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn containers_are_told_by_their_marks() {
+        for (file, kind) in [
+            (("run/systemd/container", "systemd-nspawn\n"), "systemd-nspawn"),
+            (("run/.containerenv", ""), "podman"),
+            ((".dockerenv", ""), "docker"),
+            (("proc/1/cgroup", "0::/kubepods.slice/x\n"), "kubernetes"),
+            (("proc/1/cgroup", "0::/init.scope\n"), "none"),
+        ] {
+            assert_eq!(scope(&[REAL, file]).1, kind, "{file:?}");
+        }
+    }
+
+    #[test]
+    fn a_processor_that_does_not_tell_leaves_the_answer_open() {
+        assert!(scope(&[("proc/cpuinfo", "CPU part : 0xd0c\n")]).0.contains("does not tell"));
+    }
+}

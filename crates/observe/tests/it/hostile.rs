@@ -1,0 +1,191 @@
+//! Trees of files that no kernel would write: the facts say so, and nothing breaks down.
+
+use std::path::Path;
+
+use mydyno_model::facts::{FactSet, Status};
+use mydyno_observe::{Sampler, Source, collect};
+
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(root.path(), path, text);
+    }
+    root
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// Every file that collectors and sampler read of a process 42 and a disk sda.
+const FILES: &[&str] = &[
+    "etc/os-release",
+    "proc/1/cgroup",
+    "proc/42/cgroup",
+    "proc/42/cmdline",
+    "proc/42/environ",
+    "proc/42/io",
+    "proc/42/limits",
+    "proc/42/maps",
+    "proc/42/mountinfo",
+    "proc/42/oom_score",
+    "proc/42/oom_score_adj",
+    "proc/42/stat",
+    "proc/42/statm",
+    "proc/42/status",
+    "proc/cmdline",
+    "proc/cpuinfo",
+    "proc/diskstats",
+    "proc/meminfo",
+    "proc/pressure/cpu",
+    "proc/pressure/io",
+    "proc/pressure/memory",
+    "proc/self/cgroup",
+    "proc/self/mountinfo",
+    "proc/self/status",
+    "proc/stat",
+    "proc/swaps",
+    "proc/sys/kernel/hostname",
+    "proc/sys/kernel/osrelease",
+    "proc/sys/kernel/tainted",
+    "proc/sys/vm/dirty_bytes",
+    "proc/sys/vm/swappiness",
+    "proc/uptime",
+    "proc/vmstat",
+    "sys/block/sda/stat",
+    "sys/class/block/sda/partition",
+    "sys/class/block/sda/queue/nr_requests",
+    "sys/class/block/sda/queue/scheduler",
+    "sys/class/block/sda/size",
+    "sys/class/block/sda/stat",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/system/cpu/cpu0/topology/core_id",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/node/online",
+    "sys/fs/cgroup/cpu.max",
+    "sys/fs/cgroup/cpu.stat",
+    "sys/fs/cgroup/memory.max",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+];
+
+fn look(root: &Path) -> FactSet {
+    let source = Source::at(root);
+    let mut sampler = Sampler::new(&source, Some(42), &["sda".to_owned()]);
+    for at in 0..2 {
+        let sample = sampler.sample(f64::from(at));
+        assert!(sample.values.values().all(|v| v.is_finite()), "{:?}", sample.values);
+    }
+    collect(&source, None, Some(42))
+}
+
+fn no_collector_broke_down(set: &FactSet) {
+    for (id, fact) in &set.facts {
+        if let Status::Error { why } = &fact.status {
+            assert!(!why.contains("broke down"), "{id}: {why}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_tree_gives_every_plain_fact_as_missing() {
+    let root = tree(&[]);
+    let set = look(root.path());
+    assert!(set.facts.len() > 100, "{}", set.facts.len());
+    let read: Vec<&String> =
+        set.facts.iter().filter(|(_, f)| f.status == Status::Ok).map(|(id, _)| id).collect();
+    // A kernel without NUMA has one node; nothing marks a container.
+    assert_eq!(read, ["host.container", "host.numa.nodes"]);
+}
+
+#[test]
+fn garbage_of_every_kind_in_every_file_breaks_nothing() {
+    let long = "9".repeat(100_000);
+    let kinds: &[&str] = &[
+        "",
+        "\n",
+        "garbage",
+        "\0\0\0",
+        "-1",
+        "99999999999999999999999999",
+        ": : :",
+        "a:b:c\na b c d e f g h i j k l m n o p q r s t u v w x y z - a b c",
+        "cpu\ncpu \ncpu0\ncpu99999999999\nctxt\n",
+        "[",
+        "]",
+        "42 (x) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+        "42 (x) S -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1",
+        "0-99999999",
+        "some total=x\nfull total=\n",
+        "22 1 8:0 / / rw - ext4 /dev/sda rw\n",
+        "0::/../../..\n",
+        "é\u{1F600}\u{0}(",
+        &long,
+    ];
+    for kind in kinds {
+        let files: Vec<(&str, &str)> = FILES.iter().map(|path| (*path, *kind)).collect();
+        let root = tree(&files);
+        no_collector_broke_down(&look(root.path()));
+    }
+}
+
+#[test]
+fn a_cpu_that_was_taken_out_is_not_counted() {
+    let root = tree(&[
+        ("sys/devices/system/cpu/online", "0,2-3\n"),
+        ("sys/devices/system/cpu/possible", "0-7\n"),
+        ("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"),
+        ("sys/devices/system/cpu/cpu0/topology/core_id", "0\n"),
+        ("sys/devices/system/cpu/cpu2/topology/physical_package_id", "0\n"),
+        ("sys/devices/system/cpu/cpu2/topology/core_id", "1\n"),
+        ("sys/devices/system/cpu/cpu3/topology/physical_package_id", "0\n"),
+        ("sys/devices/system/cpu/cpu3/topology/core_id", "1\n"),
+        ("sys/devices/system/cpu/cpu1/topology/core_id", "9\n"),
+        ("proc/stat", "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 1 1 1 1\ncpu2 1 1 1 1\ncpu3 1 1 1 1\n"),
+    ]);
+    let set = look(root.path());
+    for (id, value) in [
+        ("host.cpu.count", 3.0),
+        ("host.cpu.possible", 8.0),
+        ("host.cpu.cores", 2.0),
+        ("host.cpu.sockets", 1.0),
+    ] {
+        assert_eq!(set.number(id), Some(value), "{id}");
+    }
+    let sample = Sampler::new(&Source::at(root.path()), None, &[]).sample(0.0);
+    assert_eq!(sample.values["host.cpu.count"], 3.0);
+}
+
+#[test]
+fn a_hidden_process_is_denied_and_says_so_in_every_fact_about_it() {
+    let root = tree(&[("proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw,hidepid=2\n")]);
+    let set = look(root.path());
+    for id in [
+        "server.process.pid",
+        "server.process.oom_score",
+        "storage.datadir.path",
+        "server.cgroup.memory.limit_bytes",
+    ] {
+        let Status::Denied { why } = &set.facts[id].status else { panic!("{id}: {:?}", set.facts[id]) };
+        assert!(why.contains("hidepid") && why.contains("run mydyno as root"), "{why}");
+    }
+}
+
+#[test]
+fn a_file_that_never_answers_costs_its_collector_only() {
+    // A FIFO without a writer: opening it waits for ever, as a dead FUSE mount would.
+    let root = tree(&[
+        ("proc/sys/kernel/osrelease", "6.1.0\n"),
+        ("sys/kernel/mm/transparent_hugepage/defrag", "always [never]\n"),
+    ]);
+    let fifo = root.path().join("sys/kernel/mm/transparent_hugepage/enabled");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let source = Source::at(root.path());
+    let set = collect(&source, None, None);
+    let Status::Error { why } = &set.facts["host.thp.enabled"].status else { panic!() };
+    assert_eq!(why, "gave no answer within 1000 ms");
+    assert_eq!(set.text("host.kernel.release"), Some("6.1.0"));
+    // Let the thread go.
+    drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap());
+}

@@ -1,0 +1,140 @@
+//! Facts and samples of a real server.
+
+use std::collections::BTreeMap;
+
+use mydyno_model::facts::Status;
+use mydyno_observe::{Process, Sampler, Source, Sql as _, collect, process};
+use serde_json::Value;
+
+use crate::support::{Server, output, python};
+
+#[test]
+fn a_server_s_facts_are_what_it_and_the_kernel_say() {
+    let server = Server::start(&["--report-password=hunter2", "--sync-binlog=7", "--long-query-time=0.25"]);
+    let mut client = server.connect();
+    let source = Source::live();
+    let set = collect(&source, Some(&mut client), Some(server.pid()));
+    let value = |id: &str| set.value(id).cloned().unwrap_or_else(|| panic!("{id}: {:?}", set.facts.get(id)));
+
+    assert_eq!(value("server.variable.sync_binlog"), Value::from(7));
+    assert_eq!(value("server.variable.long_query_time"), Value::from(0.25));
+    assert_eq!(value("server.family"), Value::from("mariadb"));
+    assert_eq!(value("server.process.name"), Value::from("mariadbd"));
+    assert_eq!(value("storage.datadir.path"), Value::from(server.datadir().display().to_string()));
+    assert_eq!(value("storage.redo.device"), value("storage.datadir.device"));
+
+    // Every variable, by another client.
+    let socket = format!("--socket={}", server.folder().join("s").display());
+    let listed =
+        output("mariadb", &["--no-defaults", &socket, "-uroot", "-N", "-B", "-e", "SHOW GLOBAL VARIABLES"]);
+    let mut listed: BTreeMap<String, String> = listed
+        .lines()
+        .filter_map(|l| l.split_once('\t'))
+        .map(|(name, text)| (name.to_ascii_lowercase(), text.to_owned()))
+        .collect();
+    let mut compared = 0;
+    for (id, fact) in &set.facts {
+        let Some(name) = id.strip_prefix("server.variable.") else { continue };
+        let text = listed.remove(name).unwrap_or_else(|| panic!("{name} is not a variable"));
+        let same = match &fact.value {
+            Value::String(kept) => *kept == text || text.contains('\\'),
+            Value::Number(kept) => text.parse::<f64>().unwrap() == kept.as_f64().unwrap(),
+            _ => matches!(fact.status, Status::Absent { .. }),
+        };
+        // The server's own clock goes on.
+        assert!(
+            same || ["timestamp", "gtid_binlog_state"].contains(&name),
+            "{name}: {:?} is not {text}",
+            fact.value
+        );
+        compared += 1;
+    }
+    assert!(compared > 500 && listed.is_empty(), "{compared} {listed:?}");
+
+    let text = serde_json::to_string(&set).unwrap();
+    assert!(!text.contains("hunter2"), "a secret is in the facts");
+}
+
+#[test]
+fn facts_without_a_connection_take_the_data_directory_from_the_process() {
+    let server = Server::start(&[]);
+    let set = collect(&Source::live(), None, Some(server.pid()));
+    assert_eq!(set.text("storage.datadir.path"), Some(server.datadir().display().to_string().as_str()));
+    assert!(matches!(set.facts["server.version"].status, Status::Absent { .. }));
+}
+
+#[test]
+fn samples_of_a_server_are_what_python_reads_and_end_with_it() {
+    let mut server = Server::start(&[]);
+    let source = Source::live();
+    let mut client = server.connect();
+    let disks = vec!["definitely-no-disk".to_owned()];
+    let mut sampler = Sampler::new(&source, Some(server.pid()), &disks);
+    assert!(sampler.gaps().iter().any(|gap| gap.contains("definitely-no-disk")));
+    client.rows("SELECT COUNT(*) FROM information_schema.COLUMNS").unwrap();
+
+    // Whatever is read between two equal samples is what the samples say.
+    let expected = loop {
+        let before = sampler.sample(0.0);
+        let said = python(&format!(
+            "import os;t=os.sysconf('SC_CLK_TCK');f=open('/proc/{pid}/stat').read().rsplit(')',1)[1].split();\
+             io=dict(l.split(': ') for l in open('/proc/{pid}/io').read().splitlines());\
+             rss=int(open('/proc/{pid}/statm').read().split()[1])*os.sysconf('SC_PAGE_SIZE');\
+             print(int(f[11])/t,int(f[12])/t,f[17],f[7],f[9],io['read_bytes'],io['write_bytes'],rss)",
+            pid = server.pid()
+        ));
+        let after = sampler.sample(1.0);
+        let names = [
+            "server.cpu.user_s",
+            "server.cpu.system_s",
+            "server.threads_now",
+            "server.minor_faults",
+            "server.major_faults",
+            "server.io.read_bytes",
+            "server.io.write_bytes",
+            "server.rss_bytes",
+        ];
+        if names.iter().all(|n| before.values.get(*n) == after.values.get(*n)) {
+            break names
+                .iter()
+                .zip(said.split(' '))
+                .map(|(n, text)| (*n, before.values[*n], text.parse::<f64>().unwrap()))
+                .collect::<Vec<_>>();
+        }
+    };
+    for (name, sampled, said) in expected {
+        assert!((sampled - said).abs() < 1e-9, "{name}: {sampled} is not {said}");
+    }
+    let total = sampler.sample(2.0);
+    let ticks = total.values["server.cpu.user_s"] + total.values["server.cpu.system_s"];
+    assert!((total.values["server.cpu.total_s"] - ticks).abs() <= 0.03, "the two CPU clocks disagree");
+
+    assert!(sampler.server_lives());
+    server.kill();
+    assert!(!sampler.server_lives());
+    let gone = sampler.sample(3.0);
+    assert!(!gone.values.keys().any(|name| name.starts_with("server.")), "{:?}", gone.values);
+    assert!(gone.values.contains_key("host.cpu.user_s"));
+}
+
+#[test]
+fn the_process_behind_a_socket_is_the_server() {
+    let server = Server::start(&[]);
+    let source = Source::live();
+    let mut client = server.connect();
+    let peer = i32::try_from(client.peer_pid().unwrap()).unwrap();
+    let found = process::of_socket_peer(&source, peer).unwrap();
+    assert_eq!(found, Process::of(&source, server.pid()).unwrap());
+    let uptime: f64 =
+        client.rows("SHOW GLOBAL STATUS LIKE 'Uptime'").unwrap()[0][1].clone().unwrap().parse().unwrap();
+    assert_eq!(process::agrees_with_uptime(&source, &found, uptime, 100), Ok(()));
+    assert!(process::agrees_with_uptime(&source, &found, uptime + 1000.0, 100).is_err());
+}
+
+#[test]
+fn the_listener_on_a_port_is_this_process() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let found = process::listening_on(&Source::live(), port).unwrap();
+    assert_eq!(found.pid, std::process::id());
+}

@@ -1,0 +1,114 @@
+//! A private server, and other programs asked for the truth.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mydyno_wire::{Client, ConnectOptions, Endpoint};
+use tempfile::TempDir;
+
+/// The standard output of a program that must succeed.
+#[track_caller]
+pub fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The output of a Python program: an independent reader.
+#[track_caller]
+pub fn python(program: &str) -> String {
+    output("python3", &["-c", program])
+}
+
+/// A MariaDB server of its own in a temporary folder, ended when dropped.
+pub struct Server {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Server {
+    /// Initialises and starts one with more options.
+    pub fn start(options: &[&str]) -> Self {
+        let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
+        let datadir = folder.path().join("data");
+        let program = server_program();
+        let basedir_option = format!("--datadir={}", datadir.display());
+        let initialised = Command::new("mariadb-install-db")
+            .args([
+                "--no-defaults",
+                &basedir_option,
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+            ])
+            .arg(format!("--user={}", user()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(initialised.success());
+        let child = Command::new(program)
+            .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", &basedir_option])
+            .arg(format!("--user={}", user()))
+            .arg(format!("--socket={}", folder.path().join("s").display()))
+            .arg(format!("--pid-file={}", folder.path().join("p").display()))
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, folder };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.try_connect().is_none() {
+            assert!(Instant::now() < deadline, "the server did not start");
+            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        server
+    }
+
+    fn try_connect(&self) -> Option<Client> {
+        let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), "root");
+        Client::connect(&options).ok()
+    }
+
+    pub fn connect(&self) -> Client {
+        self.try_connect().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn datadir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends it and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn user() -> String {
+    output("id", &["-un"])
+}
+
+fn server_program() -> PathBuf {
+    ["/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mariadbd"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|p| p.exists())
+        .expect("a MariaDB server is installed (mariadb-server-core)")
+}
