@@ -4,6 +4,7 @@ use mydyno_model::Estimate;
 use mydyno_model::facts::Status;
 use mydyno_model::record::RunRecord;
 use mydyno_model::summary::StepSummary;
+use mydyno_stats::compare::ratio_of_estimates;
 use serde_json::Value;
 
 use crate::RunView;
@@ -64,20 +65,13 @@ impl Verdict {
 
 impl Difference {
     /// The change from `a` to `b`; `None` where a value is not above 0.
-    ///
-    /// On the logarithmic scale a ratio is a difference, and the distances from the values to the ends of their
-    /// intervals add up in squares when the estimates are independent.
     pub fn change(&self) -> Option<Change> {
         if !(self.a.value > 0.0 && self.b.value > 0.0) {
             return None;
         }
-        let log = (self.b.value / self.a.value).ln();
-        let interval = ends(&self.a).zip(ends(&self.b)).map(|(a, b)| {
-            let low = log - (a.1 / self.a.value).ln().hypot((self.b.value / b.0).ln());
-            let high = log + (self.a.value / a.0).ln().hypot((b.1 / self.b.value).ln());
-            (low.exp_m1(), high.exp_m1())
-        });
-        Some(Change { value: log.exp_m1(), interval })
+        let ratio = ratio_of_estimates(&self.a, &self.b);
+        let interval = ratio.low.zip(ratio.high).map(|(low, high)| (low - 1.0, high - 1.0));
+        Some(Change { value: ratio.value - 1.0, interval })
     }
 
     /// What the interval of the change allows to be said.
@@ -89,11 +83,6 @@ impl Difference {
             Some(_) => Verdict::Worse,
         }
     }
-}
-
-/// Both ends of an interval that is whole, above 0 and in order.
-fn ends(e: &Estimate) -> Option<(f64, f64)> {
-    e.low.zip(e.high).filter(|(low, high)| *low > 0.0 && *low <= e.value && e.value <= *high)
 }
 
 /// Steps of two runs under the same load.
@@ -159,8 +148,32 @@ pub struct Contrast {
 }
 
 /// Facts that change from moment to moment, or with the run: no reason for a difference.
-const FLEETING: &[&str] =
-    &["uptime", "load_average", "_now", "free_bytes", "available_bytes", "pid", "server.variable.timestamp"];
+const FLEETING: &[&str] = &[
+    "uptime",
+    "_now",
+    "free_bytes",
+    "available_bytes",
+    "used_bytes",
+    "cached_bytes",
+    "buffers_bytes",
+    "dirty_bytes",
+    "writeback_bytes",
+    "anonymous",
+    "shared_bytes",
+    "page_tables_bytes",
+    "committed_bytes",
+    "huge_pages_free",
+    "server.process.pid",
+    "server.process.start_ticks",
+    "server.process.threads",
+    "server.process.open_files",
+    "server.process.rss_bytes",
+    "server.process.swap_bytes",
+    "server.process.locked_bytes",
+    "server.variable.timestamp",
+    "server.variable.rand_seed",
+    "server.variable.pseudo_thread_id",
+];
 
 /// What differs in plan and facts.
 pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {

@@ -6,7 +6,7 @@ use crate::RunView;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, contrasts, differences, pairs};
 use crate::sheet::{self, Column, Sheet};
-use crate::text::{markdown as esc, shell};
+use crate::text::{markdown as esc, markdown_code, shell};
 use crate::words;
 
 /// Markdown (CommonMark with tables).
@@ -72,8 +72,11 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     row("ended", &run.summary.end);
     row("data", &print.data);
     row("operations", &print.operations);
-    row("repeat", &shell(&run.record.manifest.argv));
-    out.push('\n');
+    let _ = writeln!(
+        out,
+        "\nThe command that repeats it:\n\n{}",
+        markdown_code(&shell(&run.record.manifest.argv))
+    );
 }
 
 fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other: &RunView<'_>, n: usize) {

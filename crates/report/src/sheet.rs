@@ -174,7 +174,7 @@ pub fn costs(run: &crate::RunView<'_>) -> Sheet {
     let server = |s: &StepSummary| s.server.cpu_us_per_query.map_or("not visible".to_owned(), us);
     sheet.column("server CPU/query", 0, steps.iter().map(server));
     sheet.column("client CPU/query", 0, steps.iter().map(|s| us(client_cpu_us(s))));
-    sheet.column("busiest worker", 1, steps.iter().map(|s| percent(s.client.cpu_share_of_workers)));
+    sheet.column("client on CPU", 1, steps.iter().map(|s| percent(s.client.cpu_share_of_workers)));
     sheet.column("queries/wait", 4, steps.iter().map(|s| number(s.client.queries_per_wait)));
     let mut sampled = |head: &str, drop: u8, words: fn(&Usage) -> Option<String>| {
         let cells: Vec<Option<String>> = usages.iter().map(|u| u.as_ref().and_then(words)).collect();

@@ -13,6 +13,8 @@ use crate::words::{self, GroupedWarning};
 const NARROWEST: usize = 40;
 /// Column at which the text of a named line begins.
 const INDENT: usize = 12;
+/// Longer names would push the figures off the screen.
+const LONGEST_NAME: usize = 40;
 
 /// Text for a terminal.
 pub fn terminal(runs: &[RunView<'_>], color: bool, width: usize) -> String {
@@ -108,7 +110,7 @@ impl Page {
             self.named("warnings", "32", "none");
         }
         for GroupedWarning { id, next_step, texts } in warnings {
-            let (mut name, mut style) = (safe(&id), "1;31");
+            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), "1;31");
             for (step, text) in texts {
                 let text = match words::step_label(run, step) {
                     label if label.is_empty() => safe(&text),
@@ -196,8 +198,10 @@ impl Page {
 
     /// A table; columns that have no room are left out, and the last one of a table with prose is cut.
     fn sheet(&mut self, mut sheet: Sheet, prose: bool) {
-        for cell in sheet.columns.iter_mut().flat_map(|c| &mut c.cells) {
-            *cell = safe(cell);
+        for (n, column) in sheet.columns.iter_mut().enumerate() {
+            for cell in &mut column.cells {
+                *cell = if n == 0 { clip(&safe(cell), LONGEST_NAME) } else { safe(cell) };
+            }
         }
         let size = |text: &String| text.chars().count();
         let widths = |sheet: &Sheet| -> Vec<usize> {
@@ -240,6 +244,14 @@ impl Page {
             self.line(&cells.join("  "));
         }
     }
+}
+
+/// A text of at most `most` characters, with a mark where it was cut.
+fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// Lines of at most `width` characters, broken at spaces; a longer word stands alone.

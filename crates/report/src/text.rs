@@ -61,6 +61,11 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
+/// A block of code in Markdown, by indentation: nothing inside it has a meaning.
+pub fn markdown_code(text: &str) -> String {
+    visible(text).lines().map(|line| format!("    {line}\n")).collect()
+}
+
 /// One word of a shell command line.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

@@ -57,7 +57,8 @@ pub fn usage(record: &RunRecord, step: usize) -> Option<Usage> {
     let client_us: u64 = window.iter().map(|i| i.client.user_us + i.client.system_us).sum();
     let mut inside = record.samples.iter().filter(|s| s.at_s >= start_s - 0.5 && s.at_s <= end_s + 0.5);
     let ends = inside.next().and_then(|first| inside.next_back().map(|last| Ends { first, last }));
-    let cpus = record.facts.as_ref().and_then(|f| f.number("host.cpu.count"));
+    let known = record.facts.as_ref().and_then(|f| f.number("host.cpu.count"));
+    let cpus = known.or_else(|| ends.as_ref()?.last.values.get("host.cpu.count").copied());
     let share = |rate: Option<f64>| rate.zip(cpus).map(|(rate, cpus)| rate / cpus);
     let rate = |names: &[&str]| ends.as_ref().and_then(|e| e.rate(names));
     Some(Usage {

@@ -31,28 +31,26 @@ pub fn ending(run: &RunView<'_>) -> Ending {
     }
 }
 
-/// How it ended, with what that means for the numbers; `None` when it is complete.
-pub fn ending_note(run: &RunView<'_>) -> Option<Warning> {
-    let planned = run.record.manifest.plan.steps.len();
-    let measured = format!("{} of {} measured", run.summary.steps.len(), plural(planned, "step"));
-    Some(match ending(run) {
+/// How it ended, with what that means for the numbers; `None` when it is complete or the summary says it itself.
+fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
+    let (id, text, next_step) = match ending(run) {
         Ending::Complete => return None,
-        Ending::Interrupted => Warning::new(
+        Ending::Interrupted => (
             "interrupted",
-            format!("The run was interrupted; {measured}. What was recorded until then is shown."),
-            "Repeat the run for the whole window.",
+            "the run was interrupted: steps are missing or shorter than planned".to_owned(),
+            "repeat it in full before you compare it",
         ),
-        Ending::Killed => Warning::new(
+        Ending::Killed => (
             "killed",
-            format!("The run was killed; {measured}. The record holds all but its last second."),
-            "Run `mydyno host restore` to put back what the run left behind, then repeat it.",
+            "the run was killed: its record ends in mid-run".to_owned(),
+            "use what is there, and repeat the run; `mydyno host restore` removes what it left behind",
         ),
-        Ending::Broken => Warning::new(
-            "broke-off",
-            format!("The run broke off: {}. {measured}.", run.summary.end.trim_end_matches('.')),
-            "Remove the cause, then repeat the run.",
-        ),
-    })
+        Ending::Broken => {
+            ("broken-off", format!("the run broke off: {}", run.summary.end), "mend that and repeat the run")
+        }
+    };
+    let said = run.summary.warnings.iter().any(|w| w.id == id);
+    (!said).then(|| Warning::new(id, text, next_step))
 }
 
 /// Warnings of a run: how it ended first, then the summary's, those of one id about several steps put together.
@@ -60,7 +58,7 @@ pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
     let mut grouped: Vec<GroupedWarning> = Vec::new();
     let steps = run.summary.steps.iter().flat_map(|s| s.warnings.iter().map(move |w| (Some(s.step), w)));
     let all = run.summary.warnings.iter().map(|w| (w.step, w)).chain(steps);
-    let ending = ending_note(run);
+    let ending = ending_warning(run);
     for (step, warning) in ending.iter().map(|w| (None, w)).chain(all) {
         let said = |w: &&mut GroupedWarning| w.id == warning.id && w.next_step == warning.next_step;
         let text = (step, warning.text.clone());

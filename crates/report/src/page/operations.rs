@@ -161,7 +161,7 @@ pub fn costs(runs: &[RunView<'_>]) -> String {
         }
     }
     if !out.is_empty() {
-        out.push_str("<p class=\"note\">By the operating system's account, over the measured window. A client whose busiest worker uses more than 90 % of a CPU is the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
+        out.push_str("<p class=\"note\">By the operating system's account, over the measured window. A client whose threads are on a CPU for more than 90 % of the time may be the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
     }
     out
 }
@@ -171,7 +171,7 @@ fn cost_table(run: &RunView<'_>) -> Table {
         "load",
         "server CPU per query",
         "client CPU per query",
-        "busiest worker",
+        "client on CPU",
         "queries per wait",
         "switches per query",
         "client memory",
@@ -190,7 +190,11 @@ fn cost_table(run: &RunView<'_>) -> Table {
             Cell::from(step_name(step)),
             Cell::from(step.server.cpu_us_per_query.map_or("not visible".to_owned(), us)),
             Cell::from(us(client_cpu_us(step))).small(parts),
-            Cell::from(percent(busy)).small("of a CPU").class(if busy > 0.9 { "bad" } else { "" }),
+            Cell::from(percent(busy)).small("of its threads' time").class(if busy > 0.9 {
+                "bad"
+            } else {
+                ""
+            }),
             Cell::from(number(client.queries_per_wait)),
             Cell::from(number(client.switches_per_query)),
             Cell::from(show_bytes(client.resident_bytes as f64)),

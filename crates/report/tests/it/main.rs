@@ -1,0 +1,9 @@
+//! The report over whole records.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../fixtures/mod.rs"]
+mod fixtures;
+
+mod escaping;
+mod golden;
+mod page;

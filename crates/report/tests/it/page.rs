@@ -1,0 +1,249 @@
+//! What the page says: known answers, and its size.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mydyno_report::{RunView, html};
+use serde_json::Value;
+
+use crate::fixtures::{self, Shape};
+
+fn data(page: &str) -> Value {
+    let block = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    serde_json::from_str(block).unwrap()
+}
+
+fn chart(data: &Value, id: &str) -> Value {
+    data["charts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["id"] == id)
+        .unwrap_or_else(|| panic!("no chart {id}"))
+        .clone()
+}
+
+#[test]
+fn ten_minutes_with_twenty_statements_fit_into_400_kilobytes() {
+    let page = html(&[fixtures::long().view()]);
+    assert!(page.len() <= 400_000, "{} bytes", page.len());
+}
+
+#[test]
+fn an_hour_is_decimated_to_buckets_that_keep_the_extremes_and_say_so() {
+    let mut record =
+        fixtures::run(&Shape { steps: vec![1], time_s: 60, warmup_s: 0, statements: 2, ..Shape::default() });
+    let minute = record.intervals.clone();
+    record.intervals = (0..60)
+        .flat_map(|n| {
+            minute.iter().cloned().map(move |mut i| {
+                i.start_s += f64::from(n) * 60.0;
+                i
+            })
+        })
+        .collect();
+    record.samples.clear();
+    record.intervals[1_803].transactions = 1;
+    record.intervals[1_804].transactions = 9_999;
+    let summary = fixtures::summarise(&record);
+    let started = Instant::now();
+    let page = html(&[RunView::new(&record, &summary)]);
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "an unoptimised build may be slow, but not this slow"
+    );
+    assert!(page.len() <= 400_000, "{} bytes", page.len());
+    assert!(
+        page.contains(
+            "Each point stands for 5 s; the shaded band spans the lowest and highest second in it."
+        )
+    );
+    let series = &chart(&data(&page), "throughput")["s"][0];
+    assert_eq!(series["v"].as_array().unwrap().len(), 720);
+    let extreme =
+        |key: &str| series[key].as_array().unwrap().iter().filter_map(Value::as_f64).collect::<Vec<_>>();
+    assert_eq!(extreme("l").into_iter().fold(f64::MAX, f64::min), 1.0);
+    assert_eq!(extreme("h").into_iter().fold(0.0, f64::max), 9_999.0);
+}
+
+#[test]
+fn throughput_over_time_is_what_the_intervals_hold() {
+    let fixture = fixtures::sweep();
+    let data = data(&html(&[fixture.view()]));
+    let chart = chart(&data, "throughput");
+    let xs = data["xs"][chart["s"][0]["x"].as_u64().unwrap() as usize].as_array().unwrap().clone();
+    let values = chart["s"][0]["v"].as_array().unwrap();
+    for interval in &fixture.record.intervals {
+        let middle = interval.start_s + 0.5;
+        let n = xs.iter().position(|x| (x.as_f64().unwrap() - middle).abs() < 1e-6).unwrap();
+        assert_eq!(values[n].as_f64().unwrap(), interval.transactions as f64);
+    }
+}
+
+#[test]
+fn the_line_is_drawn_where_the_values_are() {
+    let fixture = fixtures::sweep();
+    let page = html(&[fixture.view()]);
+    let figure = page.split("id=\"throughput\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let d = figure.split("class=\"ln\" d=\"").nth(2).unwrap().split('"').next().unwrap();
+    let first: Vec<i64> = d[1..].split(['l', ' ']).take(2).map(|n| n.parse().unwrap()).collect();
+    let whole_s = fixture.record.intervals.last().map(|i| i.start_s + 1.0).unwrap();
+    assert_eq!(first[0], ((fixture.record.intervals[0].start_s + 0.5) / whole_s * 10_000.0).round() as i64);
+    // The axis ends at 1,500: the tick above the highest second.
+    assert_eq!(
+        first[1],
+        ((1.0 - fixture.record.intervals[0].transactions as f64 / 1_500.0) * 1_000.0).round() as i64
+    );
+}
+
+#[test]
+fn a_step_breaks_the_line_so_that_no_slope_is_invented_between_steps() {
+    let page = html(&[fixtures::sweep().view()]);
+    let figure = page.split("id=\"throughput\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let d = figure.split("class=\"ln\" d=\"").nth(2).unwrap().split('"').next().unwrap();
+    assert_eq!(d.matches('M').count(), 3, "{d}");
+}
+
+#[test]
+fn warnings_stand_before_the_headline_each_with_its_next_step() {
+    let page = html(&[fixtures::sweep().view()]);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    assert!(place("<code>client-bound</code>") < place("id=\"headline\""));
+    assert!(place("Add workers with --workers 2, or run mydyno on another host.") < place("id=\"headline\""));
+    assert!(page.contains("<b>16 connections:</b> the busiest worker used 96 % of a CPU"));
+    assert_eq!(
+        page.matches("<code>steal</code>").count(),
+        1,
+        "one kind of warning is said once, for both steps"
+    );
+}
+
+#[test]
+fn a_run_without_warnings_says_that_nothing_was_found() {
+    assert!(html(&[fixtures::sweep_tuned().view()]).contains("No warnings: the run ended as planned"));
+}
+
+#[test]
+fn every_headline_stands_with_its_interval_or_says_that_it_has_none() {
+    let fixture = fixtures::sweep();
+    let page = html(&[fixture.view()]);
+    let step = &fixture.summary.steps[2];
+    let tps = &step.throughput.transactions_per_s;
+    assert_eq!(
+        (tps.value.round(), tps.low.unwrap().round(), tps.high.unwrap().round()),
+        (1237.0, 1222.0, 1252.0)
+    );
+    assert!(page.contains("<td data-h=\"transactions\">1,237/s<small>1,222–1,252</small></td>"));
+    let killed = html(&[fixtures::killed().view()]);
+    assert!(
+        killed.contains("<td data-h=\"transactions\">612/s<small>no interval</small></td>"),
+        "too short for one"
+    );
+}
+
+#[test]
+fn killed_interrupted_and_broken_runs_say_so_first() {
+    let mut fixture = fixtures::killed();
+    let page = html(&[fixture.view()]);
+    assert!(page.contains("<span class=\"end bad\">killed</span>") && page.contains("<code>killed</code>"));
+    fixture.summary.end = "interrupted".to_owned();
+    assert!(html(&[fixture.view()]).contains("<code>interrupted</code>"));
+    let page = html(&[fixtures::empty().view()]);
+    assert!(
+        page.contains("the run broke off: cannot connect to /run/mysqld/mysqld.sock: Connection refused")
+    );
+    assert!(page.contains("No step was measured"));
+}
+
+#[test]
+fn a_warning_of_the_summary_about_the_end_is_not_said_twice() {
+    let mut fixture = fixtures::killed();
+    fixture.summary.warnings.push(mydyno_model::Warning::new("killed", "it was killed", "repeat it"));
+    let page = html(&[fixture.view()]);
+    assert_eq!(page.matches("<code>killed</code>").count(), 1);
+}
+
+#[test]
+fn an_empty_list_and_a_damaged_record_make_a_page_too() {
+    assert!(html(&[]).contains("No runs"));
+    let mut fixture = fixtures::sweep();
+    let name = fixture.record.manifest.operations[0].name.clone();
+    fixture.record.intervals[3].operations[&name].response.hdr = "not base64".to_owned();
+    let page = html(&[fixture.view()]);
+    assert!(page.contains("1 histograms of the record cannot be read; charts leave them out."));
+}
+
+#[test]
+fn figures_that_are_no_numbers_do_not_break_the_page() {
+    let mut fixture = fixtures::sweep();
+    let step = &mut fixture.summary.steps[0];
+    step.throughput.transactions_per_s.value = f64::NAN;
+    step.response_us.mean = Some(f64::INFINITY);
+    step.client.queries_per_wait = f64::NAN;
+    step.window_s = 0.0;
+    fixture.record.intervals[0].width_s = 0.0;
+    fixture.record.intervals[1].width_s = f64::NAN;
+    fixture.record.samples[2].at_s = f64::NAN;
+    let page = html(&[fixture.view()]);
+    assert!(data(&page)["charts"].is_array());
+    for attribute in page.split(" d=\"").skip(1).map(|d| d.split('"').next().unwrap()) {
+        assert!(!attribute.contains("NaN") && !attribute.contains("inf"), "{attribute}");
+    }
+}
+
+#[test]
+fn the_command_that_repeats_the_run_can_be_pasted() {
+    let page = html(&[fixtures::sweep().view()]);
+    assert!(page.contains("mydyno bench oltp_read_write --dsn &#39;mysql://bench@localhost/?socket=/run/mysqld/mysqld.sock&#39; --connections 1,4,16 --time 10s</code>"));
+}
+
+#[test]
+fn two_runs_show_the_difference_and_what_differs() {
+    let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());
+    let page = html(&[a.view(), b.view()]);
+    assert!(
+        page.contains(
+            "<td class=\"good\" data-h=\"transactions\">+12.5 %<small>+9.92 % … +15.1 %</small></td>"
+        )
+    );
+    assert!(page.contains(
+        "<th scope=\"row\">server.variable.innodb_flush_log_at_trx_commit</th><td>1</td><td>2</td>"
+    ));
+    assert!(page.contains("It holds no variation from one run to the next"));
+    let data = data(&page);
+    for step in 0..3 {
+        assert_eq!(
+            chart(&data, &format!("distribution-{step}"))["s"].as_array().unwrap().len(),
+            2,
+            "laid over each other"
+        );
+    }
+}
+
+#[test]
+fn runs_of_unequal_work_are_warned_about_before_they_are_compared() {
+    let (a, b) = (fixtures::sweep(), fixtures::long());
+    let page = html(&[a.view(), b.view()]);
+    assert!(page.find("<code>unequal-work</code>").unwrap() < page.find("id=\"difference\"").unwrap());
+    assert!(page.contains("A and B have no step with the same load."));
+}
+
+#[test]
+fn response_and_service_time_part_in_an_open_loop() {
+    let data = data(&html(&[fixtures::open_loop().view()]));
+    let chart = chart(&data, "distribution");
+    let last =
+        |n: usize| chart["s"][n]["v"].as_array().unwrap().iter().rev().nth(20).unwrap().as_f64().unwrap();
+    assert_eq!(
+        (chart["s"][0]["n"].as_str(), chart["s"][1]["n"].as_str()),
+        (Some("response"), Some("service"))
+    );
+    assert!(last(0) > 1.3 * last(1), "{} {}", last(0), last(1));
+}
+
+#[test]
+fn the_folder_is_named_when_it_is_known() {
+    let fixture = fixtures::empty();
+    let view = fixture.view().at(Path::new("/var/tmp/run <1>"));
+    assert!(html(&[view]).contains("/var/tmp/run &lt;1&gt;"));
+}
