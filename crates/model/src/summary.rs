@@ -155,7 +155,7 @@ pub struct ClientSummary {
     pub cpu_user_us_per_query: f64,
     /// System CPU per statement in microseconds.
     pub cpu_system_us_per_query: f64,
-    /// Share of one CPU that the busiest worker could have used, 0 to 1: above 0.9 the client is the limit.
+    /// Share of the time in which the worker threads were on a CPU, 0 to 1: near 1 the client is the limit.
     pub cpu_share_of_workers: f64,
     /// Largest resident memory in bytes.
     pub resident_bytes: u64,

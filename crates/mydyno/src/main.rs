@@ -4,17 +4,26 @@
 
 mod cli;
 mod failure;
+mod private;
+mod progress;
+mod secrets;
+mod signals;
+mod target;
 mod ui;
 mod verbs;
+mod workload_args;
+mod writing;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let (cli, ui) = match cli::parse(std::env::args_os()) {
+    let (args, password) = secrets::take_password(std::env::args_os().collect());
+    let argv = secrets::shown(&args);
+    let (cli, ui) = match cli::parse(args.into_iter()) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
-    match verbs::run(cli, &ui) {
+    match verbs::run(cli, password, argv, &ui) {
         Ok(status) => status.into(),
         Err(failure) => {
             ui.failure(&failure);

@@ -30,6 +30,11 @@ impl Ui {
         }
     }
 
+    /// Columns of standard output; 100 when it is no terminal or says nothing.
+    pub fn width(&self) -> usize {
+        terminal_columns().unwrap_or(100)
+    }
+
     /// A result. A reader that has gone away (`| head`) is no error.
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
@@ -51,4 +56,12 @@ impl Ui {
             let _ = writeln!(stderr, "mydyno: {problem}");
         }
     }
+}
+
+fn terminal_columns() -> Option<usize> {
+    // SAFETY: an all-zero `winsize` is valid: it holds numbers only.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: `size` is valid for writing; on what is no terminal the call fails and changes nothing.
+    let status = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    (status == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
 }

@@ -28,9 +28,7 @@ enum Quantity {
 
 /// Not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%"
-)]
+#[error("{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%")]
 pub struct BoundError(String);
 
 impl Bound {
@@ -43,7 +41,8 @@ impl Bound {
         let at = text.find(['<', '>']).ok_or_else(error)?;
         let (name, limit) = (text[..at].trim().to_ascii_lowercase(), text[at + 1..].trim());
         let duration = || parse_duration(limit).map(|d| d.as_secs_f64() * 1e6).map_err(|_| error());
-        let number = |limit: &str| limit.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(error);
+        let number =
+            |limit: &str| limit.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(error);
         let (quantity, limit) = match name.as_str() {
             "mean" | "avg" => (Quantity::MeanUs, duration()?),
             "max" => (Quantity::MaxUs, duration()?),
@@ -56,7 +55,11 @@ impl Bound {
             other => {
                 let percent: f64 = other.strip_prefix('p').and_then(|p| p.parse().ok()).ok_or_else(error)?;
                 // Both p99.9 and the documents' p999 are understood.
-                let percent = if percent > 100.0 { percent / 10f64.powf(percent.log10().floor() - 1.0) } else { percent };
+                let percent = if percent > 100.0 {
+                    percent / 10f64.powf(percent.log10().floor() - 1.0)
+                } else {
+                    percent
+                };
                 (Quantity::Percentile(percentile_name(percent)), duration()?)
             }
         };
@@ -118,7 +121,10 @@ mod tests {
     #[test]
     fn bounds_are_read_with_their_units() {
         let bound = Bound::parse("p99 > 10ms").unwrap();
-        assert_eq!((bound.quantity, bound.above, bound.limit), (Quantity::Percentile("p99".to_owned()), true, 10_000.0));
+        assert_eq!(
+            (bound.quantity, bound.above, bound.limit),
+            (Quantity::Percentile("p99".to_owned()), true, 10_000.0)
+        );
         let bound = Bound::parse("p99.9>1s").unwrap();
         assert_eq!(bound.quantity, Quantity::Percentile("p999".to_owned()));
         assert_eq!(Bound::parse("p999>1s").unwrap().quantity, Quantity::Percentile("p999".to_owned()));

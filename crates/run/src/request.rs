@@ -118,12 +118,17 @@ pub fn resolve(
     let workers = workers(request, &mut errors);
     let mut seconds = |option: &'static str, text: &Option<String>, default: &str| {
         let parsed = parse_duration(text.as_deref().unwrap_or(default));
-        parsed.map_err(|source| errors.push(PlanError::Unit { option, source })).map_or(0.0, |d| d.as_secs_f64())
+        parsed
+            .map_err(|source| errors.push(PlanError::Unit { option, source }))
+            .map_or(0.0, |d| d.as_secs_f64())
     };
     let time_s = seconds("time", &request.time, TIME);
     let warmup_s = seconds("warmup", &request.warmup, WARMUP);
     if time_s < 1.0 && !errors.iter().any(|e| matches!(e, PlanError::Unit { option: "time", .. })) {
-        errors.push(value("time", "the measured window must be at least 1s; ten seconds and more give intervals"));
+        errors.push(value(
+            "time",
+            "the measured window must be at least 1s; ten seconds and more give intervals",
+        ));
     }
     let percentiles = percentiles(request, &mut errors);
     let database = request.database.clone().unwrap_or_else(|| DATABASE.to_owned());
@@ -221,7 +226,8 @@ fn percentiles(request: &Request, errors: &mut Vec<PlanError>) -> Vec<f64> {
             list
         }
         None => {
-            let problem = format!("{text:?} is not a list of numbers above 0 and below 100 like {PERCENTILES}");
+            let problem =
+                format!("{text:?} is not a list of numbers above 0 and below 100 like {PERCENTILES}");
             errors.push(value("percentiles", problem));
             Vec::new()
         }

@@ -1,16 +1,32 @@
 //! The verbs, one file each.
 
+mod bench;
+mod demo;
+mod host;
+mod report;
+mod server;
 mod workloads;
 
 use clap::Subcommand;
 
 use crate::cli::Cli;
 use crate::failure::{Failure, Status};
+use crate::secrets::Password;
 use crate::ui::Ui;
 
 /// What mydyno can do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// A private server, a short sweep, a report: no configuration.
+    Demo(demo::Args),
+    /// Load a server and keep an honest record.
+    Bench(Box<bench::Args>),
+    /// Show runs again: HTML, Markdown, terminal or JSON.
+    Report(report::Args),
+    /// Show or put back what mydyno has changed on this host.
+    Host(host::Args),
+    /// Make, list and end private servers.
+    Server(server::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
 }
@@ -19,8 +35,13 @@ pub enum Verb {
 ///
 /// # Errors
 /// What could not be done, with its exit status.
-pub fn run(cli: Cli, ui: &Ui) -> Result<Status, Failure> {
+pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     match cli.verb {
+        Verb::Demo(args) => demo::run(&args, argv, ui),
+        Verb::Bench(args) => bench::run(&args, password, argv, ui),
+        Verb::Report(args) => report::run(&args, ui),
+        Verb::Host(args) => host::run(&args, ui),
+        Verb::Server(args) => server::run(&args, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
     }
 }

@@ -1,7 +1,10 @@
 //! `mydyno workloads`: the catalogue of workloads.
 
+use mydyno_workload::catalogue::{self, Spec};
+
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
+use crate::workload_args::{default_text, form_text};
 
 /// Options of `mydyno workloads`.
 #[derive(Debug, clap::Args)]
@@ -11,7 +14,52 @@ pub struct Args {
 }
 
 /// Lists the workloads, or explains one.
-pub fn run(_args: &Args, ui: &Ui) -> Result<Status, Failure> {
-    ui.out("");
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let specs: Vec<&Spec> = match &args.name {
+        Some(name) => vec![mydyno_workload::find(name).map_err(|e| Failure::usage(e.to_string()))?],
+        None => catalogue::ALL.iter().collect(),
+    };
+    if ui.json {
+        let list: Vec<_> = specs.iter().map(|s| json(s)).collect();
+        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else if let (Some(_), [spec]) = (&args.name, specs.as_slice()) {
+        ui.out(&explain(spec));
+    } else {
+        let width = specs.iter().map(|s| s.name.len()).max().unwrap_or(0);
+        for spec in specs {
+            ui.out(&format!("{:<width$}  {}", spec.name, spec.summary));
+        }
+    }
     Ok(Status::Fine)
+}
+
+fn json(spec: &Spec) -> serde_json::Value {
+    let options: Vec<_> = spec
+        .options
+        .iter()
+        .map(|o| serde_json::json!({"name": o.name, "form": form_text(&o.form), "default": o.default.value(), "help": o.help}))
+        .collect();
+    serde_json::json!({
+        "name": spec.name, "summary": spec.summary, "transaction": spec.transaction, "options": options
+    })
+}
+
+fn explain(spec: &Spec) -> String {
+    let mut text =
+        format!("{}: {}\n\nA transaction is {}.\n\nOptions:\n", spec.name, spec.summary, spec.transaction);
+    let shown = |o: &mydyno_workload::options::OptionSpec| format!("--{}={}", o.name, form_text(&o.form));
+    let width = spec.options.iter().map(|o| shown(o).chars().count()).max().unwrap_or(0);
+    for option in spec.options {
+        text.push_str(&format!(
+            "  {:<width$}  {} [default: {}]\n",
+            shown(option),
+            option.help,
+            default_text(option)
+        ));
+    }
+    text.push_str(&format!(
+        "\nTry it: mydyno bench {} --sandbox --connections 1,4,16 --time 10s\n",
+        spec.name
+    ));
+    text
 }

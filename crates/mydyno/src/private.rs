@@ -1,0 +1,68 @@
+//! A private server for the length of one command.
+
+use std::sync::atomic::AtomicBool;
+
+use mydyno_host::{Journal, Lease, Machine, StateDir};
+use mydyno_model::server::ServerInfo;
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Runs `work` with a private server up and ends the server after it, however `work` ended. A server whose command
+/// is killed is found and removed by `mydyno host restore`.
+///
+/// # Errors
+/// The server could not be made or ended, or what `work` says.
+pub fn with_server(
+    command: &str,
+    spec: &Spec,
+    stop: &AtomicBool,
+    ui: &Ui,
+    work: impl FnOnce(&ServerInfo) -> Result<Status, Failure>,
+) -> Result<Status, Failure> {
+    let host = |e: mydyno_host::HostError| Failure::environment(e.to_string());
+    let state = StateDir::open(&StateDir::default_path().map_err(host)?).map_err(host)?;
+    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
+    let lease = Lease::take(&machine, command).map_err(host)?;
+    let site = Site::new(&state, &journal, &lease);
+    let info =
+        mydyno_sandbox::up(&site.clone().cancelled_by(stop), spec, &mut |progress| note(ui, &progress))
+            .map_err(failure)?;
+    let worked = work(&info);
+    let ended = mydyno_sandbox::down(&site, &spec.name).map_err(failure);
+    match (worked, ended) {
+        (Ok(status), Ok(())) => Ok(status),
+        (Err(failure), Ok(())) | (Ok(_), Err(failure)) => Err(failure),
+        (Err(mut first), Err(second)) => {
+            first.problems.extend(second.problems);
+            Err(first)
+        }
+    }
+}
+
+/// Says what is going on while a server comes up.
+pub fn note(ui: &Ui, progress: &Progress) {
+    match progress {
+        Progress::Found { engine, program } => {
+            ui.note(&format!("Using {engine} ({}) from {}", engine.text, program.display()));
+        }
+        Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
+        Progress::Copying => {}
+        Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
+    }
+}
+
+/// How a command ends that could not make or end a private server.
+pub fn failure(error: SandboxError) -> Failure {
+    let status = match &error {
+        SandboxError::Name { .. }
+        | SandboxError::Setting { .. }
+        | SandboxError::EngineName { .. }
+        | SandboxError::NameTaken { .. }
+        | SandboxError::NoSuchServer { .. } => Status::Usage,
+        SandboxError::Interrupted => Status::Interrupted,
+        _ => Status::Environment,
+    };
+    Failure { status, problems: vec![error.to_string()] }
+}

@@ -1,0 +1,300 @@
+//! `mydyno bench`: load with an honest record.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use clap::ValueEnum;
+use mydyno_host::StateDir;
+use mydyno_model::plan::TargetKind;
+use mydyno_run::steps::Work;
+use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
+use mydyno_sandbox::Spec;
+use mydyno_wire::{Client, ConnectOptions};
+use mydyno_workload::prepare::{PrepareError, Prepared};
+use time::OffsetDateTime;
+use time::macros::format_description;
+
+use crate::failure::{Failure, Status};
+use crate::progress::Shower;
+use crate::secrets::Password;
+use crate::target::{self, TargetArgs};
+use crate::ui::Ui;
+use crate::workload_args::WorkloadArgs;
+use crate::{private, signals, writing};
+
+/// Options of `mydyno bench`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// Workload; `mydyno workloads` lists them.
+    pub workload: String,
+    /// One step only; without it tables are made when they are missing, and the load runs.
+    #[arg(value_enum)]
+    pub step: Option<Step>,
+    /// Connections, one step of the sweep each [default: 16].
+    #[arg(long, value_name = "LIST")]
+    pub connections: Option<String>,
+    /// Threads of the load generator [default: 2, more with many CPUs].
+    #[arg(long, value_name = "N")]
+    pub workers: Option<String>,
+    /// Measured window of each step [default: 30s].
+    #[arg(long, value_name = "DURATION")]
+    pub time: Option<String>,
+    /// Warm-up before each window [default: 5s].
+    #[arg(long, value_name = "DURATION")]
+    pub warmup: Option<String>,
+    /// Seed of rows and operations [default: 1].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Database for the tables; mydyno makes and marks it [default: mydyno].
+    #[arg(long, value_name = "NAME")]
+    pub schema: Option<String>,
+    /// Percentiles of the summary [default: 50,95,99,99.9].
+    #[arg(long, value_name = "LIST")]
+    pub percentiles: Option<String>,
+    /// Bound that turns the exit status into 1, as in 'p99>10ms' or 'errors>0.1%'; may be given several times.
+    #[arg(long, value_name = "BOUND")]
+    pub fail_if: Vec<String>,
+    /// Do not sample host and server.
+    #[arg(long)]
+    pub no_observe: bool,
+    /// Load a server that others use.
+    #[arg(long)]
+    pub allow_load: bool,
+    /// Folder for the record [default: one of its own in the state folder].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print help.
+    #[arg(long, short = '?', action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
+    #[command(flatten)]
+    pub target: TargetArgs,
+    #[command(flatten)]
+    pub options: WorkloadArgs,
+}
+
+/// Steps of a bench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Step {
+    /// Make the tables.
+    Prepare,
+    /// Run the load on tables that are there.
+    Run,
+    /// Check the tables' rows.
+    Check,
+    /// Drop the database that mydyno made.
+    Cleanup,
+}
+
+/// Runs a bench, or one of its steps.
+pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
+    let stop = signals::stop_flag()?;
+    match &args.target.sandbox {
+        None => {
+            let resolved = resolve(args, TargetKind::Server);
+            // All errors at once: those of the options and those of the plan.
+            let (target, mut resolved) = both(target::resolve(&args.target, password), resolved)?;
+            resolved.plan.target = target::plan(&target, TargetKind::Server);
+            step(args, &resolved, &target, argv, &stop, ui)
+        }
+        Some(engine) => {
+            let mut resolved = resolve(args, TargetKind::Sandbox)?;
+            if matches!(args.step, Some(step) if step != Step::Run) {
+                return Err(Failure::usage(
+                    "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
+                ));
+            }
+            let spec = Spec {
+                name: format!("bench-{}", std::process::id()),
+                engine: Some(engine.clone()).filter(|e| !e.is_empty()),
+                basedir: args.target.basedir.clone(),
+                set: args.target.set.clone(),
+                keep: false,
+            };
+            private::with_server("bench", &spec, &stop, ui, |server| {
+                let target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
+                resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
+                load(args, &resolved, &target, argv, true, &stop, ui)
+            })
+        }
+    }
+}
+
+fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Failure> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => Err(failure),
+        (Err(mut first), Err(second)) => {
+            first.problems.extend(second.problems);
+            Err(first)
+        }
+    }
+}
+
+fn resolve(args: &Args, kind: TargetKind) -> Result<Resolved, Failure> {
+    let request = Request {
+        workload: args.workload.clone(),
+        options: args.options.0.clone(),
+        connections: args.connections.clone(),
+        workers: args.workers.clone(),
+        time: args.time.clone(),
+        warmup: args.warmup.clone(),
+        seed: args.seed,
+        database: args.schema.clone(),
+        percentiles: args.percentiles.clone(),
+        fail_if: args.fail_if.clone(),
+        no_observe: args.no_observe,
+        allow_load: args.allow_load,
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let unknown = target::unknown(kind);
+    request::resolve(&request, unknown, cpus, OffsetDateTime::now_utc()).map_err(|errors| Failure {
+        status: Status::Usage,
+        problems: errors.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn step(
+    args: &Args,
+    resolved: &Resolved,
+    target: &ConnectOptions,
+    argv: Vec<String>,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<Status, Failure> {
+    match args.step {
+        None => load(args, resolved, target, argv, true, stop, ui),
+        Some(Step::Run) => load(args, resolved, target, argv, false, stop, ui),
+        Some(Step::Prepare) => prepare(resolved, target, stop, ui),
+        Some(Step::Check) => check(resolved, target, ui),
+        Some(Step::Cleanup) => cleanup(resolved, target, ui),
+    }
+}
+
+fn work(resolved: &Resolved) -> Result<Work, Failure> {
+    Work::new(resolved).map_err(|errors| Failure {
+        status: Status::Usage,
+        problems: errors.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn load(
+    args: &Args,
+    resolved: &Resolved,
+    target: &ConnectOptions,
+    argv: Vec<String>,
+    prepare: bool,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<Status, Failure> {
+    let work = work(resolved)?;
+    let run = run_name(resolved.spec.name);
+    let folder = match &args.out {
+        Some(folder) => folder.clone(),
+        None => default_folder(&run)?,
+    };
+    let bench = Bench { resolved, work: &work, target, argv, run, folder: folder.clone(), prepare };
+    let mut shower = Shower::new(ui, work.operations().first().map_or("", |o| o.name.as_str()));
+    let ended = mydyno_run::bench(&bench, stop, &mut |progress| shower.show(&progress)).map_err(failure)?;
+    drop(shower);
+    writing::show(&folder, &ended.summary, ui)?;
+    verdict(resolved, &ended, &folder)
+}
+
+/// The exit status of a bench that ran.
+fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, Failure> {
+    if ended.interrupted {
+        return Ok(Status::Interrupted);
+    }
+    if let Some(why) = &ended.broke_off {
+        let record = format!("what was measured is kept in {}", folder.display());
+        return Err(Failure { status: Status::Environment, problems: vec![why.clone(), record] });
+    }
+    let steps = &ended.summary.steps;
+    let mut problems: Vec<String> =
+        resolved.bounds.iter().flat_map(|b| steps.iter().filter_map(|s| b.broken_by(s))).collect();
+    for step in steps.iter().filter(|s| s.transactions == 0) {
+        problems.push(format!("no transaction completed with {} connections", step.connections));
+    }
+    if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status: Status::Bad, problems }) }
+}
+
+fn prepare(
+    resolved: &Resolved,
+    target: &ConnectOptions,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<Status, Failure> {
+    let work = work(resolved)?;
+    let mut shower = Shower::new(ui, "");
+    let prepared = mydyno_run::prepare(resolved, &work, target, stop, &mut |progress| shower.show(&progress))
+        .map_err(failure)?;
+    drop(shower);
+    ui.note(match prepared {
+        Prepared::Made => "The tables are ready.",
+        Prepared::Reused => "The tables were there already.",
+    });
+    Ok(Status::Fine)
+}
+
+fn check(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
+    let work = work(resolved)?;
+    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
+    match work.tables.check(&mut client) {
+        Ok(data) => {
+            let what = if data.used {
+                "the number of rows is right (runs have changed rows since they were made)"
+            } else {
+                "every row is as the seed makes it"
+            };
+            ui.out(&format!("{}: {what}", resolved.plan.database));
+            Ok(Status::Fine)
+        }
+        Err(errors) => {
+            let inconsistent = errors.iter().any(|e| matches!(e, PrepareError::Inconsistent { .. }));
+            Err(Failure {
+                status: if inconsistent { Status::Bad } else { Status::Environment },
+                problems: errors.iter().map(ToString::to_string).collect(),
+            })
+        }
+    }
+}
+
+fn cleanup(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
+    let work = work(resolved)?;
+    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
+    let dropped = work.tables.cleanup(&mut client).map_err(|e| Failure::environment(e.to_string()))?;
+    let database = &resolved.plan.database;
+    ui.note(&if dropped {
+        format!("Database {database} is gone.")
+    } else {
+        format!("There is no database {database}.")
+    });
+    Ok(Status::Fine)
+}
+
+fn failure(error: RunError) -> Failure {
+    let status = match &error {
+        RunError::Prepare(PrepareError::Interrupted)
+        | RunError::Load(mydyno_load::LoadError::Interrupted) => Status::Interrupted,
+        _ => Status::Environment,
+    };
+    Failure { status, problems: error.to_string().lines().map(str::to_owned).collect() }
+}
+
+/// As in `20261121-204403-oltp_read_write`.
+fn run_name(workload: &str) -> String {
+    let stamp = format_description!("[year][month][day]-[hour][minute][second]");
+    let now = OffsetDateTime::now_utc().format(stamp).unwrap_or_default();
+    format!("{now}-{workload}")
+}
+
+fn default_folder(run: &str) -> Result<PathBuf, Failure> {
+    let host = |e: mydyno_host::HostError| Failure::environment(e.to_string());
+    let state = StateDir::open(&StateDir::default_path().map_err(host)?).map_err(host)?;
+    let runs = state.path().join("runs");
+    // Two runs of one workload in one second are told apart.
+    let names = std::iter::once(run.to_owned()).chain((2..1000).map(|n| format!("{run}-{n}")));
+    let free = names.map(|name| runs.join(name)).find(|folder| !folder.exists());
+    Ok(free.unwrap_or_else(|| runs.join(run)))
+}

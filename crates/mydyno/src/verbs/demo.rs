@@ -1,0 +1,55 @@
+//! `mydyno demo`: a private server, a short sweep, a report.
+
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Status};
+use crate::secrets::Password;
+use crate::target::TargetArgs;
+use crate::ui::Ui;
+use crate::verbs::bench;
+use crate::workload_args::WorkloadArgs;
+
+/// Options of `mydyno demo`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Which server, as in `mariadb-10.11`; the first on the PATH unless named.
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<String>,
+    /// Where the server is unpacked, if it is not on the PATH.
+    #[arg(long, value_name = "DIR")]
+    pub basedir: Option<PathBuf>,
+    /// Folder for the record [default: one of its own in the state folder].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Runs the classic mix on a private server with 1, 4 and 16 connections.
+pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
+    let text = |t: &str| Some(t.to_owned());
+    let bench = bench::Args {
+        workload: "oltp_read_write".to_owned(),
+        step: None,
+        connections: text("1,4,16"),
+        workers: None,
+        time: text("10s"),
+        warmup: text("2s"),
+        seed: None,
+        schema: None,
+        percentiles: None,
+        fail_if: Vec::new(),
+        no_observe: false,
+        allow_load: false,
+        out: args.out.clone(),
+        help: None,
+        target: TargetArgs {
+            sandbox: Some(args.engine.clone().unwrap_or_default()),
+            basedir: args.basedir.clone(),
+            ..TargetArgs::default()
+        },
+        options: WorkloadArgs(vec![
+            ("tables".to_owned(), "4".to_owned()),
+            ("table-size".to_owned(), "25000".to_owned()),
+        ]),
+    };
+    bench::run(&bench, Password::NotGiven, argv, ui)
+}

@@ -1,0 +1,117 @@
+//! `mydyno host`: the journal of what mydyno has changed on this host.
+
+use clap::{Args as ClapArgs, Subcommand};
+use mydyno_host::{Journal, Lease, Machine, StateDir, restore};
+use mydyno_model::change::{ChangeInfo, HostStatus, LeaseState, RestoreOutcome, RestoreReport, RestoreState};
+use mydyno_model::{Document, Header};
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno host`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Debug, Subcommand)]
+enum Step {
+    /// Show what mydyno has changed on this host and not yet put back.
+    Status,
+    /// Put back what commands that died have left changed. Run it again whenever it was interrupted.
+    Restore(RestoreArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+struct RestoreArgs {
+    /// Also what is kept on purpose (private servers), and what machines and containers that cannot be seen from
+    /// here have left.
+    #[arg(long)]
+    all: bool,
+}
+
+/// Shows or restores.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    match &args.step {
+        Step::Status => status(ui),
+        Step::Restore(args) => put_back(args, ui),
+    }
+}
+
+fn status(ui: &Ui) -> Result<Status, Failure> {
+    let changes = match state()? {
+        Some(state) => {
+            let machine = Machine::real().map_err(environment)?;
+            restore::status(&Journal::of(&state), &machine).map_err(environment)?
+        }
+        None => vec![],
+    };
+    if ui.json {
+        let header = Header::of::<HostStatus>(OffsetDateTime::now_utc());
+        ui.out(&HostStatus { header, changes, extra: Map::new() }.to_json());
+    } else if changes.is_empty() {
+        ui.out("Nothing is changed on this host.");
+    } else {
+        ui.out(&changes.iter().map(describe).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(Status::Fine)
+}
+
+fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
+    let outcomes = match state()? {
+        Some(state) => {
+            let machine = Machine::real().map_err(environment)?;
+            let lease = Lease::take(&machine, "host restore").map_err(environment)?;
+            restore::restore(&Journal::of(&state), &lease, args.all).map_err(environment)?
+        }
+        None => vec![],
+    };
+    let failed = outcomes.iter().any(|o| o.outcome == RestoreState::Failed);
+    if ui.json {
+        let header = Header::of::<RestoreReport>(OffsetDateTime::now_utc());
+        ui.out(&RestoreReport { header, outcomes, extra: Map::new() }.to_json());
+    } else if outcomes.is_empty() {
+        ui.out("Nothing to restore: nothing is changed on this host.");
+    } else {
+        ui.out(&outcomes.iter().map(outcome).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(if failed { Status::Bad } else { Status::Fine })
+}
+
+fn outcome(done: &RestoreOutcome) -> String {
+    let word = match done.outcome {
+        RestoreState::Restored => "restored  ",
+        RestoreState::LeftAlone => "left alone",
+        RestoreState::Failed => "FAILED    ",
+    };
+    format!("{word}  {}: {}", done.change.what, done.why)
+}
+
+fn describe(change: &ChangeInfo) -> String {
+    let who = match &change.lease {
+        LeaseState::Held { pid, command } => format!("held by `mydyno {command}` (pid {pid})"),
+        LeaseState::Abandoned { pid, command } => {
+            format!("left by `mydyno {command}` (pid {pid}), which died: `mydyno host restore` puts it back")
+        }
+        LeaseState::Kept { until } => format!("kept until `{until}`"),
+    };
+    let (was, now) = (plain(&change.was), plain(&change.now));
+    format!("{}: was {was}, now {now}, since {}; {who}", change.what, change.since)
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The state folder, if there is one: looking makes none.
+fn state() -> Result<Option<StateDir>, Failure> {
+    let path = StateDir::default_path().map_err(environment)?;
+    StateDir::find(&path).map_err(environment)
+}
+
+fn environment(error: mydyno_host::HostError) -> Failure {
+    Failure::environment(error.to_string())
+}

@@ -1,0 +1,96 @@
+//! `mydyno report`: runs again, from their folders alone.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use mydyno_host::StateDir;
+use mydyno_model::Document;
+use mydyno_model::record::{RunRecord, file};
+use mydyno_model::summary::Summary;
+use mydyno_report::RunView;
+use mydyno_run::summarise::summarise;
+use time::OffsetDateTime;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno report`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Run folders; two are shown side by side. Without one, the latest run.
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub format: Format,
+    /// File to write instead of standard output.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One self-contained page.
+    Html,
+    /// Markdown.
+    Markdown,
+    /// Text for a terminal.
+    Terminal,
+    /// The summary document.
+    Json,
+}
+
+/// Renders runs.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let folders = if args.runs.is_empty() { vec![latest()?] } else { args.runs.clone() };
+    let read = |folder: &PathBuf| -> Result<(PathBuf, RunRecord, Summary), Failure> {
+        let record = mydyno_run::folder::read(folder).map_err(|e| Failure::environment(e.to_string()))?;
+        let summary = summarise(&record, OffsetDateTime::now_utc());
+        Ok((folder.clone(), record, summary))
+    };
+    let runs = folders.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let views: Vec<RunView<'_>> =
+        runs.iter().map(|(folder, record, summary)| RunView::new(record, summary).at(folder)).collect();
+    let text = match (args.format, ui.json) {
+        (Format::Json, _) | (_, true) => json(&runs),
+        (Format::Html, _) => mydyno_report::html(&views),
+        (Format::Markdown, _) => mydyno_report::markdown(&views),
+        (Format::Terminal, _) => {
+            mydyno_report::terminal(&views, ui.color && args.output.is_none(), ui.width())
+        }
+    };
+    match &args.output {
+        None => ui.out(&text),
+        Some(path) => {
+            mydyno_run::writer::write_whole(path, &text).map_err(|e| Failure::environment(e.to_string()))?;
+            ui.note(&format!("Written to {}", path.display()));
+        }
+    }
+    Ok(Status::Fine)
+}
+
+/// One run is its summary document; several are a list of them.
+fn json(runs: &[(PathBuf, RunRecord, Summary)]) -> String {
+    match runs {
+        [(_, _, summary)] => summary.to_json(),
+        _ => {
+            let all: Vec<&Summary> = runs.iter().map(|(_, _, summary)| summary).collect();
+            serde_json::to_string_pretty(&all).unwrap_or_default()
+        }
+    }
+}
+
+/// The latest run in the state folder.
+fn latest() -> Result<PathBuf, Failure> {
+    let none =
+        || Failure::usage("there is no run to report: name its folder, or make one with `mydyno bench`");
+    let path = StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
+    let runs: &Path = &path.join("runs");
+    let entries = std::fs::read_dir(runs).map_err(|_| none())?;
+    entries
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|folder| folder.join(file::MANIFEST).exists())
+        .max_by_key(|folder| std::fs::metadata(folder.join(file::MANIFEST)).and_then(|m| m.modified()).ok())
+        .ok_or_else(none)
+}

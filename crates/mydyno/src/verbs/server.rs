@@ -1,0 +1,351 @@
+//! `mydyno server`: private servers.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args as ClapArgs, Subcommand};
+use mydyno_host::{HostError, Journal, Lease, Machine, StateDir};
+use mydyno_model::server::{ServerInfo, ServerList, ServerState};
+use mydyno_model::{Document, Header};
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
+use mydyno_wire::Client;
+use serde_json::Map;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use time::OffsetDateTime;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno server`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Debug, Subcommand)]
+enum Step {
+    /// Make and start a private server; it runs until `mydyno server down NAME`.
+    Up(Up),
+    /// End private servers and remove all that is theirs.
+    Down(Down),
+    /// List private servers, also those that crashed commands have left.
+    List,
+    /// Show the end of a private server's error log.
+    Log(Log),
+    /// Open a client on a private server, or run one statement.
+    Cli(Cli),
+}
+
+#[derive(Debug, ClapArgs)]
+struct Up {
+    /// A name for the server.
+    name: String,
+    /// Which server, as in `mariadb`, `mariadb-10.11` or `mysql-8.0`; the first on the PATH unless given.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// Where the server is unpacked, if it is not on the PATH: the folder with its bin or sbin.
+    #[arg(long, value_name = "DIR")]
+    basedir: Option<PathBuf>,
+    /// A server variable; may be given several times.
+    #[arg(long = "set", value_name = "VAR=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Down {
+    /// Names of private servers.
+    #[arg(required_unless_present = "all", value_name = "NAME")]
+    names: Vec<String>,
+    /// All that no other command uses.
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Log {
+    /// Name of the private server.
+    name: String,
+    /// How many lines.
+    #[arg(short = 'n', long, default_value_t = 50)]
+    lines: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Cli {
+    /// Name of the private server.
+    name: String,
+    /// A statement to run instead of a session.
+    #[arg(short = 'e', long)]
+    execute: Option<String>,
+    /// Options for the client program.
+    #[arg(last = true)]
+    client_args: Vec<String>,
+}
+
+/// Does what is asked with private servers.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    match &args.step {
+        Step::Up(args) => up(args, ui),
+        Step::Down(args) => down(args, ui),
+        Step::List => list(ui),
+        Step::Log(args) => log(args, ui),
+        Step::Cli(args) => cli(args, ui),
+    }
+}
+
+fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&cancelled))
+            .map_err(|e| Failure::environment(format!("cannot watch for signals: {e}")))?;
+    }
+    let state = StateDir::open(&state_path()?).map_err(host)?;
+    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
+    let lease = Lease::take(&machine, &format!("server up {}", args.name)).map_err(host)?;
+    let spec = Spec {
+        name: args.name.clone(),
+        engine: args.engine.clone(),
+        basedir: args.basedir.clone(),
+        set: args.set.clone(),
+        keep: true,
+    };
+    let site = Site::new(&state, &journal, &lease).cancelled_by(&cancelled);
+    let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(sandbox)?;
+    if ui.json {
+        ui.out(&serde_json::to_string_pretty(&info).unwrap_or_default());
+    } else {
+        ui.out(&introduce(&info));
+    }
+    Ok(Status::Fine)
+}
+
+fn note(ui: &Ui, progress: &Progress) {
+    match progress {
+        Progress::Found { engine, program } => {
+            ui.note(&format!("Using {engine} ({}) from {}", engine.text, program.display()));
+        }
+        Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
+        Progress::Copying => {}
+        Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
+    }
+}
+
+fn introduce(info: &ServerInfo) -> String {
+    let pid = info.pid.map_or_else(String::new, |pid| pid.to_string());
+    [
+        format!("Private server {} is up: {} ({})", info.name, info.engine, info.version),
+        format!("  pid       {pid}"),
+        format!("  socket    {}", info.socket),
+        format!("  port      127.0.0.1:{}", info.port),
+        format!("  user      {}, password in {}", info.user, info.password_file),
+        format!("  dsn       {}", info.dsn),
+        format!("  log       {}", info.log),
+        format!("  client    mydyno server cli {}", info.name),
+        format!("  end it    mydyno server down {}", info.name),
+    ]
+    .join("\n")
+}
+
+fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
+    let Some(state) = StateDir::find(&state_path()?).map_err(host)? else {
+        return match args.names.first() {
+            Some(name) => Err(sandbox(SandboxError::NoSuchServer { name: name.clone(), known: vec![] })),
+            None => Ok(Status::Fine),
+        };
+    };
+    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
+    let lease = Lease::take(&machine, "server down").map_err(host)?;
+    let site = Site::new(&state, &journal, &lease);
+    let names = if args.all {
+        mydyno_sandbox::list(&state, &machine).map_err(sandbox)?.into_iter().map(|s| s.name).collect()
+    } else {
+        args.names.clone()
+    };
+    // One that cannot be ended does not keep the others running.
+    let mut problems = Vec::new();
+    let mut status = Status::Environment;
+    for name in &names {
+        match mydyno_sandbox::down(&site, name) {
+            Ok(()) => ui.note(&format!("Private server {name} is gone")),
+            Err(error) => {
+                let failure = sandbox(error);
+                status = failure.status;
+                problems.extend(failure.problems);
+            }
+        }
+    }
+    if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status, problems }) }
+}
+
+fn list(ui: &Ui) -> Result<Status, Failure> {
+    let servers = servers()?;
+    if ui.json {
+        let header = Header::of::<ServerList>(OffsetDateTime::now_utc());
+        ui.out(&ServerList { header, servers, extra: Map::new() }.to_json());
+    } else if servers.is_empty() {
+        ui.out("There is no private server.");
+    } else {
+        ui.out(&table(&servers));
+    }
+    Ok(Status::Fine)
+}
+
+fn table(servers: &[ServerInfo]) -> String {
+    let mut rows = vec![["NAME", "STATE", "ENGINE", "VERSION", "PID", "PORT", "SOCKET"].map(str::to_owned)];
+    rows.extend(servers.iter().map(|server| {
+        let some = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+        [
+            server.name.clone(),
+            state_name(server.state).to_owned(),
+            some(&server.engine),
+            some(&server.version),
+            server.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+            if server.port == 0 { "-".to_owned() } else { server.port.to_string() },
+            some(&server.socket),
+        ]
+    }));
+    let widths: Vec<usize> =
+        (0..rows[0].len()).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
+    let line = |row: &[String; 7]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    let mut text: Vec<String> = rows.iter().map(line).collect();
+    if servers.iter().any(|s| s.state == ServerState::Orphaned) {
+        text.push(
+            "Orphaned ones were left by commands that died: `mydyno host restore` removes them.".to_owned(),
+        );
+    }
+    text.join("\n")
+}
+
+fn state_name(state: ServerState) -> &'static str {
+    match state {
+        ServerState::Starting => "starting",
+        ServerState::Running => "running",
+        ServerState::Stopped => "stopped",
+        ServerState::Orphaned => "orphaned",
+    }
+}
+
+fn log(args: &Log, ui: &Ui) -> Result<Status, Failure> {
+    let server = find(&args.name)?;
+    let lines = mydyno_sandbox::tail(server.log.as_ref(), args.lines)
+        .map_err(|e| Failure::environment(format!("cannot read {}: {e}", server.log)))?;
+    if !lines.is_empty() {
+        ui.out(&lines.join("\n"));
+    }
+    Ok(Status::Fine)
+}
+
+fn cli(args: &Cli, ui: &Ui) -> Result<Status, Failure> {
+    let server = find(&args.name)?;
+    let state = StateDir::open(&state_path()?).map_err(host)?;
+    if let Some(mut client) = mydyno_sandbox::client::command(&state, &args.name).map_err(sandbox)? {
+        if let Some(statement) = &args.execute {
+            client.arg("-e").arg(statement);
+        }
+        client.args(&args.client_args);
+        // Returns only when the client could not be started.
+        let error = client.exec();
+        return Err(Failure::environment(format!("cannot run {}: {error}", client.get_program().display())));
+    }
+    if !args.client_args.is_empty() {
+        return Err(Failure::environment(
+            "no mariadb or mysql client is on the PATH to take these options: install the package mariadb-client, or use -e",
+        ));
+    }
+    let text = match &args.execute {
+        Some(text) => text.clone(),
+        None => {
+            ui.note("No mariadb or mysql client is on the PATH: running the statements from standard input");
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|e| Failure::environment(format!("cannot read standard input: {e}")))?;
+            text
+        }
+    };
+    statements(&server, &text, ui)
+}
+
+/// Runs statements without a client program and prints their rows as the client's batch mode does.
+fn statements(server: &ServerInfo, text: &str, ui: &Ui) -> Result<Status, Failure> {
+    if text.trim().is_empty() {
+        return Ok(Status::Fine);
+    }
+    let mut options = mydyno_sandbox::connect_options(server).map_err(sandbox)?;
+    options.multi_statements = true;
+    options.read_timeout = None;
+    let failed = |e: mydyno_wire::WireError| Failure::environment(e.to_string());
+    let mut client = Client::connect(&options).map_err(failed)?;
+    let results = client.query_all(text.trim()).map_err(|e| match e {
+        mydyno_wire::WireError::Server(_) => Failure { status: Status::Bad, problems: vec![e.to_string()] },
+        other => failed(other),
+    })?;
+    for rows in results.iter().filter(|rows| !rows.columns.is_empty()) {
+        ui.out(&tab_separated(rows));
+    }
+    Ok(Status::Fine)
+}
+
+fn tab_separated(rows: &mydyno_wire::Rows) -> String {
+    let escape = |text: &str| {
+        text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\0', "\\0")
+    };
+    let names: Vec<String> = rows.columns.iter().map(|c| escape(&c.name)).collect();
+    let mut lines = vec![names.join("\t")];
+    for row in 0..rows.len() {
+        let cells: Vec<String> = (0..rows.columns.len())
+            .map(|column| rows.text(row, column).map_or_else(|| "NULL".to_owned(), |text| escape(&text)))
+            .collect();
+        lines.push(cells.join("\t"));
+    }
+    lines.join("\n")
+}
+
+fn servers() -> Result<Vec<ServerInfo>, Failure> {
+    match StateDir::find(&state_path()?).map_err(host)? {
+        Some(state) => {
+            let machine = Machine::real().map_err(host)?;
+            mydyno_sandbox::list(&state, &machine).map_err(sandbox)
+        }
+        None => Ok(vec![]),
+    }
+}
+
+fn find(name: &str) -> Result<ServerInfo, Failure> {
+    mydyno_sandbox::check_name(name).map_err(sandbox)?;
+    let servers = servers()?;
+    let known = servers.iter().map(|s| s.name.clone()).collect();
+    servers
+        .into_iter()
+        .find(|server| server.name == name)
+        .ok_or_else(|| sandbox(SandboxError::NoSuchServer { name: name.to_owned(), known }))
+}
+
+fn state_path() -> Result<PathBuf, Failure> {
+    StateDir::default_path().map_err(host)
+}
+
+fn host(error: HostError) -> Failure {
+    Failure::environment(error.to_string())
+}
+
+fn sandbox(error: SandboxError) -> Failure {
+    let status = match &error {
+        SandboxError::Name { .. }
+        | SandboxError::Setting { .. }
+        | SandboxError::EngineName { .. }
+        | SandboxError::NameTaken { .. }
+        | SandboxError::NoSuchServer { .. } => Status::Usage,
+        SandboxError::Interrupted => Status::Interrupted,
+        _ => Status::Environment,
+    };
+    Failure { status, problems: vec![error.to_string()] }
+}

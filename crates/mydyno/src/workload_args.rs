@@ -1,0 +1,73 @@
+//! Options of the workloads, made from their descriptions.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use mydyno_workload::catalogue;
+use mydyno_workload::options::{Default, Form, OptionSpec};
+
+/// Options that were given, by name, as they were typed.
+#[derive(Debug, Clone, std::default::Default)]
+pub struct WorkloadArgs(pub Vec<(String, String)>);
+
+/// Every option of every workload, once.
+fn all() -> Vec<&'static OptionSpec> {
+    let mut all: Vec<&OptionSpec> = Vec::new();
+    for spec in catalogue::ALL.iter().flat_map(|w| w.options) {
+        if !all.iter().any(|known| known.name == spec.name) {
+            all.push(spec);
+        }
+    }
+    all
+}
+
+/// A default as it would be typed.
+pub fn default_text(spec: &OptionSpec) -> String {
+    match spec.default {
+        Default::Count(n) => n.to_string(),
+        Default::Switch(on) => if on { "on" } else { "off" }.to_owned(),
+        Default::Word(word) => word.to_owned(),
+    }
+}
+
+/// What may be typed.
+pub fn form_text(form: &Form) -> String {
+    match form {
+        Form::Count { .. } => "N".to_owned(),
+        Form::Switch => "on|off".to_owned(),
+        Form::Choice(words) => words.join("|"),
+    }
+}
+
+impl Args for WorkloadArgs {
+    fn augment_args(command: Command) -> Command {
+        all().into_iter().fold(command, |command, spec| {
+            let mut arg = clap::Arg::new(spec.name)
+                .long(spec.name)
+                .value_name(form_text(&spec.form))
+                .help(format!("{} [default: {}]", spec.help, default_text(spec)))
+                .help_heading("Workload (see `mydyno workloads NAME`)");
+            if spec.form == Form::Switch {
+                arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
+            }
+            command.arg(arg)
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WorkloadArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = all().into_iter().filter_map(|spec| {
+            let value = matches.get_one::<String>(spec.name)?;
+            Some((spec.name.to_owned(), value.clone()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

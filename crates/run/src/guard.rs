@@ -1,0 +1,288 @@
+//! The guard: what must be true of a server before mydyno loads it. All reasons to refuse are told at once, each with
+//! the way out.
+
+use std::time::{Duration, Instant};
+
+use mydyno_model::plan::{Plan, TargetKind};
+use mydyno_model::units::{show_bytes, show_count};
+use mydyno_observe::Source;
+use mydyno_wire::{Client, WireError};
+
+/// How long connections of an earlier command may take to leave the server's count.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What the load needs of the server, apart from the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// Prepared statements of one connection.
+    pub statements: usize,
+    /// Whether the load changes data, or tables are to be made.
+    pub writes: bool,
+    /// Bytes that are to be written to disk for the tables; 0 when they are there.
+    pub disk_bytes: u64,
+}
+
+/// What the guard read from the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// `max_connections`.
+    pub max_connections: Option<u64>,
+    /// `max_user_connections`; 0 is no limit.
+    pub max_user_connections: Option<u64>,
+    /// `max_prepared_stmt_count`.
+    pub max_prepared_stmt_count: Option<u64>,
+    /// Prepared statements that exist.
+    pub prepared_stmt_count: Option<u64>,
+    /// Sessions beside ours.
+    pub other_sessions: Option<u64>,
+    /// Replicas that read its binary log.
+    pub replicas: Option<u64>,
+    /// `read_only`.
+    pub read_only: bool,
+    /// Free and total bytes where its data directory is, when that is on this machine.
+    pub disk: Option<(u64, u64)>,
+    /// Its data directory.
+    pub datadir: String,
+}
+
+/// Reads what the judgement needs. What this account may not see stays unknown.
+///
+/// # Errors
+/// The connection failed; a refused statement is no error.
+pub fn look(client: &mut Client) -> Result<Found, WireError> {
+    let mut found = Found {
+        max_connections: number(client, "SELECT @@max_connections")?,
+        max_user_connections: number(client, "SELECT @@max_user_connections")?,
+        max_prepared_stmt_count: number(client, "SELECT @@max_prepared_stmt_count")?,
+        prepared_stmt_count: status(client, "Prepared_stmt_count")?,
+        replicas: number(
+            client,
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'",
+        )?,
+        read_only: number(client, "SELECT @@global.read_only")?.unwrap_or(0) != 0,
+        datadir: text(client, "SELECT @@datadir")?.unwrap_or_default(),
+        ..Found::default()
+    };
+    found.other_sessions = other_sessions(client)?;
+    if client.peer_pid().is_some() {
+        let space = Source::live().space(&found.datadir).ok();
+        found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
+    }
+    Ok(found)
+}
+
+/// Sessions beside ours. The status counter needs no privilege; a connection that is just being closed is given a
+/// moment to go.
+fn other_sessions(client: &mut Client) -> Result<Option<u64>, WireError> {
+    let started = Instant::now();
+    loop {
+        let others = status(client, "Threads_connected")?.map(|n| n.saturating_sub(1));
+        if others.unwrap_or(0) == 0 || started.elapsed() > SETTLE {
+            return Ok(others);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn text(client: &mut Client, sql: &str) -> Result<Option<String>, WireError> {
+    match client.query(sql) {
+        Ok(rows) => Ok(rows.scalar().map(|text| text.into_owned())),
+        Err(WireError::Server(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn number(client: &mut Client, sql: &str) -> Result<Option<u64>, WireError> {
+    Ok(text(client, sql)?.and_then(|text| text.parse().ok()))
+}
+
+fn status(client: &mut Client, name: &str) -> Result<Option<u64>, WireError> {
+    match client.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")) {
+        Ok(rows) => Ok(rows.number(0, 1)),
+        Err(WireError::Server(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Every reason not to load this server with this plan.
+pub fn judge(plan: &Plan, needs: &Needs, found: &Found) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(too_few_connections(plan, found));
+    reasons.extend(too_few_statements(plan, needs, found));
+    reasons.extend(no_space(needs, found));
+    if plan.target.kind == TargetKind::Server && !plan.allow.load {
+        reasons.extend(in_use(needs, found));
+    }
+    reasons
+}
+
+fn most_connections(plan: &Plan) -> u64 {
+    plan.steps.iter().map(|s| s.connections as u64).max().unwrap_or(0)
+}
+
+/// Connections of mydyno beside those of the load.
+const CONTROL_CONNECTIONS: u64 = 2;
+
+fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
+    let load = most_connections(plan);
+    let needed = load + CONTROL_CONNECTIONS + found.other_sessions.unwrap_or(0);
+    let mut reasons = Vec::new();
+    if let Some(limit) = found.max_connections.filter(|limit| *limit < needed) {
+        reasons.push(format!(
+            "the plan opens {load} connections, with those of others {needed} are needed, and max_connections is {limit}: raise it with `SET GLOBAL max_connections = {};` or ask for at most {} with --connections",
+            needed + needed / 10,
+            limit.saturating_sub(needed - load)
+        ));
+    }
+    let own = load + CONTROL_CONNECTIONS;
+    if let Some(limit) = found.max_user_connections.filter(|limit| *limit > 0 && *limit < own) {
+        reasons.push(format!(
+            "the plan opens {load} connections and this account may have {limit} (max_user_connections): raise it for the account, or ask for at most {} with --connections",
+            limit.saturating_sub(CONTROL_CONNECTIONS)
+        ));
+    }
+    reasons
+}
+
+fn too_few_statements(plan: &Plan, needs: &Needs, found: &Found) -> Option<String> {
+    let limit = found.max_prepared_stmt_count?;
+    let own = most_connections(plan) * needs.statements as u64;
+    let needed = own + found.prepared_stmt_count.unwrap_or(0);
+    (needed > limit).then(|| {
+        format!(
+            "the plan prepares {} statements ({} on each connection) and max_prepared_stmt_count is {}: raise it with `SET GLOBAL max_prepared_stmt_count = {};` or ask for fewer --connections or --tables",
+            show_count(own),
+            needs.statements,
+            show_count(limit),
+            (needed + needed / 10).min(1_048_576)
+        )
+    })
+}
+
+/// The tables must fit with a tenth to spare, for redo, undo and what else the server writes.
+fn no_space(needs: &Needs, found: &Found) -> Option<String> {
+    let (free, _) = found.disk.filter(|_| needs.disk_bytes > 0)?;
+    let needed = needs.disk_bytes + needs.disk_bytes / 10;
+    (free < needed).then(|| {
+        format!(
+            "the tables need about {} and {} has {} free: ask for a smaller --table-size or fewer --tables, or make room",
+            show_bytes(needed as f64),
+            found.datadir,
+            show_bytes(free as f64)
+        )
+    })
+}
+
+/// Below this share of free disk a server is close to trouble without our help.
+const LITTLE_FREE: f64 = 0.05;
+
+fn in_use(needs: &Needs, found: &Found) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let allow = "give --allow-load if that is meant";
+    match found.other_sessions {
+        Some(0) => {}
+        Some(n) => {
+            reasons.push(format!("{n} other session(s) use this server, which load would slow down: {allow}"))
+        }
+        None => reasons.push(format!("this account may not see whether others use this server: {allow}")),
+    }
+    if let Some(n) = found.replicas.filter(|n| *n > 0 && needs.writes) {
+        reasons.push(format!("{n} replica(s) would have to apply what this load writes: {allow}"));
+    }
+    if found.read_only && needs.writes {
+        reasons.push(format!(
+            "the server is read_only (a replica?), which writing with a privileged account would break: {allow}"
+        ));
+    }
+    if let Some((free, total)) = found.disk.filter(|_| needs.writes) {
+        let after = free.saturating_sub(needs.disk_bytes);
+        if (after as f64) < LITTLE_FREE * total as f64 {
+            reasons.push(format!(
+                "{} would have {} of {} free: {allow}",
+                found.datadir,
+                show_bytes(after as f64),
+                show_bytes(total as f64)
+            ));
+        }
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Request, resolve};
+    use mydyno_model::plan::{TargetPlan, Transport};
+
+    fn plan(kind: TargetKind, connections: &str, allow_load: bool) -> Plan {
+        let request = Request {
+            workload: "oltp_read_write".to_owned(),
+            connections: Some(connections.to_owned()),
+            allow_load,
+            ..Request::default()
+        };
+        let target =
+            TargetPlan { kind, transport: Transport::Unix, address: "/s".to_owned(), user: "u".to_owned() };
+        resolve(&request, target, 2, time::OffsetDateTime::UNIX_EPOCH).unwrap().plan
+    }
+
+    const NEEDS: Needs = Needs { statements: 10, writes: true, disk_bytes: 1 << 30 };
+
+    fn roomy() -> Found {
+        Found {
+            max_connections: Some(151),
+            max_user_connections: Some(0),
+            max_prepared_stmt_count: Some(16382),
+            prepared_stmt_count: Some(0),
+            other_sessions: Some(0),
+            replicas: Some(0),
+            read_only: false,
+            disk: Some((100 << 30, 200 << 30)),
+            datadir: "/data/".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_idle_server_with_room_may_be_loaded() {
+        assert_eq!(judge(&plan(TargetKind::Server, "1,64", false), &NEEDS, &roomy()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn too_few_connections_are_refused_with_the_statement_that_raises_them() {
+        let found = Found { other_sessions: Some(3), ..roomy() };
+        let reasons = judge(&plan(TargetKind::Sandbox, "200", false), &NEEDS, &found);
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert!(reasons[0].contains("`SET GLOBAL max_connections = 225;`"), "{}", reasons[0]);
+        assert!(reasons[0].contains("at most 146 with --connections"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn a_used_server_is_loaded_only_when_that_is_allowed() {
+        let found = Found {
+            other_sessions: Some(2),
+            replicas: Some(1),
+            read_only: true,
+            disk: Some((2 << 30, 200 << 30)),
+            ..roomy()
+        };
+        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 4);
+        assert_eq!(judge(&plan(TargetKind::Server, "1", true), &NEEDS, &found).len(), 0);
+        assert_eq!(judge(&plan(TargetKind::Sandbox, "1", false), &NEEDS, &found).len(), 0);
+    }
+
+    #[test]
+    fn reads_do_not_mind_replicas_and_read_only() {
+        let found = Found { replicas: Some(1), read_only: true, ..roomy() };
+        let reads = Needs { writes: false, disk_bytes: 0, ..NEEDS };
+        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &reads, &found), Vec::<String>::new());
+    }
+
+    #[test]
+    fn permission_does_not_make_room() {
+        let found = Found { disk: Some((1 << 30, 200 << 30)), max_prepared_stmt_count: Some(100), ..roomy() };
+        let reasons = judge(&plan(TargetKind::Server, "64", true), &NEEDS, &found);
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert!(reasons[0].contains("SET GLOBAL max_prepared_stmt_count = 704;"), "{}", reasons[0]);
+        assert!(reasons[1].contains("/data/ has 1 GiB free"), "{}", reasons[1]);
+    }
+}

@@ -1,0 +1,193 @@
+//! The summary of a run, derived from its record alone: today's run, yesterday's, or one that was killed.
+
+use std::collections::BTreeMap;
+
+use mydyno_model::plan::StepPlan;
+use mydyno_model::record::{ClientUse, EventKind, HistogramData, Interval, OperationInfo, Phase, RunRecord};
+use mydyno_model::summary::{
+    ClientSummary, LatencySummary, OperationSummary, ServerSummary, StepSummary, Summary, Throughput,
+    percentile_name,
+};
+use mydyno_model::{Estimate, Header};
+use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval, steady};
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use crate::warnings;
+
+/// Derives the summary.
+pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
+    let plan = &record.manifest.plan;
+    let mut steps: Vec<StepSummary> = plan
+        .steps
+        .iter()
+        .enumerate()
+        .filter_map(|(number, step)| summarise_step(record, number, step))
+        .collect();
+    let end = record.end().unwrap_or("killed").to_owned();
+    for step in &mut steps {
+        step.warnings = warnings::of_step(record, step);
+    }
+    let mut all = warnings::of_run(record, &end);
+    all.extend(steps.iter().flat_map(|s| s.warnings.iter().cloned()));
+    Summary {
+        header: Header::of::<Summary>(now),
+        run: record.manifest.run.clone(),
+        workload: plan.workload.name.clone(),
+        target: plan.target.clone(),
+        server_version: record
+            .facts
+            .as_ref()
+            .and_then(|f| f.text("server.version"))
+            .unwrap_or_default()
+            .to_owned(),
+        end,
+        steps,
+        warnings: all,
+        fingerprint: record.manifest.fingerprint.clone(),
+        extra: Map::new(),
+    }
+}
+
+/// The measured window of a step.
+pub fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
+    record.intervals.iter().filter(|i| i.step == step && i.phase == Phase::Measure).collect()
+}
+
+fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<StepSummary> {
+    let windows = measured(record, number);
+    let operations = &record.manifest.operations;
+    let transaction = operations.first()?;
+    if windows.is_empty() {
+        return None;
+    }
+    let qs = &record.manifest.plan.percentiles;
+    let widths_s: Vec<f64> = windows.iter().map(|w| w.width_s).collect();
+    let window_s: f64 = widths_s.iter().sum();
+    let total = |of: fn(&Interval) -> u64| windows.iter().map(|w| of(w)).sum::<u64>();
+    let throughput = |of: fn(&Interval) -> u64| {
+        interval::throughput(&windows.iter().map(|w| of(w)).collect::<Vec<_>>(), &widths_s)
+    };
+    let queries = total(|w| w.queries);
+    let rates: Vec<f64> = windows.iter().map(|w| w.transactions as f64 / w.width_s).collect();
+    let summaries: Vec<OperationSummary> =
+        operations.iter().map(|info| operation_summary(info, &windows, qs)).collect();
+    let headline = summaries.first()?.clone();
+    debug_assert_eq!(headline.name, transaction.name);
+    Some(StepSummary {
+        step: number,
+        connections: step.connections,
+        workers: step.workers,
+        rate: step.arrivals.rate_per_s(),
+        arrivals: step.arrivals,
+        window_s,
+        transactions: total(|w| w.transactions),
+        queries,
+        errors: errors(&windows),
+        retries: total(|w| w.retries),
+        reconnects: total(|w| w.reconnects),
+        throughput: Throughput {
+            transactions_per_s: throughput(|w| w.transactions),
+            queries_per_s: throughput(|w| w.queries),
+        },
+        response_us: headline.response_us,
+        service_us: headline.service_us,
+        lateness_us: latency(windows.iter().map(|w| Some(&w.lateness)), qs),
+        operations: summaries,
+        client: client_summary(&windows, queries, step.workers, window_s),
+        server: ServerSummary {
+            cpu_us_per_query: server_cpu_us_per_query(record, &windows, queries, window_s),
+        },
+        steady: steady::assess(&rates).steady,
+        warnings: Vec::new(),
+        extra: Map::new(),
+    })
+}
+
+fn errors(windows: &[&Interval]) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for (code, count) in windows.iter().flat_map(|w| &w.errors) {
+        *errors.entry(code.clone()).or_insert(0) += count;
+    }
+    errors
+}
+
+fn operation_summary(info: &OperationInfo, windows: &[&Interval], qs: &[f64]) -> OperationSummary {
+    let times = || windows.iter().map(|w| w.operations.get(&info.name));
+    let service_us = latency(times().map(|t| t.map(|t| &t.service)), qs);
+    OperationSummary {
+        name: info.name.clone(),
+        kind: info.kind,
+        count: service_us.count,
+        response_us: latency(times().map(|t| t.map(|t| &t.response)), qs),
+        service_us,
+    }
+}
+
+/// A distribution over windows; a window without values takes part as an empty one. A histogram that is damaged
+/// counts as empty, which shows in the count.
+fn latency<'a>(windows: impl Iterator<Item = Option<&'a HistogramData>>, percents: &[f64]) -> LatencySummary {
+    let empty = HistogramData::default();
+    let windows: Vec<SparseHistogram> =
+        windows.map(|data| SparseHistogram::from_data(data.unwrap_or(&empty)).unwrap_or_default()).collect();
+    let mut whole = Histogram::new();
+    windows.iter().for_each(|w| whole.merge_sparse(w));
+    let us = |ns: f64| ns / 1e3;
+    let percentiles = if whole.count() == 0 {
+        Vec::new()
+    } else {
+        let qs: Vec<f64> = percents.iter().map(|p| p / 100.0).collect();
+        interval::percentiles(&windows, &qs)
+    };
+    LatencySummary {
+        count: whole.count(),
+        percentiles: percents
+            .iter()
+            .zip(percentiles)
+            .map(|(percent, e)| {
+                let e = Estimate { value: us(e.value), low: e.low.map(us), high: e.high.map(us), ..e };
+                (percentile_name(*percent), e)
+            })
+            .collect(),
+        mean: whole.mean_ns().map(us),
+        min: whole.min_ns().map(|ns| us(ns as f64)),
+        max: whole.max_ns().map(|ns| us(ns as f64)),
+    }
+}
+
+fn client_summary(windows: &[&Interval], queries: u64, workers: usize, window_s: f64) -> ClientSummary {
+    let total = |of: fn(&ClientUse) -> u64| windows.iter().map(|w| of(&w.client)).sum::<u64>() as f64;
+    let per_query = |x: f64| if queries > 0 { x / queries as f64 } else { 0.0 };
+    let (user_us, system_us, waits) = (total(|c| c.user_us), total(|c| c.system_us), total(|c| c.waits));
+    ClientSummary {
+        cpu_user_us_per_query: per_query(user_us),
+        cpu_system_us_per_query: per_query(system_us),
+        cpu_share_of_workers: (user_us + system_us) / 1e6 / (window_s * workers.max(1) as f64),
+        resident_bytes: windows.iter().map(|w| w.client.resident_bytes).max().unwrap_or(0),
+        threads: windows.iter().map(|w| w.client.threads).max().unwrap_or(0),
+        queries_per_wait: if waits > 0.0 { queries as f64 / waits } else { 0.0 },
+        switches_per_query: per_query(total(|c| c.voluntary_switches)),
+    }
+}
+
+/// The server's CPU over the samples inside the measured window, laid on the statements of as much time. `None` where
+/// its process cannot be seen or the samples cover less than half of the window.
+fn server_cpu_us_per_query(
+    record: &RunRecord,
+    windows: &[&Interval],
+    queries: u64,
+    window_s: f64,
+) -> Option<f64> {
+    let (first, last) = warnings::samples_within(record, windows)?;
+    let cpus = mydyno_observe::rates::Rates::between(first, last).server_cpus?;
+    (queries > 0 && last.at_s - first.at_s >= window_s / 2.0).then(|| cpus * 1e6 * window_s / queries as f64)
+}
+
+/// Warnings that were written while the run went on.
+pub(crate) fn written_warnings(record: &RunRecord) -> Vec<mydyno_model::Warning> {
+    let warnings = record.events.iter().filter_map(|event| match &event.what {
+        EventKind::Warning(warning) => Some(warning.clone()),
+        _ => None,
+    });
+    warnings.collect()
+}

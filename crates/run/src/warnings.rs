@@ -1,0 +1,198 @@
+//! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
+
+use mydyno_model::Warning;
+use mydyno_model::record::{Interval, RunRecord};
+use mydyno_model::sample::Sample;
+use mydyno_model::summary::StepSummary;
+use mydyno_model::units::show_count;
+use mydyno_observe::rates::Rates;
+
+use crate::summarise::{measured, written_warnings};
+
+/// Share of their time on a CPU from which the workers are the limit.
+const CLIENT_BOUND: f64 = 0.9;
+/// Share of CPU time stolen by the hypervisor from which figures suffer.
+const STOLEN: f64 = 0.02;
+/// Share of the host's CPUs used by others than server and load generator.
+const FOREIGN: f64 = 0.10;
+/// Share of the host's CPU time used by the load generator beside a busy server.
+const SHARED: f64 = 0.20;
+/// Share of the host's CPUs in use from which they are contended.
+const BUSY: f64 = 0.90;
+/// Pages swapped a second from which latency is that of the swap.
+const SWAPPING: f64 = 10.0;
+/// Share of the window in which a group was throttled.
+const THROTTLED: f64 = 0.01;
+
+/// Warnings about the whole run.
+pub fn of_run(record: &RunRecord, end: &str) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> =
+        written_warnings(record).into_iter().filter(|w| w.step.is_none()).collect();
+    match end {
+        "complete" => {}
+        "interrupted" => warnings.push(Warning::new(
+            "interrupted",
+            "the run was interrupted: steps are missing or shorter than planned",
+            "repeat it in full before you compare it",
+        )),
+        "killed" => warnings.push(Warning::new(
+            "killed",
+            "the run was killed: its record ends in mid-run",
+            "use what is there, and repeat the run; `mydyno host restore` removes what it left behind",
+        )),
+        why => warnings.push(Warning::new(
+            "broken-off",
+            format!("the run broke off: {why}"),
+            "mend that and repeat the run",
+        )),
+    }
+    if !record.manifest.plan.observe {
+        warnings.push(Warning::new(
+            "not-observed",
+            "host and server were not sampled (--no-observe): steal, swapping and other load would not show",
+            "leave --no-observe out where the samples' cost does not matter",
+        ));
+    }
+    warnings
+}
+
+/// Warnings about one step.
+pub fn of_step(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> =
+        written_warnings(record).into_iter().filter(|w| w.step == Some(step.step)).collect();
+    warnings.extend(of_answers(step));
+    warnings.extend(of_steadiness(step));
+    if step.client.cpu_share_of_workers > CLIENT_BOUND {
+        let share = step.client.cpu_share_of_workers * 100.0;
+        warnings.push(Warning::new(
+            "client-bound",
+            format!("the load generator's threads were on a CPU {share:.0} % of the time: the client may be the limit"),
+            "raise --workers, or run the load from a larger host",
+        ));
+    }
+    let windows = measured(record, step.step);
+    if let Some((first, last)) = samples_within(record, &windows) {
+        warnings.extend(of_host(step, &Rates::between(first, last)));
+    }
+    warnings.into_iter().map(|w| w.at_step(step.step)).collect()
+}
+
+/// The first and the last sample inside the windows; `None` without two of them.
+pub(crate) fn samples_within<'a>(
+    record: &'a RunRecord,
+    windows: &[&Interval],
+) -> Option<(&'a Sample, &'a Sample)> {
+    let start_s = windows.first()?.start_s;
+    let end_s = windows.last().map(|w| w.start_s + w.width_s)?;
+    let mut inside = record.samples.iter().filter(|s| s.at_s >= start_s && s.at_s <= end_s);
+    let first = inside.next()?;
+    Some((first, inside.next_back()?))
+}
+
+fn of_answers(step: &StepSummary) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let errors: u64 = step.errors.values().sum();
+    if step.transactions == 0 {
+        warnings.push(Warning::new(
+            "nothing-done",
+            "no transaction completed in the measured window",
+            "look at the errors, or measure longer than one transaction takes",
+        ));
+    }
+    if errors > 0 {
+        let codes: Vec<String> =
+            step.errors.iter().map(|(code, n)| format!("{code} × {}", show_count(*n))).collect();
+        let share = errors as f64 / (errors + step.transactions) as f64 * 100.0;
+        warnings.push(Warning::new(
+            "errors",
+            format!("{share:.2} % of attempts failed ({})", codes.join(", ")),
+            "their texts stand in events.jsonl and in the report",
+        ));
+    }
+    warnings
+}
+
+fn of_steadiness(step: &StepSummary) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if step.steady == Some(false) {
+        warnings.push(Warning::new(
+            "not-steady",
+            "throughput had not settled: its mean depends on how long was measured",
+            "warm up longer with --warmup, measure longer with --time, and look at the chart over time",
+        ));
+    }
+    let throughput = &step.throughput.transactions_per_s;
+    if throughput.low.is_none() && step.transactions > 0 {
+        warnings.push(Warning::new(
+            "no-interval",
+            format!("throughput has no interval: {}", throughput.method),
+            "measure longer with --time",
+        ));
+    }
+    warnings
+}
+
+fn of_host(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    if let Some(share) = rates.steal_share.filter(|share| *share > STOLEN) {
+        warnings.push(Warning::new(
+            "stolen",
+            format!("the hypervisor gave {} of this host's CPU time to others", percent(share)),
+            "repeat at another time or on a host of your own; compare only interleaved runs",
+        ));
+    }
+    let swapped = rates.swap_in_pages_per_s.unwrap_or(0.0) + rates.swap_out_pages_per_s.unwrap_or(0.0);
+    if swapped > SWAPPING {
+        warnings.push(Warning::new(
+            "swapping",
+            format!("the host swapped {swapped:.0} pages a second: latency is that of the swap"),
+            "find out who uses the memory before you believe these figures",
+        ));
+    }
+    if let Some(share) = rates.server_throttled_share.filter(|share| *share > THROTTLED) {
+        warnings.push(Warning::new(
+            "server-throttled",
+            format!("the server's cgroup was throttled for {} of the window", percent(share)),
+            "raise its CPU quota, or read the result as that of the quota",
+        ));
+    }
+    if let Some(share) = rates.client_throttled_share.filter(|share| *share > THROTTLED) {
+        warnings.push(Warning::new(
+            "client-throttled",
+            format!("the load generator's cgroup was throttled for {} of the window", percent(share)),
+            "raise its CPU quota",
+        ));
+    }
+    warnings.extend(of_cpus(step, rates));
+    warnings
+}
+
+/// Who used the CPUs, when the server's process can be seen and so runs on this host.
+fn of_cpus(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let (Some(cpus), Some(busy), Some(server)) = (rates.cpus, rates.busy_share, rates.server_cpus) else {
+        return warnings;
+    };
+    let client = step.client.cpu_share_of_workers * step.workers as f64;
+    let foreign = busy - (server + client) / cpus;
+    if foreign > FOREIGN {
+        warnings.push(Warning::new(
+            "foreign-load",
+            format!("other programs used {:.0} % of this host's CPU time", foreign * 100.0),
+            "stop them or repeat at a quieter time; compare only interleaved runs",
+        ));
+    }
+    if busy > BUSY && client / cpus > SHARED {
+        warnings.push(Warning::new(
+            "shared-cpus",
+            format!(
+                "the CPUs were {:.0} % busy and the load generator used {:.0} % of them: the server would answer more without it",
+                busy * 100.0,
+                client / cpus * 100.0
+            ),
+            "run the load from another host, or read throughput as that of server and client together",
+        ));
+    }
+    warnings
+}
