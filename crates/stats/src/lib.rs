@@ -1,13 +1,18 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
 
+pub mod compare;
+pub mod design;
 pub mod error;
 pub mod histogram;
 pub mod interval;
+pub mod power;
 pub mod rng;
+pub mod sequential;
 pub mod series;
 pub mod sim;
 pub mod special;
 pub mod steady;
+pub mod verdict;
 
 pub use error::Error;
 pub use histogram::{Distribution, Histogram, SparseHistogram};

@@ -1,0 +1,124 @@
+//! How small an effect a number of blocks can show, and how many blocks an effect needs.
+
+use crate::compare::{LogEffect, rounding};
+use crate::sequential::Schedule;
+use crate::special::{ln_gamma, normal_cdf, normal_quantile, t_quantile};
+use crate::verdict::Statement;
+
+/// Probability with which an effect that is there should be found.
+pub const POWER: f64 = 0.8;
+
+/// Most blocks that a forecast names; beyond it says so.
+pub const MAX_FORECAST: usize = 10_000;
+
+/// P(T > x) of the noncentral t distribution with `df` degrees of freedom and noncentrality `nc`, x ≥ 0.
+///
+/// The integral of the normal tail over the distribution of the standard deviation, by Simpson's rule.
+pub fn noncentral_t_sf(x: f64, df: f64, nc: f64) -> f64 {
+    // S = sqrt(χ²/df): density ∝ s^(df−1) exp(−df·s²/2), concentrated within a few 1/√(2 df) of 1.
+    let ln_norm = 2f64.ln() + 0.5 * df * (0.5 * df).ln() - ln_gamma(0.5 * df);
+    let width = 12.0 / (2.0 * df).sqrt();
+    let (low, high) = ((1.0 - width).max(0.0), 1.0 + width);
+    const STEPS: usize = 400;
+    let h = (high - low) / STEPS as f64;
+    let sum: f64 = (0..=STEPS)
+        .map(|i| {
+            let s = low + i as f64 * h;
+            let weight = if i == 0 || i == STEPS {
+                1.0
+            } else if i % 2 == 1 {
+                4.0
+            } else {
+                2.0
+            };
+            let ln_s = if df == 1.0 {
+                0.0
+            } else if s > 0.0 {
+                (df - 1.0) * s.ln()
+            } else {
+                f64::NEG_INFINITY
+            };
+            let density = (ln_norm + ln_s - 0.5 * df * s * s).exp();
+            weight * density * normal_cdf(nc - x * s)
+        })
+        .sum();
+    (sum * h / 3.0).clamp(0.0, 1.0)
+}
+
+/// Probability that a two-sided interval at `significance` (0.05) over `blocks` blocks lies wholly beyond a threshold
+/// when the true effect lies `beyond` it, both on the log scale, with standard deviation `sd` between blocks.
+pub fn power(blocks: usize, beyond: f64, sd: f64, significance: f64) -> f64 {
+    if blocks < 2 || beyond <= 0.0 || sd <= 0.0 {
+        return if sd <= 0.0 && beyond > 0.0 && blocks >= 2 { 1.0 } else { 0.0 };
+    }
+    let df = blocks as f64 - 1.0;
+    noncentral_t_sf(t_quantile(1.0 - 0.5 * significance, df), df, beyond / sd * (blocks as f64).sqrt())
+}
+
+/// The smallest effect, as a share (0.03: 3 %), that so many blocks show with probability [`POWER`] at a level of
+/// 0.95, given the standard deviation between blocks on the log scale. `None` for fewer than two blocks.
+pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
+    if blocks < 2 {
+        return None;
+    }
+    let beyond = crate::special::bisect(0.0, sd * 200.0, |e| power(blocks, e, sd, 0.05) < POWER);
+    Some(beyond.exp_m1())
+}
+
+/// The fewest blocks that find an effect with probability [`POWER`] at a level of 0.95; `None` beyond [`MAX_FORECAST`].
+pub fn blocks_for(beyond: f64, sd: f64) -> Option<usize> {
+    if beyond <= 0.0 || sd < 0.0 {
+        return None;
+    }
+    // With a known variance n = ((z₀.₉₇₅ + z₀.₈) sd/effect)²; Student's t costs about z²/2 = 1.92 blocks more.
+    let z = normal_quantile(0.975);
+    let guess = ((z + normal_quantile(POWER)) * sd / beyond).powi(2) + z * z / 2.0;
+    if guess > MAX_FORECAST as f64 {
+        return None;
+    }
+    let mut blocks = (guess.round() as usize).max(2);
+    if blocks > EXACT_UP_TO {
+        return Some(blocks);
+    }
+    let enough = |n: usize| power(n, beyond, sd, 0.05) >= POWER;
+    while !enough(blocks) {
+        blocks += 1;
+    }
+    while blocks > 2 && enough(blocks - 1) {
+        blocks -= 1;
+    }
+    Some(blocks)
+}
+
+/// Beyond so many blocks the approximation of [`blocks_for`] is right to the block or two.
+const EXACT_UP_TO: usize = 200;
+
+/// What an undecided experiment can say about its own continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forecast {
+    /// So many blocks in all decide it with probability [`POWER`], if effect and noise are what they look like now.
+    Blocks(usize),
+    /// The effect looks so close to δ that no reasonable number of blocks would decide.
+    CloseToDelta,
+    /// Fewer than three blocks, or no spread: nothing to forecast from.
+    Unknown,
+}
+
+/// Blocks that an experiment needs in all, forecast from the blocks at hand, for a verdict either way.
+pub fn forecast(effect: &LogEffect, statement: &Statement) -> Forecast {
+    let Some(sd) = effect.sd.filter(|sd| effect.blocks >= 3 && *sd > rounding(effect.mean)) else {
+        return Forecast::Unknown;
+    };
+    match blocks_for(statement.beyond(effect.mean).abs(), sd) {
+        Some(blocks) => Forecast::Blocks(blocks.max(effect.blocks + 1)),
+        None => Forecast::CloseToDelta,
+    }
+}
+
+/// The schedule that a plan of `blocks` blocks is looked at by: from the fifth block on, after each.
+///
+/// # Errors
+/// Fewer than five blocks.
+pub fn default_schedule(blocks: usize) -> Result<Schedule, crate::Error> {
+    Schedule::new(5, 1, blocks, 0.95)
+}
