@@ -57,6 +57,59 @@ pub enum ServerKey {
     Given(String),
 }
 
+/// Whether and how strictly a connection is encrypted, from the laxest to the strictest, as `--ssl-mode` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum TlsMode {
+    /// Never.
+    Disabled,
+    /// When the server can; whoever sits between can prevent it. A Unix socket stays as it is.
+    #[default]
+    Preferred,
+    /// Always, whoever the server is.
+    Required,
+    /// Always, and the server's certificate must come from the authority that is named.
+    VerifyCa,
+    /// [`Self::VerifyCa`], and the certificate must be for the host that was asked for.
+    VerifyIdentity,
+}
+
+impl std::str::FromStr for TlsMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.to_ascii_lowercase().replace('-', "_").as_str() {
+            "disabled" => Ok(Self::Disabled),
+            "preferred" => Ok(Self::Preferred),
+            "required" => Ok(Self::Required),
+            "verify_ca" => Ok(Self::VerifyCa),
+            "verify_identity" => Ok(Self::VerifyIdentity),
+            _ => Err(()),
+        }
+    }
+}
+
+/// TLS of a connection. Files are PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TlsOptions {
+    /// How strictly.
+    pub mode: TlsMode,
+    /// Certificates of authorities.
+    pub ca: Option<PathBuf>,
+    /// This client's certificate.
+    pub cert: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+}
+
+/// How packets may be compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Every server has it.
+    Zlib,
+    /// MySQL 8.0.18 and newer.
+    Zstd,
+}
+
 /// Everything that a connection needs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -84,6 +137,10 @@ pub struct ConnectOptions {
     pub cache_metadata: bool,
     /// Where the server's RSA key comes from when one is needed.
     pub server_key: ServerKey,
+    /// Encryption.
+    pub tls: TlsOptions,
+    /// Compression in order of preference; empty is none.
+    pub compression: Vec<Compression>,
 }
 
 impl ConnectOptions {
@@ -110,6 +167,8 @@ impl ConnectOptions {
             multi_statements: false,
             cache_metadata: true,
             server_key: ServerKey::default(),
+            tls: TlsOptions::default(),
+            compression: Vec::new(),
         }
     }
 

@@ -7,4 +7,5 @@ mod real;
 mod reply_law;
 mod scripted;
 mod server;
+mod target;
 mod vectors;
