@@ -3,8 +3,11 @@
 pub mod compare;
 pub mod design;
 pub mod error;
+pub mod factorial;
 pub mod histogram;
 pub mod interval;
+pub mod linear;
+pub mod little;
 pub mod power;
 pub mod rng;
 pub mod sequential;
@@ -12,6 +15,8 @@ pub mod series;
 pub mod sim;
 pub mod special;
 pub mod steady;
+pub mod twosample;
+pub mod usl;
 pub mod verdict;
 
 pub use error::Error;
