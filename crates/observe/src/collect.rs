@@ -50,8 +50,19 @@ pub struct Context {
     pub server: Read<Process>,
     /// The server's variables as text; empty without a connection.
     pub variables: Arc<BTreeMap<String, String>>,
+    /// The server's status at the start, when the look has a window.
+    pub first_status: Option<Arc<StatusReading>>,
     /// What is wanted.
     pub options: Options,
+}
+
+/// SHOW GLOBAL STATUS at an instant.
+#[derive(Debug, Clone)]
+pub struct StatusReading {
+    /// When the answer was there.
+    pub at: Instant,
+    /// Names in lower case, with their texts.
+    pub values: BTreeMap<String, String>,
 }
 
 impl Context {
@@ -82,8 +93,17 @@ pub fn collect_with(
         None => Err(Missing::Absent("the server's process is not on this host, or is not known".to_owned())),
     };
     let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
-    let context =
-        Context { source: source.clone(), server, variables: Arc::new(variables), options: options.clone() };
+    let first_status = match (options.window, sql.as_mut()) {
+        (Some(_), Some(sql)) => crate::collectors::status::reading(sql).ok().map(Arc::new),
+        _ => None,
+    };
+    let context = Context {
+        source: source.clone(),
+        server,
+        variables: Arc::new(variables),
+        first_status,
+        options: options.clone(),
+    };
 
     let wanted: Vec<&'static Collector> =
         catalogue::all().into_iter().filter(|c| c.depth <= options.depth).collect();
@@ -113,7 +133,9 @@ fn ask(
     let bag = Bag::new(collector);
     match sql {
         Some(sql) => {
-            sql.until(Instant::now() + deadline_of(collector, &context.options));
+            // The window is waiting, not work, so it does not count against the collector that waits.
+            let window = context.options.window.unwrap_or_default();
+            sql.until(Instant::now() + deadline_of(collector, &context.options) + window);
             read(context, sql, &bag);
             bag.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
         }

@@ -28,4 +28,4 @@ pub use digest::digest;
 pub use process::Process;
 pub use sampler::Sampler;
 pub use source::{LARGEST_FILE, Missing, Read, Source};
-pub use sql::{Row, Sql, SqlError};
+pub use sql::{Row, Sql, SqlError, Table};

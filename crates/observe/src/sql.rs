@@ -9,22 +9,31 @@ use crate::source::Missing;
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
 
+/// Rows under the names of their columns.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Table {
+    /// Names of the columns, as the server gives them.
+    pub columns: Vec<String>,
+    /// Rows in order.
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    /// A cell by the name of its column, whose case does not matter; `None` where it is NULL or not there.
+    pub fn cell(&self, row: usize, column: &str) -> Option<&str> {
+        let place = self.columns.iter().position(|c| c.eq_ignore_ascii_case(column))?;
+        self.rows.get(row)?.get(place)?.as_deref()
+    }
+}
+
 /// A connection that answers a statement with all its rows.
 pub trait Sql {
-    /// Sends one statement and returns its rows.
+    /// Sends one statement and returns its rows; gives up after `limit`, where there is one and the connection can.
     ///
     /// # Errors
-    /// The server's refusal with its code, or why no answer came.
-    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError>;
-
-    /// The same, given up after `limit`. A connection that cannot do this waits as long as it always does.
-    ///
-    /// # Errors
-    /// As [`Sql::rows`]; after a limit that passed the connection may be closed.
-    fn rows_within(&mut self, sql: &str, limit: Duration) -> Result<Vec<Row>, SqlError> {
-        let _ = limit;
-        self.rows(sql)
-    }
+    /// The server's refusal with its code, or why no answer came; after a limit that passed the connection may be
+    /// closed.
+    fn table(&mut self, sql: &str, limit: Option<Duration>) -> Result<Table, SqlError>;
 }
 
 /// Why a statement gave no rows.
@@ -91,11 +100,11 @@ impl<'a> ReadOnly<'a> {
         self.deadline = Some(deadline);
     }
 
-    /// The rows of a statement.
+    /// The rows of a statement under the names of their columns.
     ///
     /// # Errors
     /// Also when the statement is not a single SELECT or SHOW that only reads, or the deadline has passed.
-    pub fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
+    pub fn table(&mut self, sql: &str) -> Result<Table, SqlError> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
         }
@@ -104,10 +113,15 @@ impl<'a> ReadOnly<'a> {
             return Err(SqlError::OutOfTime);
         }
         self.sent += 1;
-        match left {
-            Some(left) => self.inner.rows_within(sql, left),
-            None => self.inner.rows(sql),
-        }
+        self.inner.table(sql, left)
+    }
+
+    /// The rows of a statement.
+    ///
+    /// # Errors
+    /// As [`ReadOnly::table`].
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
+        self.table(sql).map(|table| table.rows)
     }
 }
 
@@ -217,8 +231,8 @@ mod tests {
 
     struct Nothing;
     impl Sql for Nothing {
-        fn rows(&mut self, _: &str) -> Result<Vec<Row>, SqlError> {
-            Ok(vec![])
+        fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            Ok(Table::default())
         }
     }
 

@@ -4,27 +4,28 @@ use std::time::Duration;
 
 use mydyno_wire::{Client, Rows, WireError};
 
-use crate::sql::{Row, Sql, SqlError};
+use crate::sql::{Sql, SqlError, Table};
 
 impl Sql for Client {
-    fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
-        self.query(sql).map(texts).map_err(|e| reason(&e))
-    }
-
-    fn rows_within(&mut self, sql: &str, limit: Duration) -> Result<Vec<Row>, SqlError> {
+    fn table(&mut self, sql: &str, limit: Option<Duration>) -> Result<Table, SqlError> {
         let usual = self.read_timeout();
-        self.set_read_timeout(Some(usual.map_or(limit, |u| u.min(limit))));
-        let rows = self.rows(sql);
+        if let Some(limit) = limit {
+            self.set_read_timeout(Some(usual.map_or(limit, |u| u.min(limit))));
+        }
+        let rows = self.query(sql);
         self.set_read_timeout(usual);
-        rows
+        rows.map(texts).map_err(|e| reason(&e))
     }
 }
 
-fn texts(rows: Rows) -> Vec<Row> {
+fn texts(rows: Rows) -> Table {
     let text = |cell: Vec<u8>| {
         String::from_utf8(cell).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     };
-    rows.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.map(text)).collect()).collect()
+    Table {
+        columns: rows.columns.into_iter().map(|column| column.name).collect(),
+        rows: rows.rows.into_iter().map(|row| row.into_iter().map(|cell| cell.map(text)).collect()).collect(),
+    }
 }
 
 fn reason(error: &WireError) -> SqlError {

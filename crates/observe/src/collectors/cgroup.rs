@@ -230,7 +230,8 @@ impl Facts<'_> {
 
     fn io(&self) {
         let v2 = |group: &Group| group.version == Version::V2;
-        let group = self.group("io").ok().filter(v2).map_or_else(|| self.group("blkio"), Ok);
+        // The controller has another name in each version.
+        let group = self.group("blkio").ok().filter(|g| !v2(g)).map_or_else(|| self.group("io"), Ok);
         let files: &[&str] = match &group {
             Ok(group) if v2(group) => &["io.max"],
             _ => &[

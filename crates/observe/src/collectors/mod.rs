@@ -5,10 +5,13 @@ use crate::catalogue::Collector;
 pub mod cgroup;
 pub mod cpu;
 pub mod device;
+pub mod innodb;
 pub mod kernel;
 pub mod memory;
 pub mod process;
 pub mod server;
+pub mod sessions;
+pub mod status;
 pub mod storage;
 pub mod sysctl;
 pub mod thp;
@@ -26,4 +29,7 @@ pub static ALL: &[&Collector] = &[
     &process::COLLECTOR,
     &storage::COLLECTOR,
     &server::COLLECTOR,
+    &innodb::COLLECTOR,
+    &sessions::COLLECTOR,
+    &status::COLLECTOR,
 ];

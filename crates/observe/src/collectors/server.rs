@@ -22,6 +22,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.family", "", "mysql or mariadb: by VERSION(), which nothing else tells safely"),
         fact("server.version_number", "", "version as one number: major × 10000 + minor × 100 + patch"),
         fact("server.version_comment", "", "who built it"),
+        fact(
+            "server.managed",
+            "",
+            "managed service that runs it, so that its host is not visible; none otherwise",
+        ),
         fact("server.uptime_s", "s", "time since it started"),
         fact(
             "server.variable.NAME",
@@ -75,6 +80,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         .map(str::to_owned)
         .ok_or_else(|| Missing::Absent("the variable version_comment is not set".to_owned()));
     bag.put("server.version_comment", VARIABLES, comment);
+    let managed = match context.variables.is_empty() {
+        true => Err(Missing::Error("the server's variables could not be read".to_owned())),
+        false => Ok(managed_by(context)),
+    };
+    bag.put("server.managed", VARIABLES, managed);
     let uptime = sql.rows(UPTIME).map_err(|e| e.missing("a connection")).and_then(|rows| {
         let found = pairs(rows).pop();
         let (_, text) = found.ok_or_else(|| Missing::Absent("the server gave no Uptime".to_owned()))?;
@@ -107,8 +117,27 @@ fn one_variable(name: &str, text: &str, bag: &Bag) {
     }
 }
 
+/// The service whose marks the variables carry.
+fn managed_by(context: &Context) -> &'static str {
+    let has = |name: &str| context.variables.contains_key(name);
+    let starts = |name: &str, with: &str| context.variable(name).is_some_and(|value| value.starts_with(with));
+    if has("aurora_version") {
+        "amazon-aurora"
+    } else if starts("basedir", "/rdsdbbin") || has("rds_version") {
+        "amazon-rds"
+    } else if context.variables.keys().any(|name| name.starts_with("cloudsql_")) {
+        "google-cloud-sql"
+    } else if context.variables.keys().any(|name| name.starts_with("azure_"))
+        || starts("basedir", "/app/work")
+    {
+        "azure"
+    } else {
+        "none"
+    }
+}
+
 /// The one value of a statement that gives one.
-fn single(sql: &mut ReadOnly<'_>, statement: &str) -> Read<String> {
+pub(super) fn single(sql: &mut ReadOnly<'_>, statement: &str) -> Read<String> {
     let rows = sql.rows(statement).map_err(|e| e.missing("a connection"))?;
     let value = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
     value.ok_or_else(|| Missing::Error(format!("{statement} gave no value")))

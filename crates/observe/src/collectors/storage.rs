@@ -116,7 +116,7 @@ fn run(context: &Context, bag: &Bag) {
         bag.put(&id("path"), from.as_str(), path.clone());
         let Ok(path) = path else { continue };
         let mount = mounts.as_ref().map_err(Clone::clone).and_then(|m| m.holding(source, &path));
-        mount_facts(&id, &mount, bag);
+        mount_facts(&id, &mount, &server.file("mountinfo"), bag);
         space_facts(&id, source, &mounts, &path, bag);
         let stack = mount.and_then(|mount| stack_of(source, &mount));
         let of = |get: fn(&block::Stack) -> &Vec<String>| {
@@ -201,7 +201,7 @@ impl Mounts {
     }
 }
 
-fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, bag: &Bag) {
+fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, table: &str, bag: &Bag) {
     let of = |get: &dyn Fn(&Mount) -> Value| mount.as_ref().map(get).map_err(Clone::clone);
     for (name, value) in [
         ("mount_point", of(&|m| m.point.clone().into())),
@@ -209,7 +209,7 @@ fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, bag: &Bag) {
         ("mount_options", of(&|m| m.options.clone().into())),
         ("mounted_from", of(&|m| m.from.clone().into())),
     ] {
-        bag.put(&id(name), "/proc/PID/mountinfo", value);
+        bag.put(&id(name), table, value);
     }
 }
 

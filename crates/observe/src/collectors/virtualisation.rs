@@ -132,8 +132,33 @@ fn signature(source: &Source) -> Option<String> {
     Some(found.unwrap_or("vm-other").to_owned())
 }
 
+/// The number of the first PID namespace (PROC_PID_INIT_INO of the kernel).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
 /// The container that we are in and what shows it.
 fn container(source: &Source) -> (Read<String>, &'static str) {
+    let path = "/proc/self/ns/pid";
+    let first = source.link(path).ok().map(|link| link == FIRST_PID_NAMESPACE);
+    let (kind, mark) = marked(source);
+    match (first, kind.as_deref()) {
+        // In the first namespace and with the mounts of the first process nothing contains us: a mark only shows that
+        // the file system was made from a container's image.
+        (Some(true), _) if mounts_of_init(source) => (Ok("none".to_owned()), path),
+        (Some(false), Ok("none")) => (Ok("other".to_owned()), path),
+        _ => (kind, mark),
+    }
+}
+
+/// Whether we see the same mounts as the first process.
+fn mounts_of_init(source: &Source) -> bool {
+    match (source.read("/proc/1/mountinfo"), source.read("/proc/self/mountinfo")) {
+        (Ok(init), Ok(ours)) => init == ours,
+        _ => false,
+    }
+}
+
+/// The kind of container that marks in the file system tell.
+fn marked(source: &Source) -> (Read<String>, &'static str) {
     // The interface that container managers keep (CONTAINER_INTERFACE of systemd), then the marks of those that do not.
     if let Ok(kind) = source.read("/run/systemd/container")
         && !kind.is_empty()
@@ -215,6 +240,31 @@ mod tests {
         ] {
             assert_eq!(scope(&[REAL, file]).1, kind, "{file:?}");
         }
+    }
+
+    #[test]
+    fn a_mark_from_an_image_is_not_taken_for_a_container() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put(".dockerenv", "");
+        put("proc/1/mountinfo", "a\n");
+        put("proc/self/mountinfo", "a\n");
+        std::fs::create_dir_all(root.path().join("proc/self/ns")).unwrap();
+        let link = root.path().join("proc/self/ns/pid");
+        let source = Source::at(root.path());
+        std::os::unix::fs::symlink(FIRST_PID_NAMESPACE, &link).unwrap();
+        assert_eq!(container(&source).0, Ok("none".to_owned()));
+        // The host's processes seen from a container's file system.
+        put("proc/self/mountinfo", "b\n");
+        assert_eq!(container(&source).0, Ok("docker".to_owned()));
+        std::fs::remove_file(root.path().join(".dockerenv")).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("pid:[4026532999]", &link).unwrap();
+        assert_eq!(container(&source).0, Ok("other".to_owned()));
     }
 
     #[test]

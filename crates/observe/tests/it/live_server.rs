@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mydyno_model::facts::Status;
-use mydyno_observe::{Process, Sampler, Source, Sql as _, collect, process};
+use mydyno_observe::{Options, Process, Sampler, Source, collect, collect_with, process};
 use serde_json::Value;
 
 use crate::support::{Server, output, python};
@@ -71,7 +71,7 @@ fn samples_of_a_server_are_what_python_reads_and_end_with_it() {
     let disks = vec!["definitely-no-disk".to_owned()];
     let mut sampler = Sampler::new(&source, Some(server.pid()), &disks);
     assert!(sampler.gaps().iter().any(|gap| gap.contains("definitely-no-disk")));
-    client.rows("SELECT COUNT(*) FROM information_schema.COLUMNS").unwrap();
+    client.query("SELECT COUNT(*) FROM information_schema.COLUMNS").unwrap();
 
     // Whatever is read between two equal samples is what the samples say.
     let expected = loop {
@@ -125,8 +125,7 @@ fn the_process_behind_a_socket_is_the_server() {
     let peer = i32::try_from(client.peer_pid().unwrap()).unwrap();
     let found = process::of_socket_peer(&source, peer).unwrap();
     assert_eq!(found, Process::of(&source, server.pid()).unwrap());
-    let uptime: f64 =
-        client.rows("SHOW GLOBAL STATUS LIKE 'Uptime'").unwrap()[0][1].clone().unwrap().parse().unwrap();
+    let uptime: f64 = client.query("SHOW GLOBAL STATUS LIKE 'Uptime'").unwrap().number(0, 1).unwrap();
     assert_eq!(process::agrees_with_uptime(&source, &found, uptime, 100), Ok(()));
     assert!(process::agrees_with_uptime(&source, &found, uptime + 1000.0, 100).is_err());
 }
@@ -137,4 +136,95 @@ fn the_listener_on_a_port_is_this_process() {
     let port = listener.local_addr().unwrap().port();
     let found = process::listening_on(&Source::live(), port).unwrap();
     assert_eq!(found.pid, std::process::id());
+}
+
+#[test]
+fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
+    let server = Server::start(&["--innodb-io-capacity=321"]);
+    let log = server.folder().join("general.log");
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE USER plain@'%' IDENTIFIED BY 'x'".to_owned(),
+        "CREATE USER ''@localhost".to_owned(),
+        "CREATE DATABASE d".to_owned(),
+        "CREATE TABLE d.t (a INT PRIMARY KEY) ENGINE=InnoDB".to_owned(),
+        "BEGIN".to_owned(),
+        "INSERT INTO d.t VALUES (1), (2), (3)".to_owned(),
+        format!("SET GLOBAL general_log_file = '{}'", log.display()),
+        "SET GLOBAL general_log = 1".to_owned(),
+    ] {
+        admin.execute(&statement).unwrap();
+    }
+    let mut client = server.connect();
+    let options = Options { window: Some(std::time::Duration::from_millis(300)), ..Options::audit() };
+    let set = collect_with(&Source::live(), Some(&mut client), Some(server.pid()), &options);
+    admin.execute("SET GLOBAL general_log = 0").unwrap();
+
+    let value = |id: &str| set.value(id).cloned().unwrap_or_else(|| panic!("{id}: {:?}", set.facts.get(id)));
+    for (id, expected) in [
+        ("server.transactions.open", 1),
+        ("server.transactions.most_rows_modified", 3),
+        ("server.accounts.anonymous", 1),
+        ("server.replication.channels", 0),
+        ("server.sessions.binlog_dumps", 0),
+        ("server.default.innodb_io_capacity", 200),
+    ] {
+        assert_eq!(value(id), Value::from(expected), "{id}");
+    }
+    // The older view of the same accounts, for a server whose locked account holds no empty hash.
+    let open = "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND is_role = 'N' AND plugin IN ('', 'mysql_native_password')";
+    let open: u64 = admin.query(open).unwrap().number(0, 0).unwrap();
+    assert!(open >= 2, "root and the anonymous account");
+    assert_eq!(value("server.accounts.without_password"), Value::from(open));
+    assert_eq!(value("server.origin.innodb_io_capacity")["source"], "command-line");
+    assert_eq!(value("server.plugin.InnoDB")["status"], "ACTIVE");
+    assert_eq!(value("server.engine.InnoDB"), Value::from("DEFAULT"));
+    assert_eq!(value("server.innodb.latest_deadlock"), Value::from(false));
+    assert!(set.number("server.window_s").unwrap() >= 0.3);
+    let rate = set.number("server.rate.questions").unwrap();
+    assert!(rate > 0.0, "{rate}");
+    let missing: Vec<_> = set
+        .facts
+        .iter()
+        .filter(|(id, f)| id.starts_with("server.") && matches!(f.status, Status::Error { .. }))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    for (id, _) in &set.facts {
+        assert!(
+            mydyno_observe::catalogue::all().iter().any(|c| c.info(id).is_some()),
+            "{id} is not declared"
+        );
+    }
+
+    let text = std::fs::read_to_string(&log).unwrap();
+    let statements: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once("Query\t")).map(|(_, sql)| sql).collect();
+    assert!(statements.len() > 10);
+    for sql in statements.iter().filter(|sql| !sql.starts_with("SET GLOBAL general_log = 0")) {
+        assert!(sql.starts_with("SELECT ") || sql.starts_with("SHOW "), "{sql}");
+    }
+}
+
+#[test]
+fn an_account_without_rights_is_told_what_each_fact_needs() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    admin.execute("CREATE USER nobody@localhost IDENTIFIED BY 'x'").unwrap();
+    let mut options =
+        mydyno_wire::ConnectOptions::new(mydyno_wire::Endpoint::Unix(server.folder().join("s")), "nobody");
+    options.password = Some("x".into());
+    let mut client = mydyno_wire::Client::connect(&options).unwrap();
+    let options = Options { window: None, ..Options::audit() };
+    let set = collect_with(&Source::live(), Some(&mut client), None, &options);
+    for (id, needs) in [
+        ("server.sessions.total", "PROCESS"),
+        ("server.innodb.history_list_length", "PROCESS"),
+        ("server.transactions.open", "PROCESS"),
+        ("server.accounts.total", "SELECT on mysql.user"),
+        ("server.replication.channels", "REPLICA MONITOR"),
+    ] {
+        let Status::Denied { why } = &set.facts[id].status else { panic!("{id}: {:?}", set.facts[id]) };
+        assert!(why.contains(needs), "{id}: {why}");
+    }
+    assert_eq!(set.text("server.family"), Some("mariadb"));
 }

@@ -1,0 +1,149 @@
+//! InnoDB: what its monitor and its metrics say. The monitor's text holds users' statements, so only numbers and
+//! whether a section is there are kept.
+
+use serde_json::Value;
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::collectors::server::typed;
+use crate::source::{Missing, Read};
+use crate::sql::ReadOnly;
+
+/// InnoDB's monitor and metrics.
+pub static COLLECTOR: Collector = Collector {
+    name: "innodb",
+    cost: Cost { host_ms: 1, server_ms: 5 },
+    deadline_ms: 3000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.innodb.history_list_length", "count", "undo logs that purge has not reached"),
+        fact("server.innodb.log_sequence_number", "bytes", "end of the redo log"),
+        fact("server.innodb.log_flushed_up_to", "bytes", "what of it is on disk"),
+        fact("server.innodb.last_checkpoint_at", "bytes", "what of it recovery would not need"),
+        fact("server.innodb.checkpoint_age_bytes", "bytes", "redo that a recovery would read"),
+        fact("server.innodb.semaphore_reservations", "count", "waits for a latch that went to sleep"),
+        fact("server.innodb.read_views", "count", "open read views"),
+        fact("server.innodb.latest_deadlock", "", "whether there was a deadlock since the start"),
+        fact(
+            "server.innodb.deadlock_search_too_deep",
+            "",
+            "whether the latest deadlock was a search given up",
+        ),
+        fact(
+            "server.innodb.latest_foreign_key_error",
+            "",
+            "whether there was a foreign key error since the start",
+        ),
+        fact("server.innodb.metric.NAME", "", "an enabled counter of information_schema.INNODB_METRICS"),
+        fact("server.transactions.open", "count", "transactions that are open"),
+        fact("server.transactions.oldest_s", "s", "age of the oldest; 0 when none is open"),
+        fact("server.transactions.most_rows_modified", "count", "rows that the largest has changed"),
+    ],
+    run: Run::Server(run),
+};
+
+const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
+const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
+
+/// The column that says whether a metric counts has two names: the newer first.
+const METRICS: [&str; 2] = [
+    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE STATUS = 'enabled'",
+    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE ENABLED = 1",
+];
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    monitor(sql, bag);
+    transactions(sql, bag);
+    let mut found = sql.rows(METRICS[0]);
+    if found.is_err() {
+        found = sql.rows(METRICS[1]);
+    }
+    match found {
+        Ok(rows) => {
+            for row in rows {
+                let [Some(name), Some(text)] = &row[..] else { continue };
+                bag.put(&format!("server.innodb.metric.{name}"), METRICS[0], Ok(typed(name, text)));
+            }
+        }
+        Err(e) => bag.put::<Value>("server.innodb.metric.all", METRICS[0], Err(e.missing("PROCESS"))),
+    }
+}
+
+fn transactions(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let row = sql.rows(TRANSACTIONS).map_err(|e| e.missing("PROCESS")).and_then(|rows| {
+        rows.into_iter().next().ok_or_else(|| Missing::Error("INNODB_TRX gave no row".to_owned()))
+    });
+    for (place, id) in ["open", "oldest_s", "most_rows_modified"].iter().enumerate() {
+        let value = row.clone().and_then(|row| {
+            let text = row.get(place).cloned().flatten().unwrap_or_default();
+            text.parse::<u64>().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
+        });
+        bag.put(&format!("server.transactions.{id}"), TRANSACTIONS, value);
+    }
+}
+
+/// Lines of the monitor that begin with a text and hold a number behind it.
+const NUMBERS: [(&str, &str); 5] = [
+    ("history_list_length", "History list length"),
+    ("log_sequence_number", "Log sequence number"),
+    ("log_flushed_up_to", "Log flushed up to"),
+    ("last_checkpoint_at", "Last checkpoint at"),
+    ("semaphore_reservations", "OS WAIT ARRAY INFO: reservation count"),
+];
+
+fn monitor(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let text = sql.table(MONITOR).map_err(|e| e.missing("PROCESS")).and_then(|table| {
+        let text = table.cell(0, "Status").map(str::to_owned);
+        text.ok_or_else(|| Missing::Absent("the server gave no InnoDB status".to_owned()))
+    });
+    let put = |name: &str, value: Read<Value>| bag.put(&format!("server.innodb.{name}"), MONITOR, value);
+    for (name, line) in NUMBERS {
+        put(name, text.clone().and_then(|text| number_behind(&text, line).map(Value::from)));
+    }
+    let age = text.clone().and_then(|text| {
+        let end = number_behind(&text, "Log sequence number")?;
+        Ok(end.saturating_sub(number_behind(&text, "Last checkpoint at")?))
+    });
+    put("checkpoint_age_bytes", age.map(Value::from));
+    put("read_views", text.clone().and_then(|text| read_views(&text).map(Value::from)));
+    for (name, section) in [
+        ("latest_deadlock", "\nLATEST DETECTED DEADLOCK\n"),
+        ("latest_foreign_key_error", "\nLATEST FOREIGN KEY ERROR\n"),
+        ("deadlock_search_too_deep", "TOO DEEP OR LONG SEARCH"),
+    ] {
+        put(name, text.clone().map(|text| Value::from(text.contains(section))));
+    }
+}
+
+/// The number behind the start of a line; older servers write two halves of 32 bits.
+fn number_behind(text: &str, start: &str) -> Read<u64> {
+    let rest = text.lines().find_map(|line| line.trim_start().strip_prefix(start));
+    let rest = rest.ok_or_else(|| Missing::Absent(format!("InnoDB's status has no line {start:?}")))?;
+    let first = rest.trim_start_matches([' ', ':', '\t']).split(|c: char| !c.is_ascii_digit()).next();
+    first
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| Missing::Error(format!("no number behind {start:?} in InnoDB's status")))
+}
+
+/// `3 read views open inside InnoDB`.
+fn read_views(text: &str) -> Read<u64> {
+    let line = text.lines().find_map(|line| line.strip_suffix(" read views open inside InnoDB"));
+    line.and_then(|digits| digits.trim().parse().ok())
+        .ok_or_else(|| Missing::Absent("InnoDB's status does not tell its read views".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_behind_the_start_of_their_lines() {
+        let text = "---\nLog sequence number          4294967297\nLog flushed up to   12\nLast checkpoint at  7\nHistory list length 3\n0 read views open inside InnoDB\nOS WAIT ARRAY INFO: reservation count 66\nbad line\n";
+        assert_eq!(number_behind(text, "Log sequence number"), Ok(4_294_967_297));
+        assert_eq!(number_behind(text, "OS WAIT ARRAY INFO: reservation count"), Ok(66));
+        assert_eq!(read_views(text), Ok(0));
+        assert!(matches!(number_behind(text, "Nothing"), Err(Missing::Absent(_))));
+        assert!(matches!(number_behind(text, "bad"), Err(Missing::Error(_))));
+    }
+}

@@ -1,0 +1,217 @@
+//! Who is connected, replicas, accounts, plugins and engines, and where variables got their values. Counts and names of
+//! the server's own parts only: no statement text, no password hash.
+
+use serde_json::{Value, json};
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::collectors::server::typed;
+use crate::secrets;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, SqlError, Table};
+
+/// Sessions, replication, accounts, plugins, origins.
+pub static COLLECTOR: Collector = Collector {
+    name: "sessions",
+    cost: Cost { host_ms: 2, server_ms: 15 },
+    deadline_ms: 5000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.sessions.total", "count", "sessions, background threads included"),
+        fact("server.sessions.sleeping", "count", "sessions that wait for their client"),
+        fact(
+            "server.sessions.longest_query_s",
+            "s",
+            "time that the longest statement has run; 0 when there is none",
+        ),
+        fact("server.sessions.binlog_dumps", "count", "replicas that are reading the binary log"),
+        fact(
+            "server.replication.channels",
+            "count",
+            "channels that this server replicates from; 0 is no replica",
+        ),
+        fact(
+            "server.replication.CHANNEL.NAME",
+            "",
+            "state of a channel: io_running, sql_running, lag_s, last_errno, gtid_mode",
+        ),
+        fact("server.accounts.total", "count", "accounts, roles included"),
+        fact("server.accounts.anonymous", "count", "accounts without a user name"),
+        fact("server.accounts.from_anywhere", "count", "accounts that may come from any host"),
+        fact("server.accounts.without_password", "count", "accounts that log in without a password"),
+        fact("server.accounts.plugin.NAME", "count", "accounts by authentication plugin"),
+        fact("server.plugin.NAME", "", "a plugin: status, type, library"),
+        fact("server.engine.NAME", "", "support of a storage engine: DEFAULT, YES, NO, DISABLED"),
+        fact(
+            "server.origin.NAME",
+            "",
+            "where a variable that is not at its compiled default got its value: source and file",
+        ),
+        fact(
+            "server.default.NAME",
+            "",
+            "compiled default of a variable that is set to something else, where the server tells",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute'), TIME, 0)), 0) FROM information_schema.PROCESSLIST";
+const PLUGINS: &str =
+    "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
+const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
+const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
+const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
+
+/// Servers differ in where a password's hash stands. Only whether there is one is asked.
+const NO_PASSWORD: [&str; 3] = [
+    // MariaDB from 10.4: an object with the hash; mysql.user is a view.
+    "SELECT COUNT(*) FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.is_role'), 'false') <> 'true' AND COALESCE(JSON_VALUE(Priv, '$.plugin'), '') IN ('', 'mysql_native_password', 'mysql_old_password') AND COALESCE(JSON_VALUE(Priv, '$.authentication_string'), '') = '' AND JSON_VALUE(Priv, '$.auth_or[0].plugin') IS NULL AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), 'false') <> 'true'",
+    // MySQL from 5.7.
+    "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N' AND plugin IN ('mysql_native_password', 'caching_sha2_password', 'sha256_password')",
+    // Older servers.
+    "SELECT COUNT(*) FROM mysql.user WHERE Password = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
+];
+
+/// MariaDB, then MySQL.
+const ORIGINS: [&str; 2] = [
+    "SELECT VARIABLE_NAME, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN IS NOT NULL AND GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME')",
+    "SELECT VARIABLE_NAME, VARIABLE_SOURCE, VARIABLE_PATH, NULL FROM performance_schema.variables_info WHERE VARIABLE_SOURCE <> 'COMPILED'",
+];
+
+/// All channels, newest wording first.
+const REPLICATION: [&str; 3] = ["SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    sessions(sql, bag);
+    replication(sql, bag);
+    accounts(sql, bag);
+    plugins(sql, bag);
+    origins(sql, bag);
+}
+
+/// The first of several wordings that the server understands; its error when it understands none.
+fn first_of(sql: &mut ReadOnly<'_>, wordings: &[&'static str]) -> (&'static str, Result<Table, SqlError>) {
+    let mut last = ("", Err(SqlError::OutOfTime));
+    for wording in wordings {
+        last = (*wording, sql.table(wording));
+        if last.1.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+/// A whole number in a cell; an empty sum is 0.
+fn count(row: &Read<Row>, place: usize) -> Read<u64> {
+    let row = row.as_ref().map_err(Clone::clone)?;
+    let Some(text) = row.get(place).and_then(Option::as_deref) else { return Ok(0) };
+    // Some servers answer SUM with a decimal.
+    let whole = text.split('.').next().unwrap_or_default();
+    whole.parse().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
+}
+
+fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row> {
+    let rows = sql.rows(statement).map_err(|e| e.missing(privilege))?;
+    rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
+}
+
+fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    // Without PROCESS the server shows only our own sessions: the count would be wrong, not missing.
+    let may_see = sees_all_sessions(sql);
+    let row = may_see.and_then(|()| one_row(sql, SESSIONS, "PROCESS"));
+    for (place, id) in ["total", "sleeping", "binlog_dumps", "longest_query_s"].iter().enumerate() {
+        bag.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
+    }
+}
+
+fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
+    const PRIVILEGES: &str = "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES";
+    let rows = sql.rows(PRIVILEGES).map_err(|e| e.missing("PROCESS"))?;
+    if rows.iter().flatten().flatten().any(|privilege| privilege.eq_ignore_ascii_case("PROCESS")) {
+        return Ok(());
+    }
+    Err(Missing::Denied("this account sees only its own sessions; it needs PROCESS".to_owned()))
+}
+
+fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let (statement, table) = first_of(sql, &REPLICATION);
+    let table = table.map_err(|e| e.missing("REPLICATION CLIENT (REPLICA MONITOR in MariaDB)"));
+    bag.put(
+        "server.replication.channels",
+        statement,
+        table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
+    );
+    let Ok(table) = table else { return };
+    for row in 0..table.rows.len() {
+        let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name)).unwrap_or_default();
+        let channel = match cell(&["Connection_name", "Channel_Name"]) {
+            "" => "default",
+            name => name,
+        };
+        for (fact, names) in [
+            ("io_running", ["Replica_IO_Running", "Slave_IO_Running"]),
+            ("sql_running", ["Replica_SQL_Running", "Slave_SQL_Running"]),
+            ("lag_s", ["Seconds_Behind_Source", "Seconds_Behind_Master"]),
+            ("last_errno", ["Last_Errno", "Last_SQL_Errno"]),
+            ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
+        ] {
+            let text = cell(&names);
+            let value = match text {
+                "" => Err(Missing::Absent(format!("the server does not tell {}", names[0]))),
+                text => Ok(typed(fact, text)),
+            };
+            bag.put(&format!("server.replication.{channel}.{fact}"), statement, value);
+        }
+    }
+}
+
+fn accounts(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let row = one_row(sql, ACCOUNTS, "SELECT on mysql.user");
+    for (place, id) in ["total", "anonymous", "from_anywhere"].iter().enumerate() {
+        bag.put(&format!("server.accounts.{id}"), ACCOUNTS, count(&row, place));
+    }
+    let (statement, table) = first_of(sql, &NO_PASSWORD);
+    let row = table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| {
+        table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
+    });
+    bag.put("server.accounts.without_password", statement, count(&row, 0));
+    for row in sql.rows(ACCOUNT_PLUGINS).unwrap_or_default() {
+        let name =
+            row.first().cloned().flatten().filter(|n| !n.is_empty()).unwrap_or_else(|| "none".to_owned());
+        bag.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, count(&Ok(row), 1));
+    }
+}
+
+fn plugins(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    for row in sql.rows(PLUGINS).unwrap_or_default() {
+        if let [Some(name), status, kind, library] = &row[..] {
+            let value = json!({"status": status, "type": kind, "library": library});
+            bag.put(&format!("server.plugin.{name}"), PLUGINS, Ok(value));
+        }
+    }
+    for row in sql.rows(ENGINES).unwrap_or_default() {
+        if let [Some(name), Some(support)] = &row[..] {
+            bag.put(&format!("server.engine.{name}"), ENGINES, Ok(support.as_str()));
+        }
+    }
+}
+
+fn origins(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let (statement, table) = first_of(sql, &ORIGINS);
+    for row in table.map(|t| t.rows).unwrap_or_default() {
+        let [Some(name), Some(source), path, default] = &row[..] else { continue };
+        let name = name.to_ascii_lowercase();
+        let path = path.as_deref().filter(|p| !p.is_empty());
+        let source = source.to_ascii_lowercase();
+        bag.put(&format!("server.origin.{name}"), statement, Ok(json!({"source": source, "path": path})));
+        if let Some(default) = default.as_deref().filter(|_| !secrets::is_secret_variable(&name)) {
+            bag.put(
+                &format!("server.default.{name}"),
+                statement,
+                Ok::<Value, Missing>(typed(&name, default)),
+            );
+        }
+    }
+}
