@@ -26,45 +26,50 @@ pub(crate) fn new_password() -> Result<String, SandboxError> {
 }
 
 /// What goes into the file of `--init-file`: one statement a line. The server runs it before it accepts connections.
+///
+/// Where accounts have native passwords, only the hash is in it, so that the server never sees the password in clear.
 pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {
-    let lines = match accounts(engine) {
-        Accounts::UserTable => native(
-            password,
-            &[
-                "DELETE FROM mysql.user WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));",
-                "DELETE FROM mysql.db WHERE User='';",
-            ],
-        ),
-        Accounts::GlobalPriv => native(
-            password,
-            &[
-                "DELETE FROM mysql.global_priv WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));",
-                "DELETE FROM mysql.db WHERE User='';",
-            ],
-        ),
-        // A password has letters and digits only, so it needs no escaping. The server does not write it to its logs.
-        Accounts::AlterUser => vec![
-            "SET SESSION sql_log_bin=0;".to_owned(),
-            format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';"),
-            format!("CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY '{password}';"),
-            "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;".to_owned(),
-        ],
-    };
-    lines.join("\n") + "\n"
-}
-
-/// Sets the password by its hash, so that the server never sees it in clear.
-fn native(password: &str, clean: &[&str]) -> Vec<String> {
     let hash = native_hash(password);
     let mut lines = vec!["SET SESSION sql_log_bin=0;".to_owned()];
-    lines.extend(clean.iter().map(|s| (*s).to_owned()));
-    lines.push("FLUSH PRIVILEGES;".to_owned());
-    for host in ["localhost", "127.0.0.1"] {
-        lines.push(format!(
-            "GRANT ALL PRIVILEGES ON *.* TO 'root'@'{host}' IDENTIFIED BY PASSWORD '{hash}' WITH GRANT OPTION;"
-        ));
+    let all = |account: &str| format!("GRANT ALL PRIVILEGES ON *.* TO {account} WITH GRANT OPTION;");
+    for account in ["'root'@'localhost'", "'root'@'127.0.0.1'"] {
+        match accounts(engine) {
+            Accounts::UserTable | Accounts::GlobalPriv => {
+                // GRANT … IDENTIFIED BY PASSWORD makes the account, and leaves the password of one that exists.
+                lines.push(format!(
+                    "GRANT ALL PRIVILEGES ON *.* TO {account} IDENTIFIED BY PASSWORD '{hash}' WITH GRANT OPTION;"
+                ));
+                lines.push(format!("SET PASSWORD FOR {account} = '{hash}';"));
+            }
+            Accounts::UserTableWithPlugins => {
+                lines.push(format!("CREATE USER IF NOT EXISTS {account};"));
+                lines
+                    .push(format!("ALTER USER {account} IDENTIFIED WITH mysql_native_password AS '{hash}';"));
+                lines.push(all(account));
+            }
+            Accounts::Plugins => {
+                // Letters and digits need no escaping. The server keeps passwords of these statements out of its logs.
+                lines.push(format!("CREATE USER IF NOT EXISTS {account};"));
+                lines.push(format!("ALTER USER {account} IDENTIFIED BY '{password}';"));
+                lines.push(all(account));
+            }
+        }
     }
-    lines
+    let table = match accounts(engine) {
+        Accounts::UserTable | Accounts::UserTableWithPlugins => Some("mysql.user"),
+        Accounts::GlobalPriv => Some("mysql.global_priv"),
+        Accounts::Plugins => None,
+    };
+    if let Some(table) = table {
+        // Old series come with anonymous accounts, and with root accounts for names of the host.
+        lines.push(format!(
+            "DELETE FROM {table} WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));"
+        ));
+        lines.push("DELETE FROM mysql.db WHERE User='';".to_owned());
+        // Last: MariaDB from 10.4 ignores the statements of this file that come after it.
+        lines.push("FLUSH PRIVILEGES;".to_owned());
+    }
+    lines.join("\n") + "\n"
 }
 
 /// The stored form of mysql_native_password: `*` and SHA1(SHA1(password)) in upper-case hex.

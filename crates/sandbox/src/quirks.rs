@@ -100,20 +100,24 @@ pub(crate) fn initialises_from_scripts(engine: &Engine) -> bool {
 /// How accounts take a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accounts {
-    /// `GRANT … IDENTIFIED BY PASSWORD` with a mysql_native_password hash; accounts live in `mysql.user`.
+    /// `SET PASSWORD` takes a mysql_native_password hash; accounts live in `mysql.user`.
     UserTable,
-    /// The same statement; accounts live in `mysql.global_priv`.
+    /// The same; accounts live in `mysql.global_priv`.
     GlobalPriv,
-    /// `ALTER USER … IDENTIFIED BY`, with whatever plugin the server prefers.
-    AlterUser,
+    /// `SET PASSWORD` wants it in clear, and `ALTER USER … AS` takes the hash; accounts live in `mysql.user`.
+    UserTableWithPlugins,
+    /// `ALTER USER … IDENTIFIED BY`, with whatever plugin the server prefers; there are no accounts but its own.
+    Plugins,
 }
 
 /// How accounts of a server take a password.
 pub(crate) fn accounts(engine: &Engine) -> Accounts {
     match (engine.family, engine.series()) {
         (Family::MariaDb, series) if series >= (10, 4) => Accounts::GlobalPriv,
-        (Family::MySql, series) if series >= (8, 0) => Accounts::AlterUser,
-        _ => Accounts::UserTable,
+        (Family::MariaDb, _) => Accounts::UserTable,
+        (Family::MySql, series) if series >= (8, 0) => Accounts::Plugins,
+        (Family::MySql, series) if series >= (5, 7) => Accounts::UserTableWithPlugins,
+        (Family::MySql, _) => Accounts::UserTable,
     }
 }
 
@@ -146,8 +150,8 @@ mod tests {
     fn accounts_follow_the_tables_of_the_series() {
         for (said, expected) in [
             ("5.5.9", Accounts::UserTable),
-            ("5.7.22", Accounts::UserTable),
-            ("8.0.12", Accounts::AlterUser),
+            ("5.7.22", Accounts::UserTableWithPlugins),
+            ("8.0.12", Accounts::Plugins),
             ("10.3.39-MariaDB", Accounts::UserTable),
             ("10.4.1-MariaDB", Accounts::GlobalPriv),
         ] {
