@@ -34,6 +34,7 @@
   const show = {
     ps: v => number(v) + '/s', us, cpu: v => three(v) + ' CPUs', bps: v => bytes(v) + '/s', n: number,
   };
+  const fixed = v => Number(v.toFixed(2));
   const pad = n => String(n).padStart(2, '0');
   const clock = (s, whole, fine) => {
     if (whole <= 120) return (fine ? Number(s.toFixed(2)) : Math.round(s)) + ' s';
@@ -146,7 +147,9 @@
       this.allTicks = [...this.ticks.children];
       this.labels = [...figure.querySelectorAll('.st')];
       this.xs = info.s.map(s => data.xs[s.x]);
-      this.stops = [...new Set(this.xs.flat())].sort((a, b) => a - b);
+      // Places with a value; a gap in a line is no place to stop at.
+      const known = info.s.flatMap((s, n) => this.xs[n].filter((x, i) => s.v[i] !== null));
+      this.stops = [...new Set(known)].sort((a, b) => a - b);
       this.line = draw(this.inner, 'path', { class: 'cur', d: '' });
       this.legend();
       this.listen();
@@ -160,7 +163,7 @@
     show() {
       const [low, high] = this.range();
       const width = high - low;
-      this.inner.setAttribute('viewBox', [low * WIDE, 0, width * WIDE, TALL].join(' '));
+      this.inner.setAttribute('viewBox', [fixed(low * WIDE), 0, fixed(width * WIDE), TALL].join(' '));
       this.ticks.replaceChildren();
       if (!this.group.view) {
         this.ticks.append(...this.allTicks);
@@ -210,7 +213,7 @@
     }
 
     point(value) {
-      this.line.setAttribute('d', value === null ? '' : 'M' + this.at(value) * WIDE + ' 0V' + TALL);
+      this.line.setAttribute('d', value === null ? '' : 'M' + fixed(this.at(value) * WIDE) + ' 0V' + TALL);
       this.outputs.forEach((output, n) => { output.textContent = value === null ? '' : this.text(n, value); });
     }
 

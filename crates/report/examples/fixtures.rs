@@ -21,6 +21,13 @@ fn main() {
         write(fixture.name, "html", html(&view));
         write(fixture.name, "md", markdown(&view));
         write(fixture.name, "txt", terminal(&view, true, 100));
+        let throughput: Vec<[f64; 2]> = fixture
+            .record
+            .intervals
+            .iter()
+            .map(|i| [i.start_s + i.width_s / 2.0, i.transactions as f64])
+            .collect();
+        write(fixture.name, "throughput.json", serde_json::to_string(&throughput).unwrap());
         write(fixture.name, "summary.json", mydyno_model::Document::to_json(&fixture.summary));
     }
     let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());

@@ -100,7 +100,7 @@ impl Scale {
             Self::Log { low, high } => {
                 let decades = (high / low).log10();
                 let steps: &[f64] = match decades {
-                    d if d <= 2.1 => &[1.0, 2.0, 5.0],
+                    d if d <= 3.05 => &[1.0, 2.0, 5.0],
                     _ => &[1.0],
                 };
                 log_ticks(low, high, steps).into_iter().map(tick).collect()

@@ -48,12 +48,15 @@ pub fn markdown(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
+            // Between letters an underscore is only an underscore.
+            '_' if out.ends_with(char::is_alphanumeric) => out.push(c),
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '|' | '~' | '!' => {
                 out.push('\\');
                 out.push(c);
             }
             // A bare address would be turned into a link.
-            ':' => out.push_str("&#58;"),
+            '/' if out.ends_with(":/") => out.push_str("&#47;"),
+            '.' if out.ends_with("www") => out.push_str("&#46;"),
             '@' => out.push_str("&#64;"),
             c => out.push(c),
         }
@@ -135,7 +138,7 @@ mod tests {
 
     #[test]
     fn markdown_makes_no_table_cell_link_or_tag() {
-        assert_eq!(markdown("a|b <i> [x](http://y)\n# z"), r"a\|b &lt;i&gt; \[x\]\(http&#58;//y\) \# z");
+        assert_eq!(markdown("a|b <i> [x](http://y)\n# z"), r"a\|b &lt;i&gt; \[x\]\(http:/&#47;y\) \# z");
     }
 
     #[test]

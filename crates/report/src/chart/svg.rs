@@ -6,13 +6,11 @@
 use std::fmt::Write;
 
 use super::{Chart, Point, Series};
-use crate::scale::Scale;
+use crate::scale::{Scale, Tick};
 use crate::text::html as esc;
 
 /// Units of the inner drawing from left to right.
 const WIDE: f64 = 10_000.0;
-/// A label further right than this ends at its tick, so that it does not leave the page.
-const LAST_CENTRED: f64 = 0.96;
 /// Units from top to bottom.
 const TALL: f64 = 1_000.0;
 
@@ -110,7 +108,7 @@ impl Chart {
         out.push_str("</g><g class=\"xt\">");
         for tick in &self.x_ticks {
             let x = tick.at * 100.0;
-            let class = match (tick.wide_only, tick.at > LAST_CENTRED) {
+            let class = match (tick.wide_only, sticks_out(tick)) {
                 (true, true) => " class=\"w e\"",
                 (true, false) => " class=\"w\"",
                 (false, true) => " class=\"e\"",
@@ -207,6 +205,11 @@ impl Chart {
         };
         ((1.0 - at) * TALL).round() as i64
     }
+}
+
+/// Whether a centred label would leave the page: it ends at its tick instead.
+fn sticks_out(tick: &Tick) -> bool {
+    tick.at > 0.985 || tick.at > 0.95 && tick.label.chars().count() > 5
 }
 
 fn path(out: &mut String, class: &str, d: &str) {

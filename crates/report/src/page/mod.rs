@@ -32,7 +32,7 @@ pub fn page(runs: &[RunView<'_>]) -> String {
         Section { id: "headline", title: "Headline", html: headline::html(runs) },
         Section { id: "time", title: "Over time", html: figures(&time, "wide") },
         Section {
-            id: "distribution",
+            id: "latency",
             title: "Distribution",
             html: figures(&distributions, columns(&distributions)),
         },

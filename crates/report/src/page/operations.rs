@@ -11,7 +11,7 @@ use super::run_heading;
 use crate::RunView;
 use crate::charts::step_name;
 use crate::compare::client_cpu_us;
-use crate::figures::{Unit, number, percent, us};
+use crate::figures::{Unit, number, percent, plural, us};
 use crate::scale::Scale;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
@@ -173,9 +173,7 @@ fn cost_table(run: &RunView<'_>) -> Table {
         "client CPU per query",
         "client on CPU",
         "queries per wait",
-        "switches per query",
         "client memory",
-        "client threads",
     ]);
     table.stacks = true;
     for step in &run.summary.steps {
@@ -190,15 +188,14 @@ fn cost_table(run: &RunView<'_>) -> Table {
             Cell::from(step_name(step)),
             Cell::from(step.server.cpu_us_per_query.map_or("not visible".to_owned(), us)),
             Cell::from(us(client_cpu_us(step))).small(parts),
-            Cell::from(percent(busy)).small("of its threads' time").class(if busy > 0.9 {
-                "bad"
-            } else {
-                ""
-            }),
-            Cell::from(number(client.queries_per_wait)),
-            Cell::from(number(client.switches_per_query)),
-            Cell::from(show_bytes(client.resident_bytes as f64)),
-            Cell::from(client.threads.to_string()).small(format!("{} workers", step.workers)),
+            Cell::from(percent(busy)).class(if busy > 0.9 { "bad" } else { "" }),
+            Cell::from(number(client.queries_per_wait))
+                .small(format!("{} switches per query", number(client.switches_per_query))),
+            Cell::from(show_bytes(client.resident_bytes as f64)).small(format!(
+                "{} threads, {}",
+                client.threads,
+                plural(step.workers, "worker")
+            )),
         ]);
     }
     table

@@ -1,0 +1,50 @@
+// What the tests share: the reports of the fixtures, and a browser that reports everything it is asked for.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+export const names = ['sweep', 'sweep-tuned', 'long', 'open-loop', 'killed', 'empty', 'errors', 'hostile', 'two'];
+
+function browserPath() {
+  const known = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+  const found = known.find(path => path && existsSync(path));
+  if (!found) throw new Error('no Chromium found: install the package chromium, or name one in CHROMIUM');
+  return found;
+}
+
+// A folder with the reports of all fixtures and a browser; close() removes both.
+export async function start() {
+  const folder = mkdtempSync(join(tmpdir(), 'mydyno-reports-'));
+  execFileSync('cargo', ['run', '--quiet', '-p', 'mydyno-report', '--example', 'fixtures', '--', folder],
+    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const browser = await chromium.launch({
+    executablePath: browserPath(),
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync'],
+  });
+  return {
+    folder,
+    json: name => JSON.parse(readFileSync(join(folder, name), 'utf8')),
+    html: name => readFileSync(join(folder, name + '.html'), 'utf8'),
+    // Opens a report; `page.seen` holds what was requested and what the console said.
+    async open(name, options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce', ...options });
+      const page = await context.newPage();
+      page.seen = { requests: [], complaints: [] };
+      page.on('request', request => page.seen.requests.push(request.url()));
+      page.on('console', message => page.seen.complaints.push(message.type() + ': ' + message.text()));
+      page.on('pageerror', error => page.seen.complaints.push('error: ' + error.message));
+      page.url_ = pathToFileURL(join(folder, name + '.html')).href;
+      await page.goto(page.url_);
+      return page;
+    },
+    async close() {
+      await browser.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
