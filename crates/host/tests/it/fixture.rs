@@ -1,0 +1,77 @@
+//! A private state folder, and machines whose `/proc` is made up.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use mydyno_host::change::StartedProcess;
+use mydyno_host::machine::ProcessIdentity;
+use mydyno_host::{Change, Journal, Lease, Machine, StateDir};
+use tempfile::TempDir;
+
+pub struct Fixture {
+    pub temp: TempDir,
+    pub journal: Journal,
+    pub machine: Machine,
+    pub lease: Lease,
+}
+
+pub fn fixture() -> Fixture {
+    let temp = tempfile::tempdir().unwrap();
+    let state = StateDir::open(&temp.path().join("state")).unwrap();
+    let journal = Journal::of(&state);
+    let machine = Machine::real().unwrap();
+    let lease = Lease::take(&machine, "test").unwrap();
+    Fixture { temp, journal, machine, lease }
+}
+
+impl Fixture {
+    /// A path outside the state folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.temp.path()).unwrap().join(name)
+    }
+
+    /// The lease of a process that ran and has ended.
+    pub fn dead_lease(&self, command: &str) -> Lease {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let lease = Lease::of_process(&self.machine, child.id(), command).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        lease
+    }
+
+    pub fn journal_bytes(&self) -> Vec<u8> {
+        fs::read(self.journal.path()).unwrap_or_default()
+    }
+}
+
+/// A machine with some processes: id and start time in ticks.
+pub struct MadeUp<'a> {
+    pub host: &'a str,
+    pub boot_id: &'a str,
+    pub pid_namespace: &'a str,
+    pub processes: &'a [(u32, u64, char)],
+}
+
+impl MadeUp<'_> {
+    pub fn machine(&self, at: &Path) -> Machine {
+        let _ = fs::remove_dir_all(at);
+        fs::create_dir_all(at.join("sys/kernel/random")).unwrap();
+        fs::create_dir_all(at.join("self/ns")).unwrap();
+        fs::write(at.join("sys/kernel/random/boot_id"), format!("{}\n", self.boot_id)).unwrap();
+        fs::write(at.join("sys/kernel/hostname"), format!("{}\n", self.host)).unwrap();
+        fs::write(at.join("self/mountinfo"), "").unwrap();
+        symlink(self.pid_namespace, at.join("self/ns/pid")).unwrap();
+        for (pid, start, state) in self.processes {
+            fs::create_dir(at.join(pid.to_string())).unwrap();
+            let stat =
+                format!("{pid} (my (odd) name) {state} 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
+            fs::write(at.join(format!("{pid}/stat")), stat).unwrap();
+        }
+        Machine::with_proc(at).unwrap()
+    }
+}
+
+pub fn process_change(identity: ProcessIdentity) -> Change {
+    Change::Process(StartedProcess { identity, program: "/usr/bin/sleep".into() })
+}

@@ -1,0 +1,162 @@
+//! Folders are removed only when they are ours, and nothing beyond them is touched.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use mydyno_host::folder::{self, MARK_FILE, MarkedFolder};
+use mydyno_host::{Change, HostError, Lease, restore};
+use mydyno_model::change::RestoreState;
+
+use crate::fixture::{Fixture, MadeUp, fixture};
+
+fn mark_of(f: &Fixture) -> MarkedFolder {
+    match &f.journal.read().unwrap().open[0].entry.change {
+        Change::Folder(folder) => folder.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn put_back(f: &Fixture) -> (RestoreState, String) {
+    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    let outcome = restore::put_back(&f.journal, &f.machine, &taken).unwrap().remove(0).1;
+    (outcome.state, outcome.why)
+}
+
+#[test]
+fn a_folder_of_ours_goes_with_all_that_is_in_it() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    fs::create_dir_all(path.join("a/b")).unwrap();
+    fs::write(path.join("a/b/file"), "x").unwrap();
+    assert_eq!(put_back(&f).0, RestoreState::Restored);
+    assert!(!path.exists());
+    assert_eq!(f.journal_bytes(), b"");
+}
+
+#[test]
+fn links_in_a_folder_go_and_what_they_point_to_stays() {
+    let f = fixture();
+    let (path, precious) = (f.path("ours"), f.path("precious"));
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "x").unwrap();
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    symlink(&precious, path.join("link")).unwrap();
+    fs::create_dir(path.join("deep")).unwrap();
+    symlink(&precious, path.join("deep/link")).unwrap();
+    assert_eq!(put_back(&f).0, RestoreState::Restored);
+    assert!(!path.exists() && precious.join("file").exists());
+}
+
+#[test]
+fn a_folder_that_was_there_before_is_refused_and_kept() {
+    let f = fixture();
+    let path = f.path("theirs");
+    fs::create_dir(&path).unwrap();
+    let error = folder::create(&f.journal, &f.lease, "test", &path).unwrap_err();
+    assert!(matches!(error, HostError::FolderExists { .. }), "{error}");
+    assert!(path.exists());
+    assert_eq!(f.journal_bytes(), b"");
+}
+
+#[test]
+fn a_folder_that_somebody_put_in_the_place_of_ours_is_left_alone() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    let ours = mark_of(&f);
+    fs::remove_dir_all(&path).unwrap();
+    for (name, text) in
+        [(MARK_FILE, "another mark"), ("file", "x"), (MARK_FILE, &format!("{}x", ours.mark)[..])]
+    {
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(name), text).unwrap();
+        fs::write(path.join("precious"), "x").unwrap();
+        // Asked on its own, so that the entry is there for the next round.
+        let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+        let (state, why) = put_back(&f);
+        assert_eq!(state, RestoreState::LeftAlone, "{why}");
+        assert!(why.contains("mark") && path.join("precious").exists(), "{why}");
+        fs::remove_dir_all(&path).unwrap();
+        f.journal.record(&f.lease, "test", taken[0].entry.change.clone()).unwrap();
+    }
+}
+
+#[test]
+fn a_file_or_link_in_the_place_of_our_folder_is_left_alone() {
+    let f = fixture();
+    let (path, precious) = (f.path("ours"), f.path("precious"));
+    fs::create_dir(&precious).unwrap();
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    fs::copy(path.join(MARK_FILE), precious.join(MARK_FILE)).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    symlink(&precious, &path).unwrap();
+    let (state, why) = put_back(&f);
+    assert_eq!(state, RestoreState::LeftAlone, "{why}");
+    assert!(precious.join(MARK_FILE).exists());
+}
+
+#[test]
+fn what_a_crash_leaves_of_making_a_folder_is_removed() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    let ours = mark_of(&f);
+    let stages: [(&str, Option<&str>); 4] = [
+        ("no folder", None),
+        ("no mark", Some("")),
+        ("half a mark", Some(&ours.mark[..7])),
+        ("all", Some(&ours.mark)),
+    ];
+    for (stage, mark) in stages {
+        fs::remove_dir_all(&path).unwrap_or_default();
+        if let Some(mark) = mark {
+            fs::create_dir(&path).unwrap();
+            if stage != "no mark" {
+                fs::write(path.join(MARK_FILE), mark).unwrap();
+            }
+        }
+        let (state, why) = put_back(&f);
+        assert_eq!((state, path.exists()), (RestoreState::Restored, false), "{stage}: {why}");
+        f.journal.record(&f.lease, "test", Change::Folder(ours.clone())).unwrap();
+    }
+}
+
+#[test]
+fn a_folder_whose_journal_was_lost_is_known_by_its_own_mark() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    fs::write(path.join("file"), "x").unwrap();
+    fs::remove_file(f.journal.path()).unwrap();
+    folder::adopt(&f.journal, &f.lease, "test", &path, None).unwrap();
+    assert_eq!(put_back(&f).0, RestoreState::Restored);
+    assert!(!path.exists());
+    let unmarked = f.path("unmarked");
+    fs::create_dir(&unmarked).unwrap();
+    assert!(folder::adopt(&f.journal, &f.lease, "test", &unmarked, None).is_err());
+}
+
+#[test]
+fn a_folder_in_which_something_is_mounted_is_kept_until_it_is_unmounted() {
+    let f = fixture();
+    let (path, at) = (f.path("with space"), f.path("proc"));
+    let made_up =
+        MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(7, 100, 'S')] };
+    let machine = made_up.machine(&at);
+    let lease = Lease::of_process(&machine, 7, "prove").unwrap();
+    folder::create(&f.journal, &lease, "test", &path).unwrap();
+    fs::create_dir(path.join("disk")).unwrap();
+    let mounted = path.join("disk").display().to_string().replace(' ', "\\040");
+    fs::write(at.join("self/mountinfo"), format!("36 35 98:0 / {mounted} rw,noatime - ext4 /dev/loop0 rw\n"))
+        .unwrap();
+    let done = restore::restore(&f.journal, &lease, false).unwrap();
+    assert_eq!(done[0].outcome, RestoreState::LeftAlone, "it is held by a living command");
+    let taken = f.journal.take_over(&lease, |_| true).unwrap();
+    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken).unwrap().remove(0);
+    assert_eq!(outcome.state, RestoreState::Failed);
+    assert!(outcome.why.contains("umount") && path.join("disk").exists(), "{}", outcome.why);
+    fs::write(at.join("self/mountinfo"), "").unwrap();
+    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken).unwrap().remove(0);
+    assert_eq!((outcome.state, path.exists()), (RestoreState::Restored, false));
+}

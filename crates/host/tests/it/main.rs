@@ -1,0 +1,8 @@
+//! The journal, its changes and their way back, on a real file system with real processes and made-up machines.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+mod folders;
+mod journal;
+mod processes;
+mod restoring;

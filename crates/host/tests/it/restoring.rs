@@ -1,0 +1,180 @@
+//! `host restore` and `host status`: newest first, only what nobody answers for, and again after any interruption.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use mydyno_host::journal::Line;
+use mydyno_host::machine::Presence;
+use mydyno_host::restore::{restore, status};
+use mydyno_host::{Lease, Machine, folder, process};
+use mydyno_model::change::{LeaseState, RestoreState};
+
+use crate::fixture::{Fixture, MadeUp, fixture, process_change};
+
+fn sleeper() -> Command {
+    let mut command = Command::new("sleep");
+    command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn outcomes(f: &Fixture, all: bool) -> Vec<(u64, RestoreState, String)> {
+    restore(&f.journal, &f.lease, all).unwrap().into_iter().map(|o| (o.change.id, o.outcome, o.why)).collect()
+}
+
+#[test]
+fn what_a_dead_command_left_is_put_back_newest_first() {
+    let f = fixture();
+    let dead = f.dead_lease("server up demo");
+    let path = f.path("servers");
+    folder::create(&f.journal, &dead, "server demo", &path).unwrap();
+    let mut started = process::start(&f.journal, &dead, "server demo", sleeper()).unwrap();
+    let shown = status(&f.journal, &f.machine).unwrap();
+    assert!(matches!(&shown[0].lease, LeaseState::Abandoned { command, .. } if command == "server up demo"));
+    let done = outcomes(&f, false);
+    assert_eq!(
+        done.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(),
+        [(2, RestoreState::Restored), (1, RestoreState::Restored)]
+    );
+    assert!(!path.exists());
+    assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
+    let _ = started.child.wait();
+    assert_eq!(outcomes(&f, false), []);
+    assert_eq!(status(&f.journal, &f.machine).unwrap(), []);
+}
+
+#[test]
+fn what_a_living_command_holds_is_left_alone_even_with_all() {
+    let f = fixture();
+    let mut other = sleeper().spawn().unwrap();
+    let theirs = Lease::of_process(&f.machine, other.id(), "bench").unwrap();
+    let path = f.path("theirs");
+    folder::create(&f.journal, &theirs, "server b", &path).unwrap();
+    for all in [false, true] {
+        let done = outcomes(&f, all);
+        assert_eq!(done[0].1, RestoreState::LeftAlone);
+        assert!(done[0].2.contains(&format!("pid {}", other.id())), "{}", done[0].2);
+        assert!(path.exists());
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(outcomes(&f, false)[0].1, RestoreState::Restored);
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_is_kept_stays_until_all_is_asked_for() {
+    let f = fixture();
+    let dead = f.dead_lease("server up demo");
+    let path = f.path("kept");
+    let id = folder::create(&f.journal, &dead, "server demo", &path).unwrap();
+    f.journal.keep(&[id], "mydyno server down demo").unwrap();
+    let done = outcomes(&f, false);
+    assert_eq!(done[0].1, RestoreState::LeftAlone);
+    assert!(done[0].2.contains("mydyno server down demo") && path.exists(), "{}", done[0].2);
+    assert_eq!(outcomes(&f, true)[0].1, RestoreState::Restored);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_restore_that_was_killed_is_gone_on_with() {
+    let f = fixture();
+    let dead = f.dead_lease("server up demo");
+    let path = f.path("ours");
+    folder::create(&f.journal, &dead, "server demo", &path).unwrap();
+    // Another restore took it over, removed half of it and was killed.
+    let killed = f.dead_lease("host restore");
+    f.journal.take_over(&killed, |_| true).unwrap();
+    fs::write(path.join("rest"), "x").unwrap();
+    assert_eq!(outcomes(&f, false)[0].1, RestoreState::Restored);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_restore_that_was_killed_between_the_deed_and_its_closing_line_is_gone_on_with() {
+    let f = fixture();
+    let dead = f.dead_lease("server up demo");
+    let path = f.path("ours");
+    folder::create(&f.journal, &dead, "server demo", &path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    let done = outcomes(&f, false);
+    assert_eq!((done[0].1, done[0].2.as_str()), (RestoreState::Restored, "it is not there"));
+}
+
+#[test]
+fn after_a_reboot_folders_go_and_processes_are_not_looked_for() {
+    let f = fixture();
+    let at = f.path("proc");
+    let before = MadeUp {
+        host: "db1",
+        boot_id: "b1",
+        pid_namespace: "pid:[1]",
+        processes: &[(7, 100, 'S'), (8, 110, 'S')],
+    };
+    let machine = before.machine(&at);
+    let lease = Lease::of_process(&machine, 7, "server up demo").unwrap();
+    let path = f.path("ours");
+    folder::create(&f.journal, &lease, "server demo", &path).unwrap();
+    let server = machine.identify(8).unwrap().unwrap();
+    f.journal.record(&lease, "server demo", process_change(server)).unwrap();
+    // The same ids and start times after the boot: other processes.
+    let after = MadeUp { boot_id: "b2", ..before }.machine(&at);
+    let restorer = Lease::of_process(&after, 7, "host restore").unwrap();
+    let done = restore(&f.journal, &restorer, false).unwrap();
+    assert_eq!(done[0].outcome, RestoreState::LeftAlone);
+    assert!(done[0].why.contains("earlier boot"), "{}", done[0].why);
+    assert_eq!((done[1].outcome, path.exists()), (RestoreState::Restored, false));
+    assert_eq!(f.journal_bytes(), b"");
+}
+
+#[test]
+fn what_another_machine_or_container_holds_is_left_alone_until_all_is_asked_for() {
+    for elsewhere in [
+        MadeUp { host: "db2", boot_id: "b2", pid_namespace: "pid:[1]", processes: &[(7, 1, 'S')] },
+        MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[2]", processes: &[(7, 1, 'S')] },
+    ] {
+        let f = fixture();
+        let lease = Lease::of_process(&elsewhere.machine(&f.path("there")), 7, "server up demo").unwrap();
+        let path = f.path("ours");
+        folder::create(&f.journal, &lease, "server demo", &path).unwrap();
+        let here = MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(9, 5, 'S')] };
+        let machine: Machine = here.machine(&f.path("here"));
+        let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
+        let done = restore(&f.journal, &restorer, false).unwrap();
+        assert_eq!((done[0].outcome, path.exists()), (RestoreState::LeftAlone, true));
+        assert!(done[0].why.contains(elsewhere.host), "{}", done[0].why);
+        let done = restore(&f.journal, &restorer, true).unwrap();
+        assert_eq!((done[0].outcome, path.exists()), (RestoreState::Restored, false));
+    }
+}
+
+#[test]
+fn a_kind_of_change_that_a_newer_mydyno_made_is_kept_and_said() {
+    let f = fixture();
+    let dead = f.dead_lease("prove");
+    folder::create(&f.journal, &dead, "test", &f.path("a")).unwrap();
+    let text = String::from_utf8(f.journal_bytes()).unwrap();
+    let (start, end) = (text.find("{\"kind\":\"folder\"").unwrap(), text.find(",\"was\"").unwrap());
+    let newer = format!("{}{{\"kind\":\"teleport\",\"to\":\"mars\"}}{}", &text[..start], &text[end..]);
+    fs::write(f.journal.path(), &newer).unwrap();
+    let line: Line = serde_json::from_str(newer.lines().nth(1).unwrap()).unwrap();
+    assert!(serde_json::to_string(&line).unwrap().contains("\"to\":\"mars\""));
+    let done = outcomes(&f, false);
+    assert_eq!(done[0].1, RestoreState::Failed);
+    assert!(done[0].2.contains("newer mydyno"), "{}", done[0].2);
+    assert_eq!(status(&f.journal, &f.machine).unwrap().len(), 1);
+    fs::remove_dir_all(f.path("a")).unwrap();
+}
+
+#[test]
+fn a_folder_stays_while_the_process_in_it_cannot_be_ended() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "server demo", &path).unwrap();
+    // A kind that cannot be put back stands for a process that cannot be ended.
+    let unknown = serde_json::from_str(r#"{"kind":"teleport"}"#).unwrap();
+    f.journal.record(&f.lease, "server demo", unknown).unwrap();
+    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    let done = mydyno_host::restore::put_back(&f.journal, &f.machine, &taken).unwrap();
+    assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Failed));
+    assert!(path.exists());
+}
