@@ -1,1 +1,5 @@
 //! The binary as its users meet it, against real servers.
+#![allow(clippy::unwrap_used)]
+
+mod docs;
+mod house;

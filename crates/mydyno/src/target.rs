@@ -3,17 +3,21 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
-use mydyno_wire::{ConnectOptions, Endpoint, Secret};
+use mydyno_model::units::parse_duration;
+use mydyno_wire::target::{Protocol, resolve_noting};
+use mydyno_wire::{ConnectOptions, Endpoint, Environment, Secret, TargetOptions, TlsMode};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Status};
 use crate::secrets::Password;
+use crate::ui::Ui;
 
 /// The server.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub struct TargetArgs {
-    /// A private server for this command only, as in `mariadb-10.11`; the first on the PATH unless named.
+    /// A private server for this command only, as in `--sandbox=mariadb-10.11`; the first on the PATH unless named.
     #[arg(long, value_name = "ENGINE", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub sandbox: Option<String>,
     /// Where the private server is unpacked, if it is not on the PATH.
@@ -32,8 +36,11 @@ pub struct TargetArgs {
     #[arg(short = 'P', long, conflicts_with = "sandbox")]
     pub port: Option<u16>,
     /// Unix socket.
-    #[arg(short = 'S', long, conflicts_with = "sandbox")]
+    #[arg(short = 'S', long, value_name = "PATH", conflicts_with = "sandbox")]
     pub socket: Option<PathBuf>,
+    /// How to reach `localhost`.
+    #[arg(long, value_enum, conflicts_with = "sandbox")]
+    pub protocol: Option<ProtocolArg>,
     /// Account.
     #[arg(short = 'u', long, conflicts_with = "sandbox")]
     pub user: Option<String>,
@@ -43,26 +50,133 @@ pub struct TargetArgs {
     /// File that holds the password.
     #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
     pub password_file: Option<PathBuf>,
+    /// Read this option file only.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub defaults_file: Option<PathBuf>,
+    /// Read this option file too.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub defaults_extra_file: Option<PathBuf>,
+    /// Read option groups with this suffix too.
+    #[arg(long, value_name = "TEXT", conflicts_with = "sandbox")]
+    pub defaults_group_suffix: Option<String>,
+    /// Read no option file.
+    #[arg(long, conflicts_with = "sandbox")]
+    pub no_defaults: bool,
+    /// Login path of `~/.mylogin.cnf`.
+    #[arg(long, value_name = "NAME", conflicts_with = "sandbox")]
+    pub login_path: Option<String>,
+    /// Encryption.
+    #[arg(long, value_enum, conflicts_with = "sandbox")]
+    pub ssl_mode: Option<SslModeArg>,
+    /// Certificate authorities, in PEM.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub ssl_ca: Option<PathBuf>,
+    /// Certificate of this client, in PEM.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub ssl_cert: Option<PathBuf>,
+    /// Key of this client's certificate, in PEM.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub ssl_key: Option<PathBuf>,
+    /// How long opening a connection may take [default: 10s].
+    #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
+    pub connect_timeout: Option<String>,
+}
+
+/// `--protocol`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    /// TCP.
+    Tcp,
+    /// Unix socket.
+    Socket,
+}
+
+/// `--ssl-mode`, in either case as MySQL's clients take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SslModeArg {
+    /// No encryption.
+    #[value(alias = "DISABLED")]
+    Disabled,
+    /// Encryption where the server has it.
+    #[value(alias = "PREFERRED")]
+    Preferred,
+    /// Encryption or nothing.
+    #[value(alias = "REQUIRED")]
+    Required,
+    /// And a certificate of a known authority.
+    #[value(alias = "VERIFY_CA")]
+    VerifyCa,
+    /// And for this host.
+    #[value(alias = "VERIFY_IDENTITY")]
+    VerifyIdentity,
+}
+
+impl From<SslModeArg> for TlsMode {
+    fn from(mode: SslModeArg) -> Self {
+        match mode {
+            SslModeArg::Disabled => Self::Disabled,
+            SslModeArg::Preferred => Self::Preferred,
+            SslModeArg::Required => Self::Required,
+            SslModeArg::VerifyCa => Self::VerifyCa,
+            SslModeArg::VerifyIdentity => Self::VerifyIdentity,
+        }
+    }
 }
 
 /// How to reach a server that is not a private one.
 ///
 /// # Errors
-/// Everything that is wrong with the options.
-pub fn resolve(args: &TargetArgs, password: Password) -> Result<ConnectOptions, Failure> {
-    let endpoint = match (&args.socket, &args.host) {
-        (Some(socket), _) => Endpoint::Unix(socket.clone()),
-        (None, Some(host)) if host != "localhost" => {
-            Endpoint::Tcp { host: host.clone(), port: args.port.unwrap_or(3306) }
+/// Everything that is wrong with the options and the files that they name.
+pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
+    let usage = |problems: Vec<String>| Failure { status: Status::Usage, problems };
+    let connect_timeout = match args.connect_timeout.as_deref().map(parse_duration).transpose() {
+        Ok(timeout) => timeout,
+        Err(e) => return Err(usage(vec![format!("--connect-timeout: {e}")])),
+    };
+    let options = TargetOptions {
+        dsn: args.dsn.clone(),
+        host: args.host.clone(),
+        port: args.port,
+        socket: args.socket.clone(),
+        protocol: args.protocol.map(|p| match p {
+            ProtocolArg::Tcp => Protocol::Tcp,
+            ProtocolArg::Socket => Protocol::Socket,
+        }),
+        user: args.user.clone(),
+        password: given(password)?,
+        password_file: args.password_file.clone(),
+        defaults_file: args.defaults_file.clone(),
+        defaults_extra_file: args.defaults_extra_file.clone(),
+        defaults_group_suffix: args.defaults_group_suffix.clone(),
+        no_defaults: args.no_defaults,
+        login_path: args.login_path.clone(),
+        ssl_mode: args.ssl_mode.map(TlsMode::from),
+        ssl_ca: args.ssl_ca.clone(),
+        ssl_cert: args.ssl_cert.clone(),
+        ssl_key: args.ssl_key.clone(),
+        connect_timeout,
+        ..TargetOptions::default()
+    };
+    let mut notes = Vec::new();
+    let resolved = resolve_noting(&options, &Environment::current(), &mut notes);
+    for note in notes {
+        ui.note(&note);
+    }
+    resolved.map_err(|errors| usage(errors.iter().map(ToString::to_string).collect()))
+}
+
+fn given(password: Password) -> Result<Option<Secret>, Failure> {
+    match password {
+        Password::NotGiven => Ok(None),
+        Password::Given(secret) => Ok(Some(secret)),
+        Password::Ask => {
+            rpassword::prompt_password("Enter password: ").map(|word| Some(Secret::from(word))).map_err(|e| {
+                Failure::environment(format!(
+                    "cannot ask for the password: {e}; use --password-file or MYSQL_PWD"
+                ))
+            })
         }
-        _ => Endpoint::Unix("/run/mysqld/mysqld.sock".into()),
-    };
-    let mut options = ConnectOptions::new(endpoint, args.user.clone().unwrap_or_else(|| "root".to_owned()));
-    options.password = match password {
-        Password::Given(secret) => Some(secret),
-        _ => std::env::var("MYSQL_PWD").ok().map(Secret::from),
-    };
-    Ok(options)
+    }
 }
 
 /// The target as a plan names it.

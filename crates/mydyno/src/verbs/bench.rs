@@ -93,7 +93,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
         None => {
             let resolved = resolve(args, TargetKind::Server);
             // All errors at once: those of the options and those of the plan.
-            let (target, mut resolved) = both(target::resolve(&args.target, password), resolved)?;
+            let (target, mut resolved) = both(target::resolve(&args.target, password, ui), resolved)?;
             resolved.plan.target = target::plan(&target, TargetKind::Server);
             step(args, &resolved, &target, argv, &stop, ui)
         }

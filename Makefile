@@ -1,0 +1,41 @@
+# Each target says in one line what it does; `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+CARGO ?= cargo
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps: ## install what the machine lacks: a MariaDB server and client (Debian packages)
+	@scripts/install-deps
+
+build: ## build the release binary, target/release/mydyno
+	@$(CARGO) build --release --locked -p mydyno
+
+demo: deps build ## a private server under load, an honest record, a report: about a minute after the build
+	@target/release/mydyno demo
+
+test: deps ## every test, real servers included
+	@$(CARGO) test --workspace --locked
+
+lint: ## formatting and lints, as CI asks for them
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format the code
+	@$(CARGO) fmt --all
+
+docs: ## write the generated pages of docs/reference anew
+	@MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e docs:: -- --test-threads=1
+
+bench: build ## measure beside sysbench, interleaved: client CPU, throughput
+	@scripts/install-deps sysbench
+	@bench/beside_sysbench.py --connections 64 --must 0.6
+
+test-kill: build ## SIGKILL of bench and of server up at 50 random instants each: 100 of 100 must hold
+	@bench/kill_test.py --instants 50
+
+dist: ## build the smallest, fastest binary
+	@$(CARGO) build --profile dist --locked -p mydyno
+
+.PHONY: help deps build demo test lint fmt docs bench test-kill dist

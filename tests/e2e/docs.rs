@@ -1,0 +1,119 @@
+//! What is documented is what there is. `make docs` writes the generated pages anew.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::house::root;
+
+fn generated(path: &str, text: &str) {
+    let path = root().join("docs/reference").join(path);
+    if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{} is out of date: run `make docs`", path.display());
+}
+
+fn mydyno(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_mydyno"))
+        .args(args)
+        .env_remove("COLUMNS")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn schemas_of_the_documents_are_those_of_the_types() {
+    for (name, schema) in mydyno_model::schema::all() {
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        generated(&format!("schemas/{name}.schema.json"), &text);
+    }
+}
+
+/// Commands below a command, as its help lists them.
+fn commands(help: &str) -> Vec<String> {
+    let Some(list) = help.split("\nCommands:\n").nth(1) else { return Vec::new() };
+    list.lines()
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn describe(path: &[String], text: &mut String) {
+    let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
+    args.push("--help");
+    let help = mydyno(&args);
+    let title = ["mydyno".to_owned()].iter().chain(path).cloned().collect::<Vec<_>>().join(" ");
+    text.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.trim_end()));
+    for command in commands(&help) {
+        let below: Vec<String> = path.iter().cloned().chain([command]).collect();
+        describe(&below, text);
+    }
+}
+
+#[test]
+fn every_command_and_option_is_in_the_reference() {
+    let mut text = String::from("# Commands\n\nGenerated from the program's own help by `make docs`.\n");
+    describe(&[], &mut text);
+    assert!(text.contains("## mydyno bench") && text.contains("--connections"));
+    generated("commands.md", &text);
+}
+
+#[test]
+fn every_workload_is_in_the_reference() {
+    let list: Value = serde_json::from_str(&mydyno(&["workloads", "--json"])).unwrap();
+    let mut text = String::from("# Workloads\n\nGenerated from the catalogue by `make docs`.\n");
+    for workload in list.as_array().unwrap() {
+        let field = |name: &str| workload[name].as_str().unwrap().to_owned();
+        text.push_str(&format!(
+            "\n## {}\n\n{}. A transaction is {}.\n\n| option | value | default | meaning |\n|---|---|---|---|\n",
+            field("name"),
+            field("summary"),
+            field("transaction")
+        ));
+        for option in workload["options"].as_array().unwrap() {
+            let default = match &option["default"] {
+                Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+                Value::String(word) => word.clone(),
+                other => other.to_string(),
+            };
+            text.push_str(&format!(
+                "| `--{}` | {} | {default} | {} |\n",
+                option["name"].as_str().unwrap(),
+                option["form"].as_str().unwrap().replace('|', " or "),
+                option["help"].as_str().unwrap()
+            ));
+        }
+    }
+    generated("workloads.md", &text);
+}
+
+#[test]
+fn the_readme_names_every_verb() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for verb in commands(&mydyno(&["--help"])) {
+        assert!(readme.contains(&format!("`mydyno {verb}")), "README.md does not name `mydyno {verb}`");
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = target.split('#').next().unwrap();
+            let outside = target.is_empty() || target.contains("://");
+            assert!(outside || Path::new(&root()).join(target).exists(), "{page} links to {target}");
+        }
+    }
+}
