@@ -3,10 +3,10 @@
 //! `cargo run --release -p mydyno-stats --example decisions [SEEDS]`
 #![allow(clippy::print_stdout)]
 
-use mydyno_stats::compare::{LogEffect, ratio_bootstrap};
-use mydyno_stats::power::{Forecast, blocks_for, default_schedule};
-use mydyno_stats::sequential::Schedule;
-use mydyno_stats::sim::experiment::{RowTime, World, one_arm_after_the_other, run};
+use mydyno_stats::compare::{LogEffect, log_ratios, ratio_bootstrap};
+use mydyno_stats::decision::walk;
+use mydyno_stats::power::{Forecast, default_schedule};
+use mydyno_stats::sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
 use mydyno_stats::sim::noise::Noise;
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
 use mydyno_stats::{Error, Rng};
@@ -43,13 +43,10 @@ fn main() -> Result<(), Error> {
         let effect = world.with_effect(0.05);
         let found = rate(&effect, Direction::Higher, 0.01, Verdict::Supported)?;
         let wrong = rate(&effect, Direction::Higher, 0.01, Verdict::Refuted)?;
-        // A statement that can never be decided runs all blocks.
-        let all = Statement::new(Direction::Higher, 1e3)?;
-        let full = Schedule::new(12, 1, 12, 0.95)?;
         let mut boot = 0u64;
         for seed in 0..seeds {
-            let outcome = run(&effect, &all, &full, time, seed)?;
-            let estimate = ratio_bootstrap(&outcome.log_ratios, 0.95, &mut Rng::stream(seed, &[9]));
+            let logs = log_ratios(&measure(&effect, 12, time, seed))?;
+            let estimate = ratio_bootstrap(&logs, 0.95, &mut Rng::stream(seed, &[9]));
             let truth = effect.effect.exp();
             boot += u64::from(
                 estimate.low.is_some_and(|l| l <= truth) && estimate.high.is_some_and(|h| truth <= h),
@@ -79,35 +76,38 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn forecasts(seeds: u64, time: RowTime) -> Result<(), Error> {
     println!(
-        "\nforecast of blocks after 12 undecided blocks, over the truth (blocks with 80 % power at the true effect)"
+        "\nforecast of blocks in all after 12 undecided blocks, over the truth: the blocks at which 80 % of these"
     );
+    println!("experiments are decided when they go on");
     let statement = Statement::new(Direction::Higher, 0.01)?;
     let schedule = default_schedule(12)?;
-    for (effect, sd) in [(0.03, 0.04), (0.04, 0.06), (0.05, 0.08), (0.0, 0.04), (0.05, 0.04)] {
+    for (effect, sd) in [(0.03, 0.04), (0.04, 0.06), (0.05, 0.08), (0.03, 0.05), (0.03, 0.06), (0.0, 0.03)] {
         let world = World::calibrated(Noise::Ar1 { phi: 0.5 }, sd, time).with_effect(effect);
-        let truth = blocks_for(statement.beyond(world.effect).abs(), sd).unwrap_or(usize::MAX) as f64;
-        let (mut undecided, mut all, mut sizes) = (0, Vec::new(), Vec::new());
+        let mut forecasts = Vec::new();
+        let mut continued = Vec::new();
         for seed in 0..seeds {
-            let outcome = run(&world, &statement, &schedule, time, seed)?;
-            let forecast = match outcome.forecast {
-                Forecast::Blocks(n) => n as f64,
-                _ => f64::INFINITY,
-            };
-            if outcome.verdict == Verdict::Undecided {
-                undecided += 1;
-                all.push(forecast / truth);
+            let logs = log_ratios(&measure(&world, 200, time, seed))?;
+            let Some(decision) = walk(&logs, &statement, &schedule) else { continue };
+            match decision.forecast {
+                Some(Forecast::Blocks(n) | Forecast::AtLeast(n)) => forecasts.push(n as f64),
+                _ => continue,
             }
-            let full = run(&world, &statement, &Schedule::new(12, 1, 12, 0.95)?, time, seed)?;
-            if let Forecast::Blocks(n) = full.forecast {
-                sizes.push(n as f64 / truth);
-            }
+            continued.push(logs);
         }
+        let decided = |n: usize| {
+            let hits = continued.iter().filter(|logs| {
+                let ratio = LogEffect::of(&logs[..n]).ratio_t(0.95);
+                statement.judge(&ratio) != Verdict::Undecided
+            });
+            hits.count() as f64 / continued.len() as f64
+        };
+        let truth = (13..=200).find(|n| decided(*n) >= 0.8).map_or(f64::INFINITY, |n| n as f64);
         println!(
-            "effect {:.0} %, noise {:.0} %: truth {truth}, undecided {undecided}, forecast/truth median {:.2} of the undecided, {:.2} of all",
+            "effect {:.0} %, noise {:.0} %: undecided {:.2}, truth {truth}, median forecast over truth {:.2}",
             effect * 100.0,
             sd * 100.0,
-            median(all),
-            median(sizes)
+            forecasts.len() as f64 / seeds as f64,
+            median(forecasts) / truth
         );
     }
     Ok(())
@@ -115,14 +115,12 @@ fn forecasts(seeds: u64, time: RowTime) -> Result<(), Error> {
 
 fn trend(seeds: u64, time: RowTime) -> Result<(), Error> {
     println!("\nbias by a linear trend as large as the effect (5 %), interleaved, 12 blocks");
-    let statement = Statement::new(Direction::Higher, 1e3)?;
-    let schedule = Schedule::new(12, 1, 12, 0.95)?;
     for noise in [Noise::Ar1 { phi: 0.0 }, Noise::Drifting { phi: 0.999, size: 3.0 }] {
         let world = World::calibrated(noise, 0.04, time).with_effect(0.05).with_trend(0.05);
         let (mut bias, mut by_hand) = (0.0, 0.0);
         for seed in 0..seeds {
-            let outcome = run(&world, &statement, &schedule, time, seed)?;
-            bias += (LogEffect::of(&outcome.log_ratios).mean - world.effect) / seeds as f64;
+            let logs = log_ratios(&measure(&world, 12, time, seed))?;
+            bias += (LogEffect::of(&logs).mean - world.effect) / seeds as f64;
             let (a, b) = one_arm_after_the_other(&world, 12, time, seed);
             by_hand += (LogEffect::of(&b).mean - LogEffect::of(&a).mean - world.effect) / seeds as f64;
         }
@@ -137,15 +135,13 @@ fn trend(seeds: u64, time: RowTime) -> Result<(), Error> {
 
 fn drift(seeds: u64, time: RowTime) -> Result<(), Error> {
     println!("\ninterleaved against one arm after the other on drifting noise, 12 blocks");
-    let statement = Statement::new(Direction::Higher, 1e3)?;
-    let schedule = Schedule::new(12, 1, 12, 0.95)?;
     for (phi, size) in [(0.999, 3.0), (0.9999, 3.0), (0.9999, 1.0)] {
         let world = World::calibrated(Noise::Drifting { phi, size }, 0.04, time);
         let (mut paired, mut unpaired) = (Vec::new(), Vec::new());
         let (mut held, mut held_by_hand) = (0, 0);
         for seed in 0..seeds {
-            let outcome = run(&world, &statement, &schedule, time, seed)?;
-            let estimate = LogEffect::of(&outcome.log_ratios).ratio_t(0.95);
+            let logs = log_ratios(&measure(&world, 12, time, seed))?;
+            let estimate = LogEffect::of(&logs).ratio_t(0.95);
             let (Some(low), Some(high)) = (estimate.low, estimate.high) else { continue };
             paired.push((high / low).ln());
             held += u64::from(low <= 1.0 && 1.0 <= high);

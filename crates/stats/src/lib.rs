@@ -1,6 +1,7 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
 
 pub mod compare;
+pub mod decision;
 pub mod design;
 pub mod error;
 pub mod factorial;

@@ -8,7 +8,7 @@ use crate::verdict::Statement;
 /// Probability with which an effect that is there should be found.
 pub const POWER: f64 = 0.8;
 
-/// Most blocks that a forecast names; beyond it says so.
+/// Most blocks that a forecast names.
 pub const MAX_FORECAST: usize = 10_000;
 
 /// P(T > x) of the noncentral t distribution with `df` degrees of freedom and noncentrality `nc`, x ≥ 0.
@@ -61,8 +61,19 @@ pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
     if blocks < 2 {
         return None;
     }
-    let beyond = crate::special::bisect(0.0, sd * 200.0, |e| power(blocks, e, sd, 0.05) < POWER);
-    Some(beyond.exp_m1())
+    let df = blocks as f64 - 1.0;
+    let critical = t_quantile(0.975, df);
+    // In units of the standard error the answer depends on the blocks alone, and lies a little above the critical value.
+    let (mut low, mut high) = (0.0, 3.0 * critical + 3.0);
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        if noncentral_t_sf(critical, df, middle) < POWER {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some((high * sd / (blocks as f64).sqrt()).exp_m1())
 }
 
 /// The fewest blocks that find an effect with probability [`POWER`] at a level of 0.95; `None` beyond [`MAX_FORECAST`].
@@ -98,21 +109,31 @@ const EXACT_UP_TO: usize = 200;
 pub enum Forecast {
     /// So many blocks in all decide it with probability [`POWER`], if effect and noise are what they look like now.
     Blocks(usize),
-    /// The effect looks so close to δ that no reasonable number of blocks would decide.
-    CloseToDelta,
+    /// The effect looks so close to δ that at least so many are needed.
+    AtLeast(usize),
     /// Fewer than three blocks, or no spread: nothing to forecast from.
     Unknown,
 }
 
 /// Blocks that an experiment needs in all, forecast from the blocks at hand, for a verdict either way.
+///
+/// An undecided experiment is more often one whose blocks happened to fall short; half a squared standard error is added
+/// to the squared distance from δ to make up for that. Chosen by simulation (docs/journal/statistics.md): the median
+/// forecast is right within 30 % where the truth is 2.5 to 8 times the blocks at hand.
 pub fn forecast(effect: &LogEffect, statement: &Statement) -> Forecast {
-    let Some(sd) = effect.sd.filter(|sd| effect.blocks >= 3 && *sd > rounding(effect.mean)) else {
+    let Some((sd, se)) = effect
+        .sd
+        .zip(effect.standard_error())
+        .filter(|(sd, _)| effect.blocks >= 3 && *sd > rounding(effect.mean))
+    else {
         return Forecast::Unknown;
     };
-    match blocks_for(statement.beyond(effect.mean).abs(), sd) {
-        Some(blocks) => Forecast::Blocks(blocks.max(effect.blocks + 1)),
-        None => Forecast::CloseToDelta,
-    }
+    let beyond = statement.beyond(effect.mean);
+    let Some(blocks) = blocks_for(beyond.hypot(se * 0.5f64.sqrt()), sd) else {
+        return Forecast::AtLeast(MAX_FORECAST);
+    };
+    let blocks = blocks.max(effect.blocks + 1);
+    if beyond.abs() < 0.5 * se { Forecast::AtLeast(blocks) } else { Forecast::Blocks(blocks) }
 }
 
 /// The schedule that a plan of `blocks` blocks is looked at by: from the fifth block on, after each.

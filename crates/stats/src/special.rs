@@ -106,15 +106,44 @@ pub fn gamma_q(a: f64, x: f64) -> f64 {
     front * h
 }
 
-/// The standard normal distribution function.
+/// The standard normal distribution function (Hart 1968, algorithm 5666, as given by West 2005).
 pub fn normal_cdf(x: f64) -> f64 {
-    let tail = 0.5 * gamma_q(0.5, 0.5 * x * x);
+    const UPPER: [f64; 7] = [
+        220.206_867_912_376,
+        221.213_596_169_931,
+        112.079_291_497_871,
+        33.912_866_078_383,
+        6.373_962_203_531_65,
+        0.700_383_064_443_688,
+        3.526_249_659_989_11e-2,
+    ];
+    const LOWER: [f64; 8] = [
+        440.413_735_824_752,
+        793.826_512_519_948,
+        637.333_633_378_831,
+        296.564_248_779_674,
+        86.780_732_202_946_1,
+        16.064_177_579_207,
+        1.755_667_163_182_64,
+        8.838_834_764_831_84e-2,
+    ];
+    let z = x.abs();
+    let exponential = (-0.5 * z * z).exp();
+    let tail = if z < 7.071_067_811_865_47 {
+        exponential * polynomial(&UPPER, z) / polynomial(&LOWER, z)
+    } else {
+        let fraction = (1..=20).rev().fold(z + 1.0, |rest, k| z + f64::from(k) / rest);
+        exponential / (fraction * (2.0 * PI).sqrt())
+    };
     if x > 0.0 { 1.0 - tail } else { tail }
+}
+
+fn polynomial(coefficients: &[f64], x: f64) -> f64 {
+    coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }
 
 /// The standard normal quantile; ±∞ at 1 and 0.
 pub fn normal_quantile(p: f64) -> f64 {
-    let poly = |c: &[f64], r: f64| c.iter().rev().fold(0.0, |sum, c| sum * r + c);
     if p <= 0.0 {
         return f64::NEG_INFINITY;
     }
@@ -124,13 +153,13 @@ pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180_625 - q * q;
-        return q * poly(&AS241_A, r) / poly(&AS241_B, r);
+        return q * polynomial(&AS241_A, r) / polynomial(&AS241_B, r);
     }
     let r = (-if q < 0.0 { p } else { 1.0 - p }.ln()).sqrt();
     let magnitude = if r <= 5.0 {
-        poly(&AS241_C, r - 1.6) / poly(&AS241_D, r - 1.6)
+        polynomial(&AS241_C, r - 1.6) / polynomial(&AS241_D, r - 1.6)
     } else {
-        poly(&AS241_E, r - 5.0) / poly(&AS241_F, r - 5.0)
+        polynomial(&AS241_E, r - 5.0) / polynomial(&AS241_F, r - 5.0)
     };
     if q < 0.0 { -magnitude } else { magnitude }
 }
@@ -211,13 +240,19 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
         return normal_quantile(p);
     }
     let tail = p.min(1.0 - p);
-    // Above the tail's quantile the survival function is smaller than `tail`, below it larger.
-    let mut high = -normal_quantile(tail) + 1.0;
-    while t_sf(high, df) > tail {
-        high *= 2.0;
+    // On the right the survival function is convex and falling, and the normal quantile lies left of the root (for
+    // tails below a half), so Newton's steps approach it from the left without ever passing it.
+    let ln_norm = ln_gamma(0.5 * (df + 1.0)) - ln_gamma(0.5 * df) - 0.5 * (df * PI).ln();
+    let mut x = -normal_quantile(tail);
+    for _ in 0..200 {
+        let density = (ln_norm - 0.5 * (df + 1.0) * (x * x / df).ln_1p()).exp();
+        let step = (t_sf(x, df) - tail) / density;
+        x += step;
+        if step.abs() <= 1e-15 * x.abs() || !step.is_finite() {
+            break;
+        }
     }
-    let magnitude = bisect(0.0, high, |x| t_sf(x, df) > tail);
-    if p < 0.5 { -magnitude } else { magnitude }
+    if p < 0.5 { -x } else { x }
 }
 
 /// P(X > x) of the chi-squared distribution.

@@ -1,16 +1,18 @@
 //! The decision path of an experiment on a virtual clock: design, rows measured one after the other on a noisy server
 //! that never was, looks, verdict, forecast. What `prove` does, without the hours.
 
-use mydyno_model::Estimate;
-
 use crate::Error;
-use crate::compare::{LogEffect, Pair, log_ratios};
+use crate::compare::{Pair, log_ratios};
+use crate::decision::{Decision, walk};
 use crate::design::paired_blocks;
-use crate::power::{Forecast, forecast};
 use crate::rng::Rng;
 use crate::sequential::Schedule;
 use crate::sim::noise::{Noise, Source};
-use crate::verdict::{Statement, Verdict};
+use crate::verdict::Statement;
+
+/// Labels of the random streams.
+const MEASURE: u64 = 3;
+const CALIBRATE: u64 = 4;
 
 /// A server and its effect, both known.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +47,7 @@ impl Default for RowTime {
 impl World {
     /// A world whose pairs differ by `pair_sd` on the log scale when there is no effect.
     pub fn calibrated(noise: Noise, pair_sd: f64, time: RowTime) -> Self {
-        let mut rng = Rng::stream(0, &[0xca11_b8a7e]);
+        let mut rng = Rng::stream(0, &[CALIBRATE]);
         let mut squares = 0.0;
         const PAIRS: usize = 4000;
         for _ in 0..PAIRS {
@@ -93,22 +95,28 @@ impl Clock {
     }
 }
 
-/// How an experiment ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// The verdict of the last look.
-    pub verdict: Verdict,
-    /// Blocks measured.
-    pub blocks: usize,
-    /// Effect as a ratio with its repeated confidence interval.
-    pub effect_ratio: Estimate,
-    /// Blocks needed in all, as the last look saw it.
-    pub forecast: Forecast,
-    /// Log ratios of the blocks.
-    pub log_ratios: Vec<f64>,
+/// Measures paired blocks in random order, one row after the other on the virtual clock.
+pub fn measure(world: &World, blocks: usize, time: RowTime, seed: u64) -> Vec<Pair> {
+    let mut rng = Rng::stream(seed, &[MEASURE, world.noise_label()]);
+    let table = paired_blocks(blocks, seed);
+    let end_s = (table.len() * (time.prepare_s + time.measure_s)) as f64;
+    let mut clock = Clock::new(world.noise, &mut rng);
+    let mut pairs = vec![Pair { baseline: 1000.0, treatment: 1000.0 }; blocks];
+    for row in table {
+        let begin_s = clock.now_s as f64;
+        let noise = world.unit * clock.row(time, &mut rng);
+        let trend = world.trend * (begin_s + clock.now_s as f64) / 2.0 / end_s;
+        let pair = &mut pairs[row.block];
+        match row.levels[..] {
+            [0] => pair.baseline *= (noise + trend).exp(),
+            _ => pair.treatment *= (noise + trend + world.effect).exp(),
+        }
+    }
+    pairs
 }
 
-/// Runs one experiment: paired blocks in random order, stopped at the first look that decides.
+/// Runs one experiment as `prove` does: measures blocks and stops at the first look that decides, or when the planned blocks
+/// are used up.
 ///
 /// # Errors
 /// None that a calibrated world can cause.
@@ -118,38 +126,9 @@ pub fn run(
     schedule: &Schedule,
     time: RowTime,
     seed: u64,
-) -> Result<Outcome, Error> {
-    let mut rng = Rng::stream(seed, &[0x0005_ee0f, world.noise_label()]);
-    let table = paired_blocks(schedule.max_blocks(), seed);
-    let end_s = (table.len() * (time.prepare_s + time.measure_s)) as f64;
-    let mut clock = Clock::new(world.noise, &mut rng);
-    let mut pairs: Vec<Pair> = Vec::new();
-    for rows in table.chunks(2) {
-        let mut pair = Pair { baseline: 1000.0, treatment: 1000.0 };
-        for row in rows {
-            let begin_s = clock.now_s as f64;
-            let noise = world.unit * clock.row(time, &mut rng);
-            let trend = world.trend * (begin_s + clock.now_s as f64) / 2.0 / end_s;
-            if row.levels[0] == 1 {
-                pair.treatment *= (noise + trend + world.effect).exp();
-            } else {
-                pair.baseline *= (noise + trend).exp();
-            }
-        }
-        pairs.push(pair);
-        let logs = log_ratios(&pairs)?;
-        let effect = LogEffect::of(&logs);
-        if let Some(effect_ratio) = schedule.interval(&effect) {
-            let verdict = statement.judge(&effect_ratio);
-            let blocks = pairs.len();
-            let over = verdict != Verdict::Undecided || blocks == schedule.max_blocks();
-            if over {
-                let forecast = forecast(&effect, statement);
-                return Ok(Outcome { verdict, blocks, effect_ratio, forecast, log_ratios: logs });
-            }
-        }
-    }
-    Err(Error::Design("a schedule without a look".to_owned()))
+) -> Result<Decision, Error> {
+    let logs = log_ratios(&measure(world, schedule.max_blocks(), time, seed))?;
+    walk(&logs, statement, schedule).ok_or_else(|| Error::Design("a schedule without a look".to_owned()))
 }
 
 /// The same rows measured one arm after the other, as people do it by hand: mean log of each row of both arms.
@@ -159,7 +138,7 @@ pub fn one_arm_after_the_other(
     time: RowTime,
     seed: u64,
 ) -> (Vec<f64>, Vec<f64>) {
-    let mut rng = Rng::stream(seed, &[0x0005_ee0f, world.noise_label()]);
+    let mut rng = Rng::stream(seed, &[MEASURE, world.noise_label()]);
     let mut clock = Clock::new(world.noise, &mut rng);
     let end_s = (2 * blocks * (time.prepare_s + time.measure_s)) as f64;
     let mut arm = |effect: f64| -> Vec<f64> {
