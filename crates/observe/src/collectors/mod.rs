@@ -9,6 +9,7 @@ pub mod innodb;
 pub mod kernel;
 pub mod memory;
 pub mod process;
+pub mod schema;
 pub mod server;
 pub mod sessions;
 pub mod status;
@@ -31,5 +32,6 @@ pub static ALL: &[&Collector] = &[
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &schema::COLLECTOR,
     &status::COLLECTOR,
 ];

@@ -3,5 +3,6 @@
 
 mod hostile;
 mod live_host;
+mod live_schema;
 mod live_server;
 mod support;

@@ -21,6 +21,9 @@ pub fn python(program: &str) -> String {
     output("python3", &["-c", program])
 }
 
+/// Native AIO comes out of a budget of the whole host (fs.aio-max-nr), which many servers use up.
+const NO_NATIVE_AIO: &str = "--innodb-use-native-aio=0";
+
 /// A MariaDB server of its own in a temporary folder, ended when dropped.
 pub struct Server {
     child: Child,
@@ -33,22 +36,22 @@ impl Server {
         let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
         let datadir = folder.path().join("data");
         let program = server_program();
-        let basedir_option = format!("--datadir={}", datadir.display());
+        let datadir_option = format!("--datadir={}", datadir.display());
         let initialised = Command::new("mariadb-install-db")
             .args([
                 "--no-defaults",
-                &basedir_option,
+                &datadir_option,
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
             ])
             .arg(format!("--user={}", user()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
+            .arg(NO_NATIVE_AIO)
+            .output()
             .unwrap();
-        assert!(initialised.success());
+        assert!(initialised.status.success(), "{}", String::from_utf8_lossy(&initialised.stderr));
         let child = Command::new(program)
-            .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", &basedir_option])
+            .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", NO_NATIVE_AIO])
+            .arg(&datadir_option)
             .arg(format!("--user={}", user()))
             .arg(format!("--socket={}", folder.path().join("s").display()))
             .arg(format!("--pid-file={}", folder.path().join("p").display()))

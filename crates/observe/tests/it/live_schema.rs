@@ -1,0 +1,67 @@
+//! Facts about tables, on a server whose tables are known.
+
+use mydyno_observe::{Options, Source, collect_with};
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+fn audit(server: &Server) -> mydyno_model::facts::FactSet {
+    let options = Options { window: None, ..Options::audit() };
+    collect_with(&Source::live(), Some(&mut server.connect()), None, &options)
+}
+
+#[test]
+fn tables_keys_and_types_are_those_that_were_made() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.good (id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT, a INT, KEY a (a), KEY a_id (a, id)) AUTO_INCREMENT=2147483649",
+        "CREATE TABLE d.keyless (a INT, t TEXT) CHARACTER SET latin1",
+        "CREATE TABLE d.`o'dd``name` (k CHAR(36) CHARACTER SET utf8mb4 PRIMARY KEY, a BIGINT) ENGINE=InnoDB",
+        "CREATE TABLE d.old (a INT PRIMARY KEY) ENGINE=MyISAM",
+        "CREATE TABLE d.parts (a INT) PARTITION BY HASH (a) PARTITIONS 3",
+        "CREATE VIEW d.v AS SELECT 1 AS one",
+    ] {
+        admin.execute(statement).unwrap();
+    }
+    let set = audit(&server);
+    let value = |id: &str| set.value(id).cloned().unwrap_or_else(|| panic!("{id}: {:?}", set.facts.get(id)));
+    for (id, expected) in [
+        ("schema.tables", json!(6)),
+        ("schema.tables_read", json!(5)),
+        ("schema.without_primary_key", json!(2)),
+        ("schema.without_primary_key_tables", json!(["d.keyless", "d.parts"])),
+        ("schema.engine.InnoDB.tables", json!(4)),
+        ("schema.engine.MyISAM.tables", json!(1)),
+        ("schema.blob_columns", json!(1)),
+        ("schema.charset.latin1.columns", json!(1)),
+        ("schema.charset.utf8mb4.columns", json!(1)),
+        ("schema.duplicate_indexes", json!([{"table": "d.good", "index": "a", "covered_by": "a_id"}])),
+        ("schema.text_primary_keys", json!([{"table": "d.o'dd`name", "type": "char(36)"}])),
+        ("schema.most_indexes", json!({"table": "d.good", "indexes": 3})),
+        ("schema.type_conflicts", json!([{"column": "a", "types": ["bigint(20)", "int(11)"]}])),
+    ] {
+        assert_eq!(value(id), expected, "{id}");
+    }
+    let fullest = value("schema.auto_increment");
+    assert_eq!(fullest["table"], Value::from("d.good"));
+    assert_eq!(fullest["used"], json!(2_147_483_648.0 / 4_294_967_295.0));
+}
+
+#[test]
+fn a_server_with_many_tables_is_sampled_and_says_so() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    admin.execute("CREATE DATABASE d").unwrap();
+    for n in 0..300 {
+        admin
+            .execute(&format!("CREATE TABLE d.t{n} (a INT PRIMARY KEY) ENGINE=Aria TRANSACTIONAL=0"))
+            .unwrap();
+    }
+    let set = audit(&server);
+    assert_eq!(set.number("schema.tables"), Some(300.0));
+    assert_eq!(set.number("schema.tables_read"), Some(128.0));
+    assert_eq!(set.value("schema.sampled"), Some(&json!(true)));
+    assert_eq!(set.number("schema.engine.Aria.tables"), Some(128.0));
+}
