@@ -63,7 +63,7 @@ pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
         let said = |w: &&mut GroupedWarning| w.id == warning.id && w.next_step == warning.next_step;
         let text = (step, warning.text.clone());
         match grouped.iter_mut().find(said) {
-            Some(group) if group.texts.iter().any(|t| *t == text) => {}
+            Some(group) if group.texts.contains(&text) => {}
             Some(group) => group.texts.push(text),
             None => grouped.push(GroupedWarning {
                 id: warning.id.clone(),

@@ -82,7 +82,7 @@ fn chart(id: &str, title: String, series: Vec<Series>, note: Option<String>) -> 
         return None;
     }
     let x = Scale::Nines { high: Scale::Nines { high: 1.0 }.at(farthest).max(2.0) };
-    let about = series.iter().map(|s| about(s)).collect::<Vec<_>>().join("; ");
+    let about = series.iter().map(about).collect::<Vec<_>>().join("; ");
     Some(Chart {
         id: id.to_owned(),
         group: Group::Nines,

@@ -70,9 +70,9 @@ pub fn html(runs: &[RunView<'_>]) -> String {
                 out.push_str(&table(first.into_iter(), false).html());
             }
         }
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "<details class=\"all-facts\"><summary>All {} facts with their sources</summary>{}</details>\n",
+            "<details class=\"all-facts\"><summary>All {} facts with their sources</summary>{}</details>",
             facts.facts.len(),
             table(facts.facts.iter(), true).html()
         );

@@ -32,9 +32,9 @@ pub fn table(runs: &[RunView<'_>]) -> String {
                 continue;
             }
             let open = if nth + 1 == steps.len() { " open" } else { "" };
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<details{open}><summary>{}</summary>{}</details>\n",
+                "<details{open}><summary>{}</summary>{}</details>",
                 esc(&step_name(step)),
                 operations(run, step).html()
             );
