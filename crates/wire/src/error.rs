@@ -88,6 +88,14 @@ pub enum WireError {
         /// Why, and the way out.
         detail: String,
     },
+    /// TLS was asked for and did not come about.
+    #[error("TLS with {endpoint} failed: {detail}")]
+    Tls {
+        /// The server, or `this side` for files that cannot be used.
+        endpoint: String,
+        /// Why, and the way out.
+        detail: String,
+    },
     /// The other side closed the connection.
     #[error("the server closed the connection while {state}; {way_out}")]
     Closed {
@@ -133,6 +141,7 @@ impl WireError {
             },
             Self::Io { .. } | Self::Closed { .. } | Self::Timeout { .. } => 2013,
             Self::Protocol { .. } => 2027,
+            Self::Tls { .. } => 2026,
             Self::Auth { .. } => 2059,
             Self::TooLarge { .. } => 2020,
             Self::Unsupported(_) => 2054,

@@ -4,9 +4,10 @@ use zeroize::Zeroize;
 
 use crate::auth::{self, Circumstances, Exchange, Plugin};
 use crate::capability::Capabilities;
+use crate::envelope::ZSTD_LEVEL;
 use crate::error::{ServerError, WireError};
 use crate::greeting::Greeting;
-use crate::options::{ConnectOptions, Endpoint};
+use crate::options::{Compression, ConnectOptions, Endpoint, TlsMode};
 use crate::packet::{Assembler, OkPacket, Reader, parse_error, put_lenenc_bytes, put_packet};
 use crate::session::Session;
 
@@ -22,13 +23,24 @@ const UTF8MB4: u8 = 45;
 pub enum Step {
     /// Feed more bytes of the server.
     More,
+    /// Do the TLS handshake, then call [`Handshake::tls_established`] and go on inside TLS.
+    StartTls,
     /// The session is authenticated.
     Done(Box<Session>),
 }
 
 enum State {
     Greeting,
-    Authenticating { greeting: Box<Greeting>, exchange: Exchange, plugin: String },
+    /// TLS was asked for; its handshake is the caller's.
+    StartingTls {
+        greeting: Box<Greeting>,
+        sequence: u8,
+    },
+    Authenticating {
+        greeting: Box<Greeting>,
+        exchange: Exchange,
+        plugin: String,
+    },
     Finished,
 }
 
@@ -39,6 +51,7 @@ pub struct Handshake {
     capabilities: Capabilities,
     assembler: Assembler,
     packets: u32,
+    tls: Option<String>,
     state: State,
 }
 
@@ -52,6 +65,7 @@ impl Handshake {
             capabilities: Capabilities::default(),
             assembler: Assembler::new(MAX_HANDSHAKE_PACKET),
             packets: 0,
+            tls: None,
             state: State::Greeting,
         }
     }
@@ -60,6 +74,7 @@ impl Handshake {
     pub fn state(&self) -> &'static str {
         match self.state {
             State::Greeting => "waiting for the greeting",
+            State::StartingTls { .. } => "starting TLS",
             State::Authenticating { .. } => auth::STATE,
             State::Finished => "authenticated",
         }
@@ -90,6 +105,17 @@ impl Handshake {
             }
             let reply = packet.sequence.wrapping_add(1);
             let done = self.packet(packet.payload, reply, out)?;
+            if matches!(self.state, State::StartingTls { .. }) {
+                // What came in clear must not pass for what comes through TLS.
+                if assembler.pending() > 0 {
+                    return Err(WireError::protocol(
+                        "greeting",
+                        "starting TLS",
+                        "more bytes follow it in clear",
+                    ));
+                }
+                return Ok(Step::StartTls);
+            }
             if let Some(session) = done {
                 if assembler.pending() > 0 {
                     return Err(WireError::protocol(
@@ -138,7 +164,24 @@ impl Handshake {
             State::Authenticating { greeting, exchange, plugin } => {
                 self.authenticate(payload, sequence, greeting, exchange, plugin, out)
             }
-            State::Finished => Err(WireError::protocol("unexpected", state, "the handshake is over")),
+            State::StartingTls { .. } | State::Finished => {
+                Err(WireError::protocol("unexpected", state, "nothing is expected here"))
+            }
+        }
+    }
+
+    /// Goes on inside TLS, of which `describe` says version and cipher.
+    ///
+    /// # Errors
+    /// TLS was not asked for, or the greeting cannot be answered.
+    pub fn tls_established(&mut self, describe: String, out: &mut Vec<u8>) -> Result<(), WireError> {
+        match std::mem::replace(&mut self.state, State::Finished) {
+            State::StartingTls { greeting, sequence } => {
+                self.tls = Some(describe);
+                self.circumstances.confidential = true;
+                self.respond(*greeting, sequence, out)
+            }
+            _ => Err(WireError::protocol("unexpected", "starting TLS", "TLS was not asked for")),
         }
     }
 
@@ -149,6 +192,15 @@ impl Handshake {
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         self.capabilities = self.agree(&greeting)?;
+        if !self.capabilities.has(Capabilities::SSL) {
+            return self.respond(greeting, sequence, out);
+        }
+        put_packet(out, sequence, &[&self.response_head()]);
+        self.state = State::StartingTls { greeting: Box::new(greeting), sequence: sequence.wrapping_add(1) };
+        Ok(())
+    }
+
+    fn respond(&mut self, greeting: Greeting, sequence: u8, out: &mut Vec<u8>) -> Result<(), WireError> {
         // A server may assume a plugin that this client does not have; it names another once it knows the user.
         let known = Plugin::from_name(&greeting.plugin);
         let plugin = known.unwrap_or(Plugin::Native);
@@ -201,19 +253,49 @@ impl Handshake {
         } else if self.options.cache_metadata {
             wanted = wanted | C::MARIADB_CACHE_METADATA;
         }
+        wanted = wanted | self.tls_wanted(offered)?;
+        let mut compression = self.options.compression.iter().map(|c| match c {
+            Compression::Zlib => C::COMPRESS,
+            Compression::Zstd => C::ZSTD_COMPRESSION,
+        });
+        if let Some(first) = compression.find(|c| offered.has(*c)) {
+            wanted = wanted | first;
+        }
         Ok(wanted & offered)
+    }
+
+    fn tls_wanted(&self, offered: Capabilities) -> Result<Capabilities, WireError> {
+        let is_socket = matches!(self.options.endpoint, Endpoint::Unix(_));
+        match (self.options.tls.mode, offered.has(Capabilities::SSL)) {
+            (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => Ok(Capabilities::default()),
+            // What goes through a socket stays on this host.
+            (TlsMode::Preferred, true) if is_socket => Ok(Capabilities::default()),
+            (_, true) => Ok(Capabilities::SSL),
+            (_, false) => Err(WireError::Tls {
+                endpoint: self.options.endpoint.to_string(),
+                detail: "the server does not offer it; give it a certificate (ssl_cert, ssl_key), or, on a network \
+                         that you trust, --ssl-mode=DISABLED"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// The first 32 bytes of the response, which are the whole of a request for TLS.
+    fn response_head(&self) -> Vec<u8> {
+        let mut p = Vec::with_capacity(256);
+        p.extend_from_slice(&self.capabilities.base().to_le_bytes());
+        p.extend_from_slice(&(1u32 << 30).to_le_bytes());
+        p.push(UTF8MB4);
+        p.extend_from_slice(&[0; 19]);
+        p.extend_from_slice(&self.capabilities.extended().to_le_bytes());
+        p
     }
 
     /// HandshakeResponse41.
     fn response(&self, plugin: Plugin, answer: &[u8]) -> Vec<u8> {
         use Capabilities as C;
         let capabilities = self.capabilities;
-        let mut p = Vec::with_capacity(256);
-        p.extend_from_slice(&capabilities.base().to_le_bytes());
-        p.extend_from_slice(&(1u32 << 30).to_le_bytes());
-        p.push(UTF8MB4);
-        p.extend_from_slice(&[0; 19]);
-        p.extend_from_slice(&capabilities.extended().to_le_bytes());
+        let mut p = self.response_head();
         p.extend_from_slice(self.options.user.as_bytes());
         p.push(0);
         if capabilities.has(C::PLUGIN_AUTH_LENENC_DATA) {
@@ -242,6 +324,9 @@ impl Handshake {
             }
             put_lenenc_bytes(&mut p, &attributes);
         }
+        if capabilities.has(C::ZSTD_COMPRESSION) {
+            p.push(ZSTD_LEVEL);
+        }
         p
     }
 
@@ -262,6 +347,8 @@ impl Handshake {
                     connection_id: greeting.version.connection_id,
                     version: greeting.version,
                     status: ok.status,
+                    tls: self.tls.take(),
+                    compression: self.compression(),
                 })));
             }
             Some(0x01) => {
@@ -287,6 +374,14 @@ impl Handshake {
         }
         self.state = State::Authenticating { greeting, exchange, plugin };
         Ok(None)
+    }
+
+    fn compression(&self) -> Option<Compression> {
+        if self.capabilities.has(Capabilities::ZSTD_COMPRESSION) {
+            Some(Compression::Zstd)
+        } else {
+            self.capabilities.has(Capabilities::COMPRESS).then_some(Compression::Zlib)
+        }
     }
 
     fn unknown_plugin(&self, asked: &str) -> WireError {

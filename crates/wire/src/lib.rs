@@ -12,6 +12,7 @@ pub mod capability;
 pub mod client;
 pub mod column;
 pub mod command;
+pub mod envelope;
 pub mod error;
 pub mod execute;
 pub mod greeting;

@@ -1,6 +1,7 @@
 //! An authenticated connection, apart from its socket.
 
 use crate::capability::Capabilities;
+use crate::options::Compression;
 use crate::server::ServerVersion;
 
 /// What both sides agreed on when they connected.
@@ -15,11 +16,22 @@ pub struct Session {
     pub version: ServerVersion,
     /// Status flags of the last OK packet, see [`crate::capability::status`].
     pub status: u16,
+    /// TLS version and cipher; `None` when packets are not encrypted.
+    pub tls: Option<String>,
+    /// How packets are compressed.
+    pub compression: Option<Compression>,
 }
 
 impl Session {
     /// A session with a server: for tests and for drivers that have their own way in.
     pub fn new(version: ServerVersion, capabilities: Capabilities) -> Self {
-        Self { capabilities, connection_id: version.connection_id, version, status: 0 }
+        Self {
+            capabilities,
+            connection_id: version.connection_id,
+            version,
+            status: 0,
+            tls: None,
+            compression: None,
+        }
     }
 }

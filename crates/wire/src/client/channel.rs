@@ -3,13 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use zeroize::Zeroize;
-
+use super::connect;
 use crate::command;
+use crate::envelope::{Codec, Envelope};
 use crate::error::WireError;
-use crate::handshake::{Handshake, Step};
 use crate::net::Socket;
-use crate::options::ConnectOptions;
+use crate::options::{ConnectOptions, TlsMode};
 use crate::packet::{Assembler, Packet, answer_sequence};
 use crate::session::Session;
 
@@ -20,8 +19,14 @@ const RECEIVE_BYTES: usize = 16 << 10;
 pub(super) struct Channel {
     /// `None` once it was given away or is of no use any more.
     socket: Option<Socket>,
+    /// Encryption and compression.
+    envelope: Option<Box<Envelope>>,
     assembler: Assembler,
     out: Vec<u8>,
+    /// What goes onto the wire when there is an envelope.
+    sealed: Vec<u8>,
+    /// What came out of the envelope.
+    opened: Vec<u8>,
     received: Box<[u8; RECEIVE_BYTES]>,
     /// Sequence number of the next packet.
     sequence: u8,
@@ -30,49 +35,34 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Connects and authenticates.
+    /// Connects and authenticates. Where TLS is only preferred and the two sides do not come together, as with
+    /// servers that speak only what is older than TLS 1.2, a second connection does without; no password has been
+    /// sent by then.
     pub(super) fn open(options: &ConnectOptions) -> Result<(Self, Session), WireError> {
         let deadline = Instant::now() + options.connect_timeout;
-        let late = |state: &'static str| WireError::Timeout {
-            during: state,
-            after: options.connect_timeout,
-            way_out: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)",
-        };
-        let mut socket = Socket::connect(&options.endpoint, deadline)?;
-        let mut handshake = Handshake::new(options);
-        let mut received = Box::new([0; RECEIVE_BYTES]);
-        let mut out = Vec::with_capacity(512);
-        let session = loop {
-            let count = match socket.receive(&mut received[..], Some(deadline)) {
-                Ok(0) => return Err(handshake.closed()),
-                Ok(count) => count,
-                Err(e) if e.kind() == std::io::ErrorKind::TimedOut => return Err(late(handshake.state())),
-                // A server that refuses may reset the connection before its error is read.
-                Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return Err(handshake.closed()),
-                Err(source) => return Err(WireError::Io { during: handshake.state(), source }),
-            };
-            let step = handshake.feed(&received[..count], &mut out)?;
-            let sent = socket.send_all(&out, Some(deadline));
-            // It may have held the password.
-            out.zeroize();
-            if let Step::Done(session) = step {
-                break *session;
+        match connect::connect(options, deadline) {
+            Err(WireError::Tls { .. }) if options.tls.mode == TlsMode::Preferred => {
+                let mut plain = options.clone();
+                plain.tls.mode = TlsMode::Disabled;
+                connect::connect(&plain, deadline)
             }
-            sent.map_err(|source| match source.kind() {
-                std::io::ErrorKind::TimedOut => late(handshake.state()),
-                _ => WireError::Io { during: handshake.state(), source },
-            })?;
-        };
-        let channel = Self {
-            socket: Some(socket),
-            assembler: Assembler::new(options.max_packet_bytes),
-            out,
-            received,
-            sequence: 0,
-            deadline: None,
-            read_timeout: options.read_timeout,
-        };
-        Ok((channel, session))
+            other => other,
+        }
+        .map(|connected| {
+            let channel = Self {
+                socket: Some(connected.socket),
+                envelope: Envelope::new(connected.tls, connected.session.compression.map(Codec::new)),
+                assembler: Assembler::new(options.max_packet_bytes),
+                out: Vec::new(),
+                sealed: Vec::new(),
+                opened: Vec::new(),
+                received: Box::new([0; RECEIVE_BYTES]),
+                sequence: 0,
+                deadline: None,
+                read_timeout: options.read_timeout,
+            };
+            (channel, *connected.session)
+        })
     }
 
     pub(super) fn peer_pid(&self) -> Option<u32> {
@@ -90,9 +80,21 @@ impl Channel {
         self.assembler.shrink();
         write(&mut self.out);
         self.sequence = answer_sequence(&self.out);
-        let sent = socket.send_all(&self.out, self.deadline);
-        if self.out.capacity() > 1 << 20 {
-            self.out = Vec::new();
+        let sealed = match &mut self.envelope {
+            None => Ok(&self.out),
+            Some(envelope) => {
+                self.sealed.clear();
+                envelope.seal(&self.out, &mut self.sealed).map(|()| &self.sealed)
+            }
+        };
+        let sent = match sealed {
+            Ok(bytes) => socket.send_all(bytes, self.deadline),
+            Err(error) => return self.fail(error),
+        };
+        for buffer in [&mut self.out, &mut self.sealed] {
+            if buffer.capacity() > 1 << 20 {
+                *buffer = Vec::new();
+            }
         }
         match sent {
             Ok(()) => Ok(()),
@@ -138,10 +140,21 @@ impl Channel {
                 state,
                 way_out: "it was stopped, crashed or killed the connection: see its error log",
             }),
-            Ok(count) => {
-                self.assembler.extend(&self.received[..count]);
-                Ok(())
-            }
+            Ok(count) => match &mut self.envelope {
+                None => {
+                    self.assembler.extend(&self.received[..count]);
+                    Ok(())
+                }
+                Some(envelope) => {
+                    self.opened.clear();
+                    envelope.open(&self.received[..count], &mut self.opened)?;
+                    self.assembler.extend(&self.opened);
+                    if self.opened.capacity() > 1 << 20 {
+                        self.opened = Vec::new();
+                    }
+                    Ok(())
+                }
+            },
             Err(e) if e.kind() == std::io::ErrorKind::TimedOut => Err(WireError::Timeout {
                 during: state,
                 after: self.read_timeout.unwrap_or_default(),
@@ -162,23 +175,34 @@ impl Channel {
         self.socket = None;
     }
 
-    pub(super) fn into_fd(mut self) -> Result<OwnedFd, WireError> {
+    /// The socket and what is around its packets.
+    pub(super) fn into_parts(mut self) -> Result<(OwnedFd, Option<Box<Envelope>>), WireError> {
         if self.assembler.pending() > 0 {
             return Err(unasked());
         }
         let socket = self.socket.take().ok_or(GONE)?;
-        socket.into_fd().map_err(|source| WireError::Io { during: "handing over the connection", source })
+        let fd = socket
+            .into_fd()
+            .map_err(|source| WireError::Io { during: "handing over the connection", source })?;
+        Ok((fd, self.envelope.take()))
     }
 }
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        if let Some(socket) = &mut self.socket {
-            let mut out = Vec::with_capacity(8);
-            command::quit(&mut out);
-            // Nobody is left to hear about a failure.
-            let _ = socket.send_all(&out, Some(Instant::now() + Duration::from_millis(100)));
+        let Some(socket) = &mut self.socket else { return };
+        let mut out = Vec::with_capacity(8);
+        command::quit(&mut out);
+        if let Some(envelope) = &mut self.envelope {
+            let mut sealed = Vec::new();
+            if envelope.seal(&out, &mut sealed).is_err() {
+                return;
+            }
+            envelope.close(&mut sealed);
+            out = sealed;
         }
+        // Nobody is left to hear about a failure.
+        let _ = socket.send_all(&out, Some(Instant::now() + Duration::from_millis(100)));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A blocking client for control work: whole results, bounded in memory and time.
 
 mod channel;
+mod connect;
 mod results;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use channel::Channel;
 use crate::capability::Capabilities;
 use crate::column::Column;
 use crate::command;
+use crate::envelope::Envelope;
 use crate::error::WireError;
 use crate::execute;
 use crate::options::ConnectOptions;
@@ -214,9 +216,26 @@ impl Client {
     /// statements stay valid.
     ///
     /// # Errors
-    /// Bytes of the server are waiting that nobody asked for, or the system's.
+    /// The connection is encrypted or compressed (then [`Self::into_enveloped_parts`] is the way), bytes of the
+    /// server are waiting that nobody asked for, or the system's.
     pub fn into_parts(self) -> Result<(OwnedFd, Session), WireError> {
-        Ok((self.channel.into_fd()?, self.session))
+        match self.into_enveloped_parts()? {
+            (fd, session, None) => Ok((fd, session)),
+            (_, session, Some(_)) => Err(WireError::Unsupported(format!(
+                "this connection is {}, which is not possible here: use --ssl-mode=DISABLED and no compression",
+                if session.tls.is_some() { "encrypted" } else { "compressed" }
+            ))),
+        }
+    }
+
+    /// [`Self::into_parts`] for any connection: all that is sent must go through [`Envelope::seal`], all that is
+    /// received through [`Envelope::open`], where there is an envelope.
+    ///
+    /// # Errors
+    /// Bytes of the server are waiting that nobody asked for, or the system's.
+    pub fn into_enveloped_parts(self) -> Result<(OwnedFd, Session, Option<Box<Envelope>>), WireError> {
+        let (fd, envelope) = self.channel.into_parts()?;
+        Ok((fd, self.session, envelope))
     }
 
     fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {

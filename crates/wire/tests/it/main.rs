@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod auth;
+mod certificates;
 mod fake;
 mod real;
 mod reply_law;
 mod scripted;
 mod server;
 mod target;
+mod tls;
 mod vectors;

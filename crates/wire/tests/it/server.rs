@@ -14,6 +14,8 @@ use mydyno_wire::capability::Capabilities;
 use mydyno_wire::{Client, ConnectOptions, Endpoint, ServerVersion, Session};
 use tempfile::TempDir;
 
+use crate::certificates::Certificates;
+
 /// A session for parsers, without a server.
 pub fn session_of(capabilities: Capabilities) -> Session {
     Session::new(ServerVersion::parse("8.0.36", 1, capabilities), capabilities)
@@ -24,6 +26,7 @@ pub struct Server {
     folder: TempDir,
     pub port: u16,
     pub pid: u32,
+    pub certificates: Certificates,
     /// Dropping it ends the keeper, and with it the server.
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
@@ -48,10 +51,11 @@ impl Server {
         for _ in 0..5 {
             let folder = tempfile::Builder::new().prefix("wire").tempdir_in("/tmp").unwrap();
             copy(&template, &folder.path().join("data"));
+            let certificates = Certificates::make(folder.path());
             let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             // Another test may take the port before the server does; then the next try has another one.
             if let Some((pid, stop, keeper)) = launch(folder.path(), port) {
-                return Self { folder, port, pid, stop: Some(stop), keeper: Some(keeper) };
+                return Self { folder, port, pid, certificates, stop: Some(stop), keeper: Some(keeper) };
             }
         }
         panic!("mariadbd does not start");
@@ -108,6 +112,9 @@ fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)>
         command.arg(format!("--socket={}", folder.join("s.sock").display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.arg(format!("--port={port}"));
+        for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {
+            command.arg(format!("--ssl-{option}={}", folder.join(file).display()));
+        }
         if let Some(user) = own_user() {
             command.arg(user);
         }

@@ -1,0 +1,184 @@
+//! The compressed protocol: packets in frames of their own, each with the length before and after.
+//!
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_compression_packet.html>
+
+use std::fmt;
+use std::io::Write;
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use crate::error::WireError;
+use crate::options::Compression;
+use crate::packet::MAX_FRAME;
+
+/// Length, sequence number, length before compression.
+const HEADER: usize = 7;
+/// Shorter ones are not compressed, as in the server (`MIN_COMPRESS_LENGTH`).
+const MIN_BYTES: usize = 50;
+/// Level of zstd, asked of the server in the handshake.
+pub(crate) const ZSTD_LEVEL: u8 = 3;
+const STATE: &str = "decompressing an answer";
+
+/// Compresses what is sent and decompresses what is received.
+pub struct Codec {
+    algorithm: Compression,
+    sequence: u8,
+    /// A frame that has not arrived whole.
+    partial: Vec<u8>,
+}
+
+impl fmt::Debug for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Codec").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+impl Codec {
+    /// A codec of a new connection.
+    pub fn new(algorithm: Compression) -> Self {
+        Self { algorithm, sequence: 0, partial: Vec::new() }
+    }
+
+    /// Appends whole packets as compressed frames. Packets that begin with number 0 are a command, which begins the
+    /// count of frames anew.
+    pub(super) fn encode(&mut self, packets: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+        if packets.get(3) == Some(&0) {
+            self.sequence = 0;
+        }
+        for chunk in packets.chunks(MAX_FRAME) {
+            let start = out.len();
+            out.extend_from_slice(&[0; HEADER]);
+            let compressed = chunk.len() >= MIN_BYTES && self.compress(chunk, out)? && {
+                // Not worth it where nothing was gained; then it goes as it is, with length 0 before.
+                out.len() - start - HEADER < chunk.len()
+            };
+            if !compressed {
+                out.truncate(start + HEADER);
+                out.extend_from_slice(chunk);
+            }
+            let length = out.len() - start - HEADER;
+            let before = if compressed { chunk.len() } else { 0 };
+            out[start..start + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+            out[start + 3] = self.sequence;
+            out[start + 4..start + HEADER].copy_from_slice(&(before as u32).to_le_bytes()[..3]);
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn compress(&self, chunk: &[u8], out: &mut Vec<u8>) -> Result<bool, WireError> {
+        let failed = |source| WireError::Io { during: "compressing a command", source };
+        match self.algorithm {
+            Compression::Zlib => {
+                let mut encoder = flate2::write::ZlibEncoder::new(out, flate2::Compression::default());
+                encoder.write_all(chunk).and_then(|()| encoder.finish().map(drop)).map_err(failed)?;
+            }
+            Compression::Zstd => {
+                let packed = zstd::bulk::compress(chunk, ZSTD_LEVEL.into()).map_err(failed)?;
+                out.extend_from_slice(&packed);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Appends the packets of received frames. A frame never makes more bytes than it announces, at most 16 MiB.
+    pub(super) fn decode(&mut self, received: &[u8], packets: &mut Vec<u8>) -> Result<(), WireError> {
+        self.partial.extend_from_slice(received);
+        let mut at = 0;
+        while let Some(&[a, b, c, number, d, e, f]) =
+            self.partial.get(at..).and_then(|rest| rest.first_chunk())
+        {
+            let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+            let before = u32::from_le_bytes([d, e, f, 0]) as usize;
+            let Some(frame) = self.partial.get(at + HEADER..at + HEADER + length) else { break };
+            match (self.algorithm, before) {
+                (_, 0) => packets.extend_from_slice(frame),
+                (Compression::Zlib, _) => inflate(frame, before, packets)?,
+                (Compression::Zstd, _) => {
+                    let whole = zstd::bulk::decompress(frame, before).map_err(|e| invalid(e.to_string()))?;
+                    if whole.len() != before {
+                        return Err(invalid(format!("{} bytes came of {before}", whole.len())));
+                    }
+                    packets.extend_from_slice(&whole);
+                }
+            }
+            self.sequence = number.wrapping_add(1);
+            at += HEADER + length;
+        }
+        self.partial.drain(..at);
+        if self.partial.is_empty() && self.partial.capacity() > 1 << 20 {
+            self.partial = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+fn invalid(detail: impl Into<String>) -> WireError {
+    WireError::protocol("compressed", STATE, detail)
+}
+
+fn inflate(frame: &[u8], before: usize, packets: &mut Vec<u8>) -> Result<(), WireError> {
+    let start = packets.len();
+    packets.reserve_exact(before);
+    let mut inflater = Decompress::new(true);
+    // It writes into the room that is reserved and no further; more room may be there than was asked for.
+    let mut room = std::mem::take(packets);
+    room.resize(start + before, 0);
+    let status = inflater.decompress(frame, &mut room[start..], FlushDecompress::Finish);
+    let made = inflater.total_out() as usize;
+    *packets = room;
+    match status {
+        Ok(Status::StreamEnd) if made == before => Ok(()),
+        Ok(_) => Err(invalid(format!(
+            "a frame of {} bytes does not make the {before} that it announces",
+            frame.len()
+        ))),
+        Err(e) => Err(invalid(e.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(algorithm: Compression, packets: &[u8], step: usize) {
+        let mut sender = Codec::new(algorithm);
+        let mut receiver = Codec::new(algorithm);
+        let (mut wire, mut back) = (Vec::new(), Vec::new());
+        sender.encode(packets, &mut wire).unwrap();
+        for piece in wire.chunks(step) {
+            receiver.decode(piece, &mut back).unwrap();
+        }
+        assert!(back == packets, "{} bytes in steps of {step}", packets.len());
+    }
+
+    #[test]
+    fn what_is_compressed_comes_back_in_any_fragmentation() {
+        let random: Vec<u8> =
+            (0u64..5000).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+        for algorithm in [Compression::Zlib, Compression::Zstd] {
+            round(algorithm, &[7; 49], 1);
+            round(algorithm, &[7; 5000], 1);
+            round(algorithm, &random, 3);
+            round(algorithm, &vec![1; MAX_FRAME + 70], 100_000);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_makes_more_or_less_than_it_announces_is_refused() {
+        for algorithm in [Compression::Zlib, Compression::Zstd] {
+            let mut wire = Vec::new();
+            Codec::new(algorithm).encode(&[0; 10_000], &mut wire).unwrap();
+            for announced in [9_999u32, 10_001, 60] {
+                let mut changed = wire.clone();
+                changed[4..7].copy_from_slice(&announced.to_le_bytes()[..3]);
+                assert!(Codec::new(algorithm).decode(&changed, &mut Vec::new()).is_err(), "{announced}");
+            }
+            let mut damaged = wire.clone();
+            let last = damaged.len() - 1;
+            damaged[last] ^= 0xFF;
+            damaged[HEADER + 2] ^= 0xFF;
+            assert!(Codec::new(algorithm).decode(&damaged, &mut Vec::new()).is_err());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! TLS by rustls: 1.2 and newer.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+use super::verify::Lenient;
+use crate::error::WireError;
+use crate::options::{Endpoint, TlsMode, TlsOptions};
+
+/// What TLS needs that is the same for all connections to one server: files read once, sessions resumed.
+#[derive(Clone)]
+pub struct TlsConfig {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConfig").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl TlsConfig {
+    /// Reads certificates and keys.
+    ///
+    /// # Errors
+    /// A file cannot be read or does not hold what it should.
+    pub fn new(options: &TlsOptions, endpoint: &Endpoint) -> Result<Self, WireError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|e| setup(format!("no version of TLS can be used: {e}")))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier(options, provider)?));
+        let config = match (&options.cert, &options.key) {
+            (Some(cert), Some(key)) => {
+                let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert)
+                    .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                    .map_err(|e| setup(format!("--ssl-cert={}: {e}", cert.display())));
+                let private = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|e| setup(format!("--ssl-key={}: {e}", key.display())))?;
+                builder
+                    .with_client_auth_cert(chain?, private)
+                    .map_err(|e| setup(format!("--ssl-cert and --ssl-key do not go together: {e}")))?
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let name = match endpoint {
+            Endpoint::Unix(_) => "localhost".to_owned(),
+            Endpoint::Tcp { host, .. } => host.clone(),
+        };
+        let name = match ServerName::try_from(name.clone()) {
+            Ok(name) => name,
+            Err(_) if options.mode == TlsMode::VerifyIdentity => {
+                return Err(setup(format!("{name:?} is no name that a certificate could be for")));
+            }
+            // Only identity needs a name that certificates could hold.
+            Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),
+        };
+        Ok(Self { config: Arc::new(config), name })
+    }
+}
+
+fn setup(detail: String) -> WireError {
+    WireError::Tls { endpoint: "this side".to_owned(), detail }
+}
+
+fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Lenient, WireError> {
+    if options.mode < TlsMode::VerifyCa {
+        return Ok(Lenient::any(provider));
+    }
+    let Some(path) = &options.ca else {
+        return Err(setup("verification needs the certificate authority: give --ssl-ca=FILE".to_owned()));
+    };
+    let shown = path.display();
+    let mut roots = RootCertStore::empty();
+    let certificates =
+        CertificateDer::pem_file_iter(path).map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
+    for certificate in certificates {
+        certificate
+            .map_err(|e| e.to_string())
+            .and_then(|c| roots.add(c).map_err(|e| e.to_string()))
+            .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
+    }
+    if roots.is_empty() {
+        return Err(setup(format!("--ssl-ca={shown}: it holds no certificate")));
+    }
+    Lenient::of_authority(Arc::new(roots), provider, options.mode == TlsMode::VerifyIdentity)
+        .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))
+}
+
+/// The TLS layer of one connection.
+pub struct Tls {
+    connection: Box<ClientConnection>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe())
+    }
+}
+
+impl Tls {
+    /// A handshake that begins; its first bytes come from [`Self::handshake`].
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn new(config: &TlsConfig) -> Result<Self, WireError> {
+        let connection = ClientConnection::new(Arc::clone(&config.config), config.name.clone())
+            .map_err(|e| setup(e.to_string()))?;
+        Ok(Self { connection: Box::new(connection) })
+    }
+
+    /// Goes on with the handshake: takes what was received, appends what must be sent, and says whether it is done.
+    ///
+    /// # Errors
+    /// The two sides do not come together; `endpoint` is named.
+    pub fn handshake(
+        &mut self,
+        received: &[u8],
+        out: &mut Vec<u8>,
+        endpoint: &Endpoint,
+    ) -> Result<bool, WireError> {
+        let result = self.take(received, |_| Ok(()));
+        self.flush(out);
+        match result {
+            Ok(()) => Ok(!self.connection.is_handshaking() && !self.connection.wants_write()),
+            Err(error) => Err(WireError::Tls { endpoint: endpoint.to_string(), detail: explain(&error) }),
+        }
+    }
+
+    /// Version and cipher, as in `TLSv1.3 TLS13_AES_256_GCM_SHA384`.
+    pub fn describe(&self) -> String {
+        let version = match self.connection.protocol_version() {
+            Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
+            Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            _ => "TLS",
+        };
+        match self.connection.negotiated_cipher_suite() {
+            Some(suite) => format!("{version} {:?}", suite.suite()),
+            None => version.to_owned(),
+        }
+    }
+
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+        // The library buffers up to a limit at a time, so large packets go in portions.
+        for portion in plain.chunks(16 << 10) {
+            self.connection
+                .writer()
+                .write_all(portion)
+                .map_err(|source| WireError::Io { during: "encrypting a command", source })?;
+            self.flush(out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, received: &[u8], plain: &mut Vec<u8>) -> Result<(), WireError> {
+        self.take(received, |bytes| {
+            plain.extend_from_slice(bytes);
+            Ok(())
+        })
+        .map_err(|error| WireError::protocol("TLS", "decrypting an answer", error.to_string()))
+    }
+
+    pub(super) fn close(&mut self, out: &mut Vec<u8>) {
+        self.connection.send_close_notify();
+        self.flush(out);
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        while self.connection.wants_write() {
+            // Writing to a Vec cannot fail.
+            let _ = self.connection.write_tls(out);
+        }
+    }
+
+    fn take(
+        &mut self,
+        mut received: &[u8],
+        mut plain: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), rustls::Error> {
+        let other = |e: io::Error| rustls::Error::General(e.to_string());
+        let mut buffer = [0; 4096];
+        while !received.is_empty() {
+            self.connection.read_tls(&mut received).map_err(other)?;
+            let state = self.connection.process_new_packets()?;
+            let mut left = state.plaintext_bytes_to_read();
+            while left > 0 {
+                let count = self.connection.reader().read(&mut buffer).map_err(other)?;
+                plain(&buffer[..count]).map_err(other)?;
+                left -= count.min(left);
+            }
+            if state.peer_has_closed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What went wrong, with the way out.
+fn explain(error: &rustls::Error) -> String {
+    use rustls::{AlertDescription as Alert, CertificateError as Bad, Error as E};
+    let way_out = match error {
+        E::AlertReceived(Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity)
+        | E::PeerIncompatible(_)
+        | E::InvalidMessage(_)
+        | E::PeerMisbehaved(_) => {
+            "the server seems to speak only TLS older than 1.2 or ciphers that are no longer safe; upgrade it, use \
+             its Unix socket, or, on a network that you trust, --ssl-mode=DISABLED"
+        }
+        E::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "the server's certificate is not from the authority of --ssl-ca; give the right file"
+        }
+        E::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => "renew the server's certificate",
+        E::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "the certificate is for another host; use the name that it is for, or --ssl-mode=VERIFY_CA"
+        }
+        E::InvalidCertificate(_) => "see the server's ssl_cert and ssl_ca",
+        E::AlertReceived(
+            Alert::CertificateRequired | Alert::BadCertificate | Alert::UnknownCA | Alert::CertificateUnknown,
+        ) => "the server wants a certificate that it knows: --ssl-cert=FILE --ssl-key=FILE",
+        _ => "see the server's error log",
+    };
+    format!("{error}; {way_out}")
+}
