@@ -1,5 +1,7 @@
 //! The binary as its users meet it, against real servers.
 #![allow(clippy::unwrap_used)]
 
+mod bench;
 mod docs;
+mod fixture;
 mod house;

@@ -31,7 +31,7 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
         step: None,
         connections: text("1,4,16"),
         workers: None,
-        time: text("10s"),
+        time: text("18s"),
         warmup: text("2s"),
         seed: None,
         schema: None,

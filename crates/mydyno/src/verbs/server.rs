@@ -10,13 +10,14 @@ use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::{HostError, Journal, Lease, Machine, StateDir};
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
 use mydyno_model::{Document, Header};
-use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
+use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::Client;
 use serde_json::Map;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
+use crate::private::{failure, note};
 use crate::ui::Ui;
 
 /// Options of `mydyno server`.
@@ -114,24 +115,13 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         keep: true,
     };
     let site = Site::new(&state, &journal, &lease).cancelled_by(&cancelled);
-    let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(sandbox)?;
+    let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
         ui.out(&serde_json::to_string_pretty(&info).unwrap_or_default());
     } else {
         ui.out(&introduce(&info));
     }
     Ok(Status::Fine)
-}
-
-fn note(ui: &Ui, progress: &Progress) {
-    match progress {
-        Progress::Found { engine, program } => {
-            ui.note(&format!("Using {engine} ({}) from {}", engine.text, program.display()));
-        }
-        Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
-        Progress::Copying => {}
-        Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
-    }
 }
 
 fn introduce(info: &ServerInfo) -> String {
@@ -153,7 +143,7 @@ fn introduce(info: &ServerInfo) -> String {
 fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     let Some(state) = StateDir::find(&state_path()?).map_err(host)? else {
         return match args.names.first() {
-            Some(name) => Err(sandbox(SandboxError::NoSuchServer { name: name.clone(), known: vec![] })),
+            Some(name) => Err(failure(SandboxError::NoSuchServer { name: name.clone(), known: vec![] })),
             None => Ok(Status::Fine),
         };
     };
@@ -161,7 +151,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     let lease = Lease::take(&machine, "server down").map_err(host)?;
     let site = Site::new(&state, &journal, &lease);
     let names = if args.all {
-        mydyno_sandbox::list(&state, &machine).map_err(sandbox)?.into_iter().map(|s| s.name).collect()
+        mydyno_sandbox::list(&state, &machine).map_err(failure)?.into_iter().map(|s| s.name).collect()
     } else {
         args.names.clone()
     };
@@ -172,7 +162,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
         match mydyno_sandbox::down(&site, name) {
             Ok(()) => ui.note(&format!("Private server {name} is gone")),
             Err(error) => {
-                let failure = sandbox(error);
+                let failure = failure(error);
                 status = failure.status;
                 problems.extend(failure.problems);
             }
@@ -246,7 +236,7 @@ fn log(args: &Log, ui: &Ui) -> Result<Status, Failure> {
 fn cli(args: &Cli, ui: &Ui) -> Result<Status, Failure> {
     let server = find(&args.name)?;
     let state = StateDir::open(&state_path()?).map_err(host)?;
-    if let Some(mut client) = mydyno_sandbox::client::command(&state, &args.name).map_err(sandbox)? {
+    if let Some(mut client) = mydyno_sandbox::client::command(&state, &args.name).map_err(failure)? {
         if let Some(statement) = &args.execute {
             client.arg("-e").arg(statement);
         }
@@ -279,7 +269,7 @@ fn statements(server: &ServerInfo, text: &str, ui: &Ui) -> Result<Status, Failur
     if text.trim().is_empty() {
         return Ok(Status::Fine);
     }
-    let mut options = mydyno_sandbox::connect_options(server).map_err(sandbox)?;
+    let mut options = mydyno_sandbox::connect_options(server).map_err(failure)?;
     options.multi_statements = true;
     options.read_timeout = None;
     let failed = |e: mydyno_wire::WireError| Failure::environment(e.to_string());
@@ -313,20 +303,20 @@ fn servers() -> Result<Vec<ServerInfo>, Failure> {
     match StateDir::find(&state_path()?).map_err(host)? {
         Some(state) => {
             let machine = Machine::real().map_err(host)?;
-            mydyno_sandbox::list(&state, &machine).map_err(sandbox)
+            mydyno_sandbox::list(&state, &machine).map_err(failure)
         }
         None => Ok(vec![]),
     }
 }
 
 fn find(name: &str) -> Result<ServerInfo, Failure> {
-    mydyno_sandbox::check_name(name).map_err(sandbox)?;
+    mydyno_sandbox::check_name(name).map_err(failure)?;
     let servers = servers()?;
     let known = servers.iter().map(|s| s.name.clone()).collect();
     servers
         .into_iter()
         .find(|server| server.name == name)
-        .ok_or_else(|| sandbox(SandboxError::NoSuchServer { name: name.to_owned(), known }))
+        .ok_or_else(|| failure(SandboxError::NoSuchServer { name: name.to_owned(), known }))
 }
 
 fn state_path() -> Result<PathBuf, Failure> {
@@ -335,17 +325,4 @@ fn state_path() -> Result<PathBuf, Failure> {
 
 fn host(error: HostError) -> Failure {
     Failure::environment(error.to_string())
-}
-
-fn sandbox(error: SandboxError) -> Failure {
-    let status = match &error {
-        SandboxError::Name { .. }
-        | SandboxError::Setting { .. }
-        | SandboxError::EngineName { .. }
-        | SandboxError::NameTaken { .. }
-        | SandboxError::NoSuchServer { .. } => Status::Usage,
-        SandboxError::Interrupted => Status::Interrupted,
-        _ => Status::Environment,
-    };
-    Failure { status, problems: vec![error.to_string()] }
 }

@@ -1,0 +1,418 @@
+//! `mydyno bench` and `mydyno report` on a real server.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::fixture::{Ended, Place, document, lines, signal, until};
+
+const SHORT: &[&str] = &["--time", "2s", "--warmup", "1s"];
+
+fn with_out<'a>(args: &[&'a str], out: &'a str) -> Vec<&'a str> {
+    args.iter().chain(SHORT).copied().chain(["--out", out, "--quiet"]).collect()
+}
+
+fn sum(intervals: &[Value], field: &str) -> u64 {
+    intervals.iter().map(|i| i[field].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_sweep_leaves_a_whole_and_consistent_record() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let run = place.path("run");
+    let out = run.to_str().unwrap();
+    place.ok(&server.bench("oltp_read_write", &["prepare", "--tables", "2", "--table-size", "1000"]));
+    let before = server.counter("Com_stmt_execute");
+    let args = server.bench("oltp_read_write", &["--tables", "2", "--table-size", "1000", "--connections", "1,3"]);
+    let printed: Value = serde_json::from_str(&place.ok(&[&with_out(&args, out)[..], &["--json"]].concat())).unwrap();
+    let asked = server.counter("Com_stmt_execute") - before;
+
+    for file in
+        ["manifest.json", "facts.json", "intervals.jsonl", "events.jsonl", "observe.jsonl.zst", "summary.json", "report.html"]
+    {
+        assert!(run.join(file).metadata().unwrap().len() > 0, "{file}");
+    }
+    assert_eq!(printed, document(&run.join("summary.json")));
+    let intervals = lines(&run.join("intervals.jsonl"));
+    assert_eq!(sum(&intervals, "queries"), asked, "statements in the record and in the server's own count");
+    for step in [0, 1] {
+        let mine: Vec<&Value> = intervals.iter().filter(|i| i["step"] == step).collect();
+        for pair in mine.windows(2) {
+            let end = pair[0]["start_s"].as_f64().unwrap() + pair[0]["width_s"].as_f64().unwrap();
+            let gap = pair[1]["start_s"].as_f64().unwrap() - end;
+            assert!(gap.abs() < 1e-6, "a gap of {gap} s between intervals");
+        }
+        let measured: Vec<Value> = mine.iter().filter(|i| i["phase"] == "measure").map(|i| (*i).clone()).collect();
+        let summary = &printed["steps"][step];
+        for field in ["transactions", "queries"] {
+            assert_eq!(summary[field].as_u64().unwrap(), sum(&measured, field), "{field}");
+        }
+        assert_eq!(summary["response_us"]["count"], summary["transactions"]);
+        assert_eq!(summary["errors"], serde_json::json!({}));
+        let by_operation: u64 = summary["operations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|o| o["kind"] == "statement")
+            .map(|o| o["count"].as_u64().unwrap())
+            .sum();
+        assert_eq!(summary["queries"].as_u64().unwrap(), by_operation);
+        assert!(summary["server"]["cpu_us_per_query"].as_f64().unwrap() > 0.0);
+        assert!(summary["client"]["cpu_user_us_per_query"].as_f64().unwrap() > 0.0);
+    }
+    let events = lines(&run.join("events.jsonl"));
+    assert_eq!(events.last().unwrap()["how"], "complete");
+    assert!(fs::metadata(&run).unwrap().permissions().to_owned_mode() == 0o700);
+}
+
+trait OwnedMode {
+    fn to_owned_mode(&self) -> u32;
+}
+
+impl OwnedMode for fs::Permissions {
+    fn to_owned_mode(&self) -> u32 {
+        std::os::unix::fs::PermissionsExt::mode(self) & 0o777
+    }
+}
+
+#[test]
+fn every_workload_runs_and_keeps_its_rows() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let list: Value = serde_json::from_str(&place.ok(&["workloads", "--json"])).unwrap();
+    for workload in list.as_array().unwrap() {
+        let name = workload["name"].as_str().unwrap();
+        let run = place.path(name);
+        let args = server.bench(name, &["--table-size", "500", "--connections", "2", "--json"]);
+        let summary: Value = serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+        assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0, "{name}");
+        place.ok(&server.bench(name, &["check", "--table-size", "500"]));
+    }
+}
+
+#[test]
+fn the_steps_prepare_check_and_cleanup_do_what_they_say() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let bench = |rest: &[&str]| {
+        let args: Vec<&str> = rest.iter().copied().chain(["--table-size", "3000", "--tables", "2"]).collect();
+        place.run(&server.bench("oltp_read_only", &args))
+    };
+    let missing = bench(&["run"]);
+    assert_eq!(missing.status, 3);
+    assert!(missing.stderr.contains("run the `prepare` step first"), "{}", missing.stderr);
+
+    assert_eq!(bench(&["prepare"]).status, 0);
+    assert_eq!(server.sql("SELECT COUNT(*), MIN(id), MAX(id) FROM mydyno.sbtest2"), [["3000", "1", "3000"]]);
+    assert_eq!(bench(&["check"]).status, 0);
+    assert!(bench(&["prepare"]).stderr.contains("were there already"));
+
+    server.sql("UPDATE mydyno.sbtest2 SET pad = 'x' WHERE id = 7");
+    let changed = bench(&["check"]);
+    assert_eq!(changed.status, 1, "{}", changed.stderr);
+    assert!(changed.stderr.contains("sbtest2: checksum"), "{}", changed.stderr);
+    server.sql("DELETE FROM mydyno.sbtest1 WHERE id = 7");
+    assert!(bench(&["check"]).stderr.contains("2999"));
+
+    assert_eq!(bench(&["cleanup"]).status, 0);
+    assert!(server.sql("SHOW DATABASES LIKE 'mydyno'").is_empty());
+    assert_eq!(bench(&["cleanup"]).status, 0, "nothing to clean up is no error");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_and_operations() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let prepare = |schema: &str, seed: &str| {
+        let rest = ["prepare", "--schema", schema, "--seed", seed, "--table-size", "2000"];
+        place.ok(&server.bench("oltp_write_only", &rest));
+        server.sql(&format!("CHECKSUM TABLE {schema}.sbtest1"))[0][1].clone()
+    };
+    let (one, again, other) = (prepare("one", "5"), prepare("again", "5"), prepare("other", "6"));
+    assert_eq!(one, again);
+    assert_ne!(one, other);
+
+    let fingerprint = |name: &str, schema: &str, seed: &str| {
+        let run = place.path(name);
+        let rest = ["run", "--schema", schema, "--seed", seed, "--table-size", "2000", "--connections", "1", "--json"];
+        let args = server.bench("oltp_write_only", &rest);
+        let summary: Value = serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+        summary["fingerprint"].clone()
+    };
+    let (first, second) = (fingerprint("r1", "one", "5"), fingerprint("r2", "again", "5"));
+    assert_eq!(first, second);
+    let third = fingerprint("r3", "other", "6");
+    assert_ne!(first["operations"], third["operations"]);
+    assert_ne!(first["data"], third["data"]);
+    // The rows have been written to by now, and the record says so.
+    assert!(fingerprint("r4", "one", "5")["data"].as_str().unwrap().ends_with("-used"));
+}
+
+#[test]
+fn all_mistakes_of_a_command_line_are_told_at_once() {
+    let place = Place::new();
+    let ended = place.run(&[
+        "bench",
+        "oltp_pointselect",
+        "--connections",
+        "0",
+        "--time",
+        "never",
+        "--schema",
+        "mysql",
+        "--dsn",
+        "mysql://u:secret@h/",
+    ]);
+    assert_eq!(ended.status, 2);
+    for part in ["did you mean oltp_point_select?", "--connections", "--time", "--schema"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_or_refuses_is_named_with_the_way_out() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let port = server.port().to_string();
+    let no_host = place.run(&["bench", "oltp_point_select", "-h", "no-such-host.invalid", "-u", "root"]);
+    assert_eq!(no_host.status, 3);
+    assert!(no_host.stderr.contains("no-such-host.invalid"), "{}", no_host.stderr);
+    let no_socket = place.run(&["bench", "oltp_point_select", "-S", "/nonexistent/s.sock"]);
+    assert_eq!(no_socket.status, 3);
+    assert!(no_socket.stderr.contains("/nonexistent/s.sock"), "{}", no_socket.stderr);
+    let refused = place.run(&["bench", "oltp_point_select", "-h", "127.0.0.1", "-P", &port, "-u", "root", "-pHush42"]);
+    assert_eq!(refused.status, 3);
+    assert!(refused.stderr.contains("Access denied"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("Hush42"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_database_without_our_mark_is_never_touched() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.sbtest1 (id INT)");
+    for step in ["prepare", "run", "cleanup", "check"] {
+        let ended = place.run(&server.bench("oltp_point_select", &[step, "--schema", "shop"]));
+        assert_eq!(ended.status, 3, "{step}");
+        assert!(ended.stderr.contains("was not made by mydyno"), "{step}: {}", ended.stderr);
+        assert!(ended.stderr.contains("--schema"), "{step}: {}", ended.stderr);
+    }
+    assert_eq!(server.sql("SHOW TABLES FROM shop"), [["sbtest1"]]);
+}
+
+#[test]
+fn too_small_limits_are_seen_before_the_load_with_the_statement_that_raises_them() {
+    let place = Place::new();
+    let server = place.server("s", &["--set", "max_connections=20", "--set", "max_prepared_stmt_count=100"]);
+    let run = place.path("run");
+    let args = server.bench("oltp_read_write", &["--connections", "1,64", "--out", run.to_str().unwrap()]);
+    let ended = place.run(&args);
+    assert_eq!(ended.status, 3);
+    assert!(ended.stderr.contains("SET GLOBAL max_connections = "), "{}", ended.stderr);
+    assert!(ended.stderr.contains("SET GLOBAL max_prepared_stmt_count = "), "{}", ended.stderr);
+    assert!(!run.exists(), "nothing ran, so nothing is recorded");
+    assert!(server.sql("SHOW DATABASES LIKE 'mydyno'").is_empty(), "nothing was made");
+}
+
+#[test]
+fn a_server_with_other_sessions_is_loaded_only_when_that_is_allowed() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let mut other = place.start(&["server", "cli", "s", "-e", "SELECT SLEEP(100)"]);
+    until("the other session is there", || server.counter("Threads_connected") >= 2);
+    let refused = place.run(&server.bench("oltp_point_select", &["prepare"]));
+    assert_eq!(refused.status, 3);
+    assert!(refused.stderr.contains("--allow-load"), "{}", refused.stderr);
+    let allowed = place.run(&server.bench("oltp_point_select", &["prepare", "--allow-load"]));
+    assert_eq!(allowed.status, 0, "{}", allowed.stderr);
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+/// Starts a long bench and waits until it has measured a second.
+fn measuring(place: &Place, args: &[&str], run: &Path) -> std::process::Child {
+    let child = place.start(args);
+    let intervals = run.join("intervals.jsonl");
+    until("a second is measured", || {
+        fs::read_to_string(&intervals).is_ok_and(|text| text.contains("\"phase\":\"measure\""))
+    });
+    child
+}
+
+fn long<'a>(out: &'a str) -> Vec<&'a str> {
+    vec!["--connections", "4", "--time", "100s", "--warmup", "0s", "--quiet", "--out", out]
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_was_measured_and_reports() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let run = place.path("run");
+    let child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    signal(child.id() as i32, libc::SIGINT);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 130, "{}", ended.stderr);
+    let summary = document(&run.join("summary.json"));
+    assert_eq!(summary["end"], "interrupted");
+    assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0);
+    assert!(summary["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "interrupted"));
+    assert!(run.join("report.html").exists());
+    assert!(ended.stdout.contains("oltp_read_write"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_killed_run_can_be_reported() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let run = place.path("run");
+    let mut child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = run.to_str().unwrap();
+    let summary: Value = serde_json::from_str(&place.ok(&["report", path, "--json"])).unwrap();
+    assert_eq!(summary["end"], "killed");
+    assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0);
+    assert!(place.ok(&["report", path]).contains("killed"));
+    assert!(place.ok(&["report", path, "--format", "html"]).contains("<html"));
+    assert!(place.ok(&["report", path, "--format", "markdown"]).contains("oltp_read_write"));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_its_record_kept() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let run = place.path("run");
+    let child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    signal(server.pid(), libc::SIGKILL);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("every connection to the server was lost"), "{}", ended.stderr);
+    assert!(ended.stderr.contains(run.to_str().unwrap()), "{}", ended.stderr);
+    let summary = document(&run.join("summary.json"));
+    assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0);
+    assert!(summary["steps"][0]["errors"]["2013"].as_u64().unwrap() >= 1, "{}", summary["steps"][0]["errors"]);
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_the_way_out() {
+    // A small file system in a mount namespace of its own: it goes when the process goes.
+    let unshare = |script: &str| Command::new("unshare").args(["-m", "sh", "-ec", script]).output().unwrap();
+    if !unshare("mount -t tmpfs none /mnt").status.success() {
+        eprintln!("not run: this user may not mount");
+        return;
+    }
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    place.ok(&server.bench("oltp_point_select", &["prepare"]));
+    let bench = place.command(&server.bench("oltp_point_select", &["--time", "30s", "--out", "/mnt/run"]));
+    let words = std::iter::once(bench.get_program()).chain(bench.get_args());
+    let command: Vec<String> = words.map(|w| format!("'{}'", w.to_str().unwrap())).collect();
+    let mut shell = Command::new("unshare");
+    let script = format!("mount -t tmpfs -o size=256k none /mnt; {}", command.join(" "));
+    shell.args(["-m", "sh", "-c", &script]);
+    for (name, value) in bench.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let ended = Ended::from(shell.output().unwrap());
+    assert_eq!(ended.status, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("No space left on device"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--out"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_broken_bound_is_exit_status_one() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let run = |name: &str, bound: &str| {
+        let out = place.path(name);
+        let args = server.bench("oltp_point_select", &["--connections", "1", "--fail-if", bound]);
+        place.run(&with_out(&args, out.to_str().unwrap()))
+    };
+    assert_eq!(run("kept", "p50>10s").status, 0);
+    let broken = run("broken", "p50>1us");
+    assert_eq!(broken.status, 1);
+    assert!(broken.stderr.contains("p50>1us with 1 connections: it is "), "{}", broken.stderr);
+}
+
+#[test]
+fn no_password_is_left_anywhere() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let password = fs::read_to_string(server.text("password_file")).unwrap().trim().to_owned();
+    assert!(password.len() >= 16);
+    let run = place.path("run");
+    let port = server.port().to_string();
+    let given = format!("-p{password}");
+    let out = run.to_str().unwrap();
+    let args =
+        ["bench", "oltp_read_write", "-h127.0.0.1", "-P", &port, "-uroot", &given, "--allow-load", "--connections", "2"];
+    let args: Vec<&str> =
+        args.into_iter().chain(["--time", "100s", "--warmup", "0s", "--out", out]).collect();
+    let child = measuring(&place, &args, &run);
+    let shown = fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
+    assert!(shown.contains("-pxxx") && !shown.contains(&password), "{shown:?}");
+    signal(child.id() as i32, libc::SIGINT);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 130, "{}", ended.stderr);
+    assert!(!(ended.stdout + &ended.stderr).contains(&password));
+    let holders = holding(&place.path(""), password.as_bytes());
+    assert_eq!(holders, [server.text("password_file").to_owned()]);
+    assert!(document(&run.join("manifest.json"))["argv"].as_array().unwrap().len() > 5);
+}
+
+/// Files below a folder that hold these bytes.
+fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(holding(&entry.path(), bytes));
+        } else if kind.is_file() {
+            let content = fs::read(entry.path()).unwrap_or_default();
+            if content.windows(bytes.len()).any(|w| w == bytes) {
+                found.push(entry.path().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_private_server_for_one_bench_is_gone_after_it() {
+    let place = Place::new();
+    let run = place.path("run");
+    let args = ["bench", "oltp_point_select", "--sandbox", "--connections", "2", "--set", "max_connections=77"];
+    let stdout = place.ok(&with_out(&args, run.to_str().unwrap()));
+    assert!(stdout.contains("private server"), "{stdout}");
+    let facts = document(&run.join("facts.json"));
+    assert_eq!(facts["facts"]["server.variable.max_connections"]["value"].to_string().trim_matches('"'), "77");
+    let servers: Value = serde_json::from_str(&place.ok(&["server", "list", "--json"])).unwrap();
+    assert_eq!(servers["servers"], serde_json::json!([]));
+    let status: Value = serde_json::from_str(&place.ok(&["host", "status", "--json"])).unwrap();
+    assert_eq!(status["changes"], serde_json::json!([]));
+}
+
+#[test]
+fn two_runs_are_shown_side_by_side() {
+    let place = Place::new();
+    let server = place.server("s", &[]);
+    let (one, two) = (place.path("one"), place.path("two"));
+    for run in [&one, &two] {
+        let args = server.bench("oltp_point_select", &["--connections", "2"]);
+        place.ok(&with_out(&args, run.to_str().unwrap()));
+    }
+    let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
+    assert!(place.ok(&["report", one, two]).contains("oltp_point_select"));
+    let both: Value = serde_json::from_str(&place.ok(&["report", one, two, "--json"])).unwrap();
+    assert_eq!(both.as_array().unwrap().len(), 2);
+    let nothing = place.run(&["report", place.path("").to_str().unwrap()]);
+    assert_eq!(nothing.status, 3);
+    assert!(nothing.stderr.contains("is not a run folder"), "{}", nothing.stderr);
+}

@@ -1,0 +1,142 @@
+//! A state folder and template cache of a test's own, and the binary run in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Whatever runs is ended and removed when it is dropped.
+pub struct Home {
+    temp: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        // Short, since a socket's path has to fit in 107 bytes.
+        Self { temp: tempfile::Builder::new().prefix("myd").tempdir_in("/tmp").unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.temp.path()
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
+    pub fn cache(&self) -> PathBuf {
+        self.path().join("cache")
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(args).env("MYDYNO_STATE", self.state()).env("MYDYNO_CACHE", self.cache());
+        command.env_remove("MYSQL_PWD").stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command that must succeed, and gives its standard output.
+    pub fn fine(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs a command that must fail with this status, and gives its standard error.
+    pub fn fails(&self, status: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    pub fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.fine(args)).unwrap()
+    }
+
+    pub fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// What of this home is left on the host: processes, files and journal entries beyond an empty state.
+    pub fn traces(&self) -> Vec<String> {
+        let mut traces = self.processes();
+        for (document, list) in
+            [(["server", "list", "--json"], "servers"), (["host", "status", "--json"], "changes")]
+        {
+            let found = &self.json(&document)[list];
+            traces.extend(found.as_array().unwrap().iter().map(|entry| format!("{list}: {entry}")));
+        }
+        for entry in entries(&self.state()) {
+            match entry.file_name().unwrap().to_str().unwrap() {
+                "servers" => traces.extend(entries(&entry).iter().map(|p| p.display().to_string())),
+                // A record of a run is what bench is there for.
+                "runs" => {}
+                "journal.jsonl" if fs::metadata(&entry).unwrap().len() == 0 => {}
+                _ => traces.push(entry.display().to_string()),
+            }
+        }
+        // Finished templates stay; half-built ones do not.
+        let unfinished = |p: &PathBuf| {
+            !p.join("template.json").is_file() || p.file_name().unwrap().to_string_lossy().starts_with('.')
+        };
+        traces.extend(
+            entries(&self.cache().join("templates"))
+                .iter()
+                .filter(|p| unfinished(p))
+                .map(|p| p.display().to_string()),
+        );
+        traces
+    }
+
+    /// Processes that were started from this home and still run.
+    pub fn processes(&self) -> Vec<String> {
+        let mark = self.path().as_os_str().as_encoded_bytes();
+        let mut found = Vec::new();
+        for entry in entries(Path::new("/proc")) {
+            let Some(pid) = entry.file_name().and_then(|n| n.to_str()?.parse::<u32>().ok()) else { continue };
+            // A zombie has neither arguments nor environment.
+            let mut words = fs::read(entry.join("cmdline")).unwrap_or_default();
+            words.extend(fs::read(entry.join("environ")).unwrap_or_default());
+            if words.windows(mark.len()).any(|w| w == mark) {
+                found.push(format!("process {pid}: {}", String::from_utf8_lossy(&words).replace('\0', " ")));
+            }
+        }
+        found
+    }
+
+    /// The traces that are left after waiting for processes that are on their way out.
+    pub fn lasting_traces(&self) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            let traces = self.traces();
+            if traces.is_empty() || Instant::now() >= deadline {
+                return traces;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = self.run(&["host", "restore", "--all"]);
+    }
+}
+
+/// The binary under test: another build when `MYDYNO_BIN` names one.
+pub fn binary() -> PathBuf {
+    std::env::var_os("MYDYNO_BIN").map_or_else(|| env!("CARGO_BIN_EXE_mydyno").into(), PathBuf::from)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder)
+        .map(|entries| entries.filter_map(|e| Some(e.ok()?.path())).collect())
+        .unwrap_or_default()
+}

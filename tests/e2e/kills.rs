@@ -1,0 +1,95 @@
+//! SIGKILL at random instants: after `host restore` nothing is left, wherever it hit.
+//!
+//! `MYDYNO_KILLS` says how many instants (10 unless set) and `MYDYNO_SEED` which ones.
+
+use std::process::Child;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::home::Home;
+
+/// SplitMix64 (Steele, Lea, Flood 2014): enough to choose instants.
+struct Random(u64);
+
+impl Random {
+    fn from_environment() -> Self {
+        let seed = std::env::var("MYDYNO_SEED").ok().and_then(|s| s.parse().ok());
+        let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let seed = seed.unwrap_or_else(clock);
+        println!("MYDYNO_SEED={seed}");
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: Duration) -> Duration {
+        limit.mul_f64((self.next() >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}
+
+fn kills() -> usize {
+    std::env::var("MYDYNO_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
+}
+
+/// Waits for an instant (it is what the test is about) and kills. True when the command had not ended before.
+fn kill_after(mut child: Child, instant: Duration, started: Instant) -> bool {
+    std::thread::sleep(instant.saturating_sub(started.elapsed()));
+    let in_time = child.try_wait().unwrap().is_none();
+    let _ = child.kill();
+    child.wait().unwrap();
+    in_time
+}
+
+/// Kills a command at random instants of its life, restores, and counts the times that nothing was left.
+fn kill_at_random_instants(name: &str, args: &[&str]) {
+    let (mut random, kills) = (Random::from_environment(), kills());
+    let (mut clean, mut in_time, mut interrupted_restores) = (0, 0, 0);
+    let mut failures = Vec::new();
+    // Half of the instants fall into the making of a template, half into a start from one.
+    let mut lives = [Duration::ZERO; 2];
+    let warm = Home::new();
+    for life in &mut lives {
+        let started = Instant::now();
+        warm.fine(args);
+        *life = started.elapsed();
+        warm.run(&["server", "down", "--all"]);
+    }
+    for n in 0..kills {
+        let cold = Home::new();
+        let (home, life) = if n % 2 == 0 { (&cold, lives[0]) } else { (&warm, lives[1]) };
+        let instant = random.below(life);
+        let started = Instant::now();
+        let killed = kill_after(home.spawn(args), instant, started);
+        in_time += usize::from(killed);
+        if random.next() % 2 == 0 {
+            // Restore is killed as well, and run again.
+            let started = Instant::now();
+            let child = home.spawn(&["host", "restore"]);
+            interrupted_restores +=
+                usize::from(kill_after(child, random.below(Duration::from_millis(20)), started));
+        }
+        home.fine(&["host", "restore"]);
+        if !killed || home.fine(&["server", "list"]).contains("running") {
+            // It had handed its server over before the signal came.
+            home.fine(&["server", "down", "--all"]);
+        }
+        match home.lasting_traces() {
+            traces if traces.is_empty() => clean += 1,
+            traces => failures.push(format!("killed after {instant:?} (cold: {}): {traces:#?}", n % 2 == 0)),
+        }
+    }
+    println!(
+        "SIGKILL of {name}: nothing left {clean} of {kills} times; {in_time} hit it alive, {interrupted_restores} restores were killed too"
+    );
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn server_up_leaves_nothing_when_it_is_killed_at_any_instant() {
+    kill_at_random_instants("server up", &["server", "up", "k"]);
+}
