@@ -364,11 +364,18 @@
   }
 
   for (const details of document.querySelectorAll('.all-facts')) {
-    const rows = [...details.querySelectorAll('tbody tr')];
+    const groups = [...details.querySelectorAll('tbody')];
     const input = make('input', { type: 'search', class: 'filter', placeholder: 'Filter facts', 'aria-label': 'Filter facts' });
     input.addEventListener('input', () => {
       const words = input.value.toLowerCase().split(/\s+/);
-      for (const row of rows) row.hidden = !words.every(w => row.textContent.toLowerCase().includes(w));
+      for (const group of groups) {
+        const [source, ...rows] = group.rows;
+        for (const row of rows) {
+          const text = (source.textContent + ' ' + row.textContent).toLowerCase();
+          row.hidden = !words.every(word => text.includes(word));
+        }
+        group.hidden = rows.every(row => row.hidden);
+      }
     });
     details.querySelector('summary').after(input);
   }

@@ -222,6 +222,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

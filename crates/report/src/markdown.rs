@@ -7,7 +7,7 @@ use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, contrasts, differences, pairs};
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
-use crate::words;
+use crate::words::{self, Seen};
 
 /// Markdown (CommonMark with tables).
 pub fn markdown(runs: &[RunView<'_>]) -> String {
@@ -33,8 +33,8 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         out.push_str("No warnings.\n\n");
     }
     for warning in warnings {
-        for (step, text) in &warning.texts {
-            let label = words::step_label(run, *step);
+        for Seen { steps, text } in &warning.seen {
+            let label = words::steps_label(run, steps);
             let label = if label.is_empty() { String::new() } else { format!("{}: ", esc(&label)) };
             let _ = writeln!(out, "- **{}**: {label}{}", esc(&warning.id), esc(text));
         }

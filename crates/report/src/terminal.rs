@@ -7,7 +7,7 @@ use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, differences, pairs};
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
-use crate::words::{self, GroupedWarning};
+use crate::words::{self, GroupedWarning, Seen};
 
 /// Narrower than this nothing is laid out; lines run over instead.
 const NARROWEST: usize = 40;
@@ -109,10 +109,10 @@ impl Page {
         if warnings.is_empty() {
             self.named("warnings", "32", "none");
         }
-        for GroupedWarning { id, next_step, texts } in warnings {
+        for GroupedWarning { id, next_step, seen } in warnings {
             let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), "1;31");
-            for (step, text) in texts {
-                let text = match words::step_label(run, step) {
+            for Seen { steps, text } in seen {
+                let text = match words::steps_label(run, &steps) {
                     label if label.is_empty() => safe(&text),
                     label => format!("{label}: {}", safe(&text)),
                 };

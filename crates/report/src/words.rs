@@ -1,11 +1,12 @@
 //! Sentences that every form of the report shares.
 
-use mydyno_model::plan::{Arrivals, Spacing, TargetKind, Transport, Warmup};
+use mydyno_model::plan::{Arrivals, Spacing, StepPlan, TargetKind, Transport, Warmup};
 use mydyno_model::summary::StepSummary;
 use mydyno_model::units::show_seconds;
 use mydyno_model::{Estimate, Warning};
 
 use crate::RunView;
+use crate::charts;
 use crate::figures::{number, plural};
 
 /// How a run ended, and whether all of it is there.
@@ -53,23 +54,26 @@ fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
     (!said).then(|| Warning::new(id, text, next_step))
 }
 
-/// Warnings of a run: how it ended first, then the summary's, those of one id about several steps put together.
+/// Warnings of a run: how it ended first, then the summary's. Those with one next step stand together, and what was
+/// seen alike at several steps is said once.
 pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
     let mut grouped: Vec<GroupedWarning> = Vec::new();
     let steps = run.summary.steps.iter().flat_map(|s| s.warnings.iter().map(move |w| (Some(s.step), w)));
     let all = run.summary.warnings.iter().map(|w| (w.step, w)).chain(steps);
     let ending = ending_warning(run);
     for (step, warning) in ending.iter().map(|w| (None, w)).chain(all) {
-        let said = |w: &&mut GroupedWarning| w.id == warning.id && w.next_step == warning.next_step;
-        let text = (step, warning.text.clone());
-        match grouped.iter_mut().find(said) {
-            Some(group) if group.texts.contains(&text) => {}
-            Some(group) => group.texts.push(text),
-            None => grouped.push(GroupedWarning {
-                id: warning.id.clone(),
-                next_step: warning.next_step.clone(),
-                texts: vec![text],
-            }),
+        let same = |g: &GroupedWarning| g.id == warning.id && g.next_step == warning.next_step;
+        let group = match grouped.iter().position(same) {
+            Some(found) => &mut grouped[found],
+            None => {
+                grouped.push(GroupedWarning::new(warning));
+                let last = grouped.len() - 1;
+                &mut grouped[last]
+            }
+        };
+        match group.seen.iter_mut().find(|s| s.text == warning.text) {
+            Some(seen) => seen.steps.extend(step.filter(|s| !seen.steps.contains(s))),
+            None => group.seen.push(Seen { steps: step.into_iter().collect(), text: warning.text.clone() }),
         }
     }
     grouped
@@ -82,18 +86,45 @@ pub struct GroupedWarning {
     pub id: String,
     /// What to do.
     pub next_step: String,
-    /// What was seen, and at which step.
-    pub texts: Vec<(Option<usize>, String)>,
+    /// What was seen.
+    pub seen: Vec<Seen>,
 }
 
-/// Name of a step in a warning; empty when the run has only one.
-pub fn step_label(run: &RunView<'_>, step: Option<usize>) -> String {
-    let steps = &run.record.manifest.plan.steps;
-    match step.and_then(|n| steps.get(n)) {
-        Some(step) if steps.len() > 1 => {
-            crate::charts::load_name(step.connections, step.arrivals.rate_per_s())
+impl GroupedWarning {
+    fn new(warning: &Warning) -> Self {
+        Self { id: warning.id.clone(), next_step: warning.next_step.clone(), seen: Vec::new() }
+    }
+}
+
+impl From<Warning> for GroupedWarning {
+    fn from(warning: Warning) -> Self {
+        let seen = vec![Seen { steps: Vec::new(), text: warning.text.clone() }];
+        Self { seen, ..Self::new(&warning) }
+    }
+}
+
+/// What was seen, and at which steps; none when it is about the whole run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Numbers of steps in the plan.
+    pub steps: Vec<usize>,
+    /// The sentence.
+    pub text: String,
+}
+
+/// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to tell apart.
+pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
+    let plan = &run.record.manifest.plan.steps;
+    let found: Vec<&StepPlan> = steps.iter().filter_map(|n| plan.get(*n)).collect();
+    let name = |s: &StepPlan| charts::load_name(s.connections, s.arrivals.rate_per_s());
+    match found.as_slice() {
+        [] => String::new(),
+        _ if plan.len() == 1 => String::new(),
+        [one] => name(one),
+        many if many.iter().all(|s| s.arrivals.rate_per_s().is_none()) => {
+            format!("{} connections", list(many.iter().map(|s| s.connections.to_string())))
         }
-        _ => String::new(),
+        many => list(many.iter().map(|s| name(s))),
     }
 }
 

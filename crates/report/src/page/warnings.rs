@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use super::run_heading;
+use mydyno_model::Warning;
+
 use crate::RunView;
 use crate::latency::unreadable;
 use crate::text::html as esc;
-use crate::words::{self, GroupedWarning};
+use crate::words::{self, GroupedWarning, Seen};
 
 /// The first section of the page.
 pub fn html(runs: &[RunView<'_>]) -> String {
@@ -15,7 +17,7 @@ pub fn html(runs: &[RunView<'_>]) -> String {
         let unequal: Vec<GroupedWarning> = others
             .iter()
             .filter_map(|other| words::unequal_work(first, other))
-            .map(|w| GroupedWarning { id: w.id, next_step: w.next_step, texts: vec![(None, w.text)] })
+            .map(GroupedWarning::from)
             .collect();
         if !unequal.is_empty() {
             list(&mut out, first, &unequal);
@@ -38,22 +40,21 @@ pub fn html(runs: &[RunView<'_>]) -> String {
 }
 
 fn damage(count: usize) -> GroupedWarning {
-    GroupedWarning {
-        id: "damaged-record".to_owned(),
-        next_step: "Check the disk that the record lies on; repeat the run.".to_owned(),
-        texts: vec![(
-            None,
-            format!("{count} histograms of the record cannot be read; charts leave them out."),
-        )],
-    }
+    let (what, are) = if count == 1 { ("1 histogram", "is") } else { ("histograms", "are") };
+    let what = if count == 1 { what.to_owned() } else { format!("{count} {what}") };
+    GroupedWarning::from(Warning::new(
+        "damaged-record",
+        format!("{what} of the record cannot be read and {are} left out of the charts"),
+        "check the disk that the record lies on, and repeat the run",
+    ))
 }
 
 fn list(out: &mut String, run: &RunView<'_>, warnings: &[GroupedWarning]) {
     out.push_str("<ul class=\"warnings\">\n");
     for warning in warnings {
         let _ = write!(out, "<li><code>{}</code>", esc(&warning.id));
-        for (step, text) in &warning.texts {
-            let label = match words::step_label(run, *step) {
+        for Seen { steps, text } in &warning.seen {
+            let label = match words::steps_label(run, steps) {
                 label if label.is_empty() => String::new(),
                 label => format!("<b>{}:</b> ", esc(&label)),
             };

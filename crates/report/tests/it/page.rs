@@ -170,7 +170,7 @@ fn an_empty_list_and_a_damaged_record_make_a_page_too() {
     let name = fixture.record.manifest.operations[0].name.clone();
     fixture.record.intervals[3].operations[&name].response.hdr = "not base64".to_owned();
     let page = html(&[fixture.view()]);
-    assert!(page.contains("1 histograms of the record cannot be read; charts leave them out."));
+    assert!(page.contains("1 histogram of the record cannot be read and is left out of the charts"));
 }
 
 #[test]
