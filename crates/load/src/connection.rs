@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use mydyno_wire::WireError;
+use mydyno_wire::envelope::Envelope;
 use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser};
 use mydyno_workload::session::Answer;
 use mydyno_workload::{Fault, Param, Session, Statement};
@@ -34,6 +35,8 @@ pub struct Shared<'w> {
     pub lost: Cell<usize>,
     pub last_loss: RefCell<Option<String>>,
     buffer: RefCell<Box<[u8]>>,
+    /// What goes into and comes out of an envelope; empty while connections have none.
+    wrapped: RefCell<Vec<u8>>,
 }
 
 impl<'w> Shared<'w> {
@@ -48,6 +51,7 @@ impl<'w> Shared<'w> {
             lost: Cell::new(0),
             last_loss: RefCell::default(),
             buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
+            wrapped: RefCell::default(),
         }
     }
 }
@@ -68,6 +72,8 @@ pub struct Connection<'w> {
     /// Number of its task: the token of its events.
     token: usize,
     parser: ReplyParser,
+    /// TLS and compression, where the connection has them.
+    envelope: Option<Box<Envelope>>,
     /// Statement ids of the server, by statement.
     ids: Box<[u32]>,
     turn: Turn,
@@ -93,6 +99,7 @@ impl<'w> Connection<'w> {
         socket: OwnedFd,
         token: usize,
         parser: ReplyParser,
+        envelope: Option<Box<Envelope>>,
         ids: Box<[u32]>,
     ) -> Self {
         Self {
@@ -100,6 +107,7 @@ impl<'w> Connection<'w> {
             socket,
             token,
             parser,
+            envelope,
             ids,
             turn: Turn::Sent,
             operation: None,
@@ -134,6 +142,24 @@ impl<'w> Connection<'w> {
         if self.first_sent_ns == 0 {
             self.first_sent_ns = self.sent_ns;
         }
+        if self.envelope.is_some() {
+            return self.send_wrapped(packet);
+        }
+        self.send_bytes(packet);
+    }
+
+    fn send_wrapped(&mut self, packet: &[u8]) {
+        let shared = self.shared;
+        let mut wrapped = shared.wrapped.borrow_mut();
+        wrapped.clear();
+        let sealed = self.envelope.as_mut().map(|envelope| envelope.seal(packet, &mut wrapped));
+        match sealed {
+            Some(Err(e)) => self.broken = Some(Box::new(e)),
+            _ => self.send_bytes(&wrapped),
+        }
+    }
+
+    fn send_bytes(&mut self, packet: &[u8]) {
         match sys::send(self.socket.as_raw_fd(), packet) {
             Ok(n) if n == packet.len() => {}
             Ok(n) => self.keep_unsent(&packet[n..]),
@@ -185,7 +211,15 @@ impl<'w> Connection<'w> {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Poll::Ready(Err(lost("waiting for an answer", e))),
             };
-            match self.parser.feed(&buffer[..n]) {
+            let fed = match &mut self.envelope {
+                None => self.parser.feed(&buffer[..n]),
+                Some(envelope) => {
+                    let mut wrapped = self.shared.wrapped.borrow_mut();
+                    wrapped.clear();
+                    envelope.open(&buffer[..n], &mut wrapped).and_then(|()| self.parser.feed(&wrapped))
+                }
+            };
+            match fed {
                 Ok(Progress::Done(reply)) => return Poll::Ready(Ok(reply)),
                 Ok(Progress::More) if n < buffer.len() => return Poll::Pending,
                 Ok(Progress::More) => {}

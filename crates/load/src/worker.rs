@@ -64,6 +64,7 @@ pub struct Orders<'a, W> {
 pub struct Ready {
     socket: std::os::fd::OwnedFd,
     parser: mydyno_wire::reply::ReplyParser,
+    envelope: Option<Box<mydyno_wire::envelope::Envelope>>,
     ids: Box<[u32]>,
 }
 
@@ -96,9 +97,12 @@ pub fn connect<W: Workload>(
                     })
                 })
                 .collect::<Result<_, _>>()?;
-        let (socket, session) =
-            client.into_parts().map_err(|e| LoadError::Connect { number, of, source: Box::new(e) })?;
-        ready.push(Ready { socket, parser: mydyno_wire::reply::ReplyParser::new(&session), ids });
+        let (socket, session, envelope) = client.into_enveloped_parts().map_err(|e| LoadError::Connect {
+            number,
+            of,
+            source: Box::new(e),
+        })?;
+        ready.push(Ready { socket, parser: mydyno_wire::reply::ReplyParser::new(&session), envelope, ids });
         connected();
     }
     Ok(ready)
@@ -127,7 +131,7 @@ pub fn work<W: Workload>(
     let connections: Vec<Connection<'_>> = ready
         .into_iter()
         .enumerate()
-        .map(|(token, r)| Connection::new(&shared, r.socket, token, r.parser, r.ids))
+        .map(|(token, r)| Connection::new(&shared, r.socket, token, r.parser, r.envelope, r.ids))
         .collect();
     for (token, connection) in connections.iter().enumerate() {
         shared.epoll.add_input(connection.fd(), token).map_err(system("watching a connection (epoll)"))?;
