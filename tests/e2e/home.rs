@@ -11,12 +11,22 @@ use tempfile::TempDir;
 /// Whatever runs is ended and removed when it is dropped.
 pub struct Home {
     temp: TempDir,
+    /// Templates that tests share; none for a test that wants to see them made.
+    shared: Option<PathBuf>,
 }
 
 impl Home {
+    /// A home that shares its templates with other tests.
     pub fn new() -> Self {
+        let mut home = Self::cold();
+        home.shared = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mydyno-cache"));
+        home
+    }
+
+    /// A home without templates.
+    pub fn cold() -> Self {
         // Short, since a socket's path has to fit in 107 bytes.
-        Self { temp: tempfile::Builder::new().prefix("myd").tempdir_in("/tmp").unwrap() }
+        Self { temp: tempfile::Builder::new().prefix("myd").tempdir_in("/tmp").unwrap(), shared: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -28,7 +38,7 @@ impl Home {
     }
 
     pub fn cache(&self) -> PathBuf {
-        self.path().join("cache")
+        self.shared.clone().unwrap_or_else(|| self.path().join("cache"))
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
@@ -81,6 +91,9 @@ impl Home {
                 "journal.jsonl" if fs::metadata(&entry).unwrap().len() == 0 => {}
                 _ => traces.push(entry.display().to_string()),
             }
+        }
+        if self.shared.is_some() {
+            return traces;
         }
         // Finished templates stay; half-built ones do not.
         let unfinished = |p: &PathBuf| {

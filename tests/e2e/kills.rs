@@ -52,7 +52,7 @@ fn kill_at_random_instants(name: &str, args: &[&str]) {
     let mut failures = Vec::new();
     // Half of the instants fall into the making of a template, half into a start from one.
     let mut lives = [Duration::ZERO; 2];
-    let warm = Home::new();
+    let warm = Home::cold();
     for life in &mut lives {
         let started = Instant::now();
         warm.fine(args);
@@ -60,7 +60,7 @@ fn kill_at_random_instants(name: &str, args: &[&str]) {
         warm.run(&["server", "down", "--all"]);
     }
     for n in 0..kills {
-        let cold = Home::new();
+        let cold = Home::cold();
         let (home, life) = if n % 2 == 0 { (&cold, lives[0]) } else { (&warm, lives[1]) };
         let instant = random.below(life);
         let started = Instant::now();

@@ -168,7 +168,7 @@ fn of_two_commands_that_want_one_name_one_gets_it() {
     let home = Home::new();
     up(&home, &["warm"]);
     let mut children: Vec<_> = (0..4).map(|_| home.spawn(&["server", "up", "same"])).collect();
-    let fine = children.iter_mut().filter(|c| c.wait().unwrap().success()).count();
+    let fine = children.iter_mut().map(|c| c.wait().unwrap()).filter(|status| status.success()).count();
     assert_eq!(fine, 1);
     let list = home.json(&["server", "list", "--json"]);
     assert_eq!(list["servers"].as_array().unwrap().len(), 2);
