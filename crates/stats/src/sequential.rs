@@ -81,9 +81,9 @@ impl Schedule {
     }
 }
 
-/// Error spent up to the share `t` of the experiment: O'Brien and Fleming's shape.
+/// Error spent up to the share `t` of the experiment: O'Brien and Fleming's shape, half of it on each side.
 fn spent(t: f64, alpha: f64) -> f64 {
-    2.0 * normal_cdf(-normal_quantile(1.0 - 0.5 * alpha) / t.sqrt())
+    4.0 * normal_cdf(-normal_quantile(1.0 - 0.25 * alpha) / t.sqrt())
 }
 
 /// Two-sided boundaries on the z scale for looks at the shares `times` of the experiment.

@@ -88,7 +88,7 @@ fn max_order(n: usize) -> usize {
 }
 
 /// Sample skewness with Fisher's correction; 0 for fewer than three values or none that differ.
-pub(crate) fn skewness(values: &[f64]) -> f64 {
+pub fn skewness(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     if n < 3.0 {
         return 0.0;
@@ -97,6 +97,12 @@ pub(crate) fn skewness(values: &[f64]) -> f64 {
     let moment = |k: i32| values.iter().map(|v| (v - mean).powi(k)).sum::<f64>() / n;
     let m2 = moment(2);
     if m2 <= 0.0 { 0.0 } else { moment(3) / m2.powf(1.5) * (n * (n - 1.0)).sqrt() / (n - 2.0) }
+}
+
+/// Weights of the last value, the one before … in the best autoregression of order 1 to `max_order` of a series with
+/// mean 0, by corrected AIC and Burg's method.
+pub fn burg(series: &[f64], max_order: usize) -> Vec<f64> {
+    Autoregression::fit(series, max_order).coefficients
 }
 
 /// An autoregression of a series with mean 0.

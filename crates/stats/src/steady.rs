@@ -81,7 +81,8 @@ fn contrast(residuals: &[f64], x: &[f64]) -> (f64, f64) {
 }
 
 /// Where a series begins to be steady, by MSER-5 (White, 1997): the cut that makes the standard error of the rest's
-/// mean smallest, in batches of five. `None` when that cut lies in the second half: it had not settled yet.
+/// mean smallest, in batches of five, searched over the first half. `None` when that cut lies at its end (it had not
+/// settled yet), or for fewer than 20 values.
 pub fn warm_up_end(values: &[f64]) -> Option<usize> {
     const BATCH: usize = 5;
     let batches: Vec<f64> =
@@ -98,10 +99,10 @@ pub fn warm_up_end(values: &[f64]) -> Option<usize> {
         let delta = batches[start] - mean;
         mean += delta / count;
         squares += delta * (batches[start] - mean);
-        // A rest of fewer than four batches always looks calm.
-        if count >= 4.0 && squares / (count * count) <= best.0 {
+        // A short rest looks calm by chance, so the second half is not searched.
+        if start <= n / 2 && squares / (count * count) <= best.0 {
             best = (squares / (count * count), start);
         }
     }
-    (best.1 <= n / 2).then_some(best.1 * BATCH)
+    (best.1 < n / 2).then_some(best.1 * BATCH)
 }

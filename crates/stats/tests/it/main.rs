@@ -1,0 +1,8 @@
+//! Known answers from other implementations, and rates of error on servers with a known truth.
+#![allow(clippy::unwrap_used)]
+
+mod coverage;
+mod decisions;
+mod oracle;
+mod recorded;
+mod samples;
