@@ -58,10 +58,9 @@ pub struct Handshake {
 impl Handshake {
     /// A handshake over a channel that carries `options.endpoint`.
     pub fn new(options: &ConnectOptions) -> Self {
-        let confidential = matches!(options.endpoint, Endpoint::Unix(_));
         Self {
             options: options.clone(),
-            circumstances: Circumstances::new(options, confidential),
+            circumstances: Circumstances::new(options),
             capabilities: Capabilities::default(),
             assembler: Assembler::new(MAX_HANDSHAKE_PACKET),
             packets: 0,
@@ -178,7 +177,7 @@ impl Handshake {
         match std::mem::replace(&mut self.state, State::Finished) {
             State::StartingTls { greeting, sequence } => {
                 self.tls = Some(describe);
-                self.circumstances.confidential = true;
+                self.circumstances.set_encrypted();
                 self.respond(*greeting, sequence, out)
             }
             _ => Err(WireError::protocol("unexpected", "starting TLS", "TLS was not asked for")),
@@ -201,14 +200,16 @@ impl Handshake {
     }
 
     fn respond(&mut self, greeting: Greeting, sequence: u8, out: &mut Vec<u8>) -> Result<(), WireError> {
-        // A server may assume a plugin that this client does not have; it names another once it knows the user.
-        let known = Plugin::from_name(&greeting.plugin);
-        let plugin = known.unwrap_or(Plugin::Native);
-        let fits = known.is_some() || greeting.plugin.is_empty();
-        let (exchange, answer) = if fits {
+        // The server names the account's own plugin once it knows the user. Until then only the two that give
+        // nothing away are tried, with what an account of that plugin needs if the guess is right.
+        let plugin = match Plugin::from_name(&greeting.plugin) {
+            Some(Plugin::CachingSha2) => Plugin::CachingSha2,
+            _ => Plugin::Native,
+        };
+        let (exchange, answer) = if greeting.scramble.len() == 20 {
             Exchange::start(plugin, &greeting.scramble, &self.circumstances)?
         } else {
-            (Exchange::Native, auth::Answer::default())
+            (Exchange::Answered(plugin), auth::Answer::default())
         };
         let mut payload = self.response(plugin, &answer);
         put_packet(out, sequence, &[&payload]);
@@ -362,6 +363,11 @@ impl Handshake {
                 let (started, answer) = Exchange::start(next, data, &self.circumstances)?;
                 put_packet(out, sequence, &[&answer]);
                 (exchange, plugin) = (started, asked);
+            }
+            Some(_) if exchange.takes_bare_data() => {
+                if let Some(answer) = exchange.more(payload, &self.circumstances)? {
+                    put_packet(out, sequence, &[&answer]);
+                }
             }
             Some(other) => {
                 return Err(WireError::protocol(

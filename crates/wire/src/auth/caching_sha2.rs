@@ -67,7 +67,7 @@ impl Exchange {
                 self.expecting = Expecting::Nothing;
                 Ok(None)
             }
-            (Expecting::Verdict, [FULL]) if circumstances.confidential => {
+            (Expecting::Verdict, [FULL]) if circumstances.confidential() => {
                 self.expecting = Expecting::Nothing;
                 Ok(Some(circumstances.password_and_nul()))
             }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use mydyno_wire::auth;
 
-use crate::vectors::SCRAMBLES;
+use crate::vectors::{ED25519, SCRAMBLES};
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
@@ -17,6 +17,18 @@ fn scrambles_are_those_of_an_independent_implementation() {
         let (password, scramble) = (bytes(password), bytes(scramble));
         assert_eq!(auth::native_scramble(&password, &scramble).to_vec(), bytes(native));
         assert_eq!(auth::caching_sha2_scramble(&password, &scramble).to_vec(), bytes(caching_sha2));
+    }
+}
+
+#[test]
+fn signatures_are_those_of_the_definition() {
+    let salt: Vec<u8> = (100..118).collect();
+    for (password, nonce, plain, parsec) in ED25519 {
+        let (password, nonce) = (bytes(password), bytes(nonce));
+        assert_eq!(auth::ed25519_sign(&password, &nonce).to_vec(), bytes(plain));
+        let mut client: [u8; 32] = nonce.clone().try_into().unwrap();
+        client.reverse();
+        assert_eq!(auth::parsec_sign(&password, &nonce, &client, 2048, &salt).to_vec(), bytes(parsec));
     }
 }
 

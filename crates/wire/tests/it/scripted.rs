@@ -92,6 +92,66 @@ fn full_authentication_sends_the_password_in_clear_over_a_socket_only_when_asked
     assert_eq!(received[1], b"secret\0");
 }
 
+/// What the client does when a server asks for `plugin` over TCP without TLS, or over a socket.
+fn switched_to(plugin: &str, more: Vec<Act>) -> (Result<Client, WireError>, Vec<Vec<u8>>) {
+    let switch = [b"\xfe", plugin.as_bytes(), b"\0ABCDEFGHIJKLMNOPQRST\0"].concat();
+    let mut script = vec![
+        Act::Send(greeting("8.0.36", MYSQL_8, "mysql_native_password")),
+        Act::Read,
+        Act::Send(packet(2, &switch)),
+        Act::Read,
+    ];
+    script.extend(more);
+    let fake = Fake::new(script);
+    let mut options = fake.options();
+    options.password = Some("secret".into());
+    let result = Client::connect(&options);
+    let result = result.map(|client| {
+        let mut client = client;
+        let _ = client.ping();
+        client
+    });
+    (result, fake.received())
+}
+
+#[test]
+fn sha256_asks_for_the_key_even_over_a_socket() {
+    let (result, received) = switched_to("sha256_password", vec![Act::Send(packet(4, b"\x01no key"))]);
+    assert!(result.unwrap_err().to_string().contains("not an RSA key"));
+    assert_eq!(received[1], [1]);
+}
+
+#[test]
+fn a_password_in_clear_goes_over_a_socket() {
+    let (result, received) = switched_to("mysql_clear_password", vec![Act::Send(ok(4))]);
+    assert!(result.is_ok());
+    assert_eq!(received[1], b"secret\0");
+}
+
+#[test]
+fn decoys_with_data_that_do_not_fit_are_errors() {
+    for (plugin, part) in [("client_ed25519", "32 bytes"), ("parsec", "32 bytes")] {
+        let text = switched_to(plugin, vec![]).0.unwrap_err().to_string();
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_salt_that_would_waste_time_is_refused() {
+    let nonce = [&b"\xfeparsec\0"[..], &[7; 32]].concat();
+    for salt in [&b"P\x1e012345678901234567"[..], b"Q\x00012345678901234567", b"P\x00"] {
+        let script = vec![
+            Act::Send(greeting("11.8.1-MariaDB", MYSQL_8, "mysql_native_password")),
+            Act::Read,
+            Act::Send(packet(2, &nonce)),
+            Act::Read,
+            Act::Send(packet(4, salt)),
+        ];
+        let e = connect_error(script, |o| o.password = Some("secret".into()));
+        assert!(matches!(e, WireError::Protocol { .. }), "{e}");
+    }
+}
+
 #[test]
 fn an_end_of_file_while_authenticating_is_an_answer() {
     let script = vec![Act::Send(greeting("8.0.36", MYSQL_8, "mysql_native_password")), Act::Read];
