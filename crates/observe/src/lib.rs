@@ -7,15 +7,18 @@
 
 mod bag;
 mod block;
+pub mod bundle;
 pub mod catalogue;
 mod cgroup;
 pub mod collect;
 mod collectors;
 mod digest;
+mod error;
 mod mounts;
 mod parse;
 pub mod process;
 pub mod rates;
+mod redact;
 mod sampler;
 mod secrets;
 mod source;
@@ -25,7 +28,9 @@ mod sys;
 
 pub use collect::{Options, collect, collect_with};
 pub use digest::digest;
+pub use error::ObserveError;
 pub use process::Process;
+pub use redact::redact;
 pub use sampler::Sampler;
 pub use source::{LARGEST_FILE, Missing, Read, Source};
 pub use sql::{Row, Sql, SqlError, Table};

@@ -1,0 +1,430 @@
+//! Names hidden, for bundles that leave the house. The same name becomes the same token within one bundle, so that
+//! facts still fit together; tokens of two bundles have nothing in common.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use mydyno_model::facts::{Fact, FactSet, Status};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::catalogue::{FactInfo, fact};
+use crate::error::ObserveError;
+
+/// Facts whose text is or holds a name that users chose.
+const NAMED: [FactInfo; 30] = [
+    fact("host.name", "", ""),
+    fact("host.boot_id", "", ""),
+    fact("host.swap.devices", "", ""),
+    fact("client.cgroup.path", "", ""),
+    fact("client.cgroup.unit", "", ""),
+    fact("client.cgroup.memory.limit_from", "", ""),
+    fact("client.cgroup.cpu.quota_from", "", ""),
+    fact("client.cgroup.io.limits", "", ""),
+    fact("server.cgroup.path", "", ""),
+    fact("server.cgroup.unit", "", ""),
+    fact("server.cgroup.memory.limit_from", "", ""),
+    fact("server.cgroup.cpu.quota_from", "", ""),
+    fact("server.cgroup.io.limits", "", ""),
+    fact("server.process.exe", "", ""),
+    fact("server.process.cwd", "", ""),
+    fact("server.process.command_line", "", ""),
+    fact("server.process.preload", "", ""),
+    fact("storage.ROLE.path", "", ""),
+    fact("storage.ROLE.mount_point", "", ""),
+    fact("storage.ROLE.mounted_from", "", ""),
+    fact("storage.ROLE.mount_options", "", ""),
+    fact("block.DEVICE.name", "", ""),
+    fact("block.DEVICE.backing_file", "", ""),
+    fact("schema.largest", "", ""),
+    fact("schema.without_primary_key_tables", "", ""),
+    fact("schema.duplicate_indexes", "", ""),
+    fact("schema.text_primary_keys", "", ""),
+    fact("schema.most_indexes", "", ""),
+    fact("schema.type_conflicts", "", ""),
+    fact("schema.auto_increment", "", ""),
+];
+
+/// Variables that hold names and are no paths.
+const NAMED_VARIABLES: [&str; 14] = [
+    "hostname",
+    "report_host",
+    "report_user",
+    "bind_address",
+    "server_uuid",
+    "wsrep_cluster_address",
+    "wsrep_cluster_name",
+    "wsrep_node_name",
+    "wsrep_node_address",
+    "wsrep_node_incoming_address",
+    "proxy_protocol_networks",
+    "group_replication_group_seeds",
+    "group_replication_local_address",
+    "ssl_cipher",
+];
+
+/// Fields of facts that are objects and hold no name.
+const PLAIN_FIELDS: [&str; 4] = ["type", "types", "priority", "source"];
+
+/// Words of paths and options that everybody has.
+const COMMON: [&str; 96] = [
+    "bin",
+    "block",
+    "boot",
+    "cgroup",
+    "conf",
+    "cpu",
+    "current",
+    "cwd",
+    "d",
+    "data",
+    "datadir",
+    "dev",
+    "disk",
+    "etc",
+    "exe",
+    "fd",
+    "fs",
+    "home",
+    "init",
+    "io",
+    "journal",
+    "kernel",
+    "lib",
+    "lib64",
+    "limits",
+    "local",
+    "log",
+    "logs",
+    "mapper",
+    "mariadb",
+    "mariadbd",
+    "max",
+    "media",
+    "memory",
+    "mnt",
+    "mountinfo",
+    "mysql",
+    "mysqld",
+    "mysqld_safe",
+    "no",
+    "none",
+    "opt",
+    "percona",
+    "pid",
+    "pids",
+    "proc",
+    "root",
+    "run",
+    "rw",
+    "ro",
+    "sbin",
+    "scope",
+    "self",
+    "service",
+    "share",
+    "slice",
+    "socket",
+    "sock",
+    "srv",
+    "stat",
+    "status",
+    "swap",
+    "swapfile",
+    "sys",
+    "system",
+    "systemd",
+    "tmp",
+    "unified",
+    "user",
+    "usr",
+    "var",
+    "x86_64",
+    "linux",
+    "gnu",
+    "relatime",
+    "noatime",
+    "discard",
+    "errors",
+    "remount",
+    "defaults",
+    "file",
+    "port",
+    "on",
+    "off",
+    "ON",
+    "OFF",
+    "true",
+    "false",
+    "cnf",
+    "err",
+    "so",
+    "plugin",
+    "binlog",
+    "redo",
+    "undo",
+    "relay",
+];
+
+/// The facts with names hidden behind tokens.
+///
+/// # Errors
+/// The system gives no random bytes for the tokens.
+pub fn redact(set: &FactSet) -> Result<FactSet, ObserveError> {
+    let mut salt = [0_u8; 16];
+    getrandom::fill(&mut salt).map_err(|e| ObserveError::Random(e.to_string()))?;
+    Ok(redact_with(set, &salt))
+}
+
+fn redact_with(set: &FactSet, salt: &[u8]) -> FactSet {
+    let mut names = Names { salt, tokens: BTreeMap::new() };
+    let mut facts: IndexMap<String, Fact> = IndexMap::with_capacity(set.facts.len());
+    for (id, fact) in &set.facts {
+        let mut fact = fact.clone();
+        if holds_names(id, &fact.value) {
+            fact.value = names.hide(fact.value, is_only_names(id));
+        }
+        facts.insert(names.channel(id), fact);
+    }
+    // Sources and reasons repeat names that values hold; what a server says in quotes is a name as well.
+    for fact in facts.values_mut() {
+        fact.source = names.replaced(&fact.source);
+        if let Status::Denied { why } | Status::Absent { why } | Status::Error { why } = &mut fact.status {
+            *why = names.replaced(&without_quoted(why));
+        }
+    }
+    FactSet { header: set.header.clone(), facts, extra: Map::new() }
+}
+
+fn holds_names(id: &str, value: &Value) -> bool {
+    if let Some(variable) = id.strip_prefix("server.variable.").or_else(|| id.strip_prefix("server.status."))
+    {
+        let path = value.as_str().is_some_and(|text| text.contains('/') || text.contains('@'));
+        return path || NAMED_VARIABLES.contains(&variable);
+    }
+    if id.starts_with("server.origin.") || id.starts_with("server.default.") {
+        return value.to_string().contains('/');
+    }
+    NAMED.iter().any(|named| named.covers(id))
+}
+
+/// Whether every word of a fact is a name: no path with its common words, no option.
+fn is_only_names(id: &str) -> bool {
+    let variable = id.strip_prefix("server.variable.").is_some_and(|name| NAMED_VARIABLES.contains(&name));
+    variable || id.starts_with("schema.") || id == "host.name"
+}
+
+struct Names<'a> {
+    salt: &'a [u8],
+    tokens: BTreeMap<String, String>,
+}
+
+impl Names<'_> {
+    fn token(&mut self, name: &str) -> String {
+        if let Some(token) = self.tokens.get(name) {
+            return token.clone();
+        }
+        let mut hash = Sha256::new();
+        hash.update(self.salt);
+        hash.update(name.as_bytes());
+        let bytes = hash.finalize();
+        let hex: String = bytes.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        let token = format!("n{hex}");
+        self.tokens.insert(name.to_owned(), token.clone());
+        token
+    }
+
+    fn hide(&mut self, value: Value, only_names: bool) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.text(&text, only_names)),
+            Value::Array(items) => {
+                Value::from(items.into_iter().map(|v| self.hide(v, only_names)).collect::<Vec<Value>>())
+            }
+            Value::Object(map) => {
+                let hidden = map.into_iter().map(|(key, value)| {
+                    let plain = PLAIN_FIELDS.contains(&key.as_str());
+                    let value = if plain { value } else { self.hide(value, only_names) };
+                    (key, value)
+                });
+                Value::Object(hidden.collect())
+            }
+            other => other,
+        }
+    }
+
+    /// Each word of a text hidden; separators stay and, unless it is only names, numbers and words that everybody has.
+    fn text(&mut self, text: &str, only_names: bool) -> String {
+        const ANYWHERE: [&str; 5] = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"];
+        if ANYWHERE.contains(&text) {
+            return text.to_owned();
+        }
+        let mut hidden = String::with_capacity(text.len());
+        for (word, separator) in words(text) {
+            let common = || COMMON.contains(&word) || word.bytes().all(|b| b.is_ascii_digit());
+            let plain = word.is_empty() || !only_names && common();
+            // An option's own name says nothing about its user.
+            let option = separator == Some('=') && hidden.ends_with('-');
+            if plain || option {
+                hidden.push_str(word);
+            } else {
+                hidden.push_str(&self.token(word));
+            }
+            hidden.extend(separator);
+        }
+        hidden
+    }
+
+    /// A channel's name is part of the id of its facts.
+    fn channel(&mut self, id: &str) -> String {
+        match id.strip_prefix("server.replication.").and_then(|rest| rest.rsplit_once('.')) {
+            Some((channel, fact)) if channel != "default" => {
+                format!("server.replication.{}.{fact}", self.token(channel))
+            }
+            _ => id.to_owned(),
+        }
+    }
+
+    /// Hidden names replaced where they stand as whole words.
+    fn replaced(&self, text: &str) -> String {
+        let mut replaced = String::with_capacity(text.len());
+        for (word, separator) in words(text) {
+            replaced.push_str(self.tokens.get(word).map_or(word, String::as_str));
+            replaced.extend(separator);
+        }
+        replaced
+    }
+}
+
+/// Words of letters, digits, `_`, `-` within and whatever is not ASCII, each with the character behind it.
+fn words(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let here = rest?;
+        let inside = |(at, c): (usize, char)| {
+            c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii() || (c == '-' && at > 0)
+        };
+        let end = here.char_indices().find(|place| !inside(*place)).map(|(at, _)| at);
+        match end {
+            Some(at) => {
+                let separator = here[at..].chars().next();
+                rest = Some(&here[at + separator.map_or(0, char::len_utf8)..]);
+                Some((&here[..at], separator))
+            }
+            None => {
+                rest = None;
+                Some((here, None))
+            }
+        }
+    })
+}
+
+/// What stands between single quotes taken out.
+fn without_quoted(text: &str) -> String {
+    let parts: Vec<&str> = text.split('\'').collect();
+    if parts.len() < 3 {
+        return text.to_owned();
+    }
+    let kept: Vec<&str> =
+        parts.iter().enumerate().map(|(n, part)| if n % 2 == 1 { "…" } else { *part }).collect();
+    kept.join("'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mydyno_model::Header;
+    use serde_json::json;
+    use time::OffsetDateTime;
+
+    fn set(facts: &[(&str, Fact)]) -> FactSet {
+        FactSet {
+            header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH),
+            facts: facts.iter().map(|(n, f)| ((*n).to_owned(), f.clone())).collect(),
+            extra: Map::new(),
+        }
+    }
+
+    #[test]
+    fn no_name_is_left_and_what_is_no_name_stays() {
+        let denied = Status::Denied { why: "command denied to user 'carol'@'10.9.8.7' for table".to_owned() };
+        let before = set(&[
+            ("host.name", Fact::ok("acme-db7", "", "/proc/sys/kernel/hostname")),
+            ("host.cpu.model", Fact::ok("AMD EPYC", "", "/proc/cpuinfo")),
+            (
+                "server.variable.log_error",
+                Fact::ok("/var/log/mysql/acme-db7.err", "", "SHOW GLOBAL VARIABLES"),
+            ),
+            ("server.variable.sync_binlog", Fact::ok(1, "", "SHOW GLOBAL VARIABLES")),
+            ("server.variable.sql_mode", Fact::ok("STRICT_TRANS_TABLES", "", "SHOW GLOBAL VARIABLES")),
+            ("storage.datadir.path", Fact::ok("/srv/acme/mysql", "", "x")),
+            (
+                "storage.datadir.device",
+                Fact::missing(Status::Absent { why: "zfs on /srv/acme: none".to_owned() }, "/srv/acme"),
+            ),
+            (
+                "schema.largest",
+                Fact::ok(json!([{"table": "acme.customers", "rows": 7}]), "", "mysql.innodb_table_stats"),
+            ),
+            (
+                "schema.text_primary_keys",
+                Fact::ok(json!([{"table": "acme.customers", "type": "char(36)"}]), "", "x"),
+            ),
+            ("server.accounts.total", Fact::missing(denied, "x")),
+            ("server.replication.to-acme.lag_s", Fact::ok(3, "", "x")),
+            (
+                "server.process.command_line",
+                Fact::ok(json!(["/usr/sbin/mariadbd", "--datadir=/srv/acme/mysql", "--port=3306"]), "", "x"),
+            ),
+        ]);
+        let after = redact_with(&before, b"salt");
+        let text = serde_json::to_string(&after).unwrap();
+        for name in ["acme", "customers", "carol", "10.9.8.7", "10.1.2.3", "user\"", ".user"] {
+            assert!(!text.contains(name), "{name} in {text}");
+        }
+        assert_eq!(after.facts.len(), before.facts.len());
+        for id in [
+            "host.cpu.model",
+            "server.variable.report_host",
+            "server.variable.sync_binlog",
+            "server.variable.sql_mode",
+        ] {
+            assert_eq!(after.facts[id], before.facts[id], "{id}");
+        }
+        let acme = after
+            .text("storage.datadir.path")
+            .unwrap()
+            .strip_prefix("/srv/")
+            .unwrap()
+            .strip_suffix("/mysql")
+            .unwrap();
+        assert!(text.contains(&format!("zfs on /srv/{acme}: none")), "{text}");
+        assert_eq!(after.value("schema.largest").unwrap()[0]["rows"], json!(7));
+        assert_eq!(after.value("schema.text_primary_keys").unwrap()[0]["type"], json!("char(36)"));
+        let line = after.value("server.process.command_line").unwrap();
+        assert_eq!(line[1], json!(format!("--datadir=/srv/{acme}/mysql")));
+        assert_eq!(line[2], json!("--port=3306"));
+    }
+
+    #[test]
+    fn tokens_are_the_same_in_one_bundle_and_others_in_the_next() {
+        let before = set(&[
+            ("host.name", Fact::ok("acme", "", "x")),
+            ("storage.redo.path", Fact::ok("/acme", "", "x")),
+        ]);
+        let first = redact(&before).unwrap();
+        assert_eq!(
+            first.text("storage.redo.path").unwrap(),
+            format!("/{}", first.text("host.name").unwrap())
+        );
+        assert_ne!(first.text("host.name"), redact(&before).unwrap().text("host.name"));
+    }
+
+    #[test]
+    fn a_live_look_redacted_does_not_name_its_host() {
+        let set = crate::collect(&crate::Source::live(), None, Some(std::process::id()));
+        let name = set.text("host.name").unwrap().to_owned();
+        let after = redact(&set).unwrap();
+        assert_ne!(after.text("host.name"), Some(name.as_str()));
+        assert_eq!(after.number("host.memory.total_bytes"), set.number("host.memory.total_bytes"));
+    }
+}
