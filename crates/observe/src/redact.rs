@@ -356,6 +356,9 @@ mod tests {
             ),
             ("server.variable.sync_binlog", Fact::ok(1, "", "SHOW GLOBAL VARIABLES")),
             ("server.variable.sql_mode", Fact::ok("STRICT_TRANS_TABLES", "", "SHOW GLOBAL VARIABLES")),
+            ("server.variable.bind_address", Fact::ok("10.1.2.3", "", "x")),
+            ("server.variable.report_host", Fact::ok("0.0.0.0", "", "x")),
+            ("schema.most_indexes", Fact::ok(json!({"table": "acme.user", "indexes": 3}), "", "x")),
             ("storage.datadir.path", Fact::ok("/srv/acme/mysql", "", "x")),
             (
                 "storage.datadir.device",
