@@ -148,7 +148,8 @@
       this.labels = [...figure.querySelectorAll('.st')];
       this.xs = info.s.map(s => data.xs[s.x]);
       // Places with a value; a gap in a line is no place to stop at.
-      const known = info.s.flatMap((s, n) => this.xs[n].filter((x, i) => s.v[i] !== null));
+      // Of a fitted curve only what was measured counts.
+      const known = info.s.flatMap((s, n) => (info.kind === 'log' && !s.d ? [] : this.xs[n].filter((x, i) => s.v[i] !== null)));
       this.stops = [...new Set(known)].sort((a, b) => a - b);
       this.line = draw(this.inner, 'path', { class: 'cur', d: '' });
       this.legend();
@@ -345,7 +346,7 @@
       button('+', 'Zoom in', () => group.zoom(0.5)), button('−', 'Zoom out', () => group.zoom(2)), reset,
       make('span', { class: 'hint' }, 'Drag over a chart to zoom.'),
     ];
-    container.before(make('div', { class: 'tools' }, ...zoom, at));
+    container.before(make('div', { class: zoom.length ? 'tools' : 'tools bare' }, ...zoom, at));
   }
 
   for (const command of document.querySelectorAll('.command')) {

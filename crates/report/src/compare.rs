@@ -147,33 +147,30 @@ pub struct Contrast {
     pub b: String,
 }
 
-/// Facts that change from moment to moment, or with the run: no reason for a difference.
-const FLEETING: &[&str] = &[
-    "uptime",
-    "_now",
-    "free_bytes",
-    "available_bytes",
-    "used_bytes",
-    "cached_bytes",
-    "buffers_bytes",
-    "dirty_bytes",
-    "writeback_bytes",
-    "anonymous",
-    "shared_bytes",
-    "page_tables_bytes",
-    "committed_bytes",
-    "huge_pages_free",
-    "server.process.pid",
-    "server.process.start_ticks",
-    "server.process.threads",
-    "server.process.open_files",
-    "server.process.rss_bytes",
-    "server.process.swap_bytes",
-    "server.process.locked_bytes",
-    "server.variable.timestamp",
-    "server.variable.rand_seed",
-    "server.variable.pseudo_thread_id",
-];
+/// Whether a fact changes from moment to moment, or with each start: no reason for a difference.
+fn fleeting(id: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "uptime",
+        "_now",
+        "free_bytes",
+        "available_bytes",
+        "used_bytes",
+        "_free",
+        "timestamp",
+        "rand_seed",
+        "thread_id",
+    ];
+    const WHOLE: &[&str] = &[
+        "server.process.pid",
+        "server.process.start_ticks",
+        "server.process.threads",
+        "server.process.open_files",
+    ];
+    let memory = id.starts_with("host.memory.") && id != "host.memory.total_bytes"
+        || id.starts_with("host.numa.node.") && id.ends_with("_bytes")
+        || id.starts_with("server.process.") && id.ends_with("_bytes");
+    memory || WHOLE.contains(&id) || PARTS.iter().any(|part| id.contains(part))
+}
 
 /// What differs in plan and facts.
 pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
@@ -199,7 +196,7 @@ pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
     let facts = |r: &'_ RunRecord| r.facts.as_ref().map(|f| f.facts.clone()).unwrap_or_default();
     let (facts_a, facts_b) = (facts(a), facts(b));
     for id in distinct(facts_a.keys().chain(facts_b.keys())) {
-        if FLEETING.iter().any(|f| id.contains(f)) {
+        if fleeting(id) {
             continue;
         }
         let of = |facts: &indexmap::IndexMap<String, mydyno_model::facts::Fact>| match facts.get(id) {

@@ -10,6 +10,7 @@ mod latency;
 mod markdown;
 mod page;
 mod scale;
+mod scaling;
 mod series;
 mod sheet;
 mod table;

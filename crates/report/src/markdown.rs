@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::RunView;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, contrasts, differences, pairs};
+use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
 use crate::words::{self, Seen};
@@ -45,6 +46,9 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         [] => out.push_str("No step was measured.\n\n"),
         [step] => table(out, sheet::figures(step)),
         _ => table(out, sheet::steps(run.summary)),
+    }
+    if let Some(Ok(fit)) = scaling::law(run) {
+        let _ = writeln!(out, "Scalability law: {}.\n", esc(&scaling::words(&fit)));
     }
     let notes = words::about_intervals(run);
     if !notes.is_empty() {

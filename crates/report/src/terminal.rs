@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::RunView;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, differences, pairs};
+use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
 use crate::words::{self, GroupedWarning, Seen};
@@ -131,6 +132,12 @@ impl Page {
             [] => self.line("No step was measured."),
             [step] => self.sheet(sheet::figures(step), false),
             _ => self.sheet(sheet::steps(run.summary), false),
+        }
+        if let Some(Ok(fit)) = scaling::law(run) {
+            let text = format!("Scalability law: {}.", scaling::words(&fit));
+            for part in wrap(&text, self.width) {
+                self.line(&part);
+            }
         }
         let notes = words::about_intervals(run);
         if !run.summary.steps.is_empty() {

@@ -212,30 +212,45 @@ pub fn about_intervals(run: &RunView<'_>) -> Vec<String> {
         .iter()
         .flat_map(|s| s.response_us.percentiles.values().chain(s.service_us.percentiles.values()));
     let mut said = Vec::new();
-    about(&mut said, "throughput", throughput);
+    about(&mut said, "throughputs", throughput);
     about(&mut said, "percentiles", times);
     said
 }
 
 fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &'a Estimate>) {
+    let mut methods: Vec<String> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
     for e in estimates {
         let method = e.method.trim_end_matches('.');
-        let sentence = match (e.low.zip(e.high), e.level) {
-            (Some(_), Some(level)) => {
-                let by = if method.is_empty() { String::new() } else { format!(" by {method}") };
-                format!("{} % intervals of {of}{by}.", number(level * 100.0))
+        let (list, text) = match (e.low.zip(e.high), e.level) {
+            (Some(_), Some(level)) if method.is_empty() => {
+                (&mut methods, format!("{} %", number(level * 100.0)))
             }
-            (None, _) if !method.is_empty() => format!("No interval of some {of}: {method}."),
+            (Some(_), Some(level)) => (&mut methods, format!("{} % by {method}", number(level * 100.0))),
+            (None, _) if !method.is_empty() => (&mut reasons, method.to_owned()),
             _ => continue,
         };
-        if !said.contains(&sentence) && said.len() < MOST_SENTENCES {
-            said.push(sentence);
+        if !list.contains(&text) {
+            list.push(text);
         }
+    }
+    if !methods.is_empty() {
+        said.push(format!("Intervals of {of}: {}.", shortened(&methods)));
+    }
+    if !reasons.is_empty() {
+        said.push(format!("Some {of} have none: {}.", shortened(&reasons)));
     }
 }
 
-/// Sentences about intervals at most.
-const MOST_SENTENCES: usize = 6;
+/// A few of the texts, and how many more there are.
+fn shortened(texts: &[String]) -> String {
+    const MOST: usize = 3;
+    let shown = texts.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
+    match texts.len().checked_sub(MOST) {
+        Some(more) if more > 0 => format!("{shown}; and {more} more like these"),
+        _ => shown,
+    }
+}
 
 /// Why two runs may not be compared as they stand; `None` when they did equal work.
 pub fn unequal_work(a: &RunView<'_>, b: &RunView<'_>) -> Option<Warning> {

@@ -37,6 +37,9 @@ fn series_data(series: &Series, xs: &mut Vec<Vec<f64>>) -> Value {
     let values: Vec<Value> =
         series.points.iter().map(|p| p.y.map_or(Value::Null, |y| number(y, 4))).collect();
     let mut data = json!({ "n": series.name, "x": index, "v": values });
+    if series.dots {
+        data["d"] = true.into();
+    }
     if series.points.iter().any(|p| p.range.is_some()) {
         let end = |high: bool| -> Vec<Value> {
             let pick = |r: (f64, f64)| if high { r.1 } else { r.0 };

@@ -78,7 +78,7 @@ impl Chart {
             out.push_str("</g>");
         }
         out.push_str("</svg>");
-        for shade in self.shades.iter().filter(|s| !s.label.0.is_empty()) {
+        for shade in self.shades.iter().filter(|s| !s.label.0.is_empty() || !s.label.1.is_empty()) {
             let middle = self.x.at((shade.from + shade.to) / 2.0);
             let _ = write!(
                 out,

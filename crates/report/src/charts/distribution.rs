@@ -55,6 +55,12 @@ fn single(run: RunView<'_>) -> Option<Chart> {
             coincide.push(step_name(step));
         }
     }
+    if steps.len() > 1 && coincide.len() == series.len() {
+        // No line of service times needs the patterns, so they help to tell the steps apart.
+        for (n, line) in series.iter_mut().enumerate() {
+            line.dash = Dash::nth(n);
+        }
+    }
     let note = (!coincide.is_empty()).then(|| {
         let which = if coincide.len() == steps.len() { String::new() } else { format!(" with {}", coincide.join(", ")) };
         format!("Response and service time differ by less than 2 % at every percentile{which}: transactions did not wait to be sent.")

@@ -52,7 +52,12 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
         return None;
     }
     let cpus = runs.iter().filter_map(|r| r.record.facts.as_ref()).find_map(cpu_count);
-    let largest = series.iter().flat_map(Series::extent).chain(cpus).fold(0.0, f64::max);
+    let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    // Clock ticks are counted a little late: a full machine may seem to be more than full.
+    let scale = match cpus {
+        Some(cpus) if largest <= cpus * 1.05 => Scale::Linear { low: 0.0, high: cpus },
+        _ => Scale::from_zero(largest),
+    };
     let subtitle = match cpus {
         Some(cpus) => format!("CPUs in use, of {}", mydyno_model::units::three_digits(cpus)),
         None => "CPUs in use".to_owned(),
@@ -61,7 +66,7 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
         title: "CPU".to_owned(),
         subtitle,
         about: about_range(&series, Unit::Cpus),
-        ..over_time_chart(runs, "host-cpu", Scale::from_zero(largest), Unit::Cpus, series)
+        ..over_time_chart(runs, "host-cpu", scale, Unit::Cpus, series)
     })
 }
 

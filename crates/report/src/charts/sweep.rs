@@ -2,6 +2,7 @@
 
 use mydyno_model::Estimate;
 use mydyno_model::summary::StepSummary;
+use mydyno_stats::usl::Law;
 
 use super::line_name;
 use super::time::about_range;
@@ -9,18 +10,41 @@ use crate::RunView;
 use crate::chart::{Chart, Dash, Group, Point, Series};
 use crate::figures::{Unit, compact};
 use crate::scale::{Scale, Tick};
+use crate::scaling;
+
+const WHISKERS: &str = "Whiskers are the intervals of the headline; a point without one has none.";
+/// Points that the law's curve has beside the measured loads.
+const CURVE_POINTS: u32 = 48;
 
 /// The two charts of a sweep; none when all steps had the same load.
 pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     let steps = || runs.iter().flat_map(|r| &r.summary.steps);
-    let by_connections = distinct(steps().map(|s| s.connections as f64));
-    let by_rate = distinct(steps().filter_map(|s| s.rate));
+    let connections = distinct(steps().map(|s| s.connections as f64));
+    let rates = distinct(steps().filter_map(|s| s.rate));
+    let by_connections = connections.len() > 1;
     let (loads, label, load): (_, _, fn(&StepSummary) -> Option<f64>) = match () {
-        () if by_connections.len() > 1 => (by_connections, "connections", |s| Some(s.connections as f64)),
-        () if by_rate.len() > 1 => (by_rate, "asked transactions per second", |s| s.rate),
+        () if by_connections => (connections, "connections", |s| Some(s.connections as f64)),
+        () if rates.len() > 1 => (rates, "asked transactions per second", |s| s.rate),
         () => return Vec::new(),
     };
-    let throughput = lines(runs, load, |_| "transactions", &|s| Some(&s.throughput.transactions_per_s));
+    let mut throughput = lines(runs, load, |_| "transactions", &|s| Some(&s.throughput.transactions_per_s));
+    let mut notes = vec![WHISKERS.to_owned()];
+    if by_connections {
+        for (n, run) in runs.iter().enumerate() {
+            match scaling::law(run) {
+                Some(Ok(fit)) => {
+                    let name = line_name(runs, n, "scalability law");
+                    let color = if runs.len() == 1 { 6 } else { n };
+                    throughput.push(Series::line(name.clone(), color, Dash::Dotted, curve(&fit.law, &loads)));
+                    let name = if runs.len() == 1 { "Universal Scalability Law".to_owned() } else { name };
+                    notes.push(format!("{name}: {}.", scaling::words(&fit)));
+                }
+                Some(Err(why)) => notes
+                    .push(format!("{} was not fitted: {why}.", line_name(runs, n, "The scalability law"))),
+                None => {}
+            }
+        }
+    }
     let largest = throughput.iter().flat_map(Series::extent).fold(0.0, f64::max);
     let mut response = Vec::new();
     for (nth, name) in ["p50", "p99"].into_iter().enumerate() {
@@ -34,26 +58,26 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
         response.extend(each);
     }
     response.retain(|s| s.values().next().is_some());
-    let whiskers = "Whiskers are the intervals of the headline; a point without one has none.";
-    let chart = |id: &str, title: &str, subtitle: &str, y: Scale, y_unit: Unit, series: Vec<Series>| {
-        let x = axis(&loads);
-        Chart {
-            id: id.to_owned(),
-            group: Group::Load,
-            title: title.to_owned(),
-            subtitle: subtitle.to_owned(),
-            about: about_range(&series, y_unit),
-            x_label: label.to_owned(),
-            x_ticks: ticks(&x, &loads),
-            x,
-            y,
-            y_unit,
-            series,
-            shades: Vec::new(),
-            note: Some(whiskers.to_owned()),
-            rows_at: loads.clone(),
-        }
-    };
+    let chart =
+        |id: &str, title: &str, subtitle: &str, y: Scale, y_unit: Unit, series: Vec<Series>, note: String| {
+            let x = axis(&loads);
+            Chart {
+                id: id.to_owned(),
+                group: Group::Load,
+                title: title.to_owned(),
+                subtitle: subtitle.to_owned(),
+                about: about_range(&series, y_unit),
+                x_label: label.to_owned(),
+                x_ticks: ticks(&x, &loads),
+                x,
+                y,
+                y_unit,
+                series,
+                shades: Vec::new(),
+                note: Some(note),
+                rows_at: loads.clone(),
+            }
+        };
     let log = Scale::log_around(response.iter().flat_map(Series::extent).collect::<Vec<_>>().into_iter());
     let mut charts = vec![chart(
         "sweep-throughput",
@@ -62,10 +86,19 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
         Scale::from_zero(largest),
         Unit::PerSecond,
         throughput,
+        notes.join(" "),
     )];
     if !response.is_empty() {
         let subtitle = "of transactions; logarithmic";
-        charts.push(chart("sweep-response", "Response time against load", subtitle, log, Unit::Us, response));
+        charts.push(chart(
+            "sweep-response",
+            "Response time against load",
+            subtitle,
+            log,
+            Unit::Us,
+            response,
+            WHISKERS.to_owned(),
+        ));
     }
     charts
 }
@@ -94,6 +127,14 @@ fn lines<'a>(
         Series::dots(line_name(runs, n, name(n)), n, Dash::nth(n), points)
     });
     series.collect()
+}
+
+/// The law from the lowest to the highest load, through every measured one.
+fn curve(law: &Law, loads: &[f64]) -> Vec<Point> {
+    let (low, high) = (loads[0], loads[loads.len() - 1]);
+    let between = (1..CURVE_POINTS).map(|n| low * (high / low).powf(f64::from(n) / f64::from(CURVE_POINTS)));
+    let xs = distinct(between.chain(loads.iter().copied()));
+    xs.into_iter().map(|x| Point { x, y: Some(law.at(x)), range: None }).collect()
 }
 
 fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -34,7 +34,11 @@ pub fn time_axis(runs: &[RunView<'_>]) -> Scale {
 /// Warm-up shaded, steps named. Of several runs only when all went through the same phases.
 pub fn shades(runs: &[RunView<'_>]) -> Vec<Shade> {
     let Some(first) = runs.first() else { return Vec::new() };
-    if runs.iter().any(|r| r.record.manifest.plan.steps != first.record.manifest.plan.steps) {
+    let same = |r: &RunView<'_>| {
+        let (a, b) = (&r.record.manifest.plan, &first.record.manifest.plan);
+        a.steps == b.steps && a.time_s == b.time_s && a.warmup == b.warmup
+    };
+    if !runs.iter().all(same) {
         return Vec::new();
     }
     let steps = &first.record.manifest.plan.steps;
@@ -50,7 +54,30 @@ pub fn shades(runs: &[RunView<'_>]) -> Vec<Shade> {
         };
         shades.push(Shade { from: span.start_s, to: span.end_s, dim: span.phase != Phase::Measure, label });
     }
+    make_room(&mut shades, &time_axis(runs));
     shades
+}
+
+/// Widths of a bold character on the charts of a wide and of a narrow screen, as shares of the axis.
+const CHARACTER: (f64, f64) = (0.010, 0.026);
+
+/// Leaves out the names that would run into the one before them, for each of the two widths.
+fn make_room(shades: &mut [Shade], axis: &Scale) {
+    let (mut end_wide, mut end_narrow) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for shade in shades.iter_mut().filter(|s| !s.label.1.is_empty()) {
+        let middle = axis.at((shade.from + shade.to) / 2.0);
+        for (label, end, character) in [
+            (&mut shade.label.0, &mut end_wide, CHARACTER.0),
+            (&mut shade.label.1, &mut end_narrow, CHARACTER.1),
+        ] {
+            let half = (label.chars().count() as f64 + 1.0) * character / 2.0;
+            if middle - half < *end {
+                label.clear();
+            } else {
+                *end = middle + half;
+            }
+        }
+    }
 }
 
 /// One point a bucket, with a gap where a step begins.

@@ -92,7 +92,7 @@ fn short(facts: &[(&String, &Fact)]) -> Table {
     let mut table = Table::new(["fact", "value"]);
     table.prose = true;
     for (id, fact) in facts {
-        table.row([Cell::from(id.as_str()), Cell::from(value(fact))]);
+        table.row([Cell::from(id.as_str()), Cell::from(value(id, fact))]);
     }
     table
 }
@@ -113,7 +113,7 @@ fn by_source(facts: &FactSet) -> String {
         for (id, fact) in facts {
             let _ = write!(out, "<tr><td>{}<td", esc(id));
             let _ = match &fact.status {
-                Status::Ok => writeln!(out, ">{}", esc(&value(fact))),
+                Status::Ok => writeln!(out, ">{}", esc(&value(id, fact))),
                 Status::Denied { why } => {
                     writeln!(out, " class=\"missing\">denied<small>{}</small>", esc(why))
                 }
@@ -130,8 +130,8 @@ fn by_source(facts: &FactSet) -> String {
     out
 }
 
-fn value(fact: &Fact) -> String {
-    match (&fact.value, fact.unit.as_str()) {
+fn value(id: &str, fact: &Fact) -> String {
+    match (&fact.value, unit(id, fact)) {
         (Value::Number(n), "bytes") => {
             let bytes = n.as_f64().unwrap_or_default();
             if bytes < 1024.0 {
@@ -148,6 +148,14 @@ fn value(fact: &Fact) -> String {
         (Value::Null, _) => "–".to_owned(),
         (other, unit) => format!("{} {unit}", shown(other)).trim_end().to_owned(),
     }
+}
+
+/// The unit of a fact. Server variables come without one, but sizes are in bytes.
+fn unit<'a>(id: &str, fact: &'a Fact) -> &'a str {
+    let size =
+        id.starts_with("server.variable.innodb_") && (id.ends_with("_size") || id.ends_with("_capacity"));
+    let large = fact.value.as_f64().is_some_and(|v| v >= 1024.0);
+    if size && large && fact.unit.is_empty() && !id.contains("io_capacity") { "bytes" } else { &fact.unit }
 }
 
 /// What the host's charts do not say: that there was no swapping, or that nothing was sampled.

@@ -247,3 +247,22 @@ fn the_folder_is_named_when_it_is_known() {
     let view = fixture.view().at(Path::new("/var/tmp/run <1>"));
     assert!(html(&[view]).contains("/var/tmp/run &lt;1&gt;"));
 }
+
+#[test]
+fn a_sweep_of_enough_steps_shows_the_scalability_law_and_its_peak() {
+    let fixture = fixtures::many_steps();
+    let page = html(&[fixture.view()]);
+    // The simulated server follows λ 185/s, σ 8 %, κ 0.09 %: a peak at √(0.92 / 0.0009) = 32 connections.
+    let note = page.split("Universal Scalability Law: ").nth(1).unwrap().split("</p>").next().unwrap();
+    assert!(note.starts_with("throughput peaks at 3"), "{note}");
+    assert!(note.contains("contention ") && note.contains("coherency 0.09"), "{note}");
+    let chart = chart(&data(&page), "sweep-throughput");
+    assert_eq!(chart["s"][1]["n"], "scalability law");
+}
+
+#[test]
+fn three_steps_are_too_few_for_a_law_and_the_page_says_so() {
+    let page = html(&[fixtures::sweep().view()]);
+    assert!(page.contains("The scalability law was not fitted: "));
+    assert!(page.contains("at least 4 are needed"));
+}
