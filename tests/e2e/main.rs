@@ -4,4 +4,8 @@
 mod bench;
 mod docs;
 mod fixture;
+mod home;
+mod host;
 mod house;
+mod kills;
+mod server;

@@ -171,7 +171,7 @@ fn client_summary(windows: &[&Interval], queries: u64, workers: usize, window_s:
 }
 
 /// The server's CPU over the samples inside the measured window, laid on the statements of as much time. `None` where
-/// its process cannot be seen or the samples cover less than half of the window.
+/// its process cannot be seen or the samples cover less than a third of the window.
 fn server_cpu_us_per_query(
     record: &RunRecord,
     windows: &[&Interval],
@@ -180,7 +180,7 @@ fn server_cpu_us_per_query(
 ) -> Option<f64> {
     let (first, last) = warnings::samples_within(record, windows)?;
     let cpus = mydyno_observe::rates::Rates::between(first, last).server_cpus?;
-    (queries > 0 && last.at_s - first.at_s >= window_s / 2.0).then(|| cpus * 1e6 * window_s / queries as f64)
+    (queries > 0 && last.at_s - first.at_s >= window_s / 3.0).then(|| cpus * 1e6 * window_s / queries as f64)
 }
 
 /// Warnings that were written while the run went on.
