@@ -35,6 +35,15 @@ bench: build ## measure beside sysbench, interleaved: client CPU, throughput
 test-kill: build ## SIGKILL of bench and of server up at 50 random instants each: 100 of 100 must hold
 	@bench/kill_test.py --instants 50
 
+ENGINES ?= $(HOME)/.cache/mydyno/engines
+test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP
+	@tests/engines/fetch $(ENGINES)
+	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
+
+FUZZ_TIME ?= 60
+fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds each (needs a nightly compiler)
+	@crates/wire/fuzz/run $(FUZZ_TIME)
+
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 

@@ -404,7 +404,11 @@ impl Handshake {
 
     /// A refusal with what to do about it.
     fn refused(&self, error: ServerError) -> WireError {
+        let no_key = matches!(&self.state, State::Authenticating { exchange, .. } if exchange.awaits_key());
         let way_out = match error.code {
+            1045 if no_key => "the server gave no RSA key to encrypt the password with, as builds with yaSSL have none: \
+                               use TLS (--ssl-mode=REQUIRED) or an account with another plugin"
+                .to_owned(),
             1045 | 1698 if self.options.password_bytes().is_empty() => {
                 "no password was given: give one by --password-file=FILE, an option file ([client] password=…), a \
                  login path, MYSQL_PWD or -p"

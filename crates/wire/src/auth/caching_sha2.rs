@@ -94,6 +94,10 @@ impl Exchange {
         }
     }
 
+    pub(super) fn awaits_key(&self) -> bool {
+        self.expecting == Expecting::Key
+    }
+
     fn encrypted(&self, pem: &str, circumstances: &Circumstances) -> Result<Answer, WireError> {
         rsa_oaep::encrypt(&circumstances.password_and_nul(), &self.scramble, pem, Plugin::CachingSha2.name())
     }

@@ -203,6 +203,15 @@ impl Exchange {
         }
     }
 
+    /// Whether the server was asked for its RSA key and has not given it.
+    pub fn awaits_key(&self) -> bool {
+        match self {
+            Self::CachingSha2(exchange) => exchange.awaits_key(),
+            Self::Sha256(exchange) => exchange.awaits_key(),
+            Self::Answered(_) | Self::Parsec(_) => false,
+        }
+    }
+
     /// Whether the server's data may come without the byte 0x01 in front, as MariaDB sends what begins otherwise.
     pub fn takes_bare_data(&self) -> bool {
         matches!(self, Self::Parsec(_))

@@ -51,6 +51,10 @@ impl Exchange {
         self.encrypt(&String::from_utf8_lossy(data), circumstances).map(Some)
     }
 
+    pub(super) fn awaits_key(&self) -> bool {
+        self.expecting_key
+    }
+
     fn encrypt(&self, pem: &str, circumstances: &Circumstances) -> Result<Answer, WireError> {
         rsa_oaep::encrypt(&circumstances.password_and_nul(), &self.scramble, pem, Plugin::Sha256.name())
     }

@@ -208,12 +208,17 @@ impl Tls {
 fn explain(error: &rustls::Error) -> String {
     use rustls::{AlertDescription as Alert, CertificateError as Bad, Error as E};
     let way_out = match error {
-        E::AlertReceived(Alert::ProtocolVersion | Alert::HandshakeFailure | Alert::InsufficientSecurity)
+        E::AlertReceived(Alert::HandshakeFailure | Alert::InsufficientSecurity) => {
+            "the server has no cipher in common with this client (ECDHE with AES-GCM or ChaCha20), as builds with \
+             OpenSSL 1.0 may not; upgrade it, use its Unix socket, or, on a network that you trust, \
+             --ssl-mode=DISABLED"
+        }
+        E::AlertReceived(Alert::ProtocolVersion)
         | E::PeerIncompatible(_)
         | E::InvalidMessage(_)
         | E::PeerMisbehaved(_) => {
-            "the server seems to speak only TLS older than 1.2 or ciphers that are no longer safe; upgrade it, use \
-             its Unix socket, or, on a network that you trust, --ssl-mode=DISABLED"
+            "the server seems to speak only TLS older than 1.2; upgrade it, use its Unix socket, or, on a network \
+             that you trust, --ssl-mode=DISABLED"
         }
         E::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
             "the server's certificate is not from the authority of --ssl-ca; give the right file"

@@ -6,12 +6,30 @@ use std::process::Command;
 /// Where the files are.
 pub struct Certificates {
     folder: PathBuf,
+    /// Arguments of openssl for new keys.
+    keys: &'static [&'static str],
 }
+
+const ELLIPTIC: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+/// For servers that know nothing newer.
+const RSA: &[&str] = &["-newkey", "rsa:2048"];
 
 impl Certificates {
     /// Makes them in `folder`.
     pub fn make(folder: &Path) -> Self {
-        let made = Self { folder: folder.to_owned() };
+        Self::of(folder, ELLIPTIC)
+    }
+
+    /// With RSA keys, in the form that old servers read.
+    pub fn make_rsa(folder: &Path) -> Self {
+        let made = Self::of(folder, RSA);
+        let key = made.text("server.key");
+        made.openssl(&["rsa", "-in", &key, "-out", &key, "-traditional"]);
+        made
+    }
+
+    fn of(folder: &Path, keys: &'static [&'static str]) -> Self {
+        let made = Self { folder: folder.to_owned(), keys };
         made.authority("ca");
         made.authority("other-ca");
         made.signed("server", "subjectAltName=IP:127.0.0.1");
@@ -25,13 +43,8 @@ impl Certificates {
 
     fn authority(&self, name: &str) {
         let subject = format!("/CN={name}");
-        self.openssl(&[
-            "req",
+        self.new_key(&[
             "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
             "-nodes",
             "-days",
             "30",
@@ -49,20 +62,7 @@ impl Certificates {
         let extensions = self.path(&format!("{name}.ext"));
         std::fs::write(&extensions, format!("{extension}\nbasicConstraints=CA:FALSE\n")).unwrap();
         let file = |ending: &str| self.text(&format!("{name}.{ending}"));
-        self.openssl(&[
-            "req",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-nodes",
-            "-subj",
-            &subject,
-            "-keyout",
-            &file("key"),
-            "-out",
-            &file("csr"),
-        ]);
+        self.new_key(&["-nodes", "-subj", &subject, "-keyout", &file("key"), "-out", &file("csr")]);
         self.openssl(&[
             "x509",
             "-req",
@@ -80,6 +80,10 @@ impl Certificates {
             "-out",
             &file("pem"),
         ]);
+    }
+
+    fn new_key(&self, args: &[&str]) {
+        self.openssl(&[&["req"], self.keys, args].concat());
     }
 
     fn text(&self, name: &str) -> String {

@@ -3,6 +3,7 @@
 
 mod auth;
 mod certificates;
+mod engines;
 mod fake;
 mod real;
 mod reply_law;

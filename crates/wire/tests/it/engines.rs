@@ -1,0 +1,242 @@
+//! Every engine × transport × authentication × compression, as text and prepared: `make test-engines`.
+//!
+//! Ignored unless asked for, since it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`). With
+//! `MYDYNO_WRITE_DOCS=1` it writes docs/reference/engines.md from what it saw.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, ServerKey, TlsMode, Value, WireError};
+use tempfile::TempDir;
+
+use crate::certificates::Certificates;
+
+const ENGINES: [&str; 11] = [
+    "mysql-5.5",
+    "mysql-5.6",
+    "mysql-5.7",
+    "mysql-8.0",
+    "mysql-9.7",
+    "mariadb-10.1",
+    "mariadb-10.2",
+    "mariadb-10.5",
+    "mariadb-10.11",
+    "mariadb-11.4",
+    "mariadb-11.8",
+];
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A running engine; it ends when it is dropped.
+struct Engine {
+    name: &'static str,
+    folder: TempDir,
+    certificates: Certificates,
+}
+
+impl Engine {
+    fn start(name: &'static str) -> Self {
+        let folder = tempfile::Builder::new().prefix("eng").tempdir_in("/tmp").unwrap();
+        let certificates = Certificates::make_rsa(folder.path());
+        let mut command = Command::new(project().join("tests/engines/up"));
+        command.arg(name).arg(folder.path()).arg("");
+        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap());
+        for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {
+            command.arg(format!("--loose-ssl-{option}={}", certificates.path(file).display()));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        Self { name, folder, certificates }
+    }
+
+    fn options(&self, transport: Transport) -> ConnectOptions {
+        let endpoint = match transport {
+            Transport::Socket => Endpoint::Unix(self.folder.path().join("s.sock")),
+            Transport::Tcp | Transport::Tls => {
+                let port = std::fs::read_to_string(self.folder.path().join("port")).unwrap();
+                Endpoint::Tcp { host: "127.0.0.1".into(), port: port.trim().parse().unwrap() }
+            }
+        };
+        let mut options = ConnectOptions::new(endpoint, "root");
+        options.tls.mode = TlsMode::Disabled;
+        if transport == Transport::Tls {
+            options.tls.mode = TlsMode::VerifyIdentity;
+            options.tls.ca = Some(self.certificates.path("ca.pem"));
+        }
+        options.server_key = ServerKey::Ask;
+        options
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = Command::new(project().join("tests/engines/down")).arg(self.folder.path()).status();
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Transport {
+    Socket,
+    Tcp,
+    Tls,
+}
+
+/// Accounts by authentication method: how each family creates them, where the server has the method.
+fn accounts(root: &mut Client) -> Vec<&'static str> {
+    let mut made = Vec::new();
+    let mariadb = root.server().is_mariadb();
+    if mariadb {
+        // Where the plugin is not there, neither is the account.
+        for library in ["auth_ed25519", "auth_parsec"] {
+            let _ = root.execute(&format!("INSTALL SONAME '{library}'"));
+        }
+    }
+    let methods: &[(&str, &str)] = if mariadb {
+        &[
+            ("mysql_native_password", "IDENTIFIED BY 'pass word'"),
+            ("client_ed25519", "IDENTIFIED VIA ed25519 USING PASSWORD('pass word')"),
+            ("parsec", "IDENTIFIED VIA parsec USING PASSWORD('pass word')"),
+        ]
+    } else {
+        &[
+            ("mysql_native_password", "IDENTIFIED WITH mysql_native_password BY 'pass word'"),
+            ("mysql_native_password", "IDENTIFIED BY 'pass word'"),
+            ("caching_sha2_password", "IDENTIFIED WITH caching_sha2_password BY 'pass word'"),
+            ("sha256_password", "IDENTIFIED WITH sha256_password BY 'pass word'"),
+        ]
+    };
+    for (method, clause) in methods {
+        // MySQL 9 gives whom no method is named caching_sha2, which has an account of its own.
+        if made.contains(method)
+            || (*clause == "IDENTIFIED BY 'pass word'" && root.server().at_least(8, 4, 0) && !mariadb)
+        {
+            continue;
+        }
+        let create = |host: &str| format!("CREATE USER '{}'@'{host}' {clause}", user(method));
+        if root.execute(&create("127.0.0.1")).and_then(|_| root.execute(&create("localhost"))).is_ok() {
+            made.push(method);
+        }
+    }
+    made
+}
+
+/// At most 16 characters, as MySQL 5.5 has it.
+fn user(method: &str) -> &str {
+    &method[..method.len().min(16)]
+}
+
+/// Everything that a connection must be able to do.
+fn exercise(options: &ConnectOptions) -> Result<Client, WireError> {
+    let mut client = Client::connect(options)?;
+    let statement = client.prepare("SELECT ?, CURRENT_USER(), 1.5, NULL")?;
+    for text in ["x", "snow ☃"] {
+        let rows = client.execute_prepared(&statement, &[Value::from(text)])?;
+        assert_eq!(rows.text(0, 0).unwrap(), text);
+        assert_eq!((rows.text(0, 2).unwrap(), rows.text(0, 3)), ("1.5".into(), None));
+    }
+    client.close_statement(&statement)?;
+    let rows = client.query("SELECT 1, REPEAT('x', 100000) UNION ALL SELECT 2, 'y'")?;
+    assert_eq!((rows.len(), rows.rows[0][1].as_ref().map(Vec::len)), (2, Some(100_000)));
+    assert_eq!(client.query("SELECT nothing").unwrap_err().code(), 1054);
+    match client.reset() {
+        Ok(()) | Err(WireError::Unsupported(_)) => {}
+        Err(error) => return Err(error),
+    }
+    client.ping()?;
+    Ok(client)
+}
+
+/// A cell of the table: it works, or the stated reason why not.
+fn outcome(options: &ConnectOptions) -> String {
+    match exercise(options) {
+        Ok(client) => {
+            let wanted = options.compression.first();
+            match (&client.session().tls, client.session().compression) {
+                (_, got) if wanted.is_some() && got.is_none() => "not offered".into(),
+                (Some(tls), _) => format!("yes ({})", tls.split(' ').next().unwrap()),
+                (None, _) => "yes".into(),
+            }
+        }
+        Err(WireError::Tls { detail, .. }) if detail.contains("does not offer it") => {
+            "no TLS in this server".into()
+        }
+        Err(WireError::Tls { detail, .. }) if detail.contains("older than 1.2") => {
+            "TLS older than 1.2: refused".into()
+        }
+        Err(WireError::Tls { detail, .. }) if detail.contains("no cipher in common") => {
+            "no cipher in common: refused".into()
+        }
+        Err(error) if error.to_string().contains("gave no RSA key") => {
+            "no RSA key in this server: refused".into()
+        }
+        Err(error) => format!("FAILED: {error}"),
+    }
+}
+
+fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
+    let mut root = Client::connect(&engine.options(Transport::Socket)).unwrap();
+    let version = root.server().text.clone();
+    let methods = accounts(&mut root);
+    assert!(!methods.is_empty(), "{}", engine.name);
+    let mut cells = BTreeMap::new();
+    for transport in [Transport::Socket, Transport::Tcp, Transport::Tls] {
+        for method in &methods {
+            let mut options = engine.options(transport);
+            options.user = user(method).into();
+            options.password = Some("pass word".into());
+            cells.insert((transport, (*method).to_owned()), outcome(&options));
+            // A cached password is another way through caching_sha2.
+            assert_eq!(outcome(&options), cells[&(transport, (*method).to_owned())]);
+            options.password = Some("wrong".into());
+            let error = Client::connect(&options).unwrap_err();
+            let refused =
+                matches!(error, WireError::Refused { .. } | WireError::Closed { .. } | WireError::Tls { .. });
+            assert!(refused && error.code() != 2027, "{} {transport:?} {method}: {error}", engine.name);
+        }
+        for (name, algorithm) in [("zlib", Compression::Zlib), ("zstd", Compression::Zstd)] {
+            let mut options = engine.options(transport);
+            options.user = user(methods[0]).into();
+            options.password = Some("pass word".into());
+            options.compression = vec![algorithm];
+            cells.insert((transport, name.to_owned()), outcome(&options));
+        }
+    }
+    (version, cells)
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_holds_or_is_refused_for_the_stated_reason() {
+    let only = std::env::var("MYDYNO_ENGINE").ok();
+    let mut table = String::new();
+    let mut failed = Vec::new();
+    for name in ENGINES.into_iter().filter(|name| only.as_deref().is_none_or(|o| o == *name)) {
+        let (version, cells) = rows_of(&Engine::start(name));
+        let mut by_way: BTreeMap<String, [String; 3]> = BTreeMap::new();
+        for ((transport, way), cell) in cells {
+            if cell.starts_with("FAILED") {
+                failed.push(format!("{name} {transport:?} {way}: {cell}"));
+            }
+            by_way.entry(way).or_default()[transport as usize] = cell;
+        }
+        for (way, [socket, tcp, tls]) in by_way {
+            writeln!(table, "| {name} | {version} | {way} | {socket} | {tcp} | {tls} |").unwrap();
+        }
+    }
+    println!("{table}");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() && only.is_none() {
+        let page = format!(
+            "# Servers\n\nWritten by `make test-engines`: each cell is a connection that ran text and prepared \
+             statements, results of 100 kB, an error and a reset (where the server has it), or the reason why it is \
+             refused. TLS verifies the server's certificate and its name. Encryption is never left out where it was \
+             asked for.\n\n| engine | version | authentication or compression | Unix socket | TCP | TCP with TLS \
+             |\n|---|---|---|---|---|---|\n{table}"
+        );
+        std::fs::write(project().join("docs/reference/engines.md"), page).unwrap();
+    }
+}
