@@ -1,7 +1,7 @@
 //! Histograms of the record, added up.
 
 use mydyno_model::record::{HistogramData, OperationTimes, RunRecord};
-use mydyno_stats::{Distribution, Histogram};
+use mydyno_stats::{Distribution, Histogram, SparseHistogram};
 
 /// Adds histograms up; what cannot be read is left out (see [`unreadable`]).
 pub fn merged<'a>(parts: impl IntoIterator<Item = &'a HistogramData>) -> Histogram {
@@ -12,11 +12,12 @@ pub fn merged<'a>(parts: impl IntoIterator<Item = &'a HistogramData>) -> Histogr
     sum
 }
 
-/// How many histograms of a record are damaged.
+/// How many histograms of the transaction are damaged: those that the charts are drawn from.
 pub fn unreadable(record: &RunRecord) -> usize {
-    let times = record.intervals.iter().flat_map(|i| i.operations.values());
+    let Some(transaction) = record.manifest.operations.first() else { return 0 };
+    let times = record.intervals.iter().filter_map(|i| i.operations.get(&transaction.name));
     let all = times.flat_map(|OperationTimes { response, service }| [response, service]);
-    all.filter(|data| mydyno_stats::SparseHistogram::from_data(data).is_err()).count()
+    all.filter(|data| SparseHistogram::from_data(data).is_err()).count()
 }
 
 /// The value in microseconds that a share `q` of all values does not exceed; `None` where fewer than one value lies

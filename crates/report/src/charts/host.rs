@@ -91,60 +91,88 @@ fn client(run: RunView<'_>) -> Vec<Reading> {
     readings.collect()
 }
 
+/// Disks that get lines of their own: those that moved the most bytes.
+const MOST_DISKS: usize = 2;
+
 fn disk(run: RunView<'_>) -> Option<Chart> {
     let samples = &run.record.samples;
-    let totals = |end: &str| rates(samples, &ending(samples, "host.disk.", end));
-    let series = named(vec![("read", 0, totals("read_bytes")), ("written", 1, totals("write_bytes"))]);
-    byte_chart(run, "host-disk", "Disk", "bytes per second, all disks", series)
+    let (first, last) = (samples.first()?, samples.last()?);
+    let moved = |name: &String| -> f64 {
+        let growth = |end: &str| {
+            let counter = format!("host.disk.{name}.{end}");
+            last.values.get(&counter).zip(first.values.get(&counter)).map_or(0.0, |(b, a)| b - a)
+        };
+        growth("read_bytes") + growth("write_bytes")
+    };
+    let names =
+        first.values.keys().filter_map(|n| n.strip_prefix("host.disk.")?.strip_suffix(".write_bytes"));
+    let mut disks: Vec<(String, f64)> =
+        names.map(str::to_owned).map(|n| (n.clone(), moved(&n))).filter(|(_, moved)| *moved > 0.0).collect();
+    disks.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let rate = |name: &str, end: &str| rates(samples, &[format!("host.disk.{name}.{end}")]);
+    let lines = disks.iter().take(MOST_DISKS).enumerate().flat_map(|(n, (name, _))| {
+        [
+            (format!("{name} read"), 2 * n, rate(name, "read_bytes")),
+            (format!("{name} written"), 2 * n + 1, rate(name, "write_bytes")),
+        ]
+    });
+    let series = named(lines);
+    let note = match disks.len() {
+        0 | 1 => None,
+        n if n > MOST_DISKS => Some(format!(
+            "{} other devices moved less. A device on top of another shows the same bytes again.",
+            n - MOST_DISKS
+        )),
+        _ => Some("A device on top of another shows the same bytes again.".to_owned()),
+    };
+    let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    let unit = Unit::BytesPerSecond;
+    let chart = plain_chart(
+        run,
+        "host-disk",
+        ("Disk", "bytes per second"),
+        Scale::from_zero_bytes(largest),
+        unit,
+        series,
+    )?;
+    Some(Chart { note, ..chart })
 }
-
-/// Bytes of a page where the samples count pages: that of x86-64 and of most arm64 kernels.
-const PAGE_BYTES: f64 = 4096.0;
 
 fn swap(run: RunView<'_>) -> Option<Chart> {
     let samples = &run.record.samples;
-    let bytes = |name: &str| -> Vec<Reading> {
-        let scale = |v: f64| v * PAGE_BYTES;
-        let pages = rates(samples, &present(samples, &[name]));
-        pages
-            .into_iter()
-            .map(|r| Reading {
-                value: r.value.map(scale),
-                range: r.range.map(|(l, h)| (scale(l), scale(h))),
-                ..r
-            })
-            .collect()
-    };
-    let series =
-        named(vec![("in", 0, bytes("host.swap.in_pages")), ("out", 1, bytes("host.swap.out_pages"))]);
+    let pages = |name: &str| rates(samples, &present(samples, &[name]));
+    let lines = [("in", 0, pages("host.swap.in_pages")), ("out", 1, pages("host.swap.out_pages"))];
+    let series = named(lines.into_iter().map(|(name, n, readings)| (name.to_owned(), n, readings)));
     // No chart of nothing; that there was none is said in words.
     if series.iter().flat_map(Series::values).all(|v| v == 0.0) {
         return None;
     }
-    byte_chart(run, "host-swap", "Swap", "bytes per second", series)
+    let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    let words = ("Swap", "pages per second");
+    plain_chart(run, "host-swap", words, Scale::from_zero(largest), Unit::PerSecond, series)
 }
 
-/// Names of the first sample that begin and end so; the disk's name stands between.
-fn ending(samples: &[Sample], begin: &str, end: &str) -> Vec<String> {
-    let names = samples.first().map(|s| s.values.keys()).into_iter().flatten();
-    names.filter(|n| n.starts_with(begin) && n.ends_with(&format!(".{end}"))).cloned().collect()
-}
-
-fn named(lines: Vec<(&str, usize, Vec<Reading>)>) -> Vec<Series> {
-    let lines = lines.into_iter().filter(|(_, _, r)| r.iter().any(|r| r.value.is_some()));
+fn named(lines: impl Iterator<Item = (String, usize, Vec<Reading>)>) -> Vec<Series> {
+    let lines = lines.filter(|(_, _, r)| r.iter().any(|r| r.value.is_some()));
     lines.map(|(name, n, readings)| Series::line(name, n, Dash::nth(n), points(readings))).collect()
 }
 
-fn byte_chart(run: RunView<'_>, id: &str, title: &str, subtitle: &str, series: Vec<Series>) -> Option<Chart> {
+fn plain_chart(
+    run: RunView<'_>,
+    id: &str,
+    (title, subtitle): (&str, &str),
+    scale: Scale,
+    unit: Unit,
+    series: Vec<Series>,
+) -> Option<Chart> {
     if series.is_empty() {
         return None;
     }
-    let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
     Some(Chart {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
-        about: about_range(&series, Unit::BytesPerSecond),
-        ..over_time_chart(&[run], id, Scale::from_zero_bytes(largest), Unit::BytesPerSecond, series)
+        about: about_range(&series, unit),
+        ..over_time_chart(&[run], id, scale, unit, series)
     })
 }
 

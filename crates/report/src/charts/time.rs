@@ -1,6 +1,7 @@
 //! Throughput, response time and errors over time.
 
 use mydyno_model::record::Phase;
+use mydyno_stats::Histogram;
 
 use super::{line_name, load_name, transaction};
 use crate::RunView;
@@ -83,7 +84,7 @@ fn make_room(shades: &mut [Shade], axis: &Scale) {
 /// One point a bucket, with a gap where a step begins.
 fn points<'a>(
     timeline: &Timeline<'a>,
-    value: impl Fn(&Bucket<'a>) -> (Option<f64>, Option<(f64, f64)>),
+    mut value: impl FnMut(&Bucket<'a>) -> (Option<f64>, Option<(f64, f64)>),
 ) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     let mut step = None;
@@ -150,10 +151,13 @@ fn response(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
     let mut series = Vec::new();
     for (n, timeline) in timelines.iter().enumerate() {
         let Some(transaction) = transaction(runs[n].record) else { continue };
+        // Merged once for all percentiles: it is what takes time in a long run.
+        let merged: Vec<Histogram> = timeline.buckets.iter().map(|b| b.response(transaction)).collect();
         let quantile = |q: f64| {
+            let mut values = merged.iter().map(|times| quantile_us(times, q));
             points(timeline, |b| {
                 let range = (b.parts.len() > 1).then(|| part_range(b, transaction, q)).flatten();
-                (quantile_us(&b.response(transaction), q), range)
+                (values.next().flatten(), range)
             })
         };
         let max = || points(timeline, |b| (b.response_max_us(transaction), None));
