@@ -15,6 +15,7 @@ mod collectors;
 mod digest;
 mod error;
 mod mounts;
+pub mod option_files;
 mod parse;
 pub mod process;
 pub mod rates;

@@ -1,6 +1,7 @@
 //! The mount table (proc_pid_mountinfo(5)) and which mount holds a path.
 
 use crate::parse::unescape;
+use crate::process::Process;
 use crate::source::{Missing, Read, Source};
 
 /// One mount.
@@ -81,6 +82,16 @@ pub fn of(source: &Source, process: &str) -> Read<Vec<Mount>> {
         return Err(Missing::Error(format!("{path} holds no mount")));
     }
     Ok(mounts)
+}
+
+/// What stands before a path of a process, to reach it from here: nothing where it sees the same mounts as we do.
+///
+/// # Errors
+/// One of the tables cannot be read.
+pub fn view(source: &Source, process: &Process) -> Read<String> {
+    // Mount ids are unique on a host, so equal tables are the same table.
+    let same = of(source, &process.pid.to_string())? == of(source, "self")?;
+    Ok(if same { String::new() } else { process.file("root") })
 }
 
 /// The mount that holds `path`, which has no links in it: the longest mount point, and of several on the same point

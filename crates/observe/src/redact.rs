@@ -12,7 +12,7 @@ use crate::catalogue::{FactInfo, fact};
 use crate::error::ObserveError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 30] = [
+const NAMED: [FactInfo; 34] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -30,6 +30,10 @@ const NAMED: [FactInfo; 30] = [
     fact("server.process.cwd", "", ""),
     fact("server.process.command_line", "", ""),
     fact("server.process.preload", "", ""),
+    fact("server.options.files", "", ""),
+    fact("server.options.set", "", ""),
+    fact("server.options.command_line", "", ""),
+    fact("server.options.persisted", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),
@@ -64,7 +68,7 @@ const NAMED_VARIABLES: [&str; 14] = [
 ];
 
 /// Fields of facts that are objects and hold no name.
-const PLAIN_FIELDS: [&str; 4] = ["type", "types", "priority", "source"];
+const PLAIN_FIELDS: [&str; 6] = ["type", "types", "priority", "source", "name", "written"];
 
 /// Words of paths and options that everybody has.
 const COMMON: [&str; 96] = [

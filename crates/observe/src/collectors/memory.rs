@@ -46,7 +46,7 @@ pub static COLLECTOR: Collector = Collector {
         fact("host.memory.huge_pages_free", "count", "reserved huge pages that nobody uses (HugePages_Free)"),
         fact("host.swap.total_bytes", "bytes", "swap space (SwapTotal)"),
         fact("host.swap.used_bytes", "bytes", "swap in use (SwapTotal less SwapFree)"),
-        fact("host.swap.devices", "", "swap areas: name, type, size and use in bytes, priority"),
+        fact("host.swap.devices", "", "swap areas: path, type, size and use in bytes, priority"),
         fact("host.swap.zswap", "", "whether zswap compresses pages before they are swapped"),
     ],
     run: Run::Host(run),
@@ -106,7 +106,7 @@ fn swap_areas(source: &Source) -> Read<Vec<Value>> {
             let bytes =
                 |kib: &str| kib.parse::<u64>().ok().and_then(|k| k.checked_mul(1024)).ok_or_else(wrong);
             Ok(json!({
-                "name": unescape(name),
+                "path": unescape(name),
                 "type": kind,
                 "size_bytes": bytes(size)?,
                 "used_bytes": bytes(used)?,

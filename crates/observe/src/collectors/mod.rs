@@ -8,6 +8,7 @@ pub mod device;
 pub mod innodb;
 pub mod kernel;
 pub mod memory;
+pub mod options;
 pub mod process;
 pub mod schema;
 pub mod server;
@@ -29,6 +30,7 @@ pub static ALL: &[&Collector] = &[
     &cgroup::COLLECTOR,
     &process::COLLECTOR,
     &storage::COLLECTOR,
+    &options::COLLECTOR,
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,

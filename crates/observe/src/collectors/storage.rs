@@ -174,9 +174,7 @@ struct Mounts {
 impl Mounts {
     fn of(source: &Source, server: &Process) -> Read<Self> {
         let table = mounts::of(source, &server.pid.to_string())?;
-        let ours = mounts::of(source, "self")?;
-        // Mount ids are unique on a host, so equal tables are the same table.
-        let prefix = if table == ours { String::new() } else { server.file("root") };
+        let prefix = mounts::view(source, server)?;
         Ok(Self { table, prefix })
     }
 

@@ -177,6 +177,14 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     assert!(open >= 2, "root and the anonymous account");
     assert_eq!(value("server.accounts.without_password"), Value::from(open));
     assert_eq!(value("server.origin.innodb_io_capacity")["source"], "command-line");
+    let command_line = value("server.options.command_line");
+    assert!(
+        command_line
+            .as_array()
+            .unwrap()
+            .contains(&serde_json::json!({"name": "innodb_io_capacity", "value": "321"}))
+    );
+    assert_eq!(value("server.options.files"), serde_json::json!([]), "it was started with --no-defaults");
     assert_eq!(value("server.plugin.InnoDB")["status"], "ACTIVE");
     assert_eq!(value("server.engine.InnoDB"), Value::from("DEFAULT"));
     assert_eq!(value("server.innodb.latest_deadlock"), Value::from(false));

@@ -35,6 +35,10 @@ impl Server {
     pub fn start(options: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
         let datadir = folder.path().join("data");
+        // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
+        let tmpdir = folder.path().join("tmp");
+        std::fs::create_dir(&tmpdir).unwrap();
+        let tmpdir = format!("--tmpdir={}", tmpdir.display());
         let program = server_program();
         let datadir_option = format!("--datadir={}", datadir.display());
         let initialised = Command::new("mariadb-install-db")
@@ -45,13 +49,13 @@ impl Server {
                 "--skip-test-db",
             ])
             .arg(format!("--user={}", user()))
-            .arg(NO_NATIVE_AIO)
+            .args([NO_NATIVE_AIO, &tmpdir])
             .output()
             .unwrap();
         assert!(initialised.status.success(), "{}", String::from_utf8_lossy(&initialised.stderr));
         let child = Command::new(program)
             .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", NO_NATIVE_AIO])
-            .arg(&datadir_option)
+            .args([&datadir_option, &tmpdir])
             .arg(format!("--user={}", user()))
             .arg(format!("--socket={}", folder.path().join("s").display()))
             .arg(format!("--pid-file={}", folder.path().join("p").display()))

@@ -1,0 +1,170 @@
+//! Where the server's settings are written: option files, the command line, settings that it persisted itself.
+
+use serde_json::{Value, json};
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::collectors::server::{family_of, version_number};
+use crate::mounts;
+use crate::option_files::{FileRead, Start, groups, normal, read};
+use crate::process::Process;
+use crate::secrets;
+use crate::source::{Missing, Read, Source};
+
+/// Option files.
+pub static COLLECTOR: Collector = Collector {
+    name: "options",
+    cost: Cost { host_ms: 3, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.options.groups", "", "groups that this server reads"),
+        fact("server.options.files", "", "option files in the order of reading, with why one was not read"),
+        fact(
+            "server.options.set",
+            "",
+            "options in these files in the order of reading: file, line, group, name, value",
+        ),
+        fact("server.options.command_line", "", "options of the command line: name and value"),
+        fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
+    ],
+    run: Run::Host(run),
+};
+
+fn run(context: &Context, bag: &Bag) {
+    let source = &context.source;
+    let server = match &context.server {
+        Ok(server) => server,
+        Err(missing) => return bag.rest_is("/proc/PID/cmdline", missing),
+    };
+    let path = server.file("cmdline");
+    let arguments = match source.bytes(&path) {
+        Ok(bytes) => arguments(&bytes),
+        Err(missing) => return bag.rest_is(&path, &missing),
+    };
+    bag.put("server.options.command_line", path, Ok(command_line(&arguments)));
+    let prefix = mounts::view(source, server);
+    bag.put("server.options.persisted", "mysqld-auto.cnf", persisted(context, &prefix));
+    files(context, server, &arguments, prefix, bag);
+}
+
+fn arguments(bytes: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(bytes).split('\0').filter(|a| !a.is_empty()).map(str::to_owned).collect()
+}
+
+fn command_line(arguments: &[String]) -> Vec<Value> {
+    let options = arguments.iter().skip(1).filter(|a| a.starts_with("--"));
+    options
+        .map(|argument| {
+            let (name, value) =
+                argument.split_once('=').map_or((argument.as_str(), None), |(n, v)| (n, Some(v)));
+            let name = normal(name);
+            let value = value.filter(|_| !secrets::is_secret_variable(&name));
+            json!({"name": name, "value": value})
+        })
+        .collect()
+}
+
+fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read<String>, bag: &Bag) {
+    let source = &context.source;
+    let from = "option files";
+    let version = context.variable("version").ok_or_else(|| {
+        Missing::Absent("the server's version is not known, so neither are its groups".to_owned())
+    });
+    let read_groups = version.and_then(|v| Ok((family_of(v), version_number(v)?)));
+    let start = Start::of(arguments);
+    let found = read_groups.and_then(|(family, number)| {
+        let groups = groups(&family, number, start.suffix.as_deref());
+        let (homes, home) = homes(source, server);
+        let reading = read(source, &prefix?, &start.files(&homes, home.as_deref()), &groups);
+        Ok((groups, reading))
+    });
+    let (groups, reading) = match found {
+        Ok(found) => found,
+        Err(missing) => return bag.rest_is(from, &missing),
+    };
+    bag.put("server.options.groups", "the server's version", Ok(groups));
+    let files: Vec<Value> = reading.files.iter().map(file).collect();
+    bag.put("server.options.files", from, Ok(files));
+    let set = reading.options.into_iter().map(|o| {
+        json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret})
+    });
+    bag.put("server.options.set", from, Ok(set.collect::<Vec<Value>>()));
+}
+
+fn file(file: &FileRead) -> Value {
+    json!({"file": file.path, "not_read": file.not_read.as_ref().map(ToString::to_string)})
+}
+
+/// Folders of the server's environment that may hold an option file.
+fn homes(source: &Source, server: &Process) -> (Vec<String>, Option<String>) {
+    // Refused for a server of another user: the files that everybody reads are still known.
+    let environment =
+        source.bytes(&server.file("environ")).map(|bytes| arguments(&bytes)).unwrap_or_default();
+    let of = |name: &str| {
+        environment.iter().find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+    };
+    (["MYSQL_HOME", "MARIADB_HOME"].iter().filter_map(|name| of(name)).collect(), of("HOME"))
+}
+
+/// Settings that SET PERSIST wrote, whatever the version of the file.
+fn persisted(context: &Context, prefix: &Read<String>) -> Read<Vec<Value>> {
+    let datadir = context
+        .variable("datadir")
+        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))?;
+    let path = format!("{}/mysqld-auto.cnf", datadir.trim_end_matches('/'));
+    let text = context.source.read(&format!("{}{path}", prefix.as_ref().map_err(Clone::clone)?))?;
+    let document: Value =
+        serde_json::from_str(&text).map_err(|e| Missing::Error(format!("{path} is not valid JSON: {e}")))?;
+    let mut found = Vec::new();
+    values(&document, &mut found);
+    Ok(found)
+}
+
+/// Objects with a `Value`, by their keys; the forms of the file differ in how deep they lie.
+fn values(node: &Value, found: &mut Vec<Value>) {
+    let Some(map) = node.as_object() else { return };
+    for (name, inner) in map {
+        match inner.get("Value") {
+            Some(value) => {
+                let name = normal(name);
+                let value = (!secrets::is_secret_variable(&name)).then_some(value);
+                found.push(json!({"name": name, "value": value}));
+            }
+            None => values(inner, found),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn persisted_settings_are_found_in_both_forms_of_the_file() {
+        for text in [
+            r#"{"Version":1,"mysql_server":{"max_connections":{"Value":"7","Metadata":{}}}}"#,
+            r#"{"Version":2,"mysql_dynamic_variables":{"max_connections":{"Value":"7","Metadata":{"Host":"h"}}}}"#,
+        ] {
+            let mut found = Vec::new();
+            values(&serde_json::from_str(text).unwrap(), &mut found);
+            assert_eq!(found, [json!({"name": "max_connections", "value": "7"})]);
+        }
+    }
+
+    #[test]
+    fn options_of_the_command_line_keep_no_secret() {
+        let line =
+            ["mysqld", "--Max-Connections=5", "--report-password=hunter2", "--skip-networking", "ignored"];
+        let line: Vec<String> = line.iter().map(|a| (*a).to_owned()).collect();
+        assert_eq!(
+            command_line(&line),
+            [
+                json!({"name": "max_connections", "value": "5"}),
+                json!({"name": "report_password", "value": null}),
+                json!({"name": "skip_networking", "value": null}),
+            ]
+        );
+    }
+}
