@@ -17,8 +17,11 @@ const PREPARE: &str = "waiting for the answer to a prepare";
 const MAX_COLUMNS: u64 = 65_535;
 /// Most results that one text may give.
 const MAX_RESULTS: usize = 10_000;
-/// What a cell costs beside its bytes: its place in the row, and what an allocator adds.
-const CELL_BYTES: usize = size_of::<Option<Vec<u8>>>() + 16;
+/// What a cell costs beside its bytes: its place in the row, and what an allocator adds to a few bytes.
+const CELL_BYTES: usize = size_of::<Option<Vec<u8>>>() + 32;
+/// What a row costs beside its cells: its place among the rows, half of which a growing list may leave empty, and
+/// what an allocator adds.
+const ROW_BYTES: usize = 2 * size_of::<Vec<u8>>() + 16;
 
 /// What a packet among rows is.
 enum Ending {
@@ -128,7 +131,7 @@ impl Client {
                 return Ok(end);
             }
             let Some(budget) = &mut budget else { continue };
-            let cost = payload.len() + count * CELL_BYTES + size_of::<Vec<u8>>();
+            let cost = payload.len() + count * CELL_BYTES + ROW_BYTES;
             **budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
                 what: "the result of a query",
                 limit_bytes: self.max_result_bytes,

@@ -19,6 +19,8 @@ pub enum Act {
     Read,
     /// Sends the same bytes until the client goes away.
     Repeat(Vec<u8>),
+    /// Sends full frames of one packet without an end.
+    EndlessFrames,
     /// Sends nothing until the client goes away.
     Hang,
 }
@@ -71,6 +73,7 @@ fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
                     break Err(e);
                 }
             },
+            Act::EndlessFrames => endless_frames(&mut stream),
             Act::Hang => stream.read_to_end(&mut Vec::new()).map(drop),
         };
         if result.is_err() {
@@ -78,6 +81,19 @@ fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
         }
     }
     received
+}
+
+fn endless_frames(stream: &mut UnixStream) -> std::io::Result<()> {
+    let block = [b'x'; 4095];
+    let mut number = 1u8;
+    loop {
+        stream.write_all(&[0xFF, 0xFF, 0xFF, number])?;
+        for _ in 0..0xFF_FFFF / block.len() {
+            stream.write_all(&block)?;
+        }
+        stream.write_all(&block[..0xFF_FFFF % block.len()])?;
+        number = number.wrapping_add(1);
+    }
 }
 
 fn read_packet(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {

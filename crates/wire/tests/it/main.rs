@@ -5,6 +5,7 @@ mod auth;
 mod certificates;
 mod engines;
 mod fake;
+mod hostile;
 mod real;
 mod reply_law;
 mod scripted;
