@@ -85,3 +85,17 @@ pub fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
         e => Err(e),
     }
 }
+
+/// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).
+/// File systems that cannot (EOPNOTSUPP, ENOSYS) are no error.
+pub fn reserve(file: &File, length: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: fallocate(2) takes an open descriptor and integers.
+    if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, length) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        e if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
+        e => Err(e),
+    }
+}

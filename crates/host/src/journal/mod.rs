@@ -28,6 +28,10 @@ use crate::sys;
 /// How long to wait for another mydyno's append; one takes milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Kept free on the disk with each change, so that it can be put back and closed when the disk is full by then: ending
+/// a private server may be what frees it.
+const RESERVE_BYTES: u64 = 64 << 10;
+
 /// The journal of one state folder.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -152,8 +156,14 @@ impl Journal {
         if lines.is_empty() {
             return Ok(answer);
         }
-        // A torn tail announced nothing that happened; cut it off so that the next line starts on its own.
-        file.set_len(before.sound_bytes).map_err(io("write"))?;
+        let length = file.metadata().map_err(io("read"))?.len();
+        if length != before.sound_bytes {
+            // A torn tail announced nothing that happened; cut it off so that the next line starts on its own.
+            file.set_len(before.sound_bytes).map_err(io("write"))?;
+        }
+        if lines.iter().any(|line| matches!(line, Line::Change(_))) {
+            sys::reserve(&file, before.sound_bytes + RESERVE_BYTES).map_err(io("write"))?;
+        }
         let fresh = before.sound_bytes == 0;
         if let Err(e) = append(&mut file, &lines, fresh) {
             // Half a line (a full disk) must not stay as if it were an announcement.

@@ -55,6 +55,21 @@ fn the_journal_is_readable_by_its_owner_only() {
 }
 
 #[test]
+fn a_recorded_change_has_room_to_be_closed_on_a_full_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let f = fixture();
+    let occupied = || {
+        let meta = fs::metadata(f.journal.path()).unwrap();
+        (meta.blocks() * 512).saturating_sub(meta.size())
+    };
+    let a = f.journal.record(&f.lease, "test", folder("a")).unwrap();
+    f.journal.record(&f.lease, "test", folder("b")).unwrap();
+    f.journal.keep(&[a], "mydyno x").unwrap();
+    f.journal.take_over(&f.lease, |_| true).unwrap();
+    assert!(occupied() > 32 << 10, "{} bytes are kept free behind its end", occupied());
+}
+
+#[test]
 fn a_living_command_keeps_others_from_the_same_thing_by_pid_and_name() {
     let f = fixture();
     let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
