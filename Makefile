@@ -32,8 +32,12 @@ bench: build ## measure beside sysbench, interleaved: client CPU, throughput
 	@scripts/install-deps sysbench
 	@bench/beside_sysbench.py --connections 64 --must 0.6
 
-test-kill: build ## SIGKILL of bench and of server up at 50 random instants each: 100 of 100 must hold
-	@bench/kill_test.py --instants 50
+test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants each: nothing may be left
+	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
+	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
+
+test-browser: build ## the report in a real Chromium
+	@tests/browser/run
 
 ENGINES ?= $(HOME)/.cache/mydyno/engines
 test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP

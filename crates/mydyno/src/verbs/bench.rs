@@ -93,7 +93,8 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
         None => {
             let resolved = resolve(args, TargetKind::Server);
             // All errors at once: those of the options and those of the plan.
-            let (target, mut resolved) = both(target::resolve(&args.target, password, ui), resolved)?;
+            let target = target::resolve(&args.target, password, ui);
+            let (target, mut resolved) = both(target, resolved)?;
             resolved.plan.target = target::plan(&target, TargetKind::Server);
             step(args, &resolved, &target, argv, &stop, ui)
         }
