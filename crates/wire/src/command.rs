@@ -8,6 +8,7 @@ const QUERY: u8 = 0x03;
 const PING: u8 = 0x0E;
 const STMT_PREPARE: u8 = 0x16;
 pub(crate) const STMT_EXECUTE: u8 = 0x17;
+pub(crate) const STMT_BULK_EXECUTE: u8 = 0xFA;
 const STMT_CLOSE: u8 = 0x19;
 const RESET_CONNECTION: u8 = 0x1F;
 

@@ -251,8 +251,11 @@ impl Handshake {
         }
         if offered.has(C::LONG_PASSWORD) {
             wanted = wanted | C::LONG_PASSWORD;
-        } else if self.options.cache_metadata {
-            wanted = wanted | C::MARIADB_CACHE_METADATA;
+        } else {
+            wanted = wanted | C::MARIADB_BULK;
+            if self.options.cache_metadata {
+                wanted = wanted | C::MARIADB_CACHE_METADATA;
+            }
         }
         wanted = wanted | self.tls_wanted(offered)?;
         let mut compression = self.options.compression.iter().map(|c| match c {

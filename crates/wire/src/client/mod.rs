@@ -156,6 +156,30 @@ impl Client {
         self.results(Some(statement.id)).map(first_with_columns)
     }
 
+    /// Runs a prepared statement once for each row, in one exchange.
+    ///
+    /// # Errors
+    /// [`WireError::Unsupported`] where the server cannot (all but MariaDB 10.2 and newer) or the rows are not of
+    /// one length and one type a column; the server's, or the connection's.
+    pub fn execute_bulk(&mut self, statement: &Prepared, rows: &[Vec<Value>]) -> Result<Done, WireError> {
+        if !self.has(Capabilities::MARIADB_BULK) {
+            return Err(WireError::Unsupported(format!(
+                "{} cannot execute a statement for many rows at once (COM_STMT_BULK_EXECUTE); send one by one",
+                self.session.version.text
+            )));
+        }
+        let mut packet = Vec::new();
+        let fits = rows.iter().all(|row| row.len() == statement.params.len());
+        if !fits || execute::bulk_execute(&mut packet, statement.id, rows).is_none() {
+            return Err(WireError::Unsupported(format!(
+                "rows for one exchange need {} values each and one type a column",
+                statement.params.len()
+            )));
+        }
+        self.command(|out| out.append(&mut packet))?;
+        self.skim()
+    }
+
     /// Forgets a prepared statement.
     ///
     /// # Errors

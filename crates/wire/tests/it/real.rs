@@ -246,6 +246,25 @@ fn counts_of_changed_rows_ids_and_warnings_are_given() {
 }
 
 #[test]
+fn many_rows_are_inserted_in_one_exchange() {
+    let server = shared();
+    let mut client = server.client();
+    client.execute("CREATE TEMPORARY TABLE mysql.bulk (a INT, b VARCHAR(20))").unwrap();
+    let statement = client.prepare("INSERT INTO mysql.bulk VALUES (?, ?)").unwrap();
+    let mut rows: Vec<Vec<Value>> = (0..1000).map(|i| vec![Value::Int(i), Value::from("text")]).collect();
+    rows[7] = vec![Value::Null, Value::Null];
+    assert_eq!(client.execute_bulk(&statement, &rows).unwrap().affected_rows, 1000);
+    let sums =
+        client.query("SELECT COUNT(*), SUM(a), SUM(a IS NULL), COUNT(DISTINCT b) FROM mysql.bulk").unwrap();
+    let numbers: Vec<i64> = (0..4).map(|i| sums.number(0, i).unwrap()).collect();
+    assert_eq!(numbers, [1000, 999 * 1000 / 2 - 7, 1, 1]);
+    rows[8] = vec![Value::from("not a number"), Value::Null];
+    let error = client.execute_bulk(&statement, &rows).unwrap_err().to_string();
+    assert!(error.contains("one type a column"), "{error}");
+    client.ping().unwrap();
+}
+
+#[test]
 fn a_killed_connection_says_so() {
     let server = shared();
     let mut victim = server.client();

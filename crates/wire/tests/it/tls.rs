@@ -1,7 +1,7 @@
 //! Encryption and compression against a real MariaDB, and servers that only pretend.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 use mydyno_wire::reply::{Expect, Progress, ReplyParser};
 use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, Value, WireError, command};
@@ -110,6 +110,52 @@ fn a_server_whose_tls_is_no_tls_gets_no_password() {
         let received = fake.received();
         assert_eq!(received[0].len(), 32, "only the request for TLS, without user and password");
     }
+}
+
+#[test]
+fn preferred_does_without_tls_where_the_server_has_only_what_is_too_old() {
+    let with_tls = greeting("5.6.51", MYSQL_8 | Capabilities::SSL.0 as u32, "mysql_native_password");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut first, _) = listener.accept().unwrap();
+        first.write_all(&with_tls).unwrap();
+        let mut request = [0; 36];
+        first.read_exact(&mut request).unwrap();
+        // An alert: protocol version.
+        first.write_all(b"\x15\x03\x01\x00\x02\x02\x46").unwrap();
+        let (mut second, _) = listener.accept().unwrap();
+        second.write_all(&with_tls).unwrap();
+        let mut response = [0; 1000];
+        assert!(second.read(&mut response).unwrap() > 36, "a whole response, not a request for TLS");
+        second.write_all(&ok(2)).unwrap();
+        let _ = second.read(&mut response);
+    });
+    let mut options = ConnectOptions::new(Endpoint::Tcp { host: "127.0.0.1".into(), port }, "app");
+    options.tls.mode = TlsMode::Preferred;
+    let client = Client::connect(&options).unwrap();
+    assert_eq!(client.session().tls, None);
+    drop(client);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_password_in_clear_is_refused_where_others_could_read_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&greeting("8.0.36", MYSQL_8, "mysql_native_password")).unwrap();
+        let mut sent = vec![0; 1000];
+        let _ = stream.read(&mut sent).unwrap();
+        stream.write_all(&packet(2, b"\xfemysql_clear_password\0")).unwrap();
+        stream.read(&mut sent).unwrap_or(0)
+    });
+    let mut options = ConnectOptions::new(Endpoint::Tcp { host: "127.0.0.1".into(), port }, "app");
+    options.password = Some("hunter2".into());
+    let error = Client::connect(&options).unwrap_err();
+    assert!(matches!(error, WireError::Auth { .. }) && error.to_string().contains("Unix socket"), "{error}");
+    assert_eq!(server.join().unwrap(), 0, "nothing may follow");
 }
 
 #[test]
