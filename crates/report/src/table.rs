@@ -137,3 +137,23 @@ impl Table {
         let _ = write!(out, "</{tag}>");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_of_a_table_is_escaped() {
+        let mut table = Table::new(["<h>", "<i>"]);
+        table.stacks = true;
+        table.row([Cell::from("<a>"), Cell::from("<b>").small("<c>")]);
+        let html = table.html();
+        for text in ["h", "i", "a", "b", "c"] {
+            assert!(
+                html.contains(&format!("&lt;{text}&gt;")) && !html.contains(&format!("<{text}>")),
+                "{html}"
+            );
+        }
+        assert!(html.contains("data-h=\"&lt;i&gt;\""), "{html}");
+    }
+}

@@ -4,8 +4,6 @@ use mydyno_model::record::{Interval, Phase, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::units::{show_bytes, three_digits};
 
-use crate::figures::percent;
-
 /// Counters of CPU time that is somebody's work. Guests' time is part of user and nice time already.
 pub const BUSY: &[&str] =
     &["host.cpu.user_s", "host.cpu.nice_s", "host.cpu.system_s", "host.cpu.irq_s", "host.cpu.softirq_s"];
@@ -117,17 +115,14 @@ impl Usage {
             None => format!("{busy} CPUs"),
         })
     }
+}
 
-    /// The busiest disk, as in `vda 12 % busy, 21 MiB/s written`.
-    pub fn disk_words(&self) -> Option<String> {
-        let disk = self.disk.as_ref()?;
-        let mut words = format!("{} {} busy", disk.name, percent(disk.busy));
-        for (bytes, what) in [(disk.read_per_s, "read"), (disk.write_per_s, "written")] {
-            if bytes >= 1024.0 {
-                words.push_str(&format!(", {}/s {what}", show_bytes(bytes)));
-            }
-        }
-        Some(words)
+impl DiskUsage {
+    /// What it moved, as in `500 KiB/s read, 21 MiB/s written`; empty for less than a kibibyte a second.
+    pub fn moved(&self) -> String {
+        let both = [(self.read_per_s, "read"), (self.write_per_s, "written")];
+        let words = both.iter().filter(|(bytes, _)| *bytes >= 1024.0);
+        words.map(|(bytes, what)| format!("{}/s {what}", show_bytes(*bytes))).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -61,7 +61,8 @@ pub fn html(runs: &[RunView<'_>]) -> String {
 /// The change of the main figures, a row a step.
 fn overview(a: &str, b: &str, pairs: &[(&StepSummary, &StepSummary)]) -> Table {
     const MAIN: [&str; 4] = ["transactions", "response p50", "response p95", "response p99"];
-    let mut table = Table::new([format!("{b} against {a}")].into_iter().chain(MAIN.map(str::to_owned)));
+    let mut table =
+        Table::new([format!("{b} against {a}")].into_iter().chain(MAIN.map(|m| m.replace("response ", ""))));
     table.stacks = true;
     for (in_a, in_b) in pairs {
         let all = differences(in_a, in_b);

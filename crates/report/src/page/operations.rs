@@ -116,6 +116,7 @@ fn errors_of(run: &RunView<'_>) -> Table {
     head.extend(steps.iter().map(|s| if steps.len() > 1 { step_name(s) } else { "count".to_owned() }));
     head.extend(["operation".to_owned(), "first message".to_owned()]);
     let mut table = Table::new(head);
+    table.stacks = true;
     let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
     for (code, count) in steps.iter().flat_map(|s| &s.errors) {
         *totals.entry(code).or_default() += count;
@@ -219,12 +220,9 @@ fn usage_table(run: &RunView<'_>) -> Table {
         let cpus = |v: Option<f64>| Cell::from(v.map_or("–".to_owned(), |v| Unit::Cpus.show(v)));
         let share = |v: Option<f64>| Cell::from(v.map_or("–".to_owned(), percent));
         let notable = |v: Option<f64>| if v.is_some_and(|v| v >= 0.01) { "bad" } else { "" };
-        let disk = match (&usage.disk, usage.disk_words()) {
-            (Some(disk), Some(words)) => {
-                let rest = words.split_once(", ").map_or(String::new(), |(_, rest)| rest.to_owned());
-                Cell::from(format!("{} {}", disk.name, percent(disk.busy))).small(rest)
-            }
-            _ => Cell::from("–"),
+        let disk = match &usage.disk {
+            Some(disk) => Cell::from(format!("{} {}", disk.name, percent(disk.busy))).small(disk.moved()),
+            None => Cell::from("–"),
         };
         let swapped = usage.swap_pages_per_s;
         table.row([

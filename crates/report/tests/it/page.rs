@@ -1,7 +1,6 @@
 //! What the page says: known answers, and its size.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use mydyno_report::{RunView, html};
 use serde_json::Value;
@@ -46,12 +45,7 @@ fn an_hour_is_decimated_to_buckets_that_keep_the_extremes_and_say_so() {
     record.intervals[1_803].transactions = 1;
     record.intervals[1_804].transactions = 9_999;
     let summary = fixtures::summarise(&record);
-    let started = Instant::now();
     let page = html(&[RunView::new(&record, &summary)]);
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "an unoptimised build may be slow, but not this slow"
-    );
     assert!(page.len() <= 400_000, "{} bytes", page.len());
     assert!(
         page.contains(
