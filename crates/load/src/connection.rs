@@ -14,7 +14,7 @@ use mydyno_workload::session::Answer;
 use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
-use crate::packets::Packets;
+use crate::packets::{AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
 use crate::sys::{self, Epoll};
 
@@ -260,7 +260,7 @@ impl Session for Connection<'_> {
         let mut packets = shared.packets.borrow_mut();
         let operation = packets.operation(index);
         self.last_operation = operation;
-        self.parser.start(Expect::Prepared);
+        self.parser.start(if self.ids[index] == AS_TEXT { Expect::Text } else { Expect::Prepared });
         let packet = packets.execute(index, &mut self.ids[index], params);
         self.send(packet, Some(operation));
         drop(packets);

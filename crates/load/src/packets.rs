@@ -1,13 +1,31 @@
 //! The packets of a workload's statements, laid out once a worker and patched for each send.
 
-use mydyno_wire::command;
 use mydyno_wire::execute::{self, ExecuteTemplate};
+use mydyno_wire::{Prepared, WireError, command};
 use mydyno_workload::session::ParamType;
 use mydyno_workload::{Param, StatementSpec};
 
 /// Bit of a connection's statement id that says that this server session knows the parameters' types, which then are
 /// not sent again. Servers number statements from 1 per session (MySQL) or server (MariaDB) and stay far below it.
 const TYPES_KNOWN: u32 = 1 << 31;
+
+/// In place of a statement id: the server does not prepare the statement, as MySQL does not prepare BEGIN, so it is
+/// sent as text. Servers number from 1.
+pub const AS_TEXT: u32 = 0;
+
+/// The server's error for a statement that cannot be prepared (ER_UNSUPPORTED_PS).
+const NOT_PREPARABLE: u16 = 1295;
+
+/// The id of a statement that was or was not prepared.
+///
+/// # Errors
+/// Any error but that of a statement without parameters that the server does not prepare.
+pub fn id_of(prepared: Result<Prepared, WireError>, statement: &StatementSpec) -> Result<u32, WireError> {
+    match prepared {
+        Err(e) if e.code() == NOT_PREPARABLE && statement.params.is_empty() => Ok(AS_TEXT),
+        other => other.map(|p| p.id),
+    }
+}
 
 /// The packets of one worker.
 pub struct Packets {
@@ -17,6 +35,8 @@ pub struct Packets {
 
 struct Laid {
     operation: usize,
+    /// The statement as text, for servers that do not prepare it.
+    text: Vec<u8>,
     with_types: ExecuteTemplate,
     without_types: ExecuteTemplate,
 }
@@ -38,7 +58,11 @@ impl Packets {
                 let with_types = ExecuteTemplate::new(0, &params);
                 let mut without_types = with_types.clone();
                 without_types.types_are_known();
-                Laid { operation: statement.operation, with_types, without_types }
+                let mut text = Vec::new();
+                if params.is_empty() {
+                    command::query(&mut text, statement.sql.as_bytes());
+                }
+                Laid { operation: statement.operation, text, with_types, without_types }
             })
             .collect();
         let mut rollback = Vec::new();
@@ -52,10 +76,13 @@ impl Packets {
         self.statements[statement].operation
     }
 
-    /// The packet that executes a statement; `id` is the connection's id of it.
+    /// The packet that executes a statement; `id` is the connection's id of it, [`AS_TEXT`] where it has none.
     #[inline]
     pub fn execute(&mut self, statement: usize, id: &mut u32, params: &[Param<'_>]) -> &[u8] {
         let laid = &mut self.statements[statement];
+        if *id == AS_TEXT {
+            return &laid.text;
+        }
         let template = if *id & TYPES_KNOWN != 0 { &mut laid.without_types } else { &mut laid.with_types };
         template.set_statement(*id & !TYPES_KNOWN);
         *id |= TYPES_KNOWN;
@@ -91,5 +118,23 @@ mod tests {
         assert_eq!((first[5], second[5], elsewhere[5]), (7, 7, 9));
         assert_eq!(second[second.len() - 8..], 5i64.to_le_bytes());
         assert_eq!(packets.operation(0), 3);
+    }
+
+    #[test]
+    fn a_statement_that_the_server_does_not_prepare_is_sent_as_text() {
+        let spec = StatementSpec { sql: "BEGIN".into(), params: vec![], operation: 0 };
+        let refused = |code| {
+            let (sqlstate, message) = ("HY000".into(), String::new());
+            Err(WireError::Server(mydyno_wire::ServerError { code, sqlstate, message }))
+        };
+        let mut id = id_of(refused(NOT_PREPARABLE), &spec).unwrap();
+        assert_eq!(
+            Packets::new(std::slice::from_ref(&spec)).execute(0, &mut id, &[]),
+            b"\x06\0\0\0\x03BEGIN"
+        );
+        assert_eq!(id, AS_TEXT);
+        assert!(id_of(refused(1064), &spec).is_err());
+        let with_parameter = StatementSpec { params: vec![ParamType::Int], ..spec };
+        assert!(id_of(refused(NOT_PREPARABLE), &with_parameter).is_err());
     }
 }

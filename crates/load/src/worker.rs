@@ -10,7 +10,7 @@ use mydyno_workload::{Fault, Workload};
 use crate::clock::Clock;
 use crate::connection::{Connection, Shared};
 use crate::error::LoadError;
-use crate::packets::Packets;
+use crate::packets::{Packets, id_of};
 use crate::recorder::{FirstError, Recorder};
 use crate::retry::is_retryable;
 use crate::sys::{Epoll, Events, NO_EVENT, ThreadUse};
@@ -87,16 +87,18 @@ pub fn connect<W: Workload>(
         }
         let number = number + 1;
         let mut client = connect().map_err(|e| LoadError::Connect { number, of, source: Box::new(e) })?;
-        let ids =
-            workload
-                .statements()
-                .iter()
-                .map(|statement| {
-                    client.prepare(&statement.sql).map(|prepared| prepared.id).map_err(|e| {
-                        LoadError::Prepare { number, of, sql: statement.sql.clone(), source: Box::new(e) }
-                    })
+        let ids = workload
+            .statements()
+            .iter()
+            .map(|statement| {
+                id_of(client.prepare(&statement.sql), statement).map_err(|e| LoadError::Prepare {
+                    number,
+                    of,
+                    sql: statement.sql.clone(),
+                    source: Box::new(e),
                 })
-                .collect::<Result<_, _>>()?;
+            })
+            .collect::<Result<_, _>>()?;
         let (socket, session, envelope) = client.into_enveloped_parts().map_err(|e| LoadError::Connect {
             number,
             of,
@@ -333,10 +335,8 @@ async fn after(
         Fault::Lost(error) => return lose(&error, shared, connection),
     };
     count(error.code, &error.sqlstate, &error.message, shared, connection);
-    if transactional {
-        if let Err(Fault::Lost(error)) = connection.rollback().await {
-            return lose(&error, shared, connection);
-        }
+    if transactional && let Err(Fault::Lost(error)) = connection.rollback().await {
+        return lose(&error, shared, connection);
     }
     if is_retryable(error.code) { After::Retry } else { After::Next }
 }
