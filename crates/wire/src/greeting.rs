@@ -2,9 +2,11 @@
 
 use crate::capability::Capabilities;
 use crate::error::WireError;
-use crate::packet::Reader;
+use crate::packet::{Reader, printable};
 use crate::server::ServerVersion;
 
+/// Longest version text that is kept; the longest real one has some fifty characters.
+const MAX_VERSION: usize = 120;
 const STATE: &str = "waiting for the greeting";
 
 /// The first packet of a server, protocol version 10.
@@ -34,7 +36,7 @@ impl Greeting {
                  or the port belongs to another service"
             )));
         }
-        let text = String::from_utf8_lossy(r.until_nul()).into_owned();
+        let text: String = printable(r.until_nul()).chars().take(MAX_VERSION).collect();
         let connection_id = r.u32("connection id")?;
         let mut scramble = r.bytes(8, "first part of the scramble")?.to_vec();
         r.u8("filler")?;

@@ -74,7 +74,33 @@ pub fn parse_error(payload: &[u8], state: &'static str) -> Result<ServerError, W
     let mut sqlstate = "HY000".to_owned();
     if r.peek() == Some(b'#') && r.remaining() >= 6 {
         r.u8("marker")?;
-        sqlstate = String::from_utf8_lossy(r.bytes(5, "SQLSTATE")?).into_owned();
+        let bytes = r.bytes(5, "SQLSTATE")?;
+        if bytes.iter().all(u8::is_ascii_alphanumeric) {
+            sqlstate = String::from_utf8_lossy(bytes).into_owned();
+        }
     }
-    Ok(ServerError { code, sqlstate, message: String::from_utf8_lossy(r.rest()).into_owned() })
+    Ok(ServerError { code, sqlstate, message: printable(r.rest()) })
+}
+
+/// Text of a server as it may be shown: what could steer a terminal is replaced. Statements that errors quote have
+/// lines and tabs, which stay.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_cannot_steer_a_terminal() {
+        let error = parse_error(b"\xff\x15\x04#\x1b[31m\x1b]0;owned\x07\nnear 'x'", "testing").unwrap();
+        assert_eq!(error.code, 1045);
+        assert!(!error.to_string().contains(['\x1b', '\x07']), "{error:?}");
+        assert!(error.message.ends_with("\nnear 'x'"));
+        assert_eq!(error.sqlstate, "HY000");
+    }
 }
