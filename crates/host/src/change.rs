@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::folder::MarkedFolder;
 use crate::machine::ProcessIdentity;
+use crate::setting::ChangedSetting;
 
 /// Something that mydyno changes on a host. The journal holds it before it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub enum Change {
     Folder(MarkedFolder),
     /// A process that did not run.
     Process(StartedProcess),
+    /// A kernel setting with another value.
+    Setting(ChangedSetting),
     /// A kind that this build does not know; a newer mydyno wrote it. It is kept and left alone.
     #[serde(untagged)]
     Unknown(Map<String, Value>),
@@ -39,6 +42,7 @@ impl Change {
             Self::Process(process) => {
                 format!("process {} ({})", process.identity.pid, process.program.display())
             }
+            Self::Setting(setting) => format!("kernel setting {}", setting.name),
             Self::Unknown(fields) => {
                 format!(
                     "{} (of a newer mydyno)",
@@ -55,6 +59,7 @@ impl Change {
             Self::Process(process) => {
                 format!("process:{}:{}", process.identity.pid, process.identity.start_ticks)
             }
+            Self::Setting(setting) => format!("setting:{}", setting.name),
             Self::Unknown(fields) => format!("unknown:{}", Value::Object(fields.clone())),
         }
     }
@@ -63,6 +68,7 @@ impl Change {
     pub fn was(&self) -> Value {
         match self {
             Self::Folder(_) | Self::Process(_) => Value::from("absent"),
+            Self::Setting(setting) => Value::from(setting.was.as_str()),
             Self::Unknown(fields) => fields.get("was").cloned().unwrap_or(Value::Null),
         }
     }
@@ -72,6 +78,7 @@ impl Change {
         match self {
             Self::Folder(_) => Value::from("present"),
             Self::Process(_) => Value::from("running"),
+            Self::Setting(setting) => Value::from(setting.now.as_str()),
             Self::Unknown(fields) => fields.get("now").cloned().unwrap_or(Value::Null),
         }
     }

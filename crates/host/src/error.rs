@@ -91,6 +91,50 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// A setting that mydyno may not write to.
+    #[error("{name:?} is not a kernel setting that mydyno changes")]
+    SettingUnknown {
+        /// What was given.
+        name: String,
+    },
+    /// A setting that this kernel does not have.
+    #[error("this kernel has no {name}: there is no {}", path.display())]
+    SettingAbsent {
+        /// The setting.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A setting that cannot be written here.
+    #[error("{name} cannot be changed here: {}: {source}: run as root, outside a container that keeps it read-only", path.display())]
+    SettingDenied {
+        /// The setting.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A value that a setting does not take.
+    #[error("{name} cannot be {value:?}: it takes {form}")]
+    SettingValue {
+        /// The setting.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What it takes.
+        form: String,
+    },
+    /// The kernel made another value of it.
+    #[error("{name} was set to {value}, and the kernel made {became} of it; it is as before")]
+    SettingKernel {
+        /// The setting.
+        name: String,
+        /// What was written.
+        value: String,
+        /// What was read back.
+        became: String,
+    },
     /// `/proc` does not say what it should.
     #[error("{} is not readable as the kernel's proc(5) form: is /proc mounted?", path.display())]
     Proc {

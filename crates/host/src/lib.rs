@@ -13,8 +13,10 @@ pub mod lease;
 pub mod machine;
 pub mod process;
 pub mod restore;
+pub mod setting;
 pub mod state;
 mod sys;
+mod whitelist;
 
 pub use change::Change;
 pub use error::HostError;

@@ -56,6 +56,7 @@ struct Stat {
 #[derive(Debug, Clone)]
 pub struct Machine {
     proc: PathBuf,
+    sys: PathBuf,
     place: Place,
 }
 
@@ -65,15 +66,15 @@ impl Machine {
     /// # Errors
     /// `/proc` is not mounted.
     pub fn real() -> Result<Self, HostError> {
-        Self::with_proc("/proc")
+        Self::at("/proc", "/sys")
     }
 
-    /// A machine whose `/proc` lies elsewhere.
+    /// A machine whose `/proc` and `/sys` lie elsewhere.
     ///
     /// # Errors
     /// `boot_id`, `hostname` or the PID namespace cannot be read below it.
-    pub fn with_proc(proc: impl Into<PathBuf>) -> Result<Self, HostError> {
-        let proc = proc.into();
+    pub fn at(proc: impl Into<PathBuf>, sys: impl Into<PathBuf>) -> Result<Self, HostError> {
+        let (proc, sys) = (proc.into(), sys.into());
         let line = |relative: &str| {
             let path = proc.join(relative);
             let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
@@ -86,7 +87,15 @@ impl Machine {
             boot_id: line("sys/kernel/random/boot_id")?,
             pid_namespace: pid_namespace.to_string_lossy().into_owned(),
         };
-        Ok(Self { proc, place })
+        Ok(Self { proc, sys, place })
+    }
+
+    pub(crate) fn proc(&self) -> &Path {
+        &self.proc
+    }
+
+    pub(crate) fn sys(&self) -> &Path {
+        &self.sys
     }
 
     /// Where this machine's process ids mean something.

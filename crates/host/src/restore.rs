@@ -67,6 +67,7 @@ pub fn put_back(
             }
             (None, Change::Folder(folder)) => folder.put_back(machine)?,
             (None, Change::Process(process)) => process.put_back(machine)?,
+            (None, Change::Setting(setting)) => setting.put_back(machine, &open.entry.place),
             (None, Change::Unknown(_)) => {
                 Outcome::failed("a newer mydyno made this change: run its `mydyno host restore`")
             }

@@ -68,7 +68,7 @@ impl MadeUp<'_> {
                 format!("{pid} (my (odd) name) {state} 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
             fs::write(at.join(format!("{pid}/stat")), stat).unwrap();
         }
-        Machine::with_proc(at).unwrap()
+        Machine::at(at, at.join("made-up-sys")).unwrap()
     }
 }
 

@@ -6,3 +6,4 @@ mod folders;
 mod journal;
 mod processes;
 mod restoring;
+mod settings;

@@ -1,0 +1,224 @@
+//! Kernel settings: check, read, set, put back; each change goes through the journal.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::machine::{Machine, Place};
+use crate::restore::Outcome;
+use crate::whitelist::{self, Form, Known};
+
+/// The user's permission to change what concerns the whole host (`--allow-host-change`).
+#[derive(Debug, Clone, Copy)]
+pub struct AllowHostChange(());
+
+impl AllowHostChange {
+    /// To be called only where the user has said so by name.
+    pub fn by_the_user() -> Self {
+        Self(())
+    }
+}
+
+/// A changed kernel setting. The journal holds its name, not a path: only names of the whitelist are ever written to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedSetting {
+    /// As in `vm.swappiness`, `thp.enabled` or `queue.sda.scheduler`.
+    pub name: String,
+    /// The value before.
+    pub was: String,
+    /// The value that was set, as the kernel shows it.
+    pub now: String,
+    /// Which device, for settings of one: names are used again.
+    pub device: Option<String>,
+    /// Settings that the kernel changes along with this one, and their values before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub along: Vec<(String, String)>,
+}
+
+/// The value of a setting.
+///
+/// # Errors
+/// It is not on the whitelist, this kernel does not have it, or it cannot be read.
+pub fn read(machine: &Machine, name: &str) -> Result<String, HostError> {
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    read_known(machine, &known)
+}
+
+/// Whether a setting can be changed here, without changing it.
+///
+/// # Errors
+/// Why not, and how to get it.
+pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
+    read(machine, name)?;
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    for path in known.files(machine) {
+        OpenOptions::new().write(true).open(&path).map_err(|source| HostError::SettingDenied {
+            name: name.to_owned(),
+            path,
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// Sets a kernel setting: journal first, then the value, then it is read back. Returns the number of the journal entry;
+/// `None` when the setting has the value already.
+///
+/// # Errors
+/// The setting or value is not on the whitelist, cannot be set here, or the kernel made something else of it; then it is as
+/// before.
+pub fn set(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    name: &str,
+    value: &str,
+    _allowed: AllowHostChange,
+) -> Result<Option<u64>, HostError> {
+    let machine = lease.machine();
+    check(machine, name)?;
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    let was = read_known(machine, &known)?;
+    let choices = choices(machine, &known)?;
+    let fits = known.form.fits(value) && choices.is_none_or(|c| c.iter().any(|choice| choice == value));
+    if !fits {
+        let form = known.form.describe(&known, machine);
+        return Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form });
+    }
+    if was == value {
+        return Ok(None);
+    }
+    let along = known.along.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect();
+    let changed = ChangedSetting {
+        name: name.to_owned(),
+        was,
+        now: value.to_owned(),
+        device: known.device_identity(machine),
+        along,
+    };
+    let id = journal.record(lease, purpose, Change::Setting(changed.clone()))?;
+    let result = write_known(machine, &known, value).and_then(|()| read_known(machine, &known));
+    let problem = match result {
+        Ok(now) if now == value => return Ok(Some(id)),
+        Ok(now) => HostError::SettingKernel { name: name.to_owned(), value: value.to_owned(), became: now },
+        Err(error) => error,
+    };
+    // It was this command that made the kernel's value what it is, so the old one goes back whatever it is now.
+    write_known(machine, &known, &changed.was)?;
+    journal.close(id, Closing::Restored, "it could not be set")?;
+    Err(problem)
+}
+
+impl ChangedSetting {
+    /// Puts the value back if it is still the one that was set, on the same device and in the same boot.
+    pub(crate) fn put_back(&self, machine: &Machine, place: &Place) -> Outcome {
+        if place.boot_id != machine.place().boot_id {
+            return Outcome::left_alone("it ended with an earlier boot");
+        }
+        let Some(known) = whitelist::find(&self.name) else {
+            return Outcome::failed(
+                "this mydyno may not write to it: run `mydyno host restore` of the one that did",
+            );
+        };
+        if known.device_identity(machine) != self.device {
+            return Outcome::left_alone("the device is gone, and another one may have its name now");
+        }
+        match read_known(machine, &known) {
+            Err(error) => Outcome::failed(error.to_string()),
+            // A command that was killed before it set it, or after it had put it back.
+            Ok(current) if current == self.was => self
+                .put_back_along(machine)
+                .unwrap_or_else(|| Outcome::restored(format!("it is {} already", self.was))),
+            Ok(current) if current != self.now => Outcome::left_alone(format!(
+                "somebody else has set it to {current} since; mydyno had set it from {} to {}",
+                self.was, self.now
+            )),
+            Ok(_) => self.write_back(machine, &known),
+        }
+    }
+
+    fn write_back(&self, machine: &Machine, known: &Known) -> Outcome {
+        let written = write_known(machine, known, &self.was);
+        match written.and_then(|()| read_known(machine, known)) {
+            Err(error) => Outcome::failed(error.to_string()),
+            Ok(value) if value != self.was => {
+                Outcome::failed(format!("it became {value} instead of {}", self.was))
+            }
+            Ok(_) => self
+                .put_back_along(machine)
+                .unwrap_or_else(|| Outcome::restored(format!("set back to {}", self.was))),
+        }
+    }
+
+    /// Puts back what the kernel changed along with the setting. `None` when that went well.
+    fn put_back_along(&self, machine: &Machine) -> Option<Outcome> {
+        for (name, was) in &self.along {
+            let Some(known) = whitelist::find(name) else { continue };
+            let differs = read_known(machine, &known).is_ok_and(|now| now != *was);
+            if differs && let Err(error) = write_known(machine, &known, was) {
+                return Some(Outcome::failed(format!("{name} cannot be set back to {was}: {error}")));
+            }
+        }
+        None
+    }
+}
+
+fn read_file(known: &Known, path: &Path) -> Result<String, HostError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(HostError::SettingAbsent { name: known.name.clone(), path: path.to_owned() })
+        }
+        Err(e) => Err(HostError::io("read", path, e)),
+    }
+}
+
+fn read_known(machine: &Machine, known: &Known) -> Result<String, HostError> {
+    let files = known.files(machine);
+    let first = read_file(known, &files[0])?;
+    Ok(match &known.form {
+        Form::Bracketed => bracketed(&first).unwrap_or(first),
+        // Bytes are 0 when the share is what counts.
+        Form::ShareOrBytes => match read_file(known, &files[1])?.as_str() {
+            "0" => format!("{first}%"),
+            bytes => bytes.to_owned(),
+        },
+        Form::Number { .. } | Form::OneOf(_) => first,
+    })
+}
+
+fn write_known(machine: &Machine, known: &Known, value: &str) -> Result<(), HostError> {
+    let files = known.files(machine);
+    let (path, text) = match (&known.form, value.strip_suffix('%')) {
+        (Form::ShareOrBytes, Some(share)) => (&files[0], share),
+        (Form::ShareOrBytes, None) => (&files[1], value),
+        _ => (&files[0], value),
+    };
+    OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|source| HostError::SettingDenied { name: known.name.clone(), path: path.clone(), source })
+}
+
+/// What the kernel offers for a setting that lists its choices.
+fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, HostError> {
+    if !matches!(known.form, Form::Bracketed) {
+        return Ok(None);
+    }
+    let text = read_file(known, &known.files(machine)[0])?;
+    Ok(Some(text.split_whitespace().map(|w| w.trim_matches(['[', ']']).to_owned()).collect()))
+}
+
+/// The chosen one of `always [madvise] never`.
+fn bracketed(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
+}

@@ -1,0 +1,228 @@
+//! The kernel settings that mydyno may write to, and the values that each takes. Nothing else is ever written.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::machine::Machine;
+
+/// The values of a setting. All of them read back as they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A whole number within bounds that is a multiple of a step.
+    Number { low: u64, high: u64, step: u64 },
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// One of the words that the file lists, with brackets around the one in force.
+    Bracketed,
+    /// A share of memory (`20%`) or a number of bytes, in two files of which one is 0: writing either zeroes the other, so
+    /// they are one setting here. The kernel's least number of bytes is two pages.
+    ShareOrBytes,
+}
+
+/// A setting of the whitelist.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) form: Form,
+    /// Relative to `/proc/sys` or `/sys`.
+    files: Vec<(Root, String)>,
+    /// The block device, for settings of one.
+    device: Option<String>,
+    /// Settings that the kernel resets when this one is set.
+    pub(crate) along: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Root {
+    ProcSys,
+    Sys,
+}
+
+const ANY: Form = Form::Number { low: 0, high: u32::MAX as u64, step: 1 };
+const SWITCH: Form = Form::Number { low: 0, high: 1, step: 1 };
+
+/// Below `/proc/sys`, named with dots: Documentation/admin-guide/sysctl of the kernel.
+const SYSCTLS: &[(&str, Form)] = &[
+    ("vm.swappiness", Form::Number { low: 0, high: 200, step: 1 }),
+    ("vm.dirty_expire_centisecs", Form::Number { low: 0, high: 360_000, step: 1 }),
+    ("vm.dirty_writeback_centisecs", Form::Number { low: 0, high: 360_000, step: 1 }),
+    ("vm.vfs_cache_pressure", Form::Number { low: 0, high: 10_000, step: 1 }),
+    ("vm.zone_reclaim_mode", Form::Number { low: 0, high: 7, step: 1 }),
+    ("vm.compaction_proactiveness", Form::Number { low: 0, high: 100, step: 1 }),
+    ("vm.watermark_scale_factor", Form::Number { low: 1, high: 3000, step: 1 }),
+    ("vm.page-cluster", Form::Number { low: 0, high: 31, step: 1 }),
+    ("kernel.numa_balancing", SWITCH),
+    ("kernel.sched_autogroup_enabled", SWITCH),
+    ("net.core.somaxconn", Form::Number { low: 128, high: 65_535, step: 1 }),
+    ("net.core.netdev_max_backlog", ANY),
+    ("net.ipv4.tcp_max_syn_backlog", ANY),
+    ("net.ipv4.tcp_slow_start_after_idle", SWITCH),
+    ("net.ipv4.tcp_tw_reuse", Form::Number { low: 0, high: 2, step: 1 }),
+];
+
+/// Transparent huge pages: Documentation/admin-guide/mm/transhuge.rst.
+const THP: &[(&str, &str, Form)] = &[
+    ("thp.enabled", "enabled", Form::Bracketed),
+    ("thp.defrag", "defrag", Form::Bracketed),
+    ("thp.shmem_enabled", "shmem_enabled", Form::Bracketed),
+    ("thp.khugepaged_defrag", "khugepaged/defrag", SWITCH),
+    ("thp.khugepaged_max_ptes_none", "khugepaged/max_ptes_none", Form::Number { low: 0, high: 511, step: 1 }),
+];
+
+/// Block queues: Documentation/ABI/stable/sysfs-block. Read-ahead is rounded to pages, of 64 KiB at most.
+const QUEUE: &[(&str, Form)] = &[
+    ("scheduler", Form::Bracketed),
+    ("nr_requests", Form::Number { low: 4, high: 65_536, step: 1 }),
+    ("read_ahead_kb", Form::Number { low: 0, high: 1 << 20, step: 64 }),
+    ("rotational", SWITCH),
+    ("write_cache", Form::OneOf(&["write back", "write through"])),
+    ("wbt_lat_usec", Form::Number { low: 0, high: 10_000_000, step: 1 }),
+    ("nomerges", Form::Number { low: 0, high: 2, step: 1 }),
+    ("rq_affinity", Form::Number { low: 0, high: 2, step: 1 }),
+];
+
+/// The setting with a name, if mydyno may write to it.
+pub(crate) fn find(name: &str) -> Option<Known> {
+    let known = |form: &Form, files: Vec<(Root, String)>| Known {
+        name: name.to_owned(),
+        form: form.clone(),
+        files,
+        device: None,
+        along: vec![],
+    };
+    if let "vm.dirty" | "vm.dirty_background" = name {
+        let file = name.replace('.', "/");
+        let files = ["ratio", "bytes"].map(|kind| (Root::ProcSys, format!("{file}_{kind}")));
+        return Some(known(&Form::ShareOrBytes, files.into()));
+    }
+    if let Some((_, form)) = SYSCTLS.iter().find(|(n, _)| *n == name) {
+        return Some(known(form, vec![(Root::ProcSys, name.replace('.', "/"))]));
+    }
+    if let Some((_, file, form)) = THP.iter().find(|(n, _, _)| *n == name) {
+        return Some(known(form, vec![(Root::Sys, format!("kernel/mm/transparent_hugepage/{file}"))]));
+    }
+    let (device, file) = name.strip_prefix("queue.")?.rsplit_once('.')?;
+    let (_, form) = QUEUE.iter().find(|(n, _)| *n == file)?;
+    // A device is one name, so that no name leads out of /sys/block.
+    let plain = !device.is_empty()
+        && device.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!'));
+    plain.then(|| Known {
+        device: Some(device.to_owned()),
+        // The elevator switch sets these to the new scheduler's defaults (block/elevator.c, block/blk-wbt.c).
+        along: match file {
+            "scheduler" => ["nr_requests", "wbt_lat_usec"].map(|n| format!("queue.{device}.{n}")).into(),
+            _ => vec![],
+        },
+        ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{file}"))])
+    })
+}
+
+impl Known {
+    /// Its files on a machine.
+    pub(crate) fn files(&self, machine: &Machine) -> Vec<PathBuf> {
+        let path = |(root, relative): &(Root, String)| match root {
+            Root::ProcSys => machine.proc().join("sys").join(relative),
+            Root::Sys => machine.sys().join(relative),
+        };
+        self.files.iter().map(path).collect()
+    }
+
+    /// What tells a device from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
+    pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
+        let folder = machine.sys().join("block").join(self.device.as_ref()?);
+        let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
+        Some(format!("{} diskseq {}", line("dev")?, line("diskseq").unwrap_or_else(|| "unknown".to_owned())))
+    }
+}
+
+impl Form {
+    /// Whether a value has the form; the choices of `Bracketed` are the kernel's.
+    pub(crate) fn fits(&self, value: &str) -> bool {
+        // A number has one spelling, since it is compared with what the kernel shows.
+        let number = || value.parse::<u64>().ok().filter(|n| n.to_string() == value);
+        match self {
+            Self::Number { low, high, step } => {
+                number().is_some_and(|n| (*low..=*high).contains(&n) && n.is_multiple_of(*step))
+            }
+            Self::OneOf(words) => words.contains(&value),
+            Self::Bracketed => true,
+            Self::ShareOrBytes => match value.strip_suffix('%') {
+                Some(share) => {
+                    share.parse::<u64>().is_ok_and(|n| (1..=100).contains(&n) && n.to_string() == share)
+                }
+                None => number().is_some_and(|n| n >= 2 * 65_536),
+            },
+        }
+    }
+
+    /// What values it takes, for people.
+    pub(crate) fn describe(&self, known: &Known, machine: &Machine) -> String {
+        match self {
+            Self::Number { low, high, step: 1 } => format!("a whole number from {low} to {high}"),
+            Self::Number { low, high, step } => format!("a multiple of {step} from {low} to {high}"),
+            Self::OneOf(words) => words.join(" or "),
+            Self::Bracketed => {
+                let text = fs::read_to_string(&known.files(machine)[0]).unwrap_or_default();
+                format!("one of {}", text.trim().replace(['[', ']'], ""))
+            }
+            Self::ShareOrBytes => "a share of memory like 20%, or a number of bytes from 131072".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_list_are_known() {
+        for name in [
+            "vm.swappiness",
+            "vm.dirty",
+            "thp.enabled",
+            "queue.sda.scheduler",
+            "queue.nvme0n1.nr_requests",
+            "queue.loop0.write_cache",
+        ] {
+            assert!(find(name).is_some(), "{name}");
+        }
+        for name in [
+            "",
+            "vm",
+            "vm.overcommit_memory",
+            "kernel.core_pattern",
+            "kernel.sysrq",
+            "vm.dirty_ratio",
+            "queue.scheduler",
+            "queue..scheduler",
+            "queue.../../x.scheduler",
+            "queue.a/b.scheduler",
+            "queue.sda.delete",
+            "thp.enabled/../x",
+        ] {
+            assert!(find(name).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_have_the_one_spelling_that_the_kernel_shows() {
+        let form = Form::Number { low: 0, high: 200, step: 1 };
+        assert!(form.fits("0") && form.fits("200"));
+        for value in ["", "201", "-1", "+1", "01", "1 ", "1\n", "0x10"] {
+            assert!(!form.fits(value), "{value:?}");
+        }
+        assert!(Form::Number { low: 0, high: 1024, step: 64 }.fits("128"));
+        assert!(!Form::Number { low: 0, high: 1024, step: 64 }.fits("100"));
+        for (value, fits) in [
+            ("20%", true),
+            ("0%", false),
+            ("101%", false),
+            ("020%", false),
+            ("1073741824", true),
+            ("4096", false),
+            ("0", false),
+        ] {
+            assert_eq!(Form::ShareOrBytes.fits(value), fits, "{value}");
+        }
+    }
+}

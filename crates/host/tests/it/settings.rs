@@ -1,0 +1,219 @@
+//! Kernel settings on made-up `/proc` and `/sys` trees, and one that does no harm on the real ones.
+
+use std::fs;
+use std::path::PathBuf;
+
+use mydyno_host::setting::{self, AllowHostChange};
+use mydyno_host::{HostError, Lease, Machine, restore};
+use mydyno_model::change::RestoreState;
+
+use crate::fixture::{Fixture, MadeUp, fixture};
+
+const BOOT: MadeUp =
+    MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(7, 100, 'S')] };
+
+/// A machine with a few settings.
+struct Settings {
+    f: Fixture,
+    lease: Lease,
+}
+
+impl Settings {
+    fn new() -> Self {
+        let f = fixture();
+        BOOT.machine(&f.path("proc"));
+        let settings = Self { lease: f.lease.clone(), f };
+        for (file, text) in [
+            ("sys/vm/swappiness", "60\n"),
+            ("sys/vm/dirty_ratio", "20\n"),
+            ("sys/vm/dirty_bytes", "0\n"),
+            ("made-up-sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("made-up-sys/block/sda/dev", "8:0\n"),
+            ("made-up-sys/block/sda/diskseq", "9\n"),
+            ("made-up-sys/block/sda/queue/nr_requests", "256\n"),
+        ] {
+            settings.write(file, text);
+        }
+        let lease = Lease::of_process(&settings.machine(), 7, "prove").unwrap();
+        Self { lease, ..settings }
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::at(self.f.path("proc"), self.file("made-up-sys")).unwrap()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.f.path("proc").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.file(name).parent().unwrap()).unwrap();
+        fs::write(self.file(name), text).unwrap();
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap().trim().to_owned()
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<Option<u64>, HostError> {
+        setting::set(&self.f.journal, &self.lease, "test", name, value, AllowHostChange::by_the_user())
+    }
+
+    fn put_back(&self, machine: &Machine) -> (RestoreState, String) {
+        let taken = self.f.journal.take_over(&self.lease, |_| true).unwrap();
+        let (_, outcome) = restore::put_back(&self.f.journal, machine, &taken).unwrap().remove(0);
+        (outcome.state, outcome.why)
+    }
+}
+
+#[test]
+fn a_setting_is_journalled_set_and_put_back() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap().unwrap();
+    assert_eq!(s.text("sys/vm/swappiness"), "1");
+    let shown = restore::status(&s.f.journal, &s.machine()).unwrap();
+    assert_eq!((&shown[0].was, &shown[0].now), (&"60".into(), &"1".into()));
+    assert_eq!(shown[0].what, "kernel setting vm.swappiness");
+    assert_eq!(s.put_back(&s.machine()).0, RestoreState::Restored);
+    assert_eq!(s.text("sys/vm/swappiness"), "60");
+    assert_eq!(s.f.journal_bytes(), b"");
+}
+
+#[test]
+fn a_setting_that_has_the_value_already_is_not_touched() {
+    let s = Settings::new();
+    assert_eq!(s.set("vm.swappiness", "60").unwrap(), None);
+    assert_eq!(s.f.journal_bytes(), b"");
+}
+
+#[test]
+fn what_is_not_on_the_list_or_not_its_form_is_refused_unchanged() {
+    let s = Settings::new();
+    for (name, value, says) in [
+        ("kernel.core_pattern", "|/x", "not a kernel setting that mydyno changes"),
+        ("vm.swappiness", "201", "from 0 to 200"),
+        ("vm.swappiness", "1\n", "from 0 to 200"),
+        ("thp.enabled", "sometimes", "one of always madvise never"),
+        ("vm.dirty", "0%", "20%"),
+        ("vm.vfs_cache_pressure", "100", "this kernel has no"),
+    ] {
+        let error = s.set(name, value).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(s.text("sys/vm/swappiness"), "60");
+    assert_eq!(s.f.journal_bytes(), b"");
+}
+
+#[test]
+fn a_value_that_somebody_else_set_since_is_left_alone_and_said() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap();
+    s.write("sys/vm/swappiness", "30\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::LeftAlone);
+    assert!(why.contains("set it to 30") && why.contains("from 60 to 1"), "{why}");
+    assert_eq!(s.text("sys/vm/swappiness"), "30");
+    assert_eq!(s.f.journal_bytes(), b"");
+}
+
+#[test]
+fn killed_before_or_after_the_write_the_value_ends_as_it_was() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap();
+    s.write("sys/vm/swappiness", "60\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!((state, why.as_str()), (RestoreState::Restored, "it is 60 already"));
+}
+
+#[test]
+fn after_a_reboot_a_setting_is_left_alone() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap();
+    s.write("sys/kernel/random/boot_id", "b2\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::LeftAlone);
+    assert!(why.contains("earlier boot"), "{why}");
+    assert_eq!(s.text("sys/vm/swappiness"), "1");
+}
+
+#[test]
+fn another_device_with_the_same_name_is_left_alone() {
+    let s = Settings::new();
+    s.set("queue.sda.nr_requests", "64").unwrap();
+    s.write("made-up-sys/block/sda/diskseq", "10\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::LeftAlone);
+    assert!(why.contains("another one"), "{why}");
+    assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "64");
+}
+
+#[test]
+fn two_commands_cannot_turn_one_setting() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap();
+    let error = s.set("vm.swappiness", "2").unwrap_err().to_string();
+    assert!(error.contains("vm.swappiness") && error.contains("mydyno prove"), "{error}");
+    assert_eq!(s.text("sys/vm/swappiness"), "1");
+}
+
+#[test]
+fn a_value_that_the_kernel_does_not_take_as_it_is_is_refused_and_journalled_no_longer() {
+    let s = Settings::new();
+    // It takes every value and keeps none.
+    fs::remove_file(s.file("sys/vm/swappiness")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", s.file("sys/vm/swappiness")).unwrap();
+    let error = s.set("vm.swappiness", "1").unwrap_err().to_string();
+    assert!(error.contains("the kernel made") && error.contains("as before"), "{error}");
+    assert_eq!(s.f.journal_bytes(), b"");
+}
+
+#[test]
+fn the_choice_in_force_is_the_one_in_brackets() {
+    let s = Settings::new();
+    assert_eq!(setting::read(&s.machine(), "thp.enabled").unwrap(), "madvise");
+    assert_eq!(s.set("thp.enabled", "madvise").unwrap(), None);
+    s.set("thp.enabled", "never").unwrap().unwrap();
+    assert_eq!(s.text("made-up-sys/kernel/mm/transparent_hugepage/enabled"), "never");
+}
+
+#[test]
+fn what_the_kernel_changes_along_with_a_scheduler_goes_back_too() {
+    let s = Settings::new();
+    let scheduler = "made-up-sys/block/sda/queue/scheduler";
+    s.write(scheduler, "[none] bfq mq-deadline\n");
+    s.set("queue.sda.scheduler", "bfq").unwrap().unwrap();
+    s.write(scheduler, "none [bfq] mq-deadline\n");
+    s.write("made-up-sys/block/sda/queue/nr_requests", "64\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::Restored, "{why}");
+    assert_eq!(s.text(scheduler), "none");
+    assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "256");
+}
+
+#[test]
+fn shares_and_bytes_of_dirty_memory_are_one_setting() {
+    let s = Settings::new();
+    assert_eq!(setting::read(&s.machine(), "vm.dirty").unwrap(), "20%");
+    s.write("sys/vm/dirty_bytes", "1073741824\n");
+    s.write("sys/vm/dirty_ratio", "0\n");
+    assert_eq!(setting::read(&s.machine(), "vm.dirty").unwrap(), "1073741824");
+}
+
+/// Cached names are kept a little longer or shorter for a moment: nothing depends on it.
+#[test]
+fn on_the_real_kernel_a_setting_goes_there_and_back() {
+    let f = fixture();
+    let name = "vm.vfs_cache_pressure";
+    if let Err(error) = setting::check(&f.machine, name) {
+        // Without the permission, the way out is what there is to see.
+        assert!(error.to_string().contains("root"), "{error}");
+        return;
+    }
+    let was = setting::read(&f.machine, name).unwrap();
+    let other = if was == "100" { "101" } else { "100" };
+    setting::set(&f.journal, &f.lease, "test", name, other, AllowHostChange::by_the_user()).unwrap().unwrap();
+    assert_eq!(setting::read(&f.machine, name).unwrap(), other);
+    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    restore::put_back(&f.journal, &f.machine, &taken).unwrap();
+    assert_eq!(setting::read(&f.machine, name).unwrap(), was);
+}
