@@ -23,9 +23,9 @@ pub struct Steadiness {
     pub why: String,
 }
 
-/// Whether the windows of a series vary about one mean: no trend from start to end, and a first quarter like the rest.
-/// Both are judged against noise that is as correlated as what is left after the change is taken out, so that
-/// a slowly wandering but stationary series is not an alarm.
+/// Whether the windows of a series vary about one mean: no trend from start to end, and a first quarter and a first
+/// tenth (ten windows at least) like the second half. Each is judged against noise as correlated as it is where the change is not, so that a slowly
+/// wandering but stationary series is not an alarm.
 pub fn assess(values: &[f64]) -> Steadiness {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
@@ -41,24 +41,54 @@ pub(crate) fn assess_residuals(mean: f64, residuals: &[f64], relevant: f64) -> S
         return Steadiness { steady: None, change: 0.0, why };
     }
     let trend: Vec<f64> = (0..n).map(|t| (t as f64 + 0.5) / n as f64 - 0.5).collect();
-    let quarter = n.div_ceil(4);
-    let start: Vec<f64> = (0..n).map(|t| if t < quarter { -1.0 } else { 0.0 }).collect();
-    let tests = [
-        ("from start to end", contrast(residuals, &trend)),
-        ("after its first quarter", contrast(residuals, &start)),
-    ];
+    let mut tests = vec![("from start to end", contrast(residuals, &trend))];
+    if n >= 2 * MIN_WINDOWS {
+        // Fewer than ten windows say more about one spike than about a warm-up.
+        for (when, windows) in
+            [("after its first quarter", n.div_ceil(4)), ("after its start", (n / 10).max(10))]
+        {
+            tests.push((when, start_against_second_half(residuals, windows)));
+        }
+    } else {
+        let quarter = n.div_ceil(4);
+        let step: Vec<f64> = (0..n).map(|t| if t < quarter { -1.0 } else { 0.0 }).collect();
+        tests.push(("after its first quarter", contrast(residuals, &step)));
+    }
+    // Several questions are asked; each gets its part of the allowance.
+    let allowance = FALSE_ALARM / tests.len() as f64;
     let mut worst =
         Steadiness { steady: Some(true), change: 0.0, why: "no trend stands out of the noise".to_owned() };
     for (when, (change, p)) in tests {
         let change = if mean == 0.0 { 0.0 } else { change / mean };
-        // Two questions are asked; each gets half of the allowance.
-        if p < FALSE_ALARM / 2.0 && change.abs() > relevant.max(worst.change.abs()) {
+        if p < allowance && change.abs() > relevant.max(worst.change.abs()) {
             let direction = if change > 0.0 { "rose" } else { "fell" };
             let why = format!("it {direction} by {:.1} % {when}", 100.0 * change.abs());
             worst = Steadiness { steady: Some(false), change, why };
         }
     }
     worst
+}
+
+/// How much higher the second half is than the first `k` windows, and its two-sided p value. The noise is taken from the
+/// second half alone: a warm-up would hide behind its own size otherwise.
+fn start_against_second_half(residuals: &[f64], k: usize) -> (f64, f64) {
+    let half = &residuals[residuals.len() / 2..];
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (start_mean, half_mean) = (mean(&residuals[..k]), mean(half));
+    let change = half_mean - start_mean;
+    let noise: Vec<f64> = half.iter().map(|r| r - half_mean).collect();
+    match mean_error(&noise, 1) {
+        Some(error) => {
+            let standard_error = error.standard_error * (1.0 + half.len() as f64 / k as f64).sqrt();
+            (change, 2.0 * t_sf((change / standard_error).abs(), error.df))
+        }
+        None => (change, certain(change, residuals.len())),
+    }
+}
+
+/// p value of a change where nothing else varies: it is certain, unless there is none.
+fn certain(change: f64, n: usize) -> f64 {
+    if change.abs() > f64::EPSILON * n as f64 { 0.0 } else { 1.0 }
 }
 
 /// Size of an effect of shape `x` in a series with correlated noise, and its two-sided p value.
@@ -75,8 +105,7 @@ fn contrast(residuals: &[f64], x: &[f64]) -> (f64, f64) {
             let standard_error = error.standard_error * (n / sxx).sqrt();
             (slope, 2.0 * t_sf((slope / standard_error).abs(), error.df))
         }
-        // Nothing is left beside the effect: it is certain, unless there is none.
-        None => (slope, if slope.abs() > f64::EPSILON * n { 0.0 } else { 1.0 }),
+        None => (slope, certain(slope, x.len())),
     }
 }
 

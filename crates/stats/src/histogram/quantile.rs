@@ -64,11 +64,7 @@ pub trait Distribution: Parts {
 
     /// Buckets that hold values, lowest first.
     fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        let exact = *self.exact();
-        self.indexed_counts().map(move |(index, count)| {
-            let high = if index == layout::BUCKETS - 1 { u64::MAX } else { layout::high_of(index) };
-            Bucket { low_ns: layout::low_of(index).max(exact.min_ns), high_ns: high.min(exact.max_ns), count }
-        })
+        self.indexed_counts().map(|(index, count)| self.bucket(index, count))
     }
 
     /// The `q`-quantile in nanoseconds, as in 0.99; `None` without values. `q` is clamped to 0 … 1.
@@ -87,19 +83,37 @@ pub trait Distribution: Parts {
 
     /// About how many values lie below `ns`: exact at the edges of buckets, in proportion inside one.
     fn count_below(&self, ns: f64) -> f64 {
-        let mut below = 0.0;
-        for bucket in self.buckets() {
-            let (low, end) = (bucket.low_ns as f64, bucket.high_ns as f64 + 1.0);
-            if end <= ns {
-                below += bucket.count as f64;
-            } else {
-                if low < ns {
-                    below += bucket.count as f64 * (ns - low) / (end - low);
-                }
-                break;
+        let mut below = [0.0];
+        self.counts_below(&[ns], &mut below);
+        below[0]
+    }
+
+    /// [`Distribution::count_below`] for several times, lowest first, in one pass; `below` is as long as `ns`.
+    fn counts_below(&self, ns: &[f64], below: &mut [f64]) {
+        let mut before = 0u64;
+        let mut counts = self.indexed_counts();
+        let mut current = counts.next();
+        for (ns, below) in ns.iter().zip(below) {
+            // Whole buckets are told by their number alone.
+            let cut = layout::index_of(ns.max(0.0) as u64);
+            while let Some((_, count)) = current.filter(|(index, _)| *index < cut) {
+                before = before.saturating_add(count);
+                current = counts.next();
+            }
+            *below = before as f64;
+            if let Some((index, count)) = current.filter(|(index, _)| *index == cut) {
+                let bucket = self.bucket(index, count);
+                let (low, end) = (bucket.low_ns as f64, bucket.high_ns as f64 + 1.0);
+                *below += count as f64 * ((ns - low) / (end - low)).clamp(0.0, 1.0);
             }
         }
-        below
+    }
+
+    #[doc(hidden)]
+    fn bucket(&self, index: usize, count: u64) -> Bucket {
+        let exact = self.exact();
+        let high = if index == layout::BUCKETS - 1 { u64::MAX } else { layout::high_of(index) };
+        Bucket { low_ns: layout::low_of(index).max(exact.min_ns), high_ns: high.min(exact.max_ns), count }
     }
 
     #[doc(hidden)]

