@@ -92,6 +92,10 @@ pub fn collect_with(
         Some(pid) => Process::of(source, pid),
         None => Err(Missing::Absent("the server's process is not on this host, or is not known".to_owned())),
     };
+    let server = match (server, sql.as_mut()) {
+        (Ok(process), Some(sql)) => confirmed(source, process, sql),
+        (server, _) => server,
+    };
     let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
     let first_status = match (options.window, sql.as_mut()) {
         (Some(_), Some(sql)) => crate::collectors::status::reading(sql).ok().map(Arc::new),
@@ -118,6 +122,21 @@ pub fn collect_with(
         facts.extend(found);
     }
     FactSet { header: Header::of::<FactSet>(OffsetDateTime::now_utc()), facts, extra: Map::new() }
+}
+
+/// The process, unless it cannot be the server: what listens on a socket or port may be a proxy. One that is named as
+/// servers are is taken at its word, because clocks that are set make ages disagree.
+fn confirmed(source: &Source, process: Process, sql: &mut ReadOnly<'_>) -> Read<Process> {
+    if ["mysqld", "mariadb"].iter().any(|name| process.name.contains(name)) {
+        return Ok(process);
+    }
+    match crate::collectors::server::uptime_s(sql) {
+        Ok(uptime_s) => {
+            crate::process::agrees_with_uptime(source, &process, uptime_s as f64).map(|()| process)
+        }
+        // Nothing speaks against it.
+        Err(_) => Ok(process),
+    }
 }
 
 fn deadline_of(collector: &Collector, options: &Options) -> Duration {

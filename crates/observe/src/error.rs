@@ -44,6 +44,17 @@ pub enum ObserveError {
         /// The most.
         limit: u64,
     },
+    /// A name that ssh would misunderstand.
+    #[error("{0:?} is no host for --ssh: give host, user@host or a name of your ssh configuration")]
+    RemoteName(String),
+    /// Another host gave no facts.
+    #[error("no facts from {host} over ssh: {why}")]
+    Remote {
+        /// The host.
+        host: String,
+        /// Why, and the way out.
+        why: String,
+    },
     /// No random bytes were to be had.
     #[error("cannot hide names: the system gave no random bytes ({0})")]
     Random(String),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::parse::{number, unexpected};
 use crate::source::{Missing, Read, Source};
+use crate::sys;
 
 /// A process, named so that a later one with the same number is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,7 +216,11 @@ fn holds(source: &Source, pid: u32, sockets: &BTreeSet<u64>) -> Read<bool> {
 ///
 /// # Errors
 /// It cannot: the text says both ages.
-pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64, ticks_per_s: u64) -> Read<()> {
+pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64) -> Read<()> {
+    agrees(source, process, uptime_s, sys::ticks_per_s())
+}
+
+fn agrees(source: &Source, process: &Process, uptime_s: f64, ticks_per_s: u64) -> Read<()> {
     /// A server counts from the end of its start, which may have included a recovery; a process never starts after.
     const LONGEST_START_S: f64 = 3600.0;
     let path = "/proc/uptime";
@@ -333,8 +338,8 @@ mod tests {
     fn a_proxy_that_started_at_another_time_is_seen_by_the_uptime() {
         let (_keep, source) = tree(&[("proc/uptime", "5000.00 1.0\n")], &[]);
         let process = Process { pid: 7, start_ticks: 100_000, name: "haproxy".to_owned() };
-        assert_eq!(agrees_with_uptime(&source, &process, 3998.0, 100), Ok(()));
-        assert!(agrees_with_uptime(&source, &process, 4900.0, 100).is_err());
-        assert!(agrees_with_uptime(&source, &process, 10.0, 100).is_err());
+        assert_eq!(agrees(&source, &process, 3998.0, 100), Ok(()));
+        assert!(agrees(&source, &process, 4900.0, 100).is_err());
+        assert!(agrees(&source, &process, 10.0, 100).is_err());
     }
 }

@@ -9,7 +9,9 @@ pub mod innodb;
 pub mod kernel;
 pub mod memory;
 pub mod options;
+pub mod performance_schema;
 pub mod process;
+pub mod process_memory;
 pub mod schema;
 pub mod server;
 pub mod sessions;
@@ -29,11 +31,13 @@ pub static ALL: &[&Collector] = &[
     &sysctl::COLLECTOR,
     &cgroup::COLLECTOR,
     &process::COLLECTOR,
+    &process_memory::COLLECTOR,
     &storage::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &performance_schema::COLLECTOR,
     &schema::COLLECTOR,
     &status::COLLECTOR,
 ];

@@ -85,11 +85,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         false => Ok(managed_by(context)),
     };
     bag.put("server.managed", VARIABLES, managed);
-    let uptime = sql.rows(UPTIME).map_err(|e| e.missing("a connection")).and_then(|rows| {
-        let found = pairs(rows).pop();
-        let (_, text) = found.ok_or_else(|| Missing::Absent("the server gave no Uptime".to_owned()))?;
-        text.parse::<u64>().map_err(|_| Missing::Error(format!("Uptime is no number: {text:?}")))
-    });
+    let uptime = uptime_s(sql);
     bag.put("server.uptime_s", UPTIME, uptime);
     all_variables(context, sql, bag);
 }
@@ -115,6 +111,14 @@ fn one_variable(name: &str, text: &str, bag: &Bag) {
     } else {
         bag.put(&id, VARIABLES, Ok(typed(name, text)));
     }
+}
+
+/// Seconds since the server started.
+pub fn uptime_s(sql: &mut ReadOnly<'_>) -> Read<u64> {
+    let rows = sql.rows(UPTIME).map_err(|e| e.missing("a connection"))?;
+    let found = pairs(rows).pop();
+    let (_, text) = found.ok_or_else(|| Missing::Absent("the server gave no Uptime".to_owned()))?;
+    text.parse().map_err(|_| Missing::Error(format!("Uptime is no number: {text:?}")))
 }
 
 /// The service whose marks the variables carry.

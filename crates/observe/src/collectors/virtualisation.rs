@@ -15,6 +15,11 @@ pub static COLLECTOR: Collector = Collector {
     depth: Depth::Record,
     facts: &[
         fact("host.scope", "", "bare, vm or container: whose /proc and /sys the facts are from"),
+        fact(
+            "host.runs_server",
+            "",
+            "whether the server runs on this host: otherwise no fact of the host is about it",
+        ),
         fact("host.hypervisor", "", "hypervisor in the words of systemd-detect-virt; none on bare metal"),
         fact("host.container", "", "kind of container that mydyno runs in; none outside of one"),
         fact("host.machine.vendor", "", "maker of the machine, by its firmware"),
@@ -37,6 +42,7 @@ fn run(context: &Context, bag: &Bag) {
         (Err(missing), _) => Err((*missing).clone()),
     };
     bag.put("host.scope", format!("{shown_by}; {seen_in}"), scope);
+    bag.put("host.runs_server", "/proc", context.server.as_ref().map(|_| true).map_err(Clone::clone));
     bag.put("host.hypervisor", seen_in, hypervisor);
     bag.put("host.container", shown_by, container);
     bag.read("host.machine.vendor", &format!("{DMI}/sys_vendor"), |p| source.read(p));

@@ -6,6 +6,7 @@ use super::{Scale, Values};
 use crate::process::{Process, Stat};
 use crate::source::Source;
 use crate::sys;
+use crate::taskstats::Taskstats;
 
 /// Open files of the server's process. They belong to that process and to no later one with its number.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Server {
     stat: Reader,
     statm: Reader,
     io: Reader,
+    taskstats: Result<Taskstats, String>,
     throttling: Throttling,
 }
 
@@ -32,6 +34,11 @@ impl Server {
             stat: file("stat"),
             statm: file("statm"),
             io: file("io"),
+            taskstats: if source.is_live() {
+                taskstats(pid)
+            } else {
+                Err("taskstats: read from a copy".to_owned())
+            },
             throttling: Throttling::open(source, &pid.to_string(), "server"),
             start_ticks: process.as_ref().ok().map(|p| p.start_ticks),
             live: process.ok().filter(|_| source.is_live()),
@@ -39,7 +46,8 @@ impl Server {
     }
 
     pub fn gaps(&self) -> Vec<String> {
-        [&self.stat, &self.statm, &self.io].into_iter().filter_map(Reader::gap).collect()
+        let files = [&self.stat, &self.statm, &self.io].into_iter().filter_map(Reader::gap);
+        files.chain(self.taskstats.as_ref().err().cloned()).collect()
     }
 
     /// Whether it is still the process that it was.
@@ -66,6 +74,12 @@ impl Server {
         // The process was there a moment ago, so its number is still its own.
         let total = self.live.as_ref().and_then(|p| sys::process_cpu_s(p.pid));
         values.set_some("server.cpu.total_s", total);
+        if let (Ok(way), Some(process)) = (&mut self.taskstats, &self.live)
+            && let Ok(switches) = way.switches(process.pid)
+        {
+            values.set("server.voluntary_switches", switches.voluntary as f64);
+            values.set("server.involuntary_switches", switches.involuntary as f64);
+        }
         if let Some(text) = self.statm.text() {
             // The second column is what is resident (proc_pid_statm(5)).
             let pages = text.split_ascii_whitespace().nth(1).and_then(first);
@@ -81,5 +95,16 @@ impl Server {
             }
         }
         self.throttling.read(values);
+    }
+}
+
+/// The way to ask for context switches, when a question by it is answered.
+fn taskstats(pid: u32) -> Result<Taskstats, String> {
+    let mut way = Taskstats::open().map_err(|e| format!("context switches by taskstats: {e}"))?;
+    match way.switches(pid) {
+        Ok(_) => Ok(way),
+        Err(e) => {
+            Err(format!("context switches by taskstats: {e}; run mydyno as root or with CAP_NET_ADMIN"))
+        }
     }
 }

@@ -1,0 +1,102 @@
+//! performance_schema, where it is on: memory, waits and files by event. Only the largest of each: it holds hundreds.
+
+use serde_json::{Value, json};
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::source::Missing;
+use crate::sql::{ReadOnly, Row};
+
+/// Summaries of performance_schema.
+pub static COLLECTOR: Collector = Collector {
+    name: "performance-schema",
+    cost: Cost { host_ms: 1, server_ms: 20 },
+    deadline_ms: 3000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.performance_schema.on", "", "whether it is on"),
+        fact(
+            "server.performance_schema.memory_bytes",
+            "bytes",
+            "memory that instrumented parts of the server hold",
+        ),
+        fact("server.performance_schema.memory.EVENT", "bytes", "memory of one part, of the 30 largest"),
+        fact(
+            "server.performance_schema.wait.EVENT",
+            "",
+            "a wait since the start: count and total_s, of the 30 longest",
+        ),
+        fact(
+            "server.performance_schema.file.EVENT",
+            "",
+            "a kind of file since the start: reads, writes and others (syncs) with their total_s",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+const TOTAL: &str =
+    "SELECT SUM(CURRENT_NUMBER_OF_BYTES_USED) FROM performance_schema.memory_summary_global_by_event_name";
+const MEMORY: &str = "SELECT EVENT_NAME, CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_global_by_event_name WHERE CURRENT_NUMBER_OF_BYTES_USED > 0 ORDER BY CURRENT_NUMBER_OF_BYTES_USED DESC LIMIT 30";
+const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30";
+const FILES: &str = "SELECT EVENT_NAME, COUNT_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30";
+
+/// Timers of performance_schema are picoseconds.
+const SECONDS: f64 = 1e-12;
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let on = match context.variable("performance_schema") {
+        Some(value) => Ok(value.eq_ignore_ascii_case("ON") || value == "1"),
+        None => Err(Missing::Absent("the server has no variable performance_schema".to_owned())),
+    };
+    bag.put("server.performance_schema.on", "SHOW GLOBAL VARIABLES", on.clone());
+    match on {
+        Ok(true) => {}
+        Ok(false) => {
+            let why = "performance_schema is off; it is switched on by performance_schema=ON and a restart";
+            return bag.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
+        }
+        Err(missing) => return bag.rest_is("SHOW GLOBAL VARIABLES", &missing),
+    }
+    let total = sql.rows(TOTAL).map_err(|e| e.missing("SELECT on performance_schema")).and_then(|rows| {
+        let value = rows.first().and_then(|row| number(row, 0));
+        value.ok_or_else(|| Missing::Absent("no memory instrument counts".to_owned()))
+    });
+    bag.put("server.performance_schema.memory_bytes", TOTAL, total);
+    each(sql, bag, "memory", MEMORY, |row| Some(Value::from(number(row, 1)?)));
+    each(sql, bag, "wait", WAITS, |row| {
+        Some(json!({"count": number(row, 1)?, "total_s": number(row, 2)? * SECONDS}))
+    });
+    each(sql, bag, "file", FILES, |row| {
+        let pair = |place: usize| Some((number(row, place)?, number(row, place + 1)? * SECONDS));
+        let ((reads, read_s), (writes, write_s), (others, other_s)) = (pair(1)?, pair(3)?, pair(5)?);
+        Some(
+            json!({"reads": reads, "read_s": read_s, "writes": writes, "write_s": write_s, "others": others, "other_s": other_s}),
+        )
+    });
+}
+
+fn each(
+    sql: &mut ReadOnly<'_>,
+    bag: &Bag,
+    family: &str,
+    statement: &str,
+    value: impl Fn(&Row) -> Option<Value>,
+) {
+    let id = |name: &str| format!("server.performance_schema.{family}.{name}");
+    match sql.rows(statement) {
+        Ok(rows) => {
+            for row in rows {
+                if let (Some(Some(name)), Some(value)) = (row.first(), value(&row)) {
+                    bag.put(&id(name), statement, Ok(value));
+                }
+            }
+        }
+        Err(e) => bag.put::<Value>(&id("all"), statement, Err(e.missing("SELECT on performance_schema"))),
+    }
+}
+
+fn number(row: &Row, place: usize) -> Option<f64> {
+    row.get(place)?.as_deref()?.parse().ok()
+}
