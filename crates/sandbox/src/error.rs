@@ -175,6 +175,31 @@ pub enum SandboxError {
         /// Why.
         why: String,
     },
+    /// What failed could not be undone either.
+    #[error("{error}\nand then {then}: `mydyno host restore` tries again")]
+    NotUndone {
+        /// What failed first.
+        error: Box<SandboxError>,
+        /// What failed then.
+        then: Box<SandboxError>,
+    },
+    /// It runs where it cannot be seen from here.
+    #[error(
+        "the private server {name} was made on {host} or in another container, and may run there: take it down there, or run \
+         `mydyno host restore --all` if that machine or container is gone"
+    )]
+    Elsewhere {
+        /// Its name.
+        name: String,
+        /// The node name of the machine.
+        host: String,
+    },
+    /// Others can write where templates are.
+    #[error("{} can be written to by others, and servers run what is in it: set MYDYNO_CACHE to a folder of your own", path.display())]
+    CacheFolder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Its saved description is not readable.
     #[error("{} is not the description of a private server: {why}; `mydyno server down` removes it", path.display())]
     Description {

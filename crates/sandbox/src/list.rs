@@ -50,7 +50,27 @@ pub fn down(site: &Site, name: &str) -> Result<(), SandboxError> {
         let process = folder.load()?.map(|d| StartedProcess { identity: d.process, program: d.program });
         folder::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
     }
+    check_in_sight(site, name, &purpose)?;
     site.undo(&purpose)
+}
+
+/// A server of another machine or container may well run; its folder must not be taken from under it.
+fn check_in_sight(site: &Site, name: &str, purpose: &str) -> Result<(), SandboxError> {
+    let machine = site.lease.machine();
+    for open in site.journal.read()?.open.iter().filter(|open| open.entry.purpose == purpose) {
+        let held = open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Unseen;
+        let runs = match &open.entry.change {
+            Change::Process(process) => machine.presence(&process.identity)? == Presence::Unseen,
+            _ => false,
+        };
+        if held || runs {
+            return Err(SandboxError::Elsewhere {
+                name: name.to_owned(),
+                host: open.entry.place.host.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn names(state: &StateDir, replay: &Replay) -> Result<BTreeSet<String>, SandboxError> {
@@ -133,6 +153,14 @@ impl Site<'_> {
     /// Takes over everything of one purpose and puts it back, newest first.
     pub(crate) fn undo(&self, purpose: &str) -> Result<(), SandboxError> {
         self.undo_where(|open| open.entry.purpose == purpose)
+    }
+
+    /// Undoes a purpose that failed; the error says so when that failed too.
+    pub(crate) fn undo_after(&self, error: SandboxError, purpose: &str) -> SandboxError {
+        match self.undo(purpose) {
+            Ok(()) => error,
+            Err(then) => SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) },
+        }
     }
 
     /// Puts one entry back.

@@ -66,12 +66,23 @@ impl<'a> Site<'a> {
     }
 }
 
-/// `$MYDYNO_CACHE`, else `$XDG_CACHE_HOME/mydyno`, else `~/.cache/mydyno`, else a folder beside the servers.
+/// `$MYDYNO_CACHE`, else `$XDG_CACHE_HOME/mydyno`, else for root `/var/cache/mydyno`, whatever `HOME` sudo has kept, else
+/// `~/.cache/mydyno`, else a folder beside the servers.
 fn default_cache(state: &StateDir) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|p| p.is_absolute());
+    let home = || match effective_uid() {
+        0 => Some(PathBuf::from("/var/cache/mydyno")),
+        _ => absolute("HOME").map(|p| p.join(".cache/mydyno")),
+    };
     set("MYDYNO_CACHE")
         .or_else(|| absolute("XDG_CACHE_HOME").map(|p| p.join("mydyno")))
-        .or_else(|| absolute("HOME").map(|p| p.join(".cache/mydyno")))
+        .or_else(home)
         .unwrap_or_else(|| Path::join(state.path(), "cache"))
+}
+
+/// The user that files made now belong to.
+pub(crate) fn effective_uid() -> u32 {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
 }

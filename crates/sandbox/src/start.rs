@@ -17,7 +17,7 @@ use crate::init::how_it_ended;
 use crate::log;
 use crate::quirks::{When, options};
 use crate::settings::Setting;
-use crate::site::{Progress, Site};
+use crate::site::{Progress, Site, effective_uid};
 
 /// How long a server may take until it accepts connections. Slow disks and large buffer pools take tens of seconds.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
@@ -60,8 +60,7 @@ pub(crate) fn base_command(install: &Install) -> Command {
 
 /// Servers refuse to run as root unless they are told to; for everybody else the option is an error.
 pub(crate) fn owner_option() -> Option<&'static str> {
-    // SAFETY: geteuid(2) takes nothing and cannot fail.
-    (unsafe { libc::geteuid() } == 0).then_some("--user=root")
+    (effective_uid() == 0).then_some("--user=root")
 }
 
 /// Starts the server of a folder and waits until it accepts connections.

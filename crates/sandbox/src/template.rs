@@ -15,7 +15,7 @@ use crate::find::Install;
 use crate::init;
 use crate::quirks::{When, options};
 use crate::settings::Setting;
-use crate::site::{Progress, Site};
+use crate::site::{Progress, Site, effective_uid};
 
 /// What a template was made from; another build of the program or other options make another template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,7 @@ pub(crate) fn obtain(
         .create(&templates)
         .map_err(|e| SandboxError::io("create", &templates, e))?;
     let templates = fs::canonicalize(&templates).map_err(|e| SandboxError::io("open", &templates, e))?;
+    check_owner(&templates)?;
     let path = templates.join(recipe.name());
     if let Some(template) = recipe.find(&path) {
         return Ok(template);
@@ -92,10 +93,7 @@ fn build(
     });
     match made {
         Ok(()) => {}
-        Err(error) => {
-            site.undo(&purpose)?;
-            return Err(error);
-        }
+        Err(error) => return Err(site.undo_after(error, &purpose)),
     }
     match fs::rename(&work, path) {
         Ok(()) => {
@@ -104,10 +102,7 @@ fn build(
         }
         // Another command has finished the same template meanwhile, or the remains of one are in the way.
         Err(_) if recipe.find(path).is_some() => site.undo(&purpose),
-        Err(e) => {
-            site.undo(&purpose)?;
-            Err(SandboxError::io("create", path, e))
-        }
+        Err(e) => Err(site.undo_after(SandboxError::io("create", path, e), &purpose)),
     }
 }
 
@@ -163,6 +158,15 @@ fn remove_outdated(templates: &Path, recipe: &Recipe) {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// Servers run what is in a template, so nobody else may write there.
+fn check_owner(templates: &Path) -> Result<(), SandboxError> {
+    let meta = fs::metadata(templates).map_err(|e| SandboxError::io("open", templates, e))?;
+    if meta.uid() == effective_uid() && meta.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(SandboxError::CacheFolder { path: templates.to_owned() })
 }
 
 /// Checks that a file system has room before anything is written to it.
@@ -232,6 +236,16 @@ mod tests {
         let other = keep(&Recipe { program: "/opt/mysqld".into(), program_modified_ns: 1, ..recipe() });
         remove_outdated(temp.path(), &recipe());
         assert_eq!((old.exists(), same.exists(), other.exists()), (false, true, true));
+    }
+
+    #[test]
+    fn a_cache_that_others_can_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let temp = tempfile::tempdir().unwrap();
+        check_owner(temp.path()).unwrap();
+        fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        let error = check_owner(temp.path()).unwrap_err().to_string();
+        assert!(error.contains("MYDYNO_CACHE"), "{error}");
     }
 
     #[test]

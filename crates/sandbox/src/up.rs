@@ -77,10 +77,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         }
         Ok(info)
     })();
-    if made.is_err() {
-        site.undo(&purpose)?;
-    }
-    made
+    made.map_err(|error| site.undo_after(error, &purpose))
 }
 
 fn fill_and_start(
