@@ -238,18 +238,67 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
         said.push(format!("Intervals of {of}: {}.", shortened(&methods)));
     }
     if !reasons.is_empty() {
-        said.push(format!("Some {of} have none: {}.", shortened(&reasons)));
+        said.push(format!("No interval for some {of}: {}.", shortened(&reasons)));
     }
 }
 
-/// A few of the texts, and how many more there are.
+/// A few of the texts, and how many more there are. Those that differ in nothing but numbers become one, with ranges.
 fn shortened(texts: &[String]) -> String {
     const MOST: usize = 3;
-    let shown = texts.iter().take(MOST).cloned().collect::<Vec<_>>().join("; ");
-    match texts.len().checked_sub(MOST) {
-        Some(more) if more > 0 => format!("{shown}; and {more} more like these"),
+    let mut kinds: Vec<(Vec<String>, Vec<Vec<String>>)> = Vec::new();
+    for text in texts {
+        let (words, numbers) = apart(text);
+        match kinds.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, all)) => all.push(numbers),
+            None => kinds.push((words, vec![numbers])),
+        }
+    }
+    let shown =
+        kinds.iter().take(MOST).map(|(words, all)| together(words, all)).collect::<Vec<_>>().join("; ");
+    match kinds.len().checked_sub(MOST) {
+        Some(more) if more > 0 => format!("{shown}; and {more} other reasons"),
         _ => shown,
     }
+}
+
+/// The words of a text and the numbers between them.
+fn apart(text: &str) -> (Vec<String>, Vec<String>) {
+    let (mut words, mut numbers) = (vec![String::new()], Vec::new());
+    let mut inside = false;
+    for c in text.chars() {
+        match (c.is_ascii_digit() || c == '.' && inside, inside) {
+            (true, false) => numbers.push(String::from(c)),
+            (true, true) => numbers.last_mut().into_iter().for_each(|n: &mut String| n.push(c)),
+            (false, true) => words.push(String::from(c)),
+            (false, false) => words.last_mut().into_iter().for_each(|w| w.push(c)),
+        }
+        inside = c.is_ascii_digit() || c == '.' && inside;
+    }
+    if inside {
+        words.push(String::new());
+    }
+    (words, numbers)
+}
+
+/// The text again, with the lowest and the highest of each number.
+fn together(words: &[String], all: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    for (n, word) in words.iter().enumerate() {
+        if n > 0 {
+            let mut numbers: Vec<&String> = all.iter().filter_map(|numbers| numbers.get(n - 1)).collect();
+            numbers.sort_by(|a, b| {
+                let value = |s: &String| s.parse::<f64>().unwrap_or(0.0);
+                value(a).total_cmp(&value(b))
+            });
+            match (numbers.first(), numbers.last()) {
+                (Some(low), Some(high)) if low == high => text.push_str(low),
+                (Some(low), Some(high)) => text.push_str(&format!("{low} to {high}")),
+                _ => {}
+            }
+        }
+        text.push_str(word);
+    }
+    text
 }
 
 /// Why two runs may not be compared as they stand; `None` when they did equal work.
@@ -267,4 +316,31 @@ pub fn unequal_work(a: &RunView<'_>, b: &RunView<'_>) -> Option<Warning> {
             "Compare runs with the same workload, options, size and seed.",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn sentences_that_differ_in_numbers_become_one_with_ranges() {
+        let texts = [
+            "95 % by mean of 17 windows worth 4 independent ones",
+            "95 % by mean of 17 windows worth 1 independent ones",
+            "95 % by mean of 18 windows worth 12 independent ones",
+            "fell by 22.7",
+            "fell by 3.5",
+        ];
+        assert_eq!(
+            shortened(&texts.map(str::to_owned)),
+            "95 % by mean of 17 to 18 windows worth 1 to 12 independent ones; fell by 3.5 to 22.7"
+        );
+    }
+
+    #[test]
+    fn of_many_kinds_of_sentences_three_are_shown() {
+        let texts = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        assert_eq!(shortened(&texts), "a; b; c; and 2 other reasons");
+        assert_eq!(shortened(&["7".to_owned()]), "7");
+    }
 }
