@@ -97,6 +97,10 @@ pub fn interval(unit: Unit, estimate: &Estimate) -> Option<String> {
         Unit::Us => {
             // Both ends in the unit of the value that they stand beside.
             let (divisor, _) = scale_of_us(estimate.value);
+            // Ends that are far away take their own units.
+            if high / divisor >= 9_999.5 || (low > 0.0 && low / divisor < 0.1) {
+                return Some(span(us(low), us(high)));
+            }
             span(three_digits(low / divisor), three_digits(high / divisor))
         }
         Unit::PerSecond | Unit::Count => span(number(low), number(high)),
@@ -153,6 +157,10 @@ mod tests {
             (Unit::PerSecond.show(e.value), interval(Unit::PerSecond, &e).unwrap()),
             ("12,346/s".to_owned(), "12,000–12,700".to_owned())
         );
+        let e = Estimate::with_interval(11.5, 9.83, 24_488.0, 0.95, "m");
+        assert_eq!(interval(Unit::Us, &e).unwrap(), "9.83 µs–24.5 ms");
+        let e = Estimate::with_interval(1_740.0, 7.73, 67_400.0, 0.95, "m");
+        assert_eq!(interval(Unit::Us, &e).unwrap(), "7.73 µs–67.4 ms");
         assert_eq!(interval(Unit::Us, &Estimate::without_interval(1.0, "too short")), None);
     }
 

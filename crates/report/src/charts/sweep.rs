@@ -16,6 +16,9 @@ const WHISKERS: &str = "Whiskers are the intervals of the headline; a point with
 /// Points that the law's curve has beside the measured loads.
 const CURVE_POINTS: u32 = 48;
 
+/// Where whiskers are cut, as a multiple of the highest value.
+const HIGHEST_WHISKER: f64 = 2.0;
+
 /// The two charts of a sweep; none when all steps had the same load.
 pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     let steps = || runs.iter().flat_map(|r| &r.summary.steps);
@@ -45,7 +48,13 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
             }
         }
     }
-    let largest = throughput.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    // An interval that says next to nothing must not press the curve to the floor.
+    let extent = throughput.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    let most = throughput.iter().flat_map(Series::values).fold(0.0, f64::max) * HIGHEST_WHISKER;
+    if extent > most {
+        notes.push("A whisker that leaves the chart goes on; its ends stand in the table.".to_owned());
+    }
+    let largest = extent.min(most);
     let mut response = Vec::new();
     for (nth, name) in ["p50", "p99"].into_iter().enumerate() {
         let mut each = lines(runs, load, |_| name, &|s| s.response_us.percentiles.get(name));

@@ -260,3 +260,14 @@ fn three_steps_are_too_few_for_a_law_and_the_page_says_so() {
     assert!(page.contains("The scalability law was not fitted: "));
     assert!(page.contains("at least 4 are needed"));
 }
+
+#[test]
+fn an_interval_that_says_nothing_does_not_flatten_the_sweep() {
+    let mut fixture = fixtures::sweep();
+    fixture.summary.steps[1].throughput.transactions_per_s.high = Some(7_875_076.0);
+    let page = html(&[fixture.view()]);
+    let figure = page.split("id=\"sweep-throughput\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    assert!(!figure.split("class=\"xt\"").next().unwrap().contains("M</text>"), "no axis of millions");
+    assert!(figure.contains("A whisker that leaves the chart goes on; its ends stand in the table."));
+    assert!(figure.contains("7,875,076/s"), "the table has the whole interval");
+}
