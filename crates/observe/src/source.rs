@@ -53,7 +53,7 @@ impl Missing {
 }
 
 /// The system's text without Rust's `(os error N)`.
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

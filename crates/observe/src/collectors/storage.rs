@@ -139,8 +139,7 @@ fn run(context: &Context, bag: &Bag) {
 fn folders(context: &Context, server: &Process) -> Vec<(&'static str, Read<String>, String)> {
     let datadir = match context.variable("datadir") {
         Some(path) => (Ok(path.to_owned()), "SHOW GLOBAL VARIABLES".to_owned()),
-        // The server changes to its data directory when it starts.
-        None => (context.source.link(&server.file("cwd")), server.file("cwd")),
+        None => datadir_of(&context.source, server),
     };
     let base = datadir.0.clone().unwrap_or_default();
     let mut folders = vec![("datadir", datadir.0.map(|path| absolute(&path, "/")), datadir.1)];
@@ -155,6 +154,21 @@ fn folders(context: &Context, server: &Process) -> Vec<(&'static str, Read<Strin
         folders.push((role, Ok(path), "SHOW GLOBAL VARIABLES".to_owned()));
     }
     folders
+}
+
+/// The data directory without asking the server: it changes to it when it starts. The command line can be read by
+/// everybody, where the working directory cannot.
+fn datadir_of(source: &Source, server: &Process) -> (Read<String>, String) {
+    let cwd = source.link(&server.file("cwd"));
+    if let Err(Missing::Denied(_)) = &cwd {
+        let arguments = source.bytes(&server.file("cmdline")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&arguments).into_owned();
+        let given = text.split('\0').filter_map(|a| a.strip_prefix("--datadir=")).next_back();
+        if let Some(path) = given.filter(|path| path.starts_with('/')) {
+            return (Ok(path.to_owned()), server.file("cmdline"));
+        }
+    }
+    (cwd, server.file("cwd"))
 }
 
 /// A path without `.` and doubled or final slashes, relative ones joined to `base`.

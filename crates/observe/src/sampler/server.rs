@@ -4,7 +4,7 @@ use super::cgroup::Throttling;
 use super::reader::{Reader, first, line_value};
 use super::{Scale, Values};
 use crate::process::{Process, Stat};
-use crate::source::Source;
+use crate::source::{Source, reason};
 use crate::sys;
 use crate::taskstats::Taskstats;
 
@@ -100,11 +100,12 @@ impl Server {
 
 /// The way to ask for context switches, when a question by it is answered.
 fn taskstats(pid: u32) -> Result<Taskstats, String> {
-    let mut way = Taskstats::open().map_err(|e| format!("context switches by taskstats: {e}"))?;
+    let mut way = Taskstats::open().map_err(|e| format!("context switches by taskstats: {}", reason(&e)))?;
     match way.switches(pid) {
         Ok(_) => Ok(way),
         Err(e) => {
-            Err(format!("context switches by taskstats: {e}; run mydyno as root or with CAP_NET_ADMIN"))
+            let why = reason(&e);
+            Err(format!("context switches by taskstats: {why}; run mydyno as root or with CAP_NET_ADMIN"))
         }
     }
 }
