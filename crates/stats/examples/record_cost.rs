@@ -3,7 +3,39 @@
 
 use std::time::Instant;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use mydyno_model::record::HistogramData;
 use mydyno_stats::{Histogram, Rng, SparseHistogram};
+
+/// The same by the hdrhistogram crate, with exact sum, minimum and maximum kept beside it.
+fn theirs(values: &[u64], rounds: usize, data: &HistogramData) {
+    let per = |n: usize, start: Instant| start.elapsed().as_secs_f64() * 1e9 / n as f64;
+    let Ok(mut histogram) = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 2) else {
+        return;
+    };
+    let (mut sum, mut min, mut max) = (0u64, u64::MAX, 0u64);
+    let start = Instant::now();
+    for _ in 0..rounds {
+        for &ns in values {
+            let ns = std::hint::black_box(ns);
+            let _ = histogram.record(ns);
+            sum = sum.saturating_add(ns);
+            min = min.min(ns);
+            max = max.max(ns);
+        }
+    }
+    std::hint::black_box((sum, min, max));
+    println!("crate, record: {:.2} ns", per(rounds * values.len(), start));
+    let mut reader = hdrhistogram::serialization::Deserializer::new();
+    let (start, n) = (Instant::now(), 20_000);
+    for _ in 0..n {
+        let Ok(bytes) = STANDARD.decode(&data.hdr) else { return };
+        let Ok(window) = reader.deserialize::<u64, _>(&mut bytes.as_slice()) else { return };
+        let _ = std::hint::black_box(histogram.add(&window));
+    }
+    println!("crate, decode and add: {:.0} ns", per(n, start));
+}
 
 fn main() {
     let mut rng = Rng::from_seed(1);
@@ -40,4 +72,5 @@ fn main() {
         histogram.merge(std::hint::black_box(&second));
     }
     println!("merge: {:.0} ns", per(n, start));
+    theirs(&values, rounds / 10, &data);
 }

@@ -1,4 +1,14 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
+//!
+//! - What a run says: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`series`] (the error of a
+//!   mean of correlated windows), [`little`], [`usl`] (a sweep over connections).
+//! - What an experiment says: [`design`] → [`compare`] → [`sequential`] and [`verdict`], together [`decision`]; [`power`] (what it
+//!   could show, blocks still needed), [`factorial`], [`twosample`].
+//! - Below them: [`rng`], [`special`], [`linear`]. Beside them: [`sim`], servers with a known truth to try all this on.
+//!
+//! Where data cannot carry an interval, the estimate has none and says why. Every function has vectors from an independent
+//! implementation (tests/oracle), rates of error on simulated and recorded servers (tests/it), and its designs, the rejected ones
+//! too, in docs/journal/statistics.md.
 
 pub mod compare;
 pub mod decision;

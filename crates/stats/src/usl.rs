@@ -3,7 +3,7 @@
 //! X(N) = λN / (1 + σ(N − 1) + κN(N − 1)),
 //!
 //! λ: throughput of one connection, σ: share that is serial (contention), κ: cost of agreeing (coherency). With κ > 0 it
-//! peaks at N* = √((1 − σ)/κ). The fit is least squares of relative errors by Levenberg and Marquardt with σ, κ ≥ 0;
+//! peaks at N* = √((1 − σ)/κ). The fit is least squares of relative errors over σ, κ ≥ 0;
 //! intervals are profile intervals: all values of a parameter with which the best remaining fit is not significantly
 //! worse, which stay honest where the law bends and at the bounds.
 

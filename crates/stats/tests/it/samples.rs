@@ -237,6 +237,24 @@ fn the_scalability_law_agrees_with_scipy() {
 }
 
 #[test]
+fn the_scalability_law_is_found_again_where_it_holds_exactly() {
+    let mut rng = Rng::from_seed(8);
+    for _ in 0..20 {
+        let law = usl::Law {
+            lambda: 100.0 + 1e4 * rng.f64(),
+            sigma: 0.5 * rng.f64(),
+            kappa: 0.01 * rng.f64().powi(3),
+        };
+        let points: Vec<usl::Point> =
+            (0..9).map(|i| f64::from(1 << i)).map(|n| usl::Point { n, x: law.at(n) }).collect();
+        let found = usl::fit(&points, 0.95).unwrap().law;
+        close(found.lambda, law.lambda, 1e-4, &format!("λ of {law:?}"));
+        assert!((found.sigma - law.sigma).abs() < 1e-3 * law.sigma + 1e-5, "{law:?} {found:?}");
+        assert!((found.kappa - law.kappa).abs() < 1e-3 * law.kappa + 1e-8, "{law:?} {found:?}");
+    }
+}
+
+#[test]
 fn a_sweep_that_does_not_bend_has_no_peak_and_says_so() {
     let sweep = |law: usl::Law, most: u32, seed: u64| -> Vec<usl::Point> {
         let mut rng = Rng::from_seed(seed);
