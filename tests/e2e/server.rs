@@ -177,6 +177,17 @@ fn of_two_commands_that_want_one_name_one_gets_it() {
 }
 
 #[test]
+fn commands_that_need_the_same_template_at_once_all_get_it() {
+    let home = Home::cold();
+    let mut children: Vec<_> = ["a", "b", "c", "d"].map(|name| home.spawn(&["server", "up", name])).into();
+    let fine = children.iter_mut().map(|c| c.wait().unwrap()).filter(|status| status.success()).count();
+    assert_eq!(fine, 4);
+    assert_eq!(fs::read_dir(home.cache().join("templates")).unwrap().count(), 1);
+    home.fine(&["server", "down", "--all"]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_state_folder_too_deep_for_a_socket_is_refused_with_the_limit() {
     let home = Home::new();
     let deep = home.path().join("x".repeat(90));

@@ -155,9 +155,17 @@ impl Site<'_> {
         self.undo_where(|open| open.entry.purpose == purpose)
     }
 
-    /// Undoes a purpose that failed; the error says so when that failed too.
+    /// Puts back what this very command did for a purpose. Others may be at the same: two build one template at once.
+    pub(crate) fn undo_own(&self, purpose: &str) -> Result<(), SandboxError> {
+        let own = &self.lease.identity().process;
+        self.undo_where(|open| {
+            open.entry.purpose == purpose && open.kept_until.is_none() && open.lease.process == *own
+        })
+    }
+
+    /// Puts back what this command did for a purpose that failed; the error says so when that failed too.
     pub(crate) fn undo_after(&self, error: SandboxError, purpose: &str) -> SandboxError {
-        match self.undo(purpose) {
+        match self.undo_own(purpose) {
             Ok(()) => error,
             Err(then) => SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) },
         }

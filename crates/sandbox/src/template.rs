@@ -101,7 +101,7 @@ fn build(
             Ok(())
         }
         // Another command has finished the same template meanwhile, or the remains of one are in the way.
-        Err(_) if recipe.find(path).is_some() => site.undo(&purpose),
+        Err(_) if recipe.find(path).is_some() => site.undo_own(&purpose),
         Err(e) => Err(site.undo_after(SandboxError::io("create", path, e), &purpose)),
     }
 }
