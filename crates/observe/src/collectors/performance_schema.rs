@@ -60,16 +60,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         Err(missing) => return bag.rest_is("SHOW GLOBAL VARIABLES", &missing),
     }
     let total = sql.rows(TOTAL).map_err(|e| e.missing("SELECT on performance_schema")).and_then(|rows| {
-        let value = rows.first().and_then(|row| number(row, 0));
+        let value = rows.first().and_then(|row| whole(row, 0));
         value.ok_or_else(|| Missing::Absent("no memory instrument counts".to_owned()))
     });
     bag.put("server.performance_schema.memory_bytes", TOTAL, total);
-    each(sql, bag, "memory", MEMORY, |row| Some(Value::from(number(row, 1)?)));
+    each(sql, bag, "memory", MEMORY, |row| Some(Value::from(whole(row, 1)?)));
     each(sql, bag, "wait", WAITS, |row| {
-        Some(json!({"count": number(row, 1)?, "total_s": number(row, 2)? * SECONDS}))
+        Some(json!({"count": whole(row, 1)?, "total_s": number(row, 2)? * SECONDS}))
     });
     each(sql, bag, "file", FILES, |row| {
-        let pair = |place: usize| Some((number(row, place)?, number(row, place + 1)? * SECONDS));
+        let pair = |place: usize| Some((whole(row, place)?, number(row, place + 1)? * SECONDS));
         let ((reads, read_s), (writes, write_s), (others, other_s)) = (pair(1)?, pair(3)?, pair(5)?);
         Some(
             json!({"reads": reads, "read_s": read_s, "writes": writes, "write_s": write_s, "others": others, "other_s": other_s}),
@@ -95,6 +95,11 @@ fn each(
         }
         Err(e) => bag.put::<Value>(&id("all"), statement, Err(e.missing("SELECT on performance_schema"))),
     }
+}
+
+/// A count or a size; a sum may come with decimals, and what is freed by another thread than took it can be negative.
+fn whole(row: &Row, place: usize) -> Option<i64> {
+    row.get(place)?.as_deref()?.split('.').next()?.parse().ok()
 }
 
 fn number(row: &Row, place: usize) -> Option<f64> {

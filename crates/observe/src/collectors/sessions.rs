@@ -204,7 +204,8 @@ fn origins(sql: &mut ReadOnly<'_>, bag: &Bag) {
         let [Some(name), Some(source), path, default] = &row[..] else { continue };
         let name = name.to_ascii_lowercase();
         let path = path.as_deref().filter(|p| !p.is_empty());
-        let source = source.to_ascii_lowercase();
+        // MySQL writes COMMAND_LINE, MariaDB COMMAND-LINE.
+        let source = source.to_ascii_lowercase().replace('-', "_");
         bag.put(&format!("server.origin.{name}"), statement, Ok(json!({"source": source, "path": path})));
         if let Some(default) = default.as_deref().filter(|_| !secrets::is_secret_variable(&name)) {
             bag.put(

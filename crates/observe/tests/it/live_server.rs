@@ -176,7 +176,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     let open: u64 = admin.query(open).unwrap().number(0, 0).unwrap();
     assert!(open >= 2, "root and the anonymous account");
     assert_eq!(value("server.accounts.without_password"), Value::from(open));
-    assert_eq!(value("server.origin.innodb_io_capacity")["source"], "command-line");
+    assert_eq!(value("server.origin.innodb_io_capacity")["source"], "command_line");
     // Which files are open for direct I/O, by an independent reader.
     let direct = python(&format!(
         "import os;p='/proc/{pid}/'\nn=0\nfor f in os.listdir(p+'fd'):\n flags=[l for l in open(p+'fdinfo/'+f) if l.startswith('flags')][0]\n n+=os.readlink(p+'fd/'+f).startswith('/') and bool(int(flags.split()[1],8)&os.O_DIRECT)\nprint(n)",
