@@ -36,8 +36,9 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
 
-test-browser: build ## the report in a real Chromium
-	@tests/browser/run
+test-browser: ## the report in a real Chromium (needs node 18 and Debian's chromium)
+	@scripts/install-deps chromium
+	@cd tests/browser && npm ci --silent && npm test
 
 ENGINES ?= $(HOME)/.cache/mydyno/engines
 test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP
@@ -48,7 +49,12 @@ FUZZ_TIME ?= 60
 fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds each (needs a nightly compiler)
 	@crates/wire/fuzz/run $(FUZZ_TIME)
 
+SEEDS ?= 1000
+stats: ## coverage of intervals and error rates of verdicts on simulated series, SEEDS seeds each
+	@$(CARGO) run --release --locked -p mydyno-stats --example coverage -- $(SEEDS)
+	@$(CARGO) run --release --locked -p mydyno-stats --example decisions -- $(SEEDS)
+
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench test-kill dist
+.PHONY: help deps build demo test lint fmt docs bench test-kill test-browser test-engines fuzz stats dist

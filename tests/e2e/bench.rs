@@ -6,7 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fixture::{Ended, Place, document, lines, signal, until};
+use crate::fixture::{Ended, document, lines, signal, until};
+use crate::home::Home;
 
 const SHORT: &[&str] = &["--time", "2s", "--warmup", "1s"];
 
@@ -20,16 +21,16 @@ fn sum(intervals: &[Value], field: &str) -> u64 {
 
 #[test]
 fn a_sweep_leaves_a_whole_and_consistent_record() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let run = place.path("run");
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let run = home.path().join("run");
     let out = run.to_str().unwrap();
-    place.ok(&server.bench("oltp_read_write", &["prepare", "--tables", "2", "--table-size", "1000"]));
+    home.fine(&server.bench("oltp_read_write", &["prepare", "--tables", "2", "--table-size", "1000"]));
     let before = server.counter("Com_stmt_execute");
     let args =
         server.bench("oltp_read_write", &["--tables", "2", "--table-size", "1000", "--connections", "1,3"]);
     let printed: Value =
-        serde_json::from_str(&place.ok(&[&with_out(&args, out)[..], &["--json"]].concat())).unwrap();
+        serde_json::from_str(&home.fine(&[&with_out(&args, out)[..], &["--json"]].concat())).unwrap();
     let asked = server.counter("Com_stmt_execute") - before;
 
     for file in [
@@ -89,27 +90,27 @@ impl OwnedMode for fs::Permissions {
 
 #[test]
 fn every_workload_runs_and_keeps_its_rows() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let list: Value = serde_json::from_str(&place.ok(&["workloads", "--json"])).unwrap();
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let list: Value = serde_json::from_str(&home.fine(&["workloads", "--json"])).unwrap();
     for workload in list.as_array().unwrap() {
         let name = workload["name"].as_str().unwrap();
-        let run = place.path(name);
+        let run = home.path().join(name);
         let args = server.bench(name, &["--table-size", "500", "--connections", "2", "--json"]);
         let summary: Value =
-            serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+            serde_json::from_str(&home.fine(&with_out(&args, run.to_str().unwrap()))).unwrap();
         assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0, "{name}");
-        place.ok(&server.bench(name, &["check", "--table-size", "500"]));
+        home.fine(&server.bench(name, &["check", "--table-size", "500"]));
     }
 }
 
 #[test]
 fn the_steps_prepare_check_and_cleanup_do_what_they_say() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     let bench = |rest: &[&str]| {
         let args: Vec<&str> = rest.iter().copied().chain(["--table-size", "3000", "--tables", "2"]).collect();
-        place.run(&server.bench("oltp_read_only", &args))
+        home.end(&server.bench("oltp_read_only", &args))
     };
     let missing = bench(&["run"]);
     assert_eq!(missing.status, 3);
@@ -134,11 +135,11 @@ fn the_steps_prepare_check_and_cleanup_do_what_they_say() {
 
 #[test]
 fn the_same_seed_gives_the_same_rows_and_operations() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     let prepare = |schema: &str, seed: &str| {
         let rest = ["prepare", "--schema", schema, "--seed", seed, "--table-size", "2000"];
-        place.ok(&server.bench("oltp_write_only", &rest));
+        home.fine(&server.bench("oltp_write_only", &rest));
         server.sql(&format!("CHECKSUM TABLE {schema}.sbtest1"))[0][1].clone()
     };
     let (one, again, other) = (prepare("one", "5"), prepare("again", "5"), prepare("other", "6"));
@@ -146,7 +147,7 @@ fn the_same_seed_gives_the_same_rows_and_operations() {
     assert_ne!(one, other);
 
     let fingerprint = |name: &str, schema: &str, seed: &str| {
-        let run = place.path(name);
+        let run = home.path().join(name);
         let rest = [
             "run",
             "--schema",
@@ -161,7 +162,7 @@ fn the_same_seed_gives_the_same_rows_and_operations() {
         ];
         let args = server.bench("oltp_write_only", &rest);
         let summary: Value =
-            serde_json::from_str(&place.ok(&with_out(&args, run.to_str().unwrap()))).unwrap();
+            serde_json::from_str(&home.fine(&with_out(&args, run.to_str().unwrap()))).unwrap();
         summary["fingerprint"].clone()
     };
     let (first, second) = (fingerprint("r1", "one", "5"), fingerprint("r2", "again", "5"));
@@ -175,8 +176,8 @@ fn the_same_seed_gives_the_same_rows_and_operations() {
 
 #[test]
 fn all_mistakes_of_a_command_line_are_told_at_once() {
-    let place = Place::new();
-    let ended = place.run(&[
+    let home = Home::new();
+    let ended = home.end(&[
         "bench",
         "oltp_pointselect",
         "--connections",
@@ -197,17 +198,17 @@ fn all_mistakes_of_a_command_line_are_told_at_once() {
 
 #[test]
 fn a_server_that_cannot_be_reached_or_refuses_is_named_with_the_way_out() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     let port = server.port().to_string();
-    let no_host = place.run(&["bench", "oltp_point_select", "-h", "no-such-host.invalid", "-u", "root"]);
+    let no_host = home.end(&["bench", "oltp_point_select", "-h", "no-such-host.invalid", "-u", "root"]);
     assert_eq!(no_host.status, 3);
     assert!(no_host.stderr.contains("no-such-host.invalid"), "{}", no_host.stderr);
-    let no_socket = place.run(&["bench", "oltp_point_select", "-S", "/nonexistent/s.sock"]);
+    let no_socket = home.end(&["bench", "oltp_point_select", "-S", "/nonexistent/s.sock"]);
     assert_eq!(no_socket.status, 3);
     assert!(no_socket.stderr.contains("/nonexistent/s.sock"), "{}", no_socket.stderr);
     let refused =
-        place.run(&["bench", "oltp_point_select", "-h", "127.0.0.1", "-P", &port, "-u", "root", "-pHush42"]);
+        home.end(&["bench", "oltp_point_select", "-h", "127.0.0.1", "-P", &port, "-u", "root", "-pHush42"]);
     assert_eq!(refused.status, 3);
     assert!(refused.stderr.contains("Access denied"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("Hush42"), "{}", refused.stderr);
@@ -215,11 +216,11 @@ fn a_server_that_cannot_be_reached_or_refuses_is_named_with_the_way_out() {
 
 #[test]
 fn a_database_without_our_mark_is_never_touched() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     server.sql("CREATE DATABASE shop; CREATE TABLE shop.sbtest1 (id INT)");
     for step in ["prepare", "run", "cleanup", "check"] {
-        let ended = place.run(&server.bench("oltp_point_select", &[step, "--schema", "shop"]));
+        let ended = home.end(&server.bench("oltp_point_select", &[step, "--schema", "shop"]));
         assert_eq!(ended.status, 3, "{step}");
         assert!(ended.stderr.contains("was not made by mydyno"), "{step}: {}", ended.stderr);
         assert!(ended.stderr.contains("--schema"), "{step}: {}", ended.stderr);
@@ -229,11 +230,11 @@ fn a_database_without_our_mark_is_never_touched() {
 
 #[test]
 fn too_small_limits_are_seen_before_the_load_with_the_statement_that_raises_them() {
-    let place = Place::new();
-    let server = place.server("s", &["--set", "max_connections=20", "--set", "max_prepared_stmt_count=100"]);
-    let run = place.path("run");
+    let home = Home::new();
+    let server = home.server("s", &["--set", "max_connections=20", "--set", "max_prepared_stmt_count=100"]);
+    let run = home.path().join("run");
     let args = server.bench("oltp_read_write", &["--connections", "1,64", "--out", run.to_str().unwrap()]);
-    let ended = place.run(&args);
+    let ended = home.end(&args);
     assert_eq!(ended.status, 3);
     assert!(ended.stderr.contains("SET GLOBAL max_connections = "), "{}", ended.stderr);
     assert!(ended.stderr.contains("SET GLOBAL max_prepared_stmt_count = "), "{}", ended.stderr);
@@ -243,22 +244,22 @@ fn too_small_limits_are_seen_before_the_load_with_the_statement_that_raises_them
 
 #[test]
 fn a_server_with_other_sessions_is_loaded_only_when_that_is_allowed() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let mut other = place.start(&["server", "cli", "s", "-e", "SELECT SLEEP(100)"]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let mut other = home.start(&["server", "cli", "s", "-e", "SELECT SLEEP(100)"]);
     until("the other session is there", || server.counter("Threads_connected") >= 2);
-    let refused = place.run(&server.bench("oltp_point_select", &["prepare"]));
+    let refused = home.end(&server.bench("oltp_point_select", &["prepare"]));
     assert_eq!(refused.status, 3);
     assert!(refused.stderr.contains("--allow-load"), "{}", refused.stderr);
-    let allowed = place.run(&server.bench("oltp_point_select", &["prepare", "--allow-load"]));
+    let allowed = home.end(&server.bench("oltp_point_select", &["prepare", "--allow-load"]));
     assert_eq!(allowed.status, 0, "{}", allowed.stderr);
     other.kill().unwrap();
     other.wait().unwrap();
 }
 
 /// Starts a long bench and waits until it has measured a second.
-fn measuring(place: &Place, args: &[&str], run: &Path) -> std::process::Child {
-    let child = place.start(args);
+fn measuring(home: &Home, args: &[&str], run: &Path) -> std::process::Child {
+    let child = home.start(args);
     let intervals = run.join("intervals.jsonl");
     until("a second is measured", || {
         fs::read_to_string(&intervals).is_ok_and(|text| text.contains("\"phase\":\"measure\""))
@@ -266,16 +267,16 @@ fn measuring(place: &Place, args: &[&str], run: &Path) -> std::process::Child {
     child
 }
 
-fn long<'a>(out: &'a str) -> Vec<&'a str> {
+fn long(out: &str) -> Vec<&str> {
     vec!["--connections", "4", "--time", "100s", "--warmup", "0s", "--quiet", "--out", out]
 }
 
 #[test]
 fn an_interrupted_run_keeps_what_was_measured_and_reports() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let run = place.path("run");
-    let child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let run = home.path().join("run");
+    let child = measuring(&home, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
     signal(child.id() as i32, libc::SIGINT);
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, 130, "{}", ended.stderr);
@@ -289,27 +290,27 @@ fn an_interrupted_run_keeps_what_was_measured_and_reports() {
 
 #[test]
 fn a_killed_run_can_be_reported() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let run = place.path("run");
-    let mut child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let run = home.path().join("run");
+    let mut child = measuring(&home, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
     child.kill().unwrap();
     child.wait().unwrap();
     let path = run.to_str().unwrap();
-    let summary: Value = serde_json::from_str(&place.ok(&["report", path, "--json"])).unwrap();
+    let summary: Value = serde_json::from_str(&home.fine(&["report", path, "--json"])).unwrap();
     assert_eq!(summary["end"], "killed");
     assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0);
-    assert!(place.ok(&["report", path]).contains("killed"));
-    assert!(place.ok(&["report", path, "--format", "html"]).contains("<html"));
-    assert!(place.ok(&["report", path, "--format", "markdown"]).contains("oltp_read_write"));
+    assert!(home.fine(&["report", path]).contains("killed"));
+    assert!(home.fine(&["report", path, "--format", "html"]).contains("<html"));
+    assert!(home.fine(&["report", path, "--format", "markdown"]).contains("oltp_read_write"));
 }
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_its_record_kept() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let run = place.path("run");
-    let child = measuring(&place, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let run = home.path().join("run");
+    let child = measuring(&home, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
     signal(server.pid(), libc::SIGKILL);
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, 3, "{}", ended.stderr);
@@ -332,10 +333,10 @@ fn a_full_disk_ends_the_run_with_the_way_out() {
         eprintln!("not run: this user may not mount");
         return;
     }
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    place.ok(&server.bench("oltp_point_select", &["prepare"]));
-    let bench = place.command(&server.bench("oltp_point_select", &["--time", "30s", "--out", "/mnt/run"]));
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    home.fine(&server.bench("oltp_point_select", &["prepare"]));
+    let bench = home.command(&server.bench("oltp_point_select", &["--time", "30s", "--out", "/mnt/run"]));
     let words = std::iter::once(bench.get_program()).chain(bench.get_args());
     let command: Vec<String> = words.map(|w| format!("'{}'", w.to_str().unwrap())).collect();
     let mut shell = Command::new("unshare");
@@ -355,12 +356,12 @@ fn a_full_disk_ends_the_run_with_the_way_out() {
 
 #[test]
 fn a_broken_bound_is_exit_status_one() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     let run = |name: &str, bound: &str| {
-        let out = place.path(name);
+        let out = home.path().join(name);
         let args = server.bench("oltp_point_select", &["--connections", "1", "--fail-if", bound]);
-        place.run(&with_out(&args, out.to_str().unwrap()))
+        home.end(&with_out(&args, out.to_str().unwrap()))
     };
     assert_eq!(run("kept", "p50>10s").status, 0);
     let broken = run("broken", "p50>1us");
@@ -370,11 +371,11 @@ fn a_broken_bound_is_exit_status_one() {
 
 #[test]
 fn no_password_is_left_anywhere() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
+    let home = Home::new();
+    let server = home.server("s", &[]);
     let password = fs::read_to_string(server.text("password_file")).unwrap().trim().to_owned();
     assert!(password.len() >= 16);
-    let run = place.path("run");
+    let run = home.path().join("run");
     let port = server.port().to_string();
     let given = format!("-p{password}");
     let out = run.to_str().unwrap();
@@ -392,7 +393,7 @@ fn no_password_is_left_anywhere() {
     ];
     let args: Vec<&str> =
         args.into_iter().chain(["--time", "100s", "--warmup", "0s", "--out", out]).collect();
-    let child = measuring(&place, &args, &run);
+    let child = measuring(&home, &args, &run);
     let shown = fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
     assert!(shown.contains("-pxxx") && !shown.contains(&password), "{shown:?}");
     signal(child.id() as i32, libc::SIGINT);
@@ -401,7 +402,7 @@ fn no_password_is_left_anywhere() {
     assert!(!(ended.stdout + &ended.stderr).contains(&password));
     // Only the private server's own files hold it, and only their owner can read them.
     let own = Path::new(server.text("password_file")).parent().unwrap();
-    for holder in holding(&place.path(""), password.as_bytes()) {
+    for holder in holding(home.path(), password.as_bytes()) {
         assert!(Path::new(&holder).starts_with(own), "{holder}");
         assert_eq!(fs::metadata(&holder).unwrap().permissions().to_owned_mode(), 0o600, "{holder}");
     }
@@ -427,37 +428,37 @@ fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn a_private_server_for_one_bench_is_gone_after_it() {
-    let place = Place::new();
-    let run = place.path("run");
+    let home = Home::new();
+    let run = home.path().join("run");
     let args =
         ["bench", "oltp_point_select", "--sandbox", "--connections", "2", "--set", "max_connections=77"];
-    let stdout = place.ok(&with_out(&args, run.to_str().unwrap()));
+    let stdout = home.fine(&with_out(&args, run.to_str().unwrap()));
     assert!(stdout.contains("private server"), "{stdout}");
     let facts = document(&run.join("facts.json"));
     assert_eq!(
         facts["facts"]["server.variable.max_connections"]["value"].to_string().trim_matches('"'),
         "77"
     );
-    let servers: Value = serde_json::from_str(&place.ok(&["server", "list", "--json"])).unwrap();
+    let servers: Value = serde_json::from_str(&home.fine(&["server", "list", "--json"])).unwrap();
     assert_eq!(servers["servers"], serde_json::json!([]));
-    let status: Value = serde_json::from_str(&place.ok(&["host", "status", "--json"])).unwrap();
+    let status: Value = serde_json::from_str(&home.fine(&["host", "status", "--json"])).unwrap();
     assert_eq!(status["changes"], serde_json::json!([]));
 }
 
 #[test]
 fn two_runs_are_shown_side_by_side() {
-    let place = Place::new();
-    let server = place.server("s", &[]);
-    let (one, two) = (place.path("one"), place.path("two"));
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let (one, two) = (home.path().join("one"), home.path().join("two"));
     for run in [&one, &two] {
         let args = server.bench("oltp_point_select", &["--connections", "2"]);
-        place.ok(&with_out(&args, run.to_str().unwrap()));
+        home.fine(&with_out(&args, run.to_str().unwrap()));
     }
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
-    assert!(place.ok(&["report", one, two]).contains("oltp_point_select"));
-    let both: Value = serde_json::from_str(&place.ok(&["report", one, two, "--json"])).unwrap();
+    assert!(home.fine(&["report", one, two]).contains("oltp_point_select"));
+    let both: Value = serde_json::from_str(&home.fine(&["report", one, two, "--json"])).unwrap();
     assert_eq!(both.as_array().unwrap().len(), 2);
-    let nothing = place.run(&["report", place.path("").to_str().unwrap()]);
+    let nothing = home.end(&["report", home.path().to_str().unwrap()]);
     assert_eq!(nothing.status, 3);
     assert!(nothing.stderr.contains("is not a run folder"), "{}", nothing.stderr);
 }

@@ -1,63 +1,21 @@
-//! The binary in a state folder of its own, with private servers that never outlive the test run.
+//! Private servers, endings and documents for the tests of the bench.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A state folder, and the binary run in it.
-pub struct Place {
-    folder: PathBuf,
-}
+use crate::home::Home;
 
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-static SWEPT: Once = Once::new();
-
-/// Folder of all places; short, because a socket's path must be.
-fn base() -> PathBuf {
-    // SAFETY: geteuid has no preconditions.
-    std::env::temp_dir().join(format!("mydyno-e2e-{}", unsafe { libc::geteuid() }))
-}
-
-impl Place {
-    pub fn new() -> Self {
-        SWEPT.call_once(sweep);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = base().join(format!("{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self { folder }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    pub fn state(&self) -> PathBuf {
-        self.path("state")
-    }
-
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mydyno"));
-        in_place(&mut command, &self.folder).args(args);
-        command
-    }
-
+impl Home {
     /// Runs the binary to its end.
-    pub fn run(&self, args: &[&str]) -> Ended {
-        Ended::from(self.command(args).output().unwrap())
+    pub fn end(&self, args: &[&str]) -> Ended {
+        Ended::from(self.run(args))
     }
 
-    /// Runs the binary and expects success; what it printed on standard output.
-    pub fn ok(&self, args: &[&str]) -> String {
-        let ended = self.run(args);
-        assert_eq!(ended.status, 0, "{args:?}\n{}{}", ended.stdout, ended.stderr);
-        ended.stdout
-    }
-
+    /// Starts the binary with its output kept.
     pub fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -66,43 +24,7 @@ impl Place {
     pub fn server(&self, name: &str, options: &[&str]) -> Server<'_> {
         let args: Vec<&str> =
             ["server", "up", name, "--json", "--quiet"].iter().chain(options).copied().collect();
-        let info: Value = serde_json::from_str(&self.ok(&args)).unwrap();
-        Server { place: self, info }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        clean(&self.folder);
-    }
-}
-
-fn in_place<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
-    for name in ["MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_HOME", "COLUMNS"] {
-        command.env_remove(name);
-    }
-    command
-        .env("MYDYNO_STATE", folder.join("state"))
-        .env("MYDYNO_CACHE", base().join("cache"))
-        .env("HOME", folder)
-        .stdin(Stdio::null())
-}
-
-/// Ends what is left in a place and removes it.
-fn clean(folder: &Path) {
-    let mut restore = Command::new(env!("CARGO_BIN_EXE_mydyno"));
-    let _ = in_place(&mut restore, folder).args(["host", "restore", "--all", "--quiet"]).output();
-    let _ = fs::remove_dir_all(folder);
-}
-
-/// Cleans up after test runs that were killed.
-fn sweep() {
-    for entry in fs::read_dir(base()).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let pid = name.split('-').next().and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            clean(&entry.path());
-        }
+        Server { home: self, info: self.json(&args) }
     }
 }
 
@@ -129,7 +51,7 @@ impl From<Output> for Ended {
 
 /// A private server.
 pub struct Server<'a> {
-    place: &'a Place,
+    home: &'a Home,
     info: Value,
 }
 
@@ -148,7 +70,7 @@ impl Server<'_> {
 
     /// Rows of one statement, first column first.
     pub fn sql(&self, sql: &str) -> Vec<Vec<String>> {
-        let text = self.place.ok(&["server", "cli", self.text("name"), "-e", sql, "--", "-N", "-B"]);
+        let text = self.home.fine(&["server", "cli", self.text("name"), "-e", sql, "--", "-N", "-B"]);
         text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
     }
 

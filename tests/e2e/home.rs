@@ -3,16 +3,36 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Whatever runs is ended and removed when it is dropped.
+/// Whatever runs is ended and removed when it is dropped; what a killed test run has left, by the next one.
 pub struct Home {
-    temp: TempDir,
+    folder: PathBuf,
     /// Templates that tests share; none for a test that wants to see them made.
     shared: Option<PathBuf>,
+}
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+static SWEPT: Once = Once::new();
+
+/// Folder of all homes; short, since a socket's path has to fit in 107 bytes.
+fn base() -> PathBuf {
+    // SAFETY: geteuid has no preconditions.
+    Path::new("/tmp").join(format!("mydyno-e2e-{}", unsafe { libc::geteuid() }))
+}
+
+/// Cleans up after test runs that were killed: their homes carry the pid of a process that is gone.
+fn sweep() {
+    for folder in entries(&base()) {
+        let pid = folder.file_name().and_then(|n| n.to_str()?.split('-').next()?.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            drop(Home { folder, shared: None });
+        }
+    }
 }
 
 impl Home {
@@ -25,12 +45,15 @@ impl Home {
 
     /// A home without templates.
     pub fn cold() -> Self {
-        // Short, since a socket's path has to fit in 107 bytes.
-        Self { temp: tempfile::Builder::new().prefix("myd").tempdir_in("/tmp").unwrap(), shared: None }
+        SWEPT.call_once(sweep);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = base().join(format!("{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder, shared: None }
     }
 
     pub fn path(&self) -> &Path {
-        self.temp.path()
+        &self.folder
     }
 
     pub fn state(&self) -> PathBuf {
@@ -44,7 +67,11 @@ impl Home {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args(args).env("MYDYNO_STATE", self.state()).env("MYDYNO_CACHE", self.cache());
-        command.env_remove("MYSQL_PWD").current_dir(self.path()).stdin(Stdio::null());
+        for name in ["MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_HOME", "COLUMNS"]
+        {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());
         command
     }
 
@@ -140,6 +167,7 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         let _ = self.run(&["host", "restore", "--all"]);
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

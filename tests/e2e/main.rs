@@ -1,5 +1,5 @@
 //! The binary as its users meet it, against real servers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
 mod docs;

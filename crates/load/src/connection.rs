@@ -1,6 +1,7 @@
 //! One connection under load: sends a statement, waits for its answer, times both.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -14,7 +15,8 @@ use mydyno_workload::session::Answer;
 use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
-use crate::packets::{AS_TEXT, Packets};
+use crate::opening::Ready;
+use crate::packets::{self, AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
 use crate::sys::{self, Epoll};
 
@@ -27,8 +29,12 @@ pub struct Shared<'w> {
     pub epoll: Epoll,
     pub packets: RefCell<Packets>,
     pub recorder: RefCell<Recorder>,
+    /// Codes of errors that were seen in this step.
+    pub seen_errors: RefCell<BTreeSet<u16>>,
     /// First errors since the last hand-over.
     pub first_errors: RefCell<Vec<FirstError>>,
+    /// A transaction has succeeded here.
+    pub succeeded: Cell<bool>,
     /// No new transactions.
     pub stopping: Cell<bool>,
     /// Connections that were lost, and why the last one was.
@@ -46,7 +52,9 @@ impl<'w> Shared<'w> {
             epoll,
             packets: RefCell::new(packets),
             recorder: RefCell::new(Recorder::new(operations)),
+            seen_errors: RefCell::default(),
             first_errors: RefCell::default(),
+            succeeded: Cell::new(false),
             stopping: Cell::new(false),
             lost: Cell::new(0),
             last_loss: RefCell::default(),
@@ -76,6 +84,8 @@ pub struct Connection<'w> {
     envelope: Option<Box<Envelope>>,
     /// Statement ids of the server, by statement.
     ids: Box<[u32]>,
+    /// The statement under way.
+    statement: usize,
     turn: Turn,
     /// Whether the answer under way is timed as an operation.
     operation: Option<usize>,
@@ -94,21 +104,15 @@ pub struct Connection<'w> {
 }
 
 impl<'w> Connection<'w> {
-    pub fn new(
-        shared: &'w Shared<'w>,
-        socket: OwnedFd,
-        token: usize,
-        parser: ReplyParser,
-        envelope: Option<Box<Envelope>>,
-        ids: Box<[u32]>,
-    ) -> Self {
+    pub fn new(shared: &'w Shared<'w>, token: usize, ready: Ready) -> Self {
         Self {
             shared,
-            socket,
+            socket: ready.socket,
             token,
-            parser,
-            envelope,
-            ids,
+            parser: ready.parser,
+            envelope: ready.envelope,
+            ids: ready.ids,
+            statement: 0,
             turn: Turn::Sent,
             operation: None,
             unsent: Vec::new(),
@@ -133,6 +137,13 @@ impl<'w> Connection<'w> {
         self.send(packets.rollback(), None);
         drop(packets);
         async move { Exchange { connection: self }.await.map(|_| ()) }
+    }
+
+    /// Says goodbye, so that the server does not log an aborted connection. Best effort: the socket closes next.
+    pub fn quit(&mut self) {
+        let shared = self.shared;
+        let packets = shared.packets.borrow();
+        self.send(packets.quit(), None);
     }
 
     fn send(&mut self, packet: &[u8], operation: Option<usize>) {
@@ -196,8 +207,9 @@ impl<'w> Connection<'w> {
         }
     }
 
-    /// Takes what has arrived. The socket is edge-triggered: it must be read until it gives less than was asked for,
-    /// or until the answer is complete, behind which a server sends nothing.
+    /// Takes what has arrived. The socket is edge-triggered: it must be read until nothing is left, or until the answer
+    /// is complete, behind which a server sends nothing. A short read is not the end: a close that came with the last
+    /// bytes has no event of its own.
     fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
         let mut buffer = self.shared.buffer.borrow_mut();
         loop {
@@ -221,7 +233,6 @@ impl<'w> Connection<'w> {
             };
             match fed {
                 Ok(Progress::Done(reply)) => return Poll::Ready(Ok(reply)),
-                Ok(Progress::More) if n < buffer.len() => return Poll::Pending,
                 Ok(Progress::More) => {}
                 Err(e) => return Poll::Ready(Err(Fault::Lost(Box::new(e)))),
             }
@@ -234,6 +245,7 @@ impl<'w> Connection<'w> {
             return Err(Fault::Server(error));
         }
         if let Some(operation) = self.operation {
+            packets::types_are_known(&mut self.ids[self.statement]);
             self.shared.recorder.borrow_mut().statement(
                 operation,
                 self.done_ns - self.intended_ns,
@@ -261,7 +273,8 @@ impl Session for Connection<'_> {
         let operation = packets.operation(index);
         self.last_operation = operation;
         self.parser.start(if self.ids[index] == AS_TEXT { Expect::Text } else { Expect::Prepared });
-        let packet = packets.execute(index, &mut self.ids[index], params);
+        self.statement = index;
+        let packet = packets.execute(index, self.ids[index], params);
         self.send(packet, Some(operation));
         drop(packets);
         Exchange { connection: self }

@@ -36,6 +36,9 @@ pub enum LoadError {
         /// The refusal.
         source: std::io::Error,
     },
+    /// A worker thread could not be started, or panicked: a defect of this program.
+    #[error("a worker thread of the load generator failed: {0}")]
+    Worker(String),
     /// The user asked to stop while connections were being opened.
     #[error("interrupted before the load started")]
     Interrupted,

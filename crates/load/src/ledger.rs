@@ -1,25 +1,33 @@
 //! The workers' windows, merged into the intervals of the record.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use mydyno_model::record::{ClientUse, Interval, OperationInfo, OperationTimes, Phase};
 use mydyno_stats::Distribution;
 
-use crate::recorder::Recorder;
+use crate::account::{Handover, Message};
+use crate::recorder::{FirstError, Recorder};
 use crate::step::StepEvent;
 use crate::sys;
-use crate::worker::Handover;
+use crate::window::Windows;
 
 /// Collects the hand-overs of a step.
 pub struct Ledger<'a> {
     step: usize,
     operations: &'a [OperationInfo],
+    windows: &'a Windows,
     /// Window that each worker has closed last, and whether it goes on.
     workers: Vec<Progress>,
     open: BTreeMap<usize, Open>,
     /// End of the last interval, on the run's clock.
     end_ns: u64,
+    /// The last phase that was announced.
     phase: Option<Phase>,
+    /// First errors by code, and how often each code came.
+    errors: BTreeMap<u16, (u64, FirstError)>,
+    /// How late a worker closed a window at worst.
+    pub late_ns: u64,
     /// Connections lost.
     pub lost: usize,
     /// Why the last of them was.
@@ -44,14 +52,23 @@ struct Open {
 }
 
 impl<'a> Ledger<'a> {
-    pub fn new(step: usize, operations: &'a [OperationInfo], workers: usize, start_ns: u64) -> Self {
+    pub fn new(
+        step: usize,
+        operations: &'a [OperationInfo],
+        windows: &'a Windows,
+        workers: usize,
+        start_ns: u64,
+    ) -> Self {
         Self {
             step,
             operations,
+            windows,
             workers: vec![Progress::default(); workers],
             open: BTreeMap::new(),
             end_ns: start_ns,
             phase: None,
+            errors: BTreeMap::new(),
+            late_ns: 0,
             lost: 0,
             last_loss: None,
             unanswered: 0,
@@ -63,16 +80,39 @@ impl<'a> Ledger<'a> {
         self.workers.iter().filter(|w| !w.gone).count()
     }
 
-    /// Takes a hand-over; windows that are complete by it go to the sink.
-    pub fn take(&mut self, handover: Handover, sink: &mut dyn FnMut(StepEvent)) {
+    /// Announces the phase that the load starts with.
+    pub fn begin(&mut self, sink: &mut dyn FnMut(StepEvent)) {
+        let first = self.windows.get(0).map_or(Phase::Drain, |(phase, _)| phase);
+        self.announce(first, sink);
+    }
+
+    /// Takes what a worker tells; windows that are complete by it go to the sink.
+    pub fn take(&mut self, message: Message, sink: &mut dyn FnMut(StepEvent)) {
+        match message {
+            Message::Handover(handover) => self.take_handover(*handover, sink),
+            Message::Gone { worker } => self.workers[worker].gone = true,
+        }
+        self.emit_complete(sink);
+    }
+
+    fn take_handover(&mut self, handover: Handover, sink: &mut dyn FnMut(StepEvent)) {
         for error in handover.first_errors {
-            sink(StepEvent::Error(error, handover.end_ns as f64 / 1e9));
+            if let Entry::Vacant(entry) = self.errors.entry(error.code) {
+                sink(StepEvent::Error(error.clone(), handover.end_ns as f64 / 1e9));
+                entry.insert((0, error));
+            }
+        }
+        for (code, count) in &handover.recorder.errors {
+            if let Some((total, _)) = self.errors.get_mut(code) {
+                *total += count;
+            }
         }
         let worker = &mut self.workers[handover.worker];
-        *worker = Progress { closed: Some(handover.window), gone: handover.last, lost: handover.lost };
+        (worker.closed, worker.lost) = (Some(handover.window), handover.lost);
         self.lost = self.workers.iter().map(|w| w.lost).sum();
         self.last_loss = handover.last_loss.or(self.last_loss.take());
         self.unanswered += handover.unanswered;
+        self.late_ns = self.late_ns.max(handover.late_ns);
         let operations = self.operations.len();
         let open = self.open.entry(handover.window).or_insert_with(|| Open {
             phase: handover.phase,
@@ -87,7 +127,12 @@ impl<'a> Ledger<'a> {
         open.client.voluntary_switches += handover.usage.voluntary_switches;
         open.client.involuntary_switches += handover.usage.involuntary_switches;
         open.client.waits += handover.waits;
-        self.emit_complete(sink);
+    }
+
+    /// The commonest error of the step, in words.
+    pub fn commonest_error(&self) -> Option<String> {
+        let (_, error) = self.errors.values().max_by_key(|(count, _)| *count)?;
+        Some(format!("error {} ({}): {}", error.code, error.sqlstate, error.message))
     }
 
     /// Emits what is left, whether or not every worker has handed it over.
@@ -105,18 +150,27 @@ impl<'a> Ledger<'a> {
             Some(Some(closed)) => closed + 1,
         };
         while let Some(entry) = self.open.first_entry().filter(|e| *e.key() < complete_below) {
+            let window = *entry.key();
             let open = entry.remove();
             self.emit(open, sink);
+            // What follows is known before it is over, so that a record that is cut off says what was going on.
+            if let Some((phase, _)) = self.windows.get(window + 1) {
+                self.announce(phase, sink);
+            }
+        }
+    }
+
+    fn announce(&mut self, phase: Phase, sink: &mut dyn FnMut(StepEvent)) {
+        if self.phase != Some(phase) {
+            self.phase = Some(phase);
+            sink(StepEvent::Phase(phase, self.end_ns as f64 / 1e9));
         }
     }
 
     fn emit(&mut self, open: Open, sink: &mut dyn FnMut(StepEvent)) {
         let start_ns = self.end_ns;
+        self.announce(open.phase, sink);
         self.end_ns = open.end_ns.max(start_ns);
-        if self.phase != Some(open.phase) {
-            self.phase = Some(open.phase);
-            sink(StepEvent::Phase(open.phase, start_ns as f64 / 1e9));
-        }
         let (resident_bytes, threads) = sys::process_size();
         let recorder = open.recorder;
         let interval = Interval {

@@ -5,12 +5,16 @@
 //! nothing, takes no lock, formats nothing and makes no system call but the I/O itself. Recorders belong to a worker
 //! and are handed over once a second.
 
+mod account;
 pub mod clock;
 mod connection;
+mod drive;
 mod error;
 mod executor;
+mod gate;
 mod ledger;
 pub mod null;
+mod opening;
 mod packets;
 mod recorder;
 pub mod retry;
@@ -21,5 +25,5 @@ mod worker;
 
 pub use error::LoadError;
 pub use recorder::FirstError;
-pub use step::{End, StepEvent, StepSpec, run_step};
+pub use step::{End, Shortfalls, StepEvent, StepSpec, run_step};
 pub use window::{Phases, Windows};

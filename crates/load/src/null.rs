@@ -6,7 +6,7 @@ use mydyno_workload::{Fault, Param, Session, Statement, Workload};
 
 use crate::clock::Clock;
 use crate::executor::Tasks;
-use crate::packets::Packets;
+use crate::packets::{self, Packets};
 use crate::recorder::Recorder;
 
 /// What a run of the null driver did.
@@ -40,7 +40,8 @@ impl Session for Nowhere<'_> {
         let index = statement.0 as usize;
         let operation = {
             let mut packets = self.shared.packets.borrow_mut();
-            std::hint::black_box(packets.execute(index, &mut self.ids[index], params));
+            std::hint::black_box(packets.execute(index, self.ids[index], params));
+            packets::types_are_known(&mut self.ids[index]);
             packets.operation(index)
         };
         let sent_ns = self.shared.clock.now_ns();

@@ -9,6 +9,14 @@ use mydyno_workload::{Param, StatementSpec};
 /// not sent again. Servers number statements from 1 per session (MySQL) or server (MariaDB) and stay far below it.
 const TYPES_KNOWN: u32 = 1 << 31;
 
+/// Notes that the server has executed the statement once, and so knows its types.
+#[inline]
+pub fn types_are_known(id: &mut u32) {
+    if *id != AS_TEXT {
+        *id |= TYPES_KNOWN;
+    }
+}
+
 /// In place of a statement id: the server does not prepare the statement, as MySQL does not prepare BEGIN, so it is
 /// sent as text. Servers number from 1.
 pub const AS_TEXT: u32 = 0;
@@ -31,6 +39,7 @@ pub fn id_of(prepared: Result<Prepared, WireError>, statement: &StatementSpec) -
 pub struct Packets {
     statements: Vec<Laid>,
     rollback: Vec<u8>,
+    quit: Vec<u8>,
 }
 
 struct Laid {
@@ -67,7 +76,9 @@ impl Packets {
             .collect();
         let mut rollback = Vec::new();
         command::query(&mut rollback, b"ROLLBACK");
-        Self { statements, rollback }
+        let mut quit = Vec::new();
+        command::quit(&mut quit);
+        Self { statements, rollback, quit }
     }
 
     /// The operation under which a statement is recorded.
@@ -78,14 +89,13 @@ impl Packets {
 
     /// The packet that executes a statement; `id` is the connection's id of it, [`AS_TEXT`] where it has none.
     #[inline]
-    pub fn execute(&mut self, statement: usize, id: &mut u32, params: &[Param<'_>]) -> &[u8] {
+    pub fn execute(&mut self, statement: usize, id: u32, params: &[Param<'_>]) -> &[u8] {
         let laid = &mut self.statements[statement];
-        if *id == AS_TEXT {
+        if id == AS_TEXT {
             return &laid.text;
         }
-        let template = if *id & TYPES_KNOWN != 0 { &mut laid.without_types } else { &mut laid.with_types };
-        template.set_statement(*id & !TYPES_KNOWN);
-        *id |= TYPES_KNOWN;
+        let template = if id & TYPES_KNOWN != 0 { &mut laid.without_types } else { &mut laid.with_types };
+        template.set_statement(id & !TYPES_KNOWN);
         for (number, param) in params.iter().enumerate() {
             match param {
                 Param::Int(value) => template.set_i64(number, *value),
@@ -99,6 +109,11 @@ impl Packets {
     pub fn rollback(&self) -> &[u8] {
         &self.rollback
     }
+
+    /// The packet of COM_QUIT.
+    pub fn quit(&self) -> &[u8] {
+        &self.quit
+    }
 }
 
 #[cfg(test)]
@@ -109,10 +124,11 @@ mod tests {
     fn types_are_sent_on_the_first_execution_of_each_connection_only() {
         let spec = StatementSpec { sql: String::new(), params: vec![ParamType::Int], operation: 3 };
         let mut packets = Packets::new(&[spec]);
-        let (mut one, mut other) = (7, 9);
-        let first = packets.execute(0, &mut one, &[Param::Int(5)]).to_vec();
-        let second = packets.execute(0, &mut one, &[Param::Int(5)]).to_vec();
-        let elsewhere = packets.execute(0, &mut other, &[Param::Int(5)]).to_vec();
+        let (mut one, other) = (7, 9);
+        let first = packets.execute(0, one, &[Param::Int(5)]).to_vec();
+        types_are_known(&mut one);
+        let second = packets.execute(0, one, &[Param::Int(5)]).to_vec();
+        let elsewhere = packets.execute(0, other, &[Param::Int(5)]).to_vec();
         assert_eq!(first.len(), second.len() + 2);
         assert_eq!(first.len(), elsewhere.len());
         assert_eq!((first[5], second[5], elsewhere[5]), (7, 7, 9));
@@ -128,10 +144,8 @@ mod tests {
             Err(WireError::Server(mydyno_wire::ServerError { code, sqlstate, message }))
         };
         let mut id = id_of(refused(NOT_PREPARABLE), &spec).unwrap();
-        assert_eq!(
-            Packets::new(std::slice::from_ref(&spec)).execute(0, &mut id, &[]),
-            b"\x06\0\0\0\x03BEGIN"
-        );
+        assert_eq!(Packets::new(std::slice::from_ref(&spec)).execute(0, id, &[]), b"\x06\0\0\0\x03BEGIN");
+        types_are_known(&mut id);
         assert_eq!(id, AS_TEXT);
         assert!(id_of(refused(1064), &spec).is_err());
         let with_parameter = StatementSpec { params: vec![ParamType::Int], ..spec };

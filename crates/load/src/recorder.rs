@@ -76,11 +76,9 @@ impl Recorder {
         times.service.record(service_ns);
     }
 
-    /// Counts an error; whether it is the first of its code here.
-    pub fn error(&mut self, code: u16) -> bool {
-        let count = self.errors.entry(code).or_insert(0);
-        *count += 1;
-        *count == 1
+    /// Counts an error.
+    pub fn error(&mut self, code: u16) {
+        *self.errors.entry(code).or_insert(0) += 1;
     }
 
     /// Adds what another recorder holds.
@@ -132,9 +130,7 @@ mod tests {
                 recorder.lateness.record(response.abs_diff(*service));
                 recorder.transaction(*response, *service);
             }
-            Happening::Error(code) => {
-                recorder.error(*code);
-            }
+            Happening::Error(code) => recorder.error(*code),
             Happening::Retry => recorder.retries += 1,
         }
     }

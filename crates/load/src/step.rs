@@ -1,21 +1,25 @@
 //! One step: connect, warm up, measure, drain; workers' windows merged into intervals.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Barrier};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use mydyno_model::record::{Interval, Phase};
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::Workload;
 
+use crate::account::Message;
 use crate::clock::Clock;
 use crate::error::LoadError;
+use crate::gate::{Gate, Keeper};
 use crate::ledger::Ledger;
+use crate::opening;
 use crate::recorder::FirstError;
 use crate::sys;
 use crate::window::{Phases, Windows};
-use crate::worker::{self, Handover, Orders};
+use crate::worker::{self, Orders};
 
 /// File descriptors beside those of the connections: standard streams, epoll, files of the record, the server's
 /// files that are sampled.
@@ -63,12 +67,7 @@ pub enum StepEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// As planned.
-    Complete {
-        /// Transactions that had no answer in the time for draining.
-        unanswered: usize,
-        /// Connections that were lost on the way.
-        lost: usize,
-    },
+    Complete(Shortfalls),
     /// The user asked to stop.
     Interrupted,
     /// Every connection was lost.
@@ -76,8 +75,27 @@ pub enum End {
         /// Why the last one was.
         why: String,
     },
-    /// A connection failed again and again without one success between.
-    Hopeless,
+    /// Transactions failed one after the other and none succeeded.
+    Hopeless {
+        /// The commonest error.
+        why: String,
+    },
+    /// A worker failed: what was recorded until then is there.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What a step that ended as planned fell short of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortfalls {
+    /// Transactions that had no answer in the time for draining.
+    pub unanswered: usize,
+    /// Connections that were lost on the way.
+    pub lost: usize,
+    /// How late a worker came to the end of a window at worst, in nanoseconds: the load generator stood still.
+    pub late_ns: u64,
 }
 
 /// Runs one step. `stop` ends it early with all that was measured.
@@ -100,7 +118,7 @@ pub fn run_step<W: Workload>(
     })?;
     sink(StepEvent::Phase(Phase::Connect, clock.now_s()));
     let windows = Windows::tile(spec.phases);
-    let (call_off, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
+    let [call_off, hopeless, succeeded] = [const { AtomicBool::new(false) }; 3];
     let orders = Orders {
         workload: spec.workload,
         clock,
@@ -109,11 +127,15 @@ pub fn run_step<W: Workload>(
         drain_called_off_ns: DRAIN_INTERRUPTED.as_nanos() as u64,
         stop: &call_off,
         hopeless: &hopeless,
+        succeeded: &succeeded,
     };
+    let gate = Gate::default();
     std::thread::scope(|scope| {
-        let crew = Crew::hire(scope, spec, &orders, stop);
-        crew.connect(sink, spec.connections)?;
-        crew.start(clock, stop, sink, spec, &call_off, &hopeless)
+        // Whatever happens here, the workers are let go.
+        let _keeper = Keeper(&gate);
+        let crew = Crew::hire(scope, spec, &orders, &gate, stop)?;
+        crew.muster(sink, spec.connections)?;
+        crew.lead(spec, &orders, &gate, stop, sink)
     })
 }
 
@@ -128,14 +150,7 @@ enum Muster {
 struct Crew<'scope> {
     threads: Vec<std::thread::ScopedJoinHandle<'scope, Result<(), LoadError>>>,
     muster: Receiver<Muster>,
-    handovers: Receiver<Handover>,
-    start: Arc<Start>,
-}
-
-/// When the load starts; 0 when it does not.
-struct Start {
-    at_ns: AtomicU64,
-    gate: Barrier,
+    messages: Receiver<Message>,
 }
 
 impl<'scope> Crew<'scope> {
@@ -144,117 +159,158 @@ impl<'scope> Crew<'scope> {
         scope: &'scope std::thread::Scope<'scope, 'env>,
         spec: &'env StepSpec<'_, W>,
         orders: &'env Orders<'_, W>,
+        gate: &'env Gate,
         stop: &'env AtomicBool,
-    ) -> Self {
+    ) -> Result<Self, LoadError> {
         let (muster_in, muster) = channel();
-        let (handover_in, handovers) = channel();
-        let start = Arc::new(Start { at_ns: AtomicU64::new(0), gate: Barrier::new(spec.workers + 1) });
+        let (messages_in, messages) = channel();
         let threads = (0..spec.workers)
             .map(|number| {
-                let (muster, handovers, start) = (muster_in.clone(), handover_in.clone(), start.clone());
-                scope.spawn(move || {
-                    let mine = || (number..spec.connections).step_by(spec.workers);
-                    let connected = || drop(muster.send(Muster::Connected));
-                    let ready = worker::connect(
-                        spec.workload,
-                        spec.connect,
-                        mine(),
-                        spec.connections,
-                        stop,
-                        connected,
-                    );
-                    let ready = match ready {
-                        Ok(ready) => {
-                            drop(muster.send(Muster::Ready));
-                            Some(ready)
-                        }
-                        Err(error) => {
-                            drop(muster.send(Muster::Failed(error)));
-                            None
-                        }
-                    };
-                    start.gate.wait();
-                    match (ready, start.at_ns.load(Ordering::Acquire)) {
-                        (Some(ready), at_ns) if at_ns > 0 => {
-                            worker::work(orders, number, ready, mine(), at_ns, &handovers)
-                        }
-                        _ => Ok(()),
-                    }
-                })
+                let (muster, messages) = (muster_in.clone(), messages_in.clone());
+                let worker = move || serve(number, spec, orders, gate, stop, &muster, &messages);
+                std::thread::Builder::new()
+                    .name(format!("load-{number}"))
+                    .spawn_scoped(scope, worker)
+                    .map_err(|e| LoadError::Worker(format!("{e}; ask for fewer --workers")))
             })
-            .collect();
-        Self { threads, muster, handovers, start }
+            .collect::<Result<_, _>>()?;
+        Ok(Self { threads, muster, messages })
     }
 
-    /// Waits until all connections are open; lets the workers go home when one is refused.
-    fn connect(&self, sink: &mut dyn FnMut(StepEvent), of: usize) -> Result<(), LoadError> {
-        let (mut done, mut mustered, mut failure) = (0, 0, None);
-        while mustered < self.threads.len() {
+    /// Waits until all connections are open.
+    fn muster(&self, sink: &mut dyn FnMut(StepEvent), of: usize) -> Result<(), LoadError> {
+        let (mut done, mut ready) = (0, 0);
+        while ready < self.threads.len() {
             match self.muster.recv() {
                 Ok(Muster::Connected) => {
                     done += 1;
                     sink(StepEvent::Connected { done, of });
                 }
-                Ok(Muster::Ready) => mustered += 1,
-                Ok(Muster::Failed(error)) => {
-                    mustered += 1;
-                    failure.get_or_insert(error);
-                }
-                Err(_) => break,
+                Ok(Muster::Ready) => ready += 1,
+                Ok(Muster::Failed(error)) => return Err(error),
+                Err(_) => return Err(LoadError::Worker("it ended before the load started".to_owned())),
             }
         }
-        match failure {
-            None => Ok(()),
-            Some(error) => {
-                self.start.gate.wait();
-                Err(error)
-            }
-        }
+        Ok(())
     }
 
-    fn start<W: Workload>(
+    /// Starts the load and collects what the workers tell until the last has gone.
+    fn lead<W: Workload>(
         self,
-        clock: &Clock,
+        spec: &StepSpec<'_, W>,
+        orders: &Orders<'_, W>,
+        gate: &Gate,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
-        spec: &StepSpec<'_, W>,
-        call_off: &AtomicBool,
-        hopeless: &AtomicBool,
     ) -> Result<End, LoadError> {
-        let start_ns = clock.now_ns().max(1);
-        self.start.at_ns.store(start_ns, Ordering::Release);
-        self.start.gate.wait();
-        let mut ledger = Ledger::new(spec.number, spec.workload.operations(), spec.workers, start_ns);
+        let start_ns = orders.clock.now_ns();
+        gate.open(Some(start_ns));
+        let operations = spec.workload.operations();
+        let mut ledger = Ledger::new(spec.number, operations, orders.windows, spec.workers, start_ns);
+        ledger.begin(sink);
         let mut interrupted = false;
         while ledger.working() > 0 {
-            if stop.load(Ordering::Relaxed) && !call_off.swap(true, Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) && !orders.stop.swap(true, Ordering::Relaxed) {
                 interrupted = true;
             }
-            match self.handovers.recv_timeout(Duration::from_millis(50)) {
-                Ok(handover) => ledger.take(handover, sink),
-                Err(RecvTimeoutError::Timeout) => {
-                    if self.threads.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-                        break;
-                    }
-                }
+            match self.messages.recv_timeout(Duration::from_millis(50)) {
+                Ok(message) => ledger.take(message, sink),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         ledger.close(sink);
+        let mut failure = None;
         for thread in self.threads {
-            if let Ok(result) = thread.join() {
-                result?;
+            let result = thread.join().unwrap_or_else(|panic| Err(LoadError::Worker(words(&*panic))));
+            if let Err(error) = result {
+                failure.get_or_insert(error.to_string());
             }
         }
-        let Ledger { lost, last_loss, unanswered, .. } = ledger;
-        Ok(if hopeless.load(Ordering::Relaxed) {
-            End::Hopeless
-        } else if lost >= spec.connections {
-            End::AllLost { why: last_loss.unwrap_or_default() }
+        let shortfalls =
+            Shortfalls { unanswered: ledger.unanswered, lost: ledger.lost, late_ns: ledger.late_ns };
+        Ok(if let Some(why) = failure {
+            End::Failed { why }
+        } else if orders.hopeless.load(Ordering::Relaxed) {
+            End::Hopeless { why: ledger.commonest_error().unwrap_or_default() }
+        } else if ledger.lost >= spec.connections {
+            End::AllLost { why: ledger.last_loss.unwrap_or_default() }
         } else if interrupted {
             End::Interrupted
         } else {
-            End::Complete { unanswered, lost }
+            End::Complete(shortfalls)
         })
     }
+}
+
+/// The life of a worker thread: connect, wait for the start, work. However it ends, the others hear of it.
+fn serve<W: Workload>(
+    number: usize,
+    spec: &StepSpec<'_, W>,
+    orders: &Orders<'_, W>,
+    gate: &Gate,
+    stop: &AtomicBool,
+    muster: &Sender<Muster>,
+    messages: &Sender<Message>,
+) -> Result<(), LoadError> {
+    let mut leaving = Leaving { worker: number, muster, messages, stop: orders.stop, in_order: false };
+    let mine = || (number..spec.connections).step_by(spec.workers);
+    // The step is off when the user says so or when another worker's connection was refused.
+    let off = || stop.load(Ordering::Relaxed) || orders.stop.load(Ordering::Relaxed);
+    let connected = || drop(muster.send(Muster::Connected));
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        opening::connect(spec.workload, spec.connect, mine(), spec.connections, &off, connected)
+    }));
+    let ready = match opened.unwrap_or_else(|panic| Err(LoadError::Worker(words(&*panic)))) {
+        Ok(ready) => ready,
+        Err(error) => {
+            drop(muster.send(Muster::Failed(error)));
+            return Ok(());
+        }
+    };
+    let start = || {
+        drop(muster.send(Muster::Ready));
+        gate.wait()
+    };
+    let mustered = std::cell::Cell::new(false);
+    let worked =
+        worker::work(orders, number, ready, mine(), || start().inspect(|_| mustered.set(true)), messages);
+    match worked {
+        // What fails before the start is told at the muster, so that nobody waits for this worker.
+        Err(error) if !mustered.get() => {
+            drop(muster.send(Muster::Failed(error)));
+            Ok(())
+        }
+        other => {
+            leaving.in_order = other.is_ok();
+            other
+        }
+    }
+}
+
+/// Tells that a worker has gone, and calls the load off unless it went in order.
+struct Leaving<'a> {
+    worker: usize,
+    muster: &'a Sender<Muster>,
+    messages: &'a Sender<Message>,
+    stop: &'a AtomicBool,
+    in_order: bool,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if !self.in_order {
+            self.stop.store(true, Ordering::Relaxed);
+            // Heard only before the start; an earlier word of this worker counts.
+            let ended = LoadError::Worker("it ended before the load started".to_owned());
+            let _ = self.muster.send(Muster::Failed(ended));
+        }
+        let _ = self.messages.send(Message::Gone { worker: self.worker });
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it panicked".to_owned())
 }

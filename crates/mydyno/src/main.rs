@@ -24,6 +24,11 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     match verbs::run(cli, password, argv, &ui) {
+        Ok(_) if ui.lost_output() => {
+            let failure = failure::Failure::environment("the result could not be written to standard output");
+            ui.failure(&failure);
+            failure.status.into()
+        }
         Ok(status) => status.into(),
         Err(failure) => {
             ui.failure(&failure);

@@ -1,6 +1,8 @@
 //! The terminal: results on standard output, everything else on standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
@@ -15,6 +17,8 @@ pub struct Ui {
     pub color: bool,
     /// Standard error is a terminal: progress may redraw its line.
     pub live: bool,
+    /// A result could not be written.
+    lost: Arc<AtomicBool>,
 }
 
 impl Ui {
@@ -27,6 +31,7 @@ impl Ui {
             quiet,
             color: !json && !no_color && !dumb && std::io::stdout().is_terminal(),
             live: !quiet && !dumb && std::io::stderr().is_terminal(),
+            lost: Arc::default(),
         }
     }
 
@@ -39,7 +44,15 @@ impl Ui {
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let newline = if text.ends_with('\n') { "" } else { "\n" };
-        let _ = write!(stdout, "{text}{newline}").and_then(|()| stdout.flush());
+        let written = write!(stdout, "{text}{newline}").and_then(|()| stdout.flush());
+        if written.is_err_and(|e| e.kind() != ErrorKind::BrokenPipe) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a result could not be written, for want of space say.
+    pub fn lost_output(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// A note about what is going on; not with `--quiet`.

@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mydyno_load::{End, Phases, StepEvent, clock::Clock};
+use mydyno_load::{End, LoadError, Phases, Shortfalls, StepEvent, clock::Clock};
 use mydyno_model::facts::FactSet;
 use mydyno_model::plan::{Plan, StepPlan, Warmup};
 use mydyno_model::record::{EventKind, Interval, Manifest, Phase};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::{Fingerprint, Summary};
+use mydyno_model::units::show_us;
 use mydyno_model::{Header, Warning};
 use mydyno_observe::{Sampler, Source};
 use mydyno_wire::{Client, ConnectOptions};
+use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::{self, Prepared};
 use time::OffsetDateTime;
 
@@ -21,9 +23,9 @@ use crate::error::RunError;
 use crate::guard::{self, Needs};
 use crate::request::Resolved;
 use crate::sampling;
-use crate::steps::Work;
+use crate::steps::{NumberedStep, Work};
 use crate::summarise::summarise;
-use crate::writer::Writer;
+use crate::writer::{self, Writer};
 
 /// Connections that fill tables at the same time, when there are as many tables.
 const FILLERS: usize = 4;
@@ -92,6 +94,8 @@ pub struct Ended {
     pub summary: Summary,
     /// Why it broke off, when neither the plan nor the user ended it.
     pub broke_off: Option<String>,
+    /// Whether it broke off because nothing succeeded.
+    pub hopeless: bool,
     /// Whether the user ended it.
     pub interrupted: bool,
 }
@@ -107,9 +111,42 @@ pub fn prepare(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Prepared, RunError> {
-    let mut client = Client::connect(target).map_err(RunError::wire("connecting"))?;
+    let mut client = control(target)?;
+    work.tables.claim(&mut client)?;
     guard_tables(resolved, work, &mut client)?;
     fill(work, target, stop, watch)
+}
+
+/// Checks the rows against the mark.
+///
+/// # Errors
+/// Every table that is not as it should be, or why that could not be found out.
+pub fn check(work: &Work, target: &ConnectOptions) -> Result<DataMark, Vec<RunError>> {
+    let mut client = control(target).map_err(|e| vec![e])?;
+    work.tables.check(&mut client).map_err(|errors| errors.into_iter().map(RunError::from).collect())
+}
+
+/// Drops the database that mydyno made; whether there was one.
+///
+/// # Errors
+/// It is somebody's or in use, or what the server said.
+pub fn cleanup(work: &Work, target: &ConnectOptions) -> Result<bool, RunError> {
+    let mut client = control(target)?;
+    work.tables.claim(&mut client)?;
+    Ok(work.tables.cleanup(&mut client)?)
+}
+
+/// What a server may have set otherwise and control statements rest on. The lock on the database lasts as long as this
+/// connection, which is idle while the load runs.
+const CONTROL_SESSION: &str = "SET SESSION autocommit = 1, sql_mode = '', wait_timeout = 604800";
+
+/// A connection for control statements, some of which take long: no limit but the user's patience.
+fn control(target: &ConnectOptions) -> Result<Client, RunError> {
+    let mut target = target.clone();
+    target.read_timeout = None;
+    let mut client = Client::connect(&target).map_err(RunError::wire("connecting"))?;
+    client.execute(CONTROL_SESSION).map_err(RunError::wire("setting up the session"))?;
+    Ok(client)
 }
 
 /// Refuses what the guard does not let through.
@@ -131,7 +168,13 @@ fn fill(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Prepared, RunError> {
-    let connect = || Client::connect(target);
+    let mut target = target.clone();
+    target.read_timeout = None;
+    let connect = || {
+        let mut client = Client::connect(&target)?;
+        client.execute(CONTROL_SESSION)?;
+        Ok(client)
+    };
     let mut progress = |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of });
     let prepared = work.tables.prepare(&connect, FILLERS, stop, &mut progress)?;
     watch(Progress::Ready(prepared));
@@ -148,8 +191,11 @@ pub fn bench(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Ended, RunError> {
+    // Before anything is asked of the server: a record that cannot be written is no reason to fill tables.
+    let claim = writer::claim(&bench.folder)?;
     let tables = &bench.work.tables;
-    let mut client = Client::connect(bench.target).map_err(RunError::wire("connecting"))?;
+    let mut client = control(bench.target)?;
+    tables.claim(&mut client)?;
     guard_tables(bench.resolved, bench.work, &mut client)?;
     if bench.prepare {
         fill(bench.work, bench.target, stop, watch)?;
@@ -158,14 +204,21 @@ pub fn bench(
     let facts = collect(&mut client);
     let clock = Clock::start();
     let manifest = manifest(bench, &facts, &clock, &data.fingerprint, data.used);
-    let mut writer = Writer::create(&bench.folder, &manifest, &facts)?;
-    if bench.work.writes() {
-        tables.note_use(&mut client, &data)?;
-    }
+    let mut writer = Writer::create(claim, &manifest, &facts)?;
     let server_pid = client.peer_pid();
+    let noted = if bench.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
+    let how = noted
+        .map_err(RunError::from)
+        .and_then(|()| observed_steps(bench, &clock, &mut writer, server_pid, stop, watch));
     drop(client);
-    let how = observed_steps(bench, &clock, &mut writer, server_pid, stop, watch)?;
-    finish(&bench.folder, writer, &clock, how)
+    match how {
+        Ok(how) => finish(&bench.folder, writer, &clock, how),
+        Err(error) => {
+            // The record says why it ends; if that cannot be written either, the first error is the one to tell.
+            let _ = finish(&bench.folder, writer, &clock, How::BrokeOff(error.to_string()));
+            Err(error)
+        }
+    }
 }
 
 fn collect(client: &mut Client) -> FactSet {
@@ -196,6 +249,8 @@ fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used:
 enum How {
     Complete,
     Interrupted,
+    /// Nothing succeeded; the commonest error.
+    Hopeless(String),
     BrokeOff(String),
 }
 
@@ -218,7 +273,8 @@ fn observed_steps(
         } else {
             drop(to_writer);
         }
-        let how = steps(bench, clock, writer, &samples, stop, watch);
+        let mut recording = Recording { bench, clock, writer: &mut *writer, samples: &samples, watch };
+        let how = steps(&mut recording, stop);
         done.store(true, Ordering::Release);
         // The last sample comes after the last interval; the sampler hangs up behind it.
         for sample in &samples {
@@ -228,35 +284,35 @@ fn observed_steps(
     })
 }
 
-fn steps(
-    bench: &Bench<'_>,
-    clock: &Clock,
-    writer: &mut Writer,
-    samples: &Receiver<Sample>,
-    stop: &AtomicBool,
-    watch: &mut dyn FnMut(Progress<'_>),
-) -> Result<How, RunError> {
-    let plan = &bench.resolved.plan;
-    let phases = phases(plan);
+/// What the workloads' transactions rest on; everything else stays as the server has it.
+const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
+
+fn steps(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<How, RunError> {
+    let bench = recording.bench;
+    let (plan, clock) = (&bench.resolved.plan, recording.clock);
     let mut target = bench.target.clone();
     target.database = Some(plan.database.clone());
-    let connect = || Client::connect(&target);
+    let connect = || {
+        let mut client = Client::connect(&target)?;
+        client.execute(LOAD_SESSION)?;
+        Ok(client)
+    };
     for (number, step) in plan.steps.iter().enumerate() {
+        let step = NumberedStep { number, plan: step, phases: phases(plan) };
         let mut failure = None;
         let mut sink = |event: StepEvent| {
-            let written = record(bench, number, step, event, clock, writer, samples, watch);
-            if let Err(error) = written {
+            if let Err(error) = recording.event(&step, event) {
                 failure.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }
         };
-        let end = bench.work.run(clock, number, step, phases, &connect, stop, &mut sink);
+        let end = bench.work.run(clock, &step, &connect, stop, &mut sink);
         if let Some(error) = failure {
             return Err(error);
         }
         match end {
-            Err(mydyno_load::LoadError::Interrupted) | Ok(End::Interrupted) => {
-                writer.event(clock.now_s(), EventKind::Interrupted)?;
+            Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
+                recording.writer.event(clock.now_s(), EventKind::Interrupted)?;
                 return Ok(How::Interrupted);
             }
             // The first step that cannot start is an error of the plan or the server; later ones keep what was
@@ -266,14 +322,11 @@ fn steps(
             Ok(End::AllLost { why }) => {
                 return Ok(How::BrokeOff(format!("every connection to the server was lost: {why}")));
             }
-            Ok(End::Hopeless) => {
-                return Ok(How::BrokeOff(
-                    "one transaction after the other failed: the errors by code say why".to_owned(),
-                ));
-            }
-            Ok(End::Complete { unanswered, lost }) => {
-                for warning in after_step(unanswered, lost) {
-                    writer.event(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
+            Ok(End::Hopeless { why }) => return Ok(How::Hopeless(why)),
+            Ok(End::Failed { why }) => return Ok(How::BrokeOff(why)),
+            Ok(End::Complete(shortfalls)) => {
+                for warning in after_step(&shortfalls) {
+                    recording.writer.event(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
                 }
             }
         }
@@ -286,8 +339,19 @@ fn phases(plan: &Plan) -> Phases {
     Phases { warmup: Duration::from_secs_f64(warmup_s), measure: Duration::from_secs_f64(plan.time_s) }
 }
 
-fn after_step(unanswered: usize, lost: usize) -> Vec<Warning> {
+/// A load generator that comes this much late to the end of a window has stood still.
+const STALLED_NS: u64 = 100_000_000;
+
+fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
+    let &Shortfalls { unanswered, lost, late_ns } = shortfalls;
     let mut warnings = Vec::new();
+    if late_ns > STALLED_NS {
+        warnings.push(Warning::new(
+            "client-stalled",
+            format!("the load generator stood still for up to {}", show_us(late_ns as f64 / 1e3)),
+            "it was stopped, starved of CPU or swapped out: repeat the run on a host with room for it",
+        ));
+    }
     if unanswered > 0 {
         warnings.push(Warning::new(
             "unanswered",
@@ -305,57 +369,64 @@ fn after_step(unanswered: usize, lost: usize) -> Vec<Warning> {
     warnings
 }
 
-#[allow(clippy::too_many_arguments)]
-fn record(
-    bench: &Bench<'_>,
-    number: usize,
-    step: &StepPlan,
-    event: StepEvent,
-    clock: &Clock,
-    writer: &mut Writer,
-    samples: &Receiver<Sample>,
-    watch: &mut dyn FnMut(Progress<'_>),
-) -> Result<(), RunError> {
-    while let Ok(sample) = samples.try_recv() {
-        writer.sample(sample)?;
-    }
-    match event {
-        StepEvent::Connected { done, of } => watch(Progress::Connecting { step, done, of }),
-        StepEvent::Phase(phase, at_s) => {
-            writer.event(at_s, EventKind::Phase { step: number, phase })?;
-            watch(Progress::Phase { number, step, phase });
+/// Where a run's events go: into the record, and to whoever watches.
+struct Recording<'a> {
+    bench: &'a Bench<'a>,
+    clock: &'a Clock,
+    writer: &'a mut Writer,
+    samples: &'a Receiver<Sample>,
+    watch: &'a mut dyn FnMut(Progress<'_>),
+}
+
+impl Recording<'_> {
+    fn event(&mut self, step: &NumberedStep<'_>, event: StepEvent) -> Result<(), RunError> {
+        while let Ok(sample) = self.samples.try_recv() {
+            self.writer.sample(sample)?;
         }
-        StepEvent::Error(error, at_s) => {
-            let operation = bench.work.operations().get(error.operation).map_or("", |o| o.name.as_str());
-            writer.event(
-                at_s.min(clock.now_s()),
-                EventKind::Error {
+        let &NumberedStep { number, plan: step, .. } = step;
+        match event {
+            StepEvent::Connected { done, of } => (self.watch)(Progress::Connecting { step, done, of }),
+            StepEvent::Phase(phase, at_s) => {
+                self.writer.event(at_s, EventKind::Phase { step: number, phase })?;
+                (self.watch)(Progress::Phase { number, step, phase });
+            }
+            StepEvent::Error(error, at_s) => {
+                let operation = self.bench.work.operations().get(error.operation);
+                let what = EventKind::Error {
                     step: number,
                     code: error.code.to_string(),
                     sqlstate: error.sqlstate,
                     message: error.message,
-                    operation: operation.to_owned(),
-                },
-            )?;
+                    operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
+                };
+                self.writer.event(at_s.min(self.clock.now_s()), what)?;
+            }
+            StepEvent::Interval(interval) => {
+                self.writer.interval(&interval)?;
+                (self.watch)(Progress::Interval { step, interval: &interval });
+            }
         }
-        StepEvent::Interval(interval) => {
-            writer.interval(&interval)?;
-            watch(Progress::Interval { step, interval: &interval });
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn finish(folder: &Path, mut writer: Writer, clock: &Clock, how: How) -> Result<Ended, RunError> {
-    let (text, broke_off, interrupted) = match how {
-        How::Complete => ("complete".to_owned(), None, false),
-        How::Interrupted => ("interrupted".to_owned(), None, true),
-        How::BrokeOff(why) => (why.clone(), Some(why), false),
+    let interrupted = matches!(how, How::Interrupted);
+    let hopeless = matches!(how, How::Hopeless(_));
+    let broke_off = match how {
+        How::Complete | How::Interrupted => None,
+        How::Hopeless(why) => Some(format!("no transaction succeeded: {why}")),
+        How::BrokeOff(why) => Some(why),
+    };
+    let text = match &broke_off {
+        Some(why) => why.clone(),
+        None if interrupted => "interrupted".to_owned(),
+        None => "complete".to_owned(),
     };
     writer.end(clock.now_s(), &text)?;
     // Derived from what was written, so that it is what any reader derives.
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());
     writer.summary(&summary)?;
-    Ok(Ended { summary, broke_off, interrupted })
+    Ok(Ended { summary, broke_off, hopeless, interrupted })
 }

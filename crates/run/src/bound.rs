@@ -4,6 +4,8 @@ use mydyno_model::summary::{StepSummary, percentile_name};
 use mydyno_model::units::{parse_duration, show_us};
 use thiserror::Error;
 
+use crate::request::is_percentile;
+
 /// A bound that is broken when the comparison holds in any step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
@@ -15,8 +17,8 @@ pub struct Bound {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Quantity {
-    /// Response time percentile, in microseconds.
-    Percentile(String),
+    /// Response time at this percentile, in microseconds.
+    Percentile(f64),
     MeanUs,
     MaxUs,
     TransactionsPerS,
@@ -60,7 +62,10 @@ impl Bound {
                 } else {
                     percent
                 };
-                (Quantity::Percentile(percentile_name(percent)), duration()?)
+                if !is_percentile(percent) {
+                    return Err(error());
+                }
+                (Quantity::Percentile(percent), duration()?)
             }
         };
         Ok(Self { quantity, above: text.as_bytes()[at] == b'>', limit, text: text.to_owned() })
@@ -86,7 +91,9 @@ impl Bound {
     fn of(&self, step: &StepSummary) -> Option<f64> {
         let errors: u64 = step.errors.values().sum();
         match &self.quantity {
-            Quantity::Percentile(name) => step.response_us.percentiles.get(name).map(|e| e.value),
+            Quantity::Percentile(percent) => {
+                step.response_us.percentiles.get(&percentile_name(*percent)).map(|e| e.value)
+            }
             Quantity::MeanUs => step.response_us.mean,
             Quantity::MaxUs => step.response_us.max,
             Quantity::TransactionsPerS => Some(step.throughput.transactions_per_s.value),
@@ -108,9 +115,12 @@ impl Bound {
         }
     }
 
-    /// The percentile that this bound needs, in percent, if it is about one.
-    pub fn text(&self) -> &str {
-        &self.text
+    /// The percentile that this bound is about, in percent, if it is about one.
+    pub fn percentile(&self) -> Option<f64> {
+        match self.quantity {
+            Quantity::Percentile(percent) => Some(percent),
+            _ => None,
+        }
     }
 }
 
@@ -121,13 +131,10 @@ mod tests {
     #[test]
     fn bounds_are_read_with_their_units() {
         let bound = Bound::parse("p99 > 10ms").unwrap();
-        assert_eq!(
-            (bound.quantity, bound.above, bound.limit),
-            (Quantity::Percentile("p99".to_owned()), true, 10_000.0)
-        );
+        assert_eq!((bound.quantity, bound.above, bound.limit), (Quantity::Percentile(99.0), true, 10_000.0));
         let bound = Bound::parse("p99.9>1s").unwrap();
-        assert_eq!(bound.quantity, Quantity::Percentile("p999".to_owned()));
-        assert_eq!(Bound::parse("p999>1s").unwrap().quantity, Quantity::Percentile("p999".to_owned()));
+        assert_eq!(bound.quantity, Quantity::Percentile(99.9));
+        assert_eq!(Bound::parse("p999>1s").unwrap().quantity, Quantity::Percentile(99.9));
         let bound = Bound::parse("errors>0.1%").unwrap();
         assert_eq!((bound.quantity, bound.limit), (Quantity::ErrorShare, 0.001));
         let bound = Bound::parse("tps<1000").unwrap();

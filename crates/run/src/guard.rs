@@ -37,6 +37,8 @@ pub struct Found {
     pub other_sessions: Option<u64>,
     /// Replicas that read its binary log.
     pub replicas: Option<u64>,
+    /// Other nodes of a Galera cluster, which apply what is written here.
+    pub cluster_peers: Option<u64>,
     /// `read_only`.
     pub read_only: bool,
     /// Free and total bytes where its data directory is, when that is on this machine.
@@ -59,13 +61,15 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
             client,
             "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'",
         )?,
+        cluster_peers: status(client, "wsrep_cluster_size")?.map(|n| n.saturating_sub(1)),
         read_only: number(client, "SELECT @@global.read_only")?.unwrap_or(0) != 0,
         datadir: text(client, "SELECT @@datadir")?.unwrap_or_default(),
         ..Found::default()
     };
     found.other_sessions = other_sessions(client)?;
-    if client.peer_pid().is_some() {
-        let space = Source::live().space(&found.datadir).ok();
+    if let Some(pid) = client.peer_pid() {
+        // Through the process's own root: a server in a container has its own file systems.
+        let space = Source::live().space(&format!("/proc/{pid}/root{}", found.datadir)).ok();
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
     }
     Ok(found)
@@ -176,6 +180,9 @@ fn no_space(needs: &Needs, found: &Found) -> Option<String> {
 /// Below this share of free disk a server is close to trouble without our help.
 const LITTLE_FREE: f64 = 0.05;
 
+/// Tables below this size are made without knowing the server's free disk.
+const MUCH_DISK: u64 = 1 << 30;
+
 fn in_use(needs: &Needs, found: &Found) -> Vec<String> {
     let mut reasons = Vec::new();
     let allow = "give --allow-load if that is meant";
@@ -188,6 +195,17 @@ fn in_use(needs: &Needs, found: &Found) -> Vec<String> {
     }
     if let Some(n) = found.replicas.filter(|n| *n > 0 && needs.writes) {
         reasons.push(format!("{n} replica(s) would have to apply what this load writes: {allow}"));
+    }
+    if let Some(n) = found.cluster_peers.filter(|n| *n > 0 && needs.writes) {
+        reasons.push(format!(
+            "{n} other node(s) of its cluster would have to apply what this load writes: {allow}"
+        ));
+    }
+    if found.disk.is_none() && needs.disk_bytes > MUCH_DISK {
+        reasons.push(format!(
+            "the tables need about {} and the server's free disk cannot be seen from here: {allow}",
+            show_bytes(needs.disk_bytes as f64)
+        ));
     }
     if found.read_only && needs.writes {
         reasons.push(format!(
@@ -236,6 +254,7 @@ mod tests {
             prepared_stmt_count: Some(0),
             other_sessions: Some(0),
             replicas: Some(0),
+            cluster_peers: None,
             read_only: false,
             disk: Some((100 << 30, 200 << 30)),
             datadir: "/data/".to_owned(),
@@ -261,13 +280,23 @@ mod tests {
         let found = Found {
             other_sessions: Some(2),
             replicas: Some(1),
+            cluster_peers: Some(2),
             read_only: true,
             disk: Some((2 << 30, 200 << 30)),
             ..roomy()
         };
-        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 4);
+        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 5);
         assert_eq!(judge(&plan(TargetKind::Server, "1", true), &NEEDS, &found).len(), 0);
         assert_eq!(judge(&plan(TargetKind::Sandbox, "1", false), &NEEDS, &found).len(), 0);
+    }
+
+    #[test]
+    fn large_tables_on_a_disk_that_cannot_be_seen_need_permission() {
+        let found = Found { disk: None, ..roomy() };
+        let large = Needs { disk_bytes: 2 << 30, ..NEEDS };
+        let reasons = judge(&plan(TargetKind::Server, "1", false), &large, &found);
+        assert!(reasons.len() == 1 && reasons[0].contains("cannot be seen from here"), "{reasons:?}");
+        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 0);
     }
 
     #[test]

@@ -13,6 +13,6 @@ pub mod summarise;
 mod warnings;
 pub mod writer;
 
-pub use bench::{Bench, Ended, Progress, bench, prepare};
+pub use bench::{Bench, Ended, Progress, bench, check, cleanup, prepare};
 pub use error::RunError;
 pub use request::{PlanError, Request, Resolved};

@@ -26,6 +26,9 @@ pub const SEED: u64 = 1;
 /// More connections than any server takes.
 const MOST_CONNECTIONS: usize = 100_000;
 
+/// Longest warm-up and longest window, in seconds: a week.
+const LONGEST_S: f64 = 7.0 * 86_400.0;
+
 /// What the user asks for, as it was typed; `None` takes the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
@@ -124,13 +127,18 @@ pub fn resolve(
     };
     let time_s = seconds("time", &request.time, TIME);
     let warmup_s = seconds("warmup", &request.warmup, WARMUP);
+    for (option, given_s) in [("time", time_s), ("warmup", warmup_s)] {
+        if given_s > LONGEST_S {
+            errors.push(value(option, "longer than 7d: repeat the run instead"));
+        }
+    }
     if time_s < 1.0 && !errors.iter().any(|e| matches!(e, PlanError::Unit { option: "time", .. })) {
         errors.push(value(
             "time",
             "the measured window must be at least 1s; ten seconds and more give intervals",
         ));
     }
-    let percentiles = percentiles(request, &mut errors);
+    let mut percentiles = percentiles(request, &mut errors);
     let database = request.database.clone().unwrap_or_else(|| DATABASE.to_owned());
     if let Err(problem) = check_database(&database) {
         errors.push(value("schema", problem));
@@ -140,6 +148,10 @@ pub fn resolve(
         .iter()
         .filter_map(|text| Bound::parse(text).map_err(|e| errors.push(e.into())).ok())
         .collect();
+    // A bound is about a percentile that the summary then has.
+    percentiles.extend(bounds.iter().filter_map(Bound::percentile));
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
     let Some((spec, options)) = found.filter(|_| errors.is_empty()) else { return Err(errors) };
     let plan = Plan {
         header: Header::of::<Plan>(now),
@@ -232,6 +244,12 @@ fn percentiles(request: &Request, errors: &mut Vec<PlanError>) -> Vec<f64> {
             Vec::new()
         }
     }
+}
+
+/// Whether a percentile has a name of its own in documents (p95, p999): below 10 only whole ones do.
+pub(crate) fn is_percentile(percent: f64) -> bool {
+    let whole = percent.fract() == 0.0;
+    (1.0..=99.9999).contains(&percent) && (whole || percent >= 10.0)
 }
 
 /// Databases that belong to the server.

@@ -13,6 +13,17 @@ use mydyno_workload::{OptionError, Workload, fingerprint};
 
 use crate::request::Resolved;
 
+/// A step with its place in the plan.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberedStep<'a> {
+    /// From 0.
+    pub number: usize,
+    /// What the plan says.
+    pub plan: &'a StepPlan,
+    /// Warm-up and measurement.
+    pub phases: Phases,
+}
+
 /// A workload that can be prepared and run.
 pub struct Work {
     /// Its tables.
@@ -73,17 +84,21 @@ impl Work {
     pub fn run(
         &self,
         clock: &Clock,
-        number: usize,
-        step: &StepPlan,
-        phases: Phases,
+        step: &NumberedStep<'_>,
         connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
         match &self.behaviour {
             Behaviour::Oltp(workload) => {
-                let (connections, workers) = (step.connections, step.workers);
-                let spec = StepSpec { number, workload, connections, workers, phases, connect };
+                let spec = StepSpec {
+                    number: step.number,
+                    workload,
+                    connections: step.plan.connections,
+                    workers: step.plan.workers,
+                    phases: step.phases,
+                    connect,
+                };
                 run_step(clock, &spec, stop, sink)
             }
         }

@@ -49,6 +49,9 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
     }
 }
 
+/// Windows shorter than this, in seconds, are left out of the judgement of steadiness.
+const SHORT_S: f64 = 0.5;
+
 /// The measured window of a step.
 pub fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
     record.intervals.iter().filter(|i| i.step == step && i.phase == Phase::Measure).collect()
@@ -69,7 +72,9 @@ fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<
         interval::throughput(&windows.iter().map(|w| of(w)).collect::<Vec<_>>(), &widths_s)
     };
     let queries = total(|w| w.queries);
-    let rates: Vec<f64> = windows.iter().map(|w| w.transactions as f64 / w.width_s).collect();
+    // A window that was cut short says little of the rate, and would weigh as much as a whole one.
+    let whole = windows.iter().filter(|w| w.width_s >= SHORT_S);
+    let rates: Vec<f64> = whole.map(|w| w.transactions as f64 / w.width_s).collect();
     let summaries: Vec<OperationSummary> =
         operations.iter().map(|info| operation_summary(info, &windows, qs)).collect();
     let headline = summaries.first()?.clone();

@@ -68,7 +68,23 @@ fn create(path: &Path) -> Result<File, RunError> {
         .map_err(RunError::file("creating", path))
 }
 
-/// Writes a whole document, replacing an older one in one step.
+/// Writes what a user named: a regular file is replaced in one step, through links; a device or pipe is written to.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_output(path: &Path, text: &str) -> Result<(), RunError> {
+    match std::fs::canonicalize(path) {
+        Ok(real) if real.is_file() => write_whole(&real, text),
+        Ok(other) => OpenOptions::new()
+            .write(true)
+            .open(&other)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(RunError::file("writing", path)),
+        Err(_) => write_whole(path, text),
+    }
+}
+
+/// Writes a whole document of a run folder, replacing an older one in one step.
 ///
 /// # Errors
 /// The file or its folder cannot be written.
@@ -87,21 +103,60 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
     std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
 }
 
+/// A folder that is ours to record into. If nothing is recorded, one that was made for it is taken away again.
+#[derive(Debug)]
+pub struct Claim {
+    folder: PathBuf,
+    made: bool,
+}
+
+impl Claim {
+    fn keep(mut self) -> PathBuf {
+        self.made = false;
+        self.folder.clone()
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.made {
+            // Removes it only while it is empty.
+            let _ = std::fs::remove_dir(&self.folder);
+        }
+    }
+}
+
+/// Makes the folder (mode 0700); it must not exist, or be empty.
+///
+/// # Errors
+/// It has something in it, or cannot be made or written.
+pub fn claim(folder: &Path) -> Result<Claim, RunError> {
+    if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+        return Err(RunError::File { doing: "recording to", path: folder.to_owned(), source });
+    }
+    let made = !folder.exists();
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(RunError::file("creating", folder))?;
+    let claim = Claim { folder: folder.to_owned(), made };
+    let probe = folder.join(".probe");
+    std::fs::write(&probe, b"x")
+        .and_then(|()| std::fs::remove_file(&probe))
+        .map_err(RunError::file("writing to", folder))?;
+    Ok(claim)
+}
+
 impl Writer {
-    /// Makes the folder (mode 0700; it must not exist, or be empty) and writes manifest and facts.
+    /// Writes manifest and facts into a claimed folder and opens the streams.
     ///
     /// # Errors
-    /// The folder exists with something in it, or cannot be written.
-    pub fn create(folder: &Path, manifest: &Manifest, facts: &FactSet) -> Result<Self, RunError> {
-        if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-            let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
-            return Err(RunError::File { doing: "recording to", path: folder.to_owned(), source });
-        }
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(RunError::file("creating", folder))?;
+    /// The folder cannot be written.
+    pub fn create(claim: Claim, manifest: &Manifest, facts: &FactSet) -> Result<Self, RunError> {
+        let folder = claim.keep();
+        let folder = folder.as_path();
         write_whole(&folder.join(file::FACTS), &facts.to_json())?;
         write_whole(&folder.join(file::MANIFEST), &manifest.to_json())?;
         let samples = if manifest.plan.observe {

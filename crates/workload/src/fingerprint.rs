@@ -85,6 +85,11 @@ pub fn data(shape: &serde_json::Value, seed: u64) -> String {
     short_hex(&Sha256::digest(text.as_bytes()))
 }
 
+/// Short digest of a text.
+pub(crate) fn short(text: &[u8]) -> String {
+    short_hex(&Sha256::digest(text))
+}
+
 /// The first 16 hexadecimal digits: enough to tell, short enough to read aloud.
 fn short_hex(digest: &[u8]) -> String {
     digest.iter().take(8).map(|b| format!("{b:02x}")).collect()

@@ -34,6 +34,14 @@ pub enum PrepareError {
         /// Its name.
         database: String,
     },
+    /// Another mydyno is at work in the database.
+    #[error(
+        "another mydyno is using database {database:?} on this server: wait for it, or name another database with --schema"
+    )]
+    InUse {
+        /// Its name.
+        database: String,
+    },
     /// There is nothing to run on.
     #[error(
         "database {database:?} has no {what}: run the `prepare` step first, or no step at all, which prepares when needed"
@@ -140,6 +148,23 @@ impl Tables {
         fingerprint::data(&self.shape, self.seed)
     }
 
+    /// Takes the database for this connection, so that no other mydyno makes or drops its tables meanwhile. The lock
+    /// goes with the connection.
+    ///
+    /// # Errors
+    /// Another connection holds it, or what the server said.
+    pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
+        // Names of locks have 64 characters at most, databases too: a digest fits.
+        let name = format!("mydyno {}", fingerprint::short(self.database.as_bytes()));
+        let sql = format!("SELECT GET_LOCK({}, 0)", mark::literal(&name));
+        let taken = client.query(&sql).map_err(doing("claiming the database"))?;
+        if taken.scalar().as_deref() == Some("1") {
+            Ok(())
+        } else {
+            Err(PrepareError::InUse { database: self.database.clone() })
+        }
+    }
+
     /// The mark, if it says that tables of this shape are complete.
     ///
     /// # Errors
@@ -151,7 +176,8 @@ impl Tables {
             Owner::Missing => Ok(None),
             Owner::Ours => {
                 let data = mark::data(client, &self.database, FAMILY).map_err(looking())?;
-                Ok(data.filter(|d| d.complete && d.shape == self.shape))
+                let tables = self.old_tables(client)?.len() as u64;
+                Ok(data.filter(|d| d.complete && d.shape == self.shape && tables == self.tables))
             }
         }
     }
@@ -224,14 +250,19 @@ impl Tables {
         mark::set_data(client, database, FAMILY, &data).map_err(doing("marking the tables as complete"))
     }
 
-    fn drop_old_tables(&self, client: &mut Client) -> Result<(), PrepareError> {
+    /// Names of the family's tables that are there.
+    fn old_tables(&self, client: &mut Client) -> Result<Vec<String>, PrepareError> {
         let list = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME LIKE 'sbtest%'",
             mark::literal(&self.database)
         );
-        let rows = client.query(&list).map_err(doing("listing old tables"))?.rows;
-        for name in rows.iter().filter_map(|row| row.first()?.as_deref()) {
-            let name = String::from_utf8_lossy(name);
+        let rows = client.query(&list).map_err(doing("listing the tables"))?.rows;
+        let names = rows.iter().filter_map(|row| row.first()?.as_deref());
+        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
+    fn drop_old_tables(&self, client: &mut Client) -> Result<(), PrepareError> {
+        for name in self.old_tables(client)? {
             let drop = format!("DROP TABLE {}.{}", mark::quoted(&self.database), mark::quoted(&name));
             client.execute(&drop).map_err(doing(format!("dropping old table {name}")))?;
         }

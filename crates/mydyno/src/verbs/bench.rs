@@ -9,8 +9,9 @@ use mydyno_model::plan::TargetKind;
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
 use mydyno_sandbox::Spec;
-use mydyno_wire::{Client, ConnectOptions};
+use mydyno_wire::ConnectOptions;
 use mydyno_workload::prepare::{PrepareError, Prepared};
+use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -209,7 +210,8 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
     }
     if let Some(why) = &ended.broke_off {
         let record = format!("what was measured is kept in {}", folder.display());
-        return Err(Failure { status: Status::Environment, problems: vec![why.clone(), record] });
+        let status = if ended.hopeless { Status::Bad } else { Status::Environment };
+        return Err(Failure { status, problems: vec![why.clone(), record] });
     }
     let steps = &ended.summary.steps;
     let mut problems: Vec<String> =
@@ -231,6 +233,10 @@ fn prepare(
     let prepared = mydyno_run::prepare(resolved, &work, target, stop, &mut |progress| shower.show(&progress))
         .map_err(failure)?;
     drop(shower);
+    if ui.json {
+        let made = prepared == Prepared::Made;
+        ui.out(&json!({"database": resolved.plan.database, "made": made}).to_string());
+    }
     ui.note(match prepared {
         Prepared::Made => "The tables are ready.",
         Prepared::Reused => "The tables were there already.",
@@ -240,19 +246,24 @@ fn prepare(
 
 fn check(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
     let work = work(resolved)?;
-    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
-    match work.tables.check(&mut client) {
+    let database = &resolved.plan.database;
+    match mydyno_run::check(&work, target) {
+        Ok(data) if ui.json => {
+            ui.out(&json!({"database": database, "consistent": true, "used": data.used}).to_string());
+            Ok(Status::Fine)
+        }
         Ok(data) => {
             let what = if data.used {
                 "the number of rows is right (runs have changed rows since they were made)"
             } else {
                 "every row is as the seed makes it"
             };
-            ui.out(&format!("{}: {what}", resolved.plan.database));
+            ui.out(&format!("{database}: {what}"));
             Ok(Status::Fine)
         }
         Err(errors) => {
-            let inconsistent = errors.iter().any(|e| matches!(e, PrepareError::Inconsistent { .. }));
+            let inconsistent =
+                errors.iter().any(|e| matches!(e, RunError::Prepare(PrepareError::Inconsistent { .. })));
             Err(Failure {
                 status: if inconsistent { Status::Bad } else { Status::Environment },
                 problems: errors.iter().map(ToString::to_string).collect(),
@@ -262,10 +273,11 @@ fn check(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status
 }
 
 fn cleanup(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
-    let work = work(resolved)?;
-    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
-    let dropped = work.tables.cleanup(&mut client).map_err(|e| Failure::environment(e.to_string()))?;
+    let dropped = mydyno_run::cleanup(&work(resolved)?, target).map_err(failure)?;
     let database = &resolved.plan.database;
+    if ui.json {
+        ui.out(&json!({"database": database, "dropped": dropped}).to_string());
+    }
     ui.note(&if dropped {
         format!("Database {database} is gone.")
     } else {

@@ -63,7 +63,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     match &args.output {
         None => ui.out(&text),
         Some(path) => {
-            mydyno_run::writer::write_whole(path, &text).map_err(|e| Failure::environment(e.to_string()))?;
+            mydyno_run::writer::write_output(path, &text).map_err(|e| Failure::environment(e.to_string()))?;
             ui.note(&format!("Written to {}", path.display()));
         }
     }

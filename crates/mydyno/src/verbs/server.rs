@@ -3,8 +3,6 @@
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::{HostError, Journal, Lease, Machine, StateDir};
@@ -13,11 +11,11 @@ use mydyno_model::{Document, Header};
 use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::Client;
 use serde_json::Map;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::private::{failure, note};
+use crate::signals;
 use crate::ui::Ui;
 
 /// Options of `mydyno server`.
@@ -99,11 +97,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 }
 
 fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&cancelled))
-            .map_err(|e| Failure::environment(format!("cannot watch for signals: {e}")))?;
-    }
+    let cancelled = signals::stop_flag()?;
     let state = StateDir::open(&state_path()?).map_err(host)?;
     let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
     let lease = Lease::take(&machine, &format!("server up {}", args.name)).map_err(host)?;
