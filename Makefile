@@ -30,7 +30,8 @@ docs: ## write the generated pages of docs/reference anew
 
 bench: build ## measure beside sysbench, interleaved: client CPU, throughput
 	@scripts/install-deps sysbench
-	@bench/beside_sysbench.py --connections 64 --must 0.6
+	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
+	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 --must 0.6
 
 test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants each: nothing may be left
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \

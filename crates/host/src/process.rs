@@ -174,11 +174,7 @@ pub enum Ended {
 /// `/proc` cannot be read.
 pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostError> {
     // The descriptor is opened before the identity is checked: then it cannot mean a later process with the same id.
-    let pidfd = match sys::open_pidfd(process.pid) {
-        Ok(pidfd) => pidfd,
-        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => None,
-        Err(e) => return Ok(Ended::Not(format!("cannot open process {}: {e}", process.pid))),
-    };
+    let opened = sys::open_pidfd(process.pid);
     match machine.presence(process)? {
         Presence::Running => {}
         gone => {
@@ -188,6 +184,12 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
             return Ok(Ended::Already(gone));
         }
     }
+    let pidfd = match opened {
+        Ok(pidfd) => pidfd,
+        // It ended in between, or a filter of the container forbids the call: then the pid has to do.
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ESRCH | libc::EPERM)) => None,
+        Err(e) => return Ok(Ended::Not(format!("cannot open process {}: {e}", process.pid))),
+    };
     let sent = match &pidfd {
         Some(pidfd) => sys::signal_pidfd(pidfd, libc::SIGKILL),
         None => sys::signal_pid(process.pid, libc::SIGKILL),
@@ -203,7 +205,12 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
         }
     }
     let deadline = Instant::now() + END_PATIENCE;
-    while machine.presence(process)? == Presence::Running {
+    // Readable once all threads are gone: a leader can be a zombie while others still hold memory and files.
+    let at_work = |pidfd: &Option<_>| match pidfd {
+        Some(pidfd) => !sys::wait_readable(pidfd, Duration::ZERO).unwrap_or(true),
+        None => false,
+    };
+    while machine.presence(process)? == Presence::Running || at_work(&pidfd) {
         if Instant::now() >= deadline {
             let (pid, waited_s) = (process.pid, END_PATIENCE.as_secs());
             return Ok(Ended::Not(format!("process {pid} did not end within {waited_s} s of SIGKILL")));

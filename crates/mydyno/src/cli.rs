@@ -9,7 +9,7 @@ use crate::failure::Status;
 use crate::ui::Ui;
 use crate::verbs::Verb;
 
-/// The dynamometer for MySQL and MariaDB: load, audit and proof for a server and the Linux host below it.
+/// The dynamometer for MySQL and MariaDB: load with an honest record, on your own server or a private one.
 #[derive(Debug, Parser)]
 #[command(name = "mydyno", version = version(), disable_help_subcommand = true, propagate_version = true)]
 #[command(

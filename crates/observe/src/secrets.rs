@@ -21,28 +21,35 @@ const NAMES: [&str; 14] = [
     "debug",
 ];
 
-/// Endings of names whose values are secrets.
-const ENDINGS: [&str; 9] = [
-    "_password",
-    "_passwd",
-    "_pwd",
-    "_token",
-    "_secret",
-    "_secret_id",
-    "_passphrase",
-    "_credentials",
-    "_access_key",
+/// Words in a name that say that its value is a secret.
+const WORDS: [&str; 7] = ["password", "passwd", "pwd", "secret", "token", "passphrase", "credentials"];
+
+/// Beginnings of names that have such a word and hold a policy, a switch or a number.
+const POLICIES: [&str; 12] = [
+    "caching_sha2_password_",
+    "cracklib_password_check",
+    "default_password_",
+    "disconnect_on_expired_password",
+    "generated_random_password_",
+    "mysql_native_password",
+    "password_",
+    "performance_schema_",
+    "sha256_password_",
+    "simple_password_check",
+    "strict_password_",
+    "validate_password",
 ];
 
-/// Whether a server variable or option can hold a secret. The name may have dashes and upper case.
+/// Whether a server variable or option can hold a secret. The name may have dashes, upper case and `loose-` before it.
 pub fn is_secret_variable(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
-    // strict and policy switches that end alike say nothing secret.
-    const HARMLESS: [&str; 2] = ["mysql_native_password", "disconnect_on_expired_password"];
-    if HARMLESS.contains(&name.as_str()) {
+    let name = name.trim_start_matches("loose_");
+    if POLICIES.iter().any(|policy| name.starts_with(policy)) {
         return false;
     }
-    name == "password" || NAMES.contains(&name.as_str()) || ENDINGS.iter().any(|e| name.ends_with(e))
+    NAMES.contains(&name)
+        || name.ends_with("_access_key")
+        || name.split('_').any(|word| WORDS.contains(&word))
 }
 
 #[cfg(test)]
@@ -58,6 +65,11 @@ mod tests {
             "password",
             "init_connect",
             "hashicorp_key_management_token",
+            "loose-wsrep_sst_auth",
+            "loose-s3-secret-key",
+            "loose_init_connect",
+            "LOOSE-file-key-management-filekey",
+            "handlersocket_plain_secret_wr",
         ] {
             assert!(is_secret_variable(name), "{name}");
         }

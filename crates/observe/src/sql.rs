@@ -130,7 +130,9 @@ impl<'a> ReadOnly<'a> {
 /// The statements are constants of this crate or made from quoted names, so this is a second lock on the door, not a
 /// parser: what it does not understand it refuses.
 pub fn only_reads(sql: &str) -> bool {
-    const FORBIDDEN: [&str; 12] = [
+    const FORBIDDEN: [&str; 14] = [
+        "NEXT",
+        "PREVIOUS",
         "INTO",
         "UPDATE",
         "SHARE",

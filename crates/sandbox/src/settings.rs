@@ -13,6 +13,9 @@ pub struct Setting {
 
 /// What a private server must not change: where it lives, who gets in, and how it runs.
 const OWN: &[&str] = &[
+    "admin_address",
+    "admin_port",
+    "aria_log_dir_path",
     "basedir",
     "bind_address",
     "bootstrap",
@@ -23,10 +26,15 @@ const OWN: &[&str] = &[
     "defaults_extra_file",
     "defaults_file",
     "defaults_group_suffix",
+    "extra_port",
     "help",
     "init_file",
     "initialize",
     "initialize_insecure",
+    "innodb_data_home_dir",
+    "innodb_directories",
+    "innodb_log_group_home_dir",
+    "innodb_undo_directory",
     "install",
     "lc_messages_dir",
     "log_error",
@@ -38,12 +46,16 @@ const OWN: &[&str] = &[
     "print_defaults",
     "remove",
     "skip_grant_tables",
+    "skip_networking",
     "socket",
     "standalone",
     "tmpdir",
     "user",
     "verbose",
     "version",
+    "wsrep_cluster_address",
+    "wsrep_on",
+    "wsrep_provider",
 ];
 
 /// Variables that shape the data directory, so they must be there when it is made.
@@ -90,7 +102,20 @@ pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
     if own(&name) || own(bare) || OWN.iter().any(|o| *o == format!("skip_{bare}")) {
         return Err(error("mydyno sets this itself for a private server"));
     }
+    if leaves_the_folder(value) {
+        return Err(error(
+            "a private server keeps to its own folder, so that nothing is left when it goes: give a file name without a path",
+        ));
+    }
     Ok(Setting { name, value: value.to_owned() })
+}
+
+/// Whether a value is, or lists, a path that is not below the data directory. Statements and file names have none.
+fn leaves_the_folder(value: &str) -> bool {
+    value.split([':', ';', ',', '=', ' ']).any(|part| {
+        let part = part.trim_matches(['"', '\'']);
+        part.starts_with(['/', '~']) || part.split('/').any(|step| step == "..")
+    })
 }
 
 impl Setting {
@@ -116,6 +141,28 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_leads_out_of_the_folder_is_refused() {
+        for input in [
+            "general_log_file=/tmp/o.log",
+            "log_bin=../bin",
+            "innodb_data_file_path=ibdata1:12M;/dev/sdb:1G",
+            "slow_query_log_file=~/slow.log",
+            "relay_log=a/../../b",
+        ] {
+            let error = parse_set(input).unwrap_err().to_string();
+            assert!(error.contains("keeps to its own folder"), "{input}: {error}");
+        }
+        for input in [
+            "general_log_file=general.log",
+            "log_bin=bin",
+            "init_connect=SELECT 4/2",
+            "innodb_data_file_path=ibdata1:12M:autoextend",
+        ] {
+            parse_set(input).unwrap();
+        }
+    }
 
     #[test]
     fn settings_become_options() {

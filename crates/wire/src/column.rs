@@ -58,6 +58,11 @@ pub struct Column {
 }
 
 impl Column {
+    /// Memory that it takes, for limits.
+    pub(crate) fn size_bytes(&self) -> usize {
+        size_of::<Self>() + self.schema.len() + self.table.len() + self.name.len()
+    }
+
     /// Reads a column definition.
     ///
     /// # Errors

@@ -177,7 +177,7 @@ impl Handshake {
         match std::mem::replace(&mut self.state, State::Finished) {
             State::StartingTls { greeting, sequence } => {
                 self.tls = Some(describe);
-                self.circumstances.set_encrypted();
+                self.circumstances.set_encrypted(self.options.tls.mode >= TlsMode::VerifyCa);
                 self.respond(*greeting, sequence, out)
             }
             _ => Err(WireError::protocol("unexpected", "starting TLS", "TLS was not asked for")),

@@ -57,6 +57,13 @@ pub enum ServerKey {
     Given(String),
 }
 
+impl TlsOptions {
+    /// Whether going on without TLS is no breach of what was asked for.
+    pub(crate) fn is_only_preferred(&self) -> bool {
+        self.mode == TlsMode::Preferred && self.ca.is_none() && self.cert.is_none() && self.key.is_none()
+    }
+}
+
 /// Whether and how strictly a connection is encrypted, from the laxest to the strictest, as `--ssl-mode` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TlsMode {

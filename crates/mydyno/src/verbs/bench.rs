@@ -107,7 +107,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 ));
             }
             let spec = Spec {
-                name: format!("bench-{}", std::process::id()),
+                name: private_name(),
                 engine: Some(engine.clone()).filter(|e| !e.is_empty()),
                 basedir: args.target.basedir.clone(),
                 set: args.target.set.clone(),
@@ -120,6 +120,12 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
             })
         }
     }
+}
+
+/// A name for a private server of one command. In containers the pid is often 1, so it alone is no name.
+fn private_name() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("bench-{}-{:x}", std::process::id(), since.as_nanos() & 0xff_ffff_ffff)
 }
 
 fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Failure> {

@@ -49,14 +49,16 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
         }
         None => vec![],
     };
+    let damaged = damaged_lines()?;
     if ui.json {
         let header = Header::of::<HostStatus>(OffsetDateTime::now_utc());
-        ui.out(&HostStatus { header, changes, extra: Map::new() }.to_json());
+        ui.out(&HostStatus { header, changes, extra: damage_document(&damaged) }.to_json());
     } else if changes.is_empty() {
         ui.out("Nothing is changed on this host.");
     } else {
         ui.out(&changes.iter().map(describe).collect::<Vec<_>>().join("\n"));
     }
+    damage(&damaged)?;
     Ok(Status::Fine)
 }
 
@@ -70,15 +72,44 @@ fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
         None => vec![],
     };
     let failed = outcomes.iter().any(|o| o.outcome == RestoreState::Failed);
+    let damaged = damaged_lines()?;
     if ui.json {
         let header = Header::of::<RestoreReport>(OffsetDateTime::now_utc());
-        ui.out(&RestoreReport { header, outcomes, extra: Map::new() }.to_json());
+        ui.out(&RestoreReport { header, outcomes, extra: damage_document(&damaged) }.to_json());
     } else if outcomes.is_empty() {
         ui.out("Nothing to restore: nothing is changed on this host.");
     } else {
         ui.out(&outcomes.iter().map(outcome).collect::<Vec<_>>().join("\n"));
     }
+    damage(&damaged)?;
     Ok(if failed { Status::Bad } else { Status::Fine })
+}
+
+/// Lines of the journal that cannot be read: what they say is neither shown nor put back.
+fn damaged_lines() -> Result<Vec<usize>, Failure> {
+    match state()? {
+        Some(state) => Ok(Journal::of(&state).read().map_err(environment)?.damaged_lines),
+        None => Ok(vec![]),
+    }
+}
+
+fn damage_document(lines: &[usize]) -> Map<String, serde_json::Value> {
+    let entry = (!lines.is_empty()).then(|| ("damaged_lines".to_owned(), serde_json::json!(lines)));
+    entry.into_iter().collect()
+}
+
+/// # Errors
+/// The journal is damaged: "nothing is changed" would be a guess.
+fn damage(lines: &[usize]) -> Result<(), Failure> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let problem = format!(
+        "line(s) {} of journal.jsonl in the state folder cannot be read, so there may be changes that are not shown here: look at the file, put back by hand what the lines say, and delete them",
+        numbers.join(", ")
+    );
+    Err(Failure { status: Status::Bad, problems: vec![problem] })
 }
 
 fn outcome(done: &RestoreOutcome) -> String {

@@ -76,6 +76,8 @@ pub struct Circumstances {
     socket: bool,
     /// TLS.
     encrypted: bool,
+    /// TLS to a server whose certificate is verified.
+    verified: bool,
     /// The server is on this host.
     local: bool,
     server_key: ServerKey,
@@ -88,14 +90,20 @@ impl Circumstances {
             password: options.password.clone().unwrap_or_else(|| Secret::new(Vec::new())),
             socket: matches!(options.endpoint, Endpoint::Unix(_)),
             encrypted: false,
+            verified: false,
             local: options.endpoint.is_local(),
             server_key: options.server_key.clone(),
         }
     }
 
-    /// From now on what is sent goes through TLS.
-    pub fn set_encrypted(&mut self) {
-        self.encrypted = true;
+    /// From now on what is sent goes through TLS, to a server whose certificate was verified or to whoever answered.
+    pub fn set_encrypted(&mut self, verified: bool) {
+        (self.encrypted, self.verified) = (true, verified);
+    }
+
+    /// Whether the password may go out as it is because a server asks for it so: not to whoever answered.
+    fn may_be_clear(&self) -> bool {
+        self.socket || self.verified
     }
 
     /// Whether nobody can read what is sent but the server.
@@ -174,12 +182,12 @@ impl Exchange {
                 let (exchange, answer) = ed25519::Parsec::start(data)?;
                 (Self::Parsec(exchange), answer)
             }
-            Plugin::Clear if circumstances.confidential() => answered(circumstances.password_and_nul()),
+            Plugin::Clear if circumstances.may_be_clear() => answered(circumstances.password_and_nul()),
             Plugin::Clear => {
                 return Err(WireError::Auth {
                     plugin: plugin.name().to_owned(),
-                    detail: "the server wants the password in clear and this connection can be read by others; use \
-                             TLS (--ssl-mode=VERIFY_IDENTITY) or the Unix socket"
+                    detail: "the server wants the password in clear, and this connection can be read by others or its \
+                             server is not verified; use TLS with --ssl-mode=VERIFY_IDENTITY or the Unix socket"
                         .to_owned(),
                 });
             }

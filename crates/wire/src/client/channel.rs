@@ -41,7 +41,7 @@ impl Channel {
     pub(super) fn open(options: &ConnectOptions) -> Result<(Self, Session), WireError> {
         let deadline = Instant::now() + options.connect_timeout;
         match connect::connect(options, deadline) {
-            Err(WireError::Tls { .. }) if options.tls.mode == TlsMode::Preferred => {
+            Err(WireError::Tls { .. }) if options.tls.is_only_preferred() => {
                 let mut plain = options.clone();
                 plain.tls.mode = TlsMode::Disabled;
                 connect::connect(&plain, deadline)

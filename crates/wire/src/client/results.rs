@@ -62,8 +62,8 @@ impl Client {
             let mut result = Rows::default();
             let budget = keep.as_mut().map(|(_, budget)| &mut **budget);
             let end = self.result(statement, &mut result, budget)?;
-            done.affected_rows += end.affected_rows;
-            done.warnings += u32::from(end.warnings);
+            done.affected_rows = done.affected_rows.saturating_add(end.affected_rows);
+            done.warnings = done.warnings.saturating_add(u32::from(end.warnings));
             done.last_insert_id = end.last_insert_id;
             done.status = end.status;
             self.session.status = end.status;
@@ -123,7 +123,15 @@ impl Client {
             }
         };
         self.expect_eof(COLUMNS)?;
-        into.columns = columns.to_vec();
+        if let Some(budget) = &mut budget {
+            let cost = columns.iter().map(Column::size_bytes).sum();
+            **budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
+                what: "the column definitions of a query",
+                limit_bytes: self.max_result_bytes,
+                way_out: "ask for fewer columns or results",
+            })?;
+            into.columns = columns.to_vec();
+        }
         loop {
             let deprecate_eof = capabilities.has(Capabilities::DEPRECATE_EOF);
             let payload = self.channel.next(ROWS)?.payload;

@@ -147,7 +147,11 @@ impl Layer {
             "password-file" => (self.password, self.password_file) = (None, path()),
             "database" => self.database = filled.map(str::to_owned),
             "ssl-mode" => self.ssl_mode = filled.and_then(|t| ssl_mode(t, origin, errors)).or(self.ssl_mode),
-            "ssl" => self.ssl_mode = Some(if is_on(text) { TlsMode::Required } else { TlsMode::Disabled }),
+            // Asking for TLS takes nothing back from who asked for more.
+            "ssl" if is_on(text) => {
+                self.ssl_mode = Some(self.ssl_mode.unwrap_or(TlsMode::Required).max(TlsMode::Required));
+            }
+            "ssl" => self.ssl_mode = Some(TlsMode::Disabled),
             "skip-ssl" | "disable-ssl" => self.ssl_mode = Some(TlsMode::Disabled),
             "ssl-verify-server-cert" if is_on(text) => self.ssl_mode = Some(TlsMode::VerifyIdentity),
             "ssl-verify-server-cert" | "skip-ssl-verify-server-cert" | "disable-ssl-verify-server-cert" => {

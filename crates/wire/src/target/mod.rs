@@ -167,10 +167,10 @@ fn finish(
         target.read_timeout = Some(timeout);
     }
     // A certificate authority that is named is meant to be used, as in MariaDB's client and in libmysqlclient 8.
-    let mode = merged.ssl_mode.unwrap_or(match merged.ssl_ca {
-        Some(_) => TlsMode::VerifyCa,
-        None => TlsMode::Preferred,
-    });
+    let mode = match (merged.ssl_mode, &merged.ssl_ca) {
+        (None | Some(TlsMode::Required), Some(_)) => TlsMode::VerifyCa,
+        (mode, _) => mode.unwrap_or_default(),
+    };
     if mode >= TlsMode::VerifyCa && merged.ssl_ca.is_none() {
         errors.push(TargetError::MissingAuthority);
     }
@@ -200,12 +200,10 @@ fn finish(
 }
 
 /// Sockets where servers of the common distributions listen.
-const SOCKETS: [&str; 4] = [
-    "/run/mysqld/mysqld.sock",
-    "/var/run/mysqld/mysqld.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/tmp/mysql.sock",
-];
+///
+/// Not `/tmp/mysql.sock`: any user of the host could listen there and be sent a password.
+const SOCKETS: [&str; 3] =
+    ["/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock"];
 
 /// Socket or TCP. As in MariaDB's client, a port or a socket that was typed says how to reach `localhost`.
 fn endpoint(
