@@ -21,6 +21,8 @@ const SHARED: f64 = 0.20;
 const BUSY: f64 = 0.90;
 /// Pages swapped a second from which latency is that of the swap.
 const SWAPPING: f64 = 10.0;
+/// Width of throughput's interval, as a share of it, from which it says little.
+const WIDE: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
 
@@ -122,6 +124,15 @@ fn of_steadiness(step: &StepSummary) -> Vec<Warning> {
         ));
     }
     let throughput = &step.throughput.transactions_per_s;
+    if let (Some(low), Some(high)) = (throughput.low, throughput.high)
+        && high - low > WIDE * throughput.value
+    {
+        warnings.push(Warning::new(
+            "wide-interval",
+            format!("throughput is only known to lie between {low:.0} and {high:.0} transactions/s: its seconds are not independent of each other"),
+            "measure longer with --time, on a quieter host",
+        ));
+    }
     if throughput.low.is_none() && step.transactions > 0 {
         warnings.push(Warning::new(
             "no-interval",
