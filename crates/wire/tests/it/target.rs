@@ -24,7 +24,7 @@ impl World {
             root: root.path().to_owned(),
             home: Some("/home/dba".into()),
             user: "dba".into(),
-            folder: "/home/dba/work".into(),
+            folder: "/home/dba/here".into(),
         };
         Self { root, environment }
     }
@@ -107,7 +107,7 @@ fn localhost_means_the_socket_unless_a_port_or_a_protocol_says_otherwise() {
     assert_eq!(with(None, None, None, Some(Protocol::Tcp)), tcp("localhost", 3311));
     assert_eq!(with(Some("127.0.0.1"), None, None, None), tcp("127.0.0.1", 3311));
     assert_eq!(with(Some("db1"), None, None, None), tcp("db1", 3311));
-    assert_eq!(with(None, None, Some("t.sock"), None), unix("/home/dba/work/t.sock"));
+    assert_eq!(with(None, None, Some("t.sock"), None), unix("/home/dba/here/t.sock"));
     assert_eq!(with(Some("localhost"), None, Some("/t.sock"), None), unix("/t.sock"));
     assert_eq!(with(Some("db1"), None, None, Some(Protocol::Socket)), unix("/s/a.sock"));
 }
@@ -168,12 +168,12 @@ fn the_files_that_were_named_are_read_and_must_be_there() {
     let world = World::new()
         .file("/etc/my.cnf", "[client]\nuser=etc\nhost=etc\n")
         .file("/home/dba/.my.cnf", "[client]\nhost=home\n")
-        .file("/home/dba/work/extra.cnf", "[client]\nuser=extra\nhost=extra\n");
+        .file("/home/dba/here/extra.cnf", "[client]\nuser=extra\nhost=extra\n");
     let extra = TargetOptions { defaults_extra_file: Some("extra.cnf".into()), ..TargetOptions::default() };
     let target = world.resolve(&extra);
     assert_eq!((target.user.as_str(), target.endpoint), ("extra", tcp("home", 3306)));
     let only =
-        TargetOptions { defaults_file: Some("/home/dba/work/extra.cnf".into()), ..TargetOptions::default() };
+        TargetOptions { defaults_file: Some("/home/dba/here/extra.cnf".into()), ..TargetOptions::default() };
     assert_eq!(world.resolve(&only).endpoint, tcp("extra", 3306));
     let none = TargetOptions { no_defaults: true, ..TargetOptions::default() };
     assert_eq!(world.resolve(&none).user, "dba");
@@ -208,7 +208,7 @@ fn passwords_come_from_files_of_their_own() {
     let world = World::new()
         .file("/home/dba/pw", "s3cret with blank \nsecond line\n")
         .file("/home/dba/empty", "")
-        .file("/home/dba/work/x", "")
+        .file("/home/dba/here/x", "")
         .file_of_mode("/home/dba/open", "x", 0o644)
         .file("/etc/my.cnf", "[client]\npassword=etc\n");
     let from = |path: &str| TargetOptions { password_file: Some(path.into()), ..TargetOptions::default() };
@@ -247,7 +247,7 @@ fn a_dsn_says_everything_that_options_say() {
     ));
     assert_eq!((target.user.as_str(), target.database.as_deref()), ("o'neil@x", Some("sh op")));
     assert_eq!(target.endpoint, tcp("::1", 3399));
-    assert_eq!((target.tls.mode, target.tls.cert), (TlsMode::Required, Some("/home/dba/work/c.pem".into())));
+    assert_eq!((target.tls.mode, target.tls.cert), (TlsMode::Required, Some("/home/dba/here/c.pem".into())));
     assert_eq!(target.connect_timeout, Duration::from_secs(3));
     assert_eq!(target.compression, [Compression::Zstd, Compression::Zlib]);
     assert_eq!(target.server_key, ServerKey::Given("PEM".into()));
