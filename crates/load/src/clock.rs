@@ -1,7 +1,5 @@
 //! The clock behind every number of a run.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use mydyno_model::record;
 
 /// Nanoseconds of `CLOCK_MONOTONIC` since the run began. The kernel keeps this clock equal on all CPUs and steers its
@@ -9,13 +7,12 @@ use mydyno_model::record;
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     zero_ns: u64,
-    began: SystemTime,
 }
 
 impl Clock {
     /// A clock that starts now.
     pub fn start() -> Self {
-        Self { zero_ns: monotonic_ns(), began: SystemTime::now() }
+        Self { zero_ns: monotonic_ns() }
     }
 
     /// Nanoseconds since the start.
@@ -27,11 +24,6 @@ impl Clock {
     /// Seconds since the start.
     pub fn now_s(&self) -> f64 {
         self.now_ns() as f64 / 1e9
-    }
-
-    /// Wall-clock time of the start, as seconds since 1970.
-    pub fn began_unix_s(&self) -> f64 {
-        self.began.duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
     }
 
     /// What the record says of the clock; `source` is the kernel's, where it can be seen.

@@ -31,7 +31,7 @@ pub mod file {
     pub const REPORT: &str = "report.html";
 }
 
-/// What a run was: written before the first statement is sent.
+/// What a run was: written when the tables are ready, before the load starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Schema, time and writer.

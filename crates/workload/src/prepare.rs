@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mydyno_wire::{Client, WireError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::data::Row;
@@ -471,11 +471,6 @@ impl Tables {
                 Ok(true)
             }
         }
-    }
-
-    /// What the plan's reader should know of the tables.
-    pub fn to_json(&self) -> Value {
-        json!({"database": self.database, "shape": self.shape, "seed": self.seed})
     }
 }
 
