@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,6 +17,7 @@ use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
 use crate::opening::Ready;
+use crate::outbox::{self, Outbox};
 use crate::packets::{self, AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
 use crate::sys::{self, Epoll};
@@ -43,6 +45,9 @@ pub struct Shared<'w> {
     buffer: RefCell<Box<[u8]>>,
     /// What goes into and comes out of an envelope; empty while connections have none.
     wrapped: RefCell<Vec<u8>>,
+    outbox: RefCell<Outbox>,
+    /// All answers at hand have been received: now statements are sent.
+    sending: Cell<bool>,
 }
 
 impl<'w> Shared<'w> {
@@ -60,13 +65,27 @@ impl<'w> Shared<'w> {
             last_loss: RefCell::default(),
             buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
             wrapped: RefCell::default(),
+            outbox: RefCell::default(),
+            sending: Cell::new(false),
         }
+    }
+
+    /// Lets every task that has something to send go on, by `poll`.
+    pub fn send_all(&self, mut poll: impl FnMut(usize)) {
+        self.sending.set(true);
+        loop {
+            let Some(task) = self.outbox.borrow_mut().next() else { break };
+            poll(task);
+        }
+        self.sending.set(false);
     }
 }
 
 /// What one exchange asks for next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Turn {
+    /// The statement lies in the outbox.
+    Queued(Range<usize>),
     /// The statement has just been sent: waiting without asking the kernel, which would have nothing.
     Sent,
     /// An event may have come.
@@ -134,7 +153,7 @@ impl<'w> Connection<'w> {
         let shared = self.shared;
         let packets = shared.packets.borrow();
         self.parser.start(Expect::Text);
-        self.send(packets.rollback(), None);
+        self.post(packets.rollback(), None);
         drop(packets);
         async move { Exchange { connection: self }.await.map(|_| ()) }
     }
@@ -143,11 +162,20 @@ impl<'w> Connection<'w> {
     pub fn quit(&mut self) {
         let shared = self.shared;
         let packets = shared.packets.borrow();
-        self.send(packets.quit(), None);
+        self.send(packets.quit());
     }
 
-    fn send(&mut self, packet: &[u8], operation: Option<usize>) {
+    /// Has a packet sent as soon as the answers at hand have been received.
+    fn post(&mut self, packet: &[u8], operation: Option<usize>) {
         self.operation = operation;
+        if packet.len() > outbox::LONGEST_BYTES {
+            self.send(packet);
+        } else {
+            self.turn = Turn::Queued(self.shared.outbox.borrow_mut().put(self.token, packet));
+        }
+    }
+
+    fn send(&mut self, packet: &[u8]) {
         self.turn = Turn::Sent;
         self.sent_ns = self.shared.clock.now_ns();
         if self.first_sent_ns == 0 {
@@ -227,8 +255,17 @@ impl<'w> Connection<'w> {
                 None => self.parser.feed(&buffer[..n]),
                 Some(envelope) => {
                     let mut wrapped = self.shared.wrapped.borrow_mut();
-                    wrapped.clear();
-                    envelope.open(&buffer[..n], &mut wrapped).and_then(|()| self.parser.feed(&wrapped))
+                    let mut received = &buffer[..n];
+                    loop {
+                        wrapped.clear();
+                        let fed =
+                            envelope.open(received, &mut wrapped).and_then(|()| self.parser.feed(&wrapped));
+                        if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
+                            break fed;
+                        }
+                        // Compressed frames that came together are opened one after the other.
+                        received = &[];
+                    }
                 }
             };
             match fed {
@@ -275,7 +312,7 @@ impl Session for Connection<'_> {
         self.parser.start(if self.ids[index] == AS_TEXT { Expect::Text } else { Expect::Prepared });
         self.statement = index;
         let packet = packets.execute(index, self.ids[index], params);
-        self.send(packet, Some(operation));
+        self.post(packet, Some(operation));
         drop(packets);
         Exchange { connection: self }
     }
@@ -292,6 +329,14 @@ impl Future for Exchange<'_, '_> {
     #[inline]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let connection = &mut *self.get_mut().connection;
+        let shared = connection.shared;
+        if let Turn::Queued(place) = &connection.turn {
+            if !shared.sending.get() {
+                return Poll::Pending;
+            }
+            let place = place.clone();
+            connection.send(shared.outbox.borrow().packet(place));
+        }
         if connection.turn == Turn::Sent && connection.broken.is_none() {
             connection.turn = Turn::Awaiting;
             return Poll::Pending;

@@ -15,6 +15,7 @@ mod gate;
 mod ledger;
 pub mod null;
 mod opening;
+mod outbox;
 mod packets;
 mod recorder;
 pub mod retry;

@@ -19,6 +19,10 @@ use crate::window::Windows;
 /// Longest sleep: how late a worker may learn that the user asked to stop.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
 
+/// Answers that are received before statements are sent: enough to gain by it, and so few that the first of them does
+/// not wait long for its next statement.
+const BATCH: usize = 64;
+
 /// What all workers of a step have in common.
 pub struct Orders<'a, W> {
     pub workload: &'a W,
@@ -71,6 +75,7 @@ pub fn work<W: Workload>(
     for number in tasks.numbers() {
         tasks.poll(number);
     }
+    shared.send_all(|task| tasks.poll(task));
     let mut events: Events = [NO_EVENT; 512];
     loop {
         let now_ns = orders.clock.now_ns();
@@ -82,8 +87,11 @@ pub fn work<W: Workload>(
         let ready =
             shared.epoll.wait(&mut events, timeout_ms).map_err(system("waiting for answers (epoll)"))?;
         account.waited();
-        for event in ready {
-            tasks.poll(event.u64 as usize);
+        for batch in ready.chunks(BATCH) {
+            for event in batch {
+                tasks.poll(event.u64 as usize);
+            }
+            shared.send_all(|task| tasks.poll(task));
         }
     }
 }
