@@ -25,6 +25,7 @@ pub fn default_text(spec: &OptionSpec) -> String {
         Default::Count(n) => n.to_string(),
         Default::Switch(on) => if on { "on" } else { "off" }.to_owned(),
         Default::Word(word) => word.to_owned(),
+        Default::Nothing => "none".to_owned(),
     }
 }
 
@@ -34,6 +35,8 @@ pub fn form_text(form: &Form) -> String {
         Form::Count { .. } => "N".to_owned(),
         Form::Switch => "on|off".to_owned(),
         Form::Choice(words) => words.join("|"),
+        Form::Texts => "TEXT".to_owned(),
+        Form::File => "FILE".to_owned(),
     }
 }
 
@@ -48,6 +51,9 @@ impl Args for WorkloadArgs {
             if spec.form == Form::Switch {
                 arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
             }
+            if spec.form == Form::Texts {
+                arg = arg.action(clap::ArgAction::Append);
+            }
             command.arg(arg)
         })
     }
@@ -59,9 +65,9 @@ impl Args for WorkloadArgs {
 
 impl FromArgMatches for WorkloadArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = all().into_iter().filter_map(|spec| {
-            let value = matches.get_one::<String>(spec.name)?;
-            Some((spec.name.to_owned(), value.clone()))
+        let given = all().into_iter().flat_map(|spec| {
+            let values = matches.get_many::<String>(spec.name).unwrap_or_default();
+            values.map(|value| (spec.name.to_owned(), value.clone()))
         });
         Ok(Self(given.collect()))
     }

@@ -82,7 +82,7 @@ impl Row {
     }
 }
 
-fn push_number(mut n: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_number(mut n: u64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     loop {

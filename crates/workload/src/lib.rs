@@ -8,6 +8,7 @@
 pub mod catalogue;
 pub mod data;
 pub mod fingerprint;
+pub mod generator;
 pub mod mark;
 pub mod oltp;
 pub mod options;

@@ -1,7 +1,10 @@
 //! Options of workloads: described as data, resolved with all errors at once.
 
+use std::io::Read as _;
+
 use indexmap::IndexMap;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// Form of an option's value.
@@ -18,6 +21,10 @@ pub enum Form {
     Switch,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A text; several when the option is given several times.
+    Texts,
+    /// A file. Its text goes into the plan, which so needs the file no more.
+    File,
 }
 
 /// Value when an option is not given.
@@ -29,6 +36,8 @@ pub enum Default {
     Switch(bool),
     /// A word.
     Word(&'static str),
+    /// No value.
+    Nothing,
 }
 
 /// One option of a workload.
@@ -51,6 +60,7 @@ impl Default {
             Self::Count(n) => json!(n),
             Self::Switch(on) => json!(on),
             Self::Word(word) => json!(word),
+            Self::Nothing => Value::Null,
         }
     }
 }
@@ -113,7 +123,11 @@ impl Options {
                 }),
                 Some(spec) => match parse(spec, text) {
                     Ok(value) => {
-                        values.insert(spec.name.to_owned(), value);
+                        let place = values.entry(spec.name.to_owned()).or_default();
+                        match (place, value) {
+                            (Value::Array(texts), Value::Array(more)) => texts.extend(more),
+                            (place, value) => *place = value,
+                        }
                     }
                     Err(error) => errors.push(error),
                 },
@@ -137,10 +151,45 @@ impl Options {
         self.0.get(name).and_then(Value::as_str).unwrap_or("")
     }
 
+    /// Texts, in the order in which they were given.
+    pub fn texts(&self, name: &str) -> Vec<&str> {
+        let list = self.0.get(name).and_then(Value::as_array);
+        list.map(|texts| texts.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+    }
+
+    /// A file, when one was given.
+    pub fn file(&self, name: &str) -> Option<FileText<'_>> {
+        let file = self.0.get(name)?;
+        Some(FileText { path: file.get("path")?.as_str()?, text: file.get("text")?.as_str()? })
+    }
+
     /// All values by name, for the plan.
     pub fn values(&self) -> &IndexMap<String, Value> {
         &self.0
     }
+}
+
+/// A file that an option names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileText<'a> {
+    /// As it was given.
+    pub path: &'a str,
+    /// What was in it.
+    pub text: &'a str,
+}
+
+/// Longest file that an option may name: it goes into the plan.
+const LONGEST_FILE_BYTES: u64 = 4 << 20;
+
+fn read(path: &str) -> Result<String, String> {
+    let unreadable = |e: std::io::Error| format!("a file that can be read ({e})");
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    std::io::Read::take(file, LONGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LONGEST_FILE_BYTES {
+        return Err(format!("a file of at most {} MiB", LONGEST_FILE_BYTES >> 20));
+    }
+    String::from_utf8(bytes).map_err(|_| "a file in UTF-8".to_owned())
 }
 
 /// The name among `names` that is most like `given`, if one is like it at all.
@@ -173,7 +222,16 @@ fn parse(spec: &OptionSpec, text: &str) -> Result<Value, OptionError> {
             .find(|w| w.eq_ignore_ascii_case(text))
             .map(|w| json!(w))
             .ok_or_else(|| invalid(format!("one of {}", words.join(", ")))),
+        Form::Texts => Ok(json!([text])),
+        Form::File => {
+            let content = read(text).map_err(invalid)?;
+            Ok(json!({"path": text, "sha256": sha256_hex(content.as_bytes()), "text": content}))
+        }
     }
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +275,34 @@ mod tests {
     fn what_is_not_given_has_its_default() {
         let options = Options::resolve("w", SPECS, &given(&[("skip-trx", "on")])).unwrap();
         assert_eq!((options.count("table-size"), options.switch("skip-trx")), (10, true));
+    }
+
+    const TEXTS: &[OptionSpec] = &[
+        OptionSpec { name: "sql", form: Form::Texts, default: Default::Nothing, help: "" },
+        OptionSpec { name: "sql-file", form: Form::File, default: Default::Nothing, help: "" },
+    ];
+
+    #[test]
+    fn texts_keep_the_order_in_which_they_are_given() {
+        let options = Options::resolve("w", TEXTS, &given(&[("sql", "b"), ("sql", "a")])).unwrap();
+        assert_eq!(options.texts("sql"), ["b", "a"]);
+        assert_eq!(options.file("sql-file"), None);
+    }
+
+    #[test]
+    fn a_file_goes_into_the_plan_with_its_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.sql");
+        std::fs::write(&path, "SELECT 1").unwrap();
+        let path = path.to_str().unwrap();
+        let options = Options::resolve("w", TEXTS, &given(&[("sql-file", path)])).unwrap();
+        assert_eq!(options.file("sql-file"), Some(FileText { path, text: "SELECT 1" }));
+        assert_eq!(
+            options.values()["sql-file"]["sha256"],
+            "e004ebd5b5532a4b85984a62f8ad48a81aa3460c1ca07701f386135d72cdecf5"
+        );
+        let missing = Options::resolve("w", TEXTS, &given(&[("sql-file", "/no/such/file")])).unwrap_err();
+        assert!(missing[0].to_string().contains("No such file"), "{}", missing[0]);
     }
 
     #[test]
