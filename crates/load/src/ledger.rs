@@ -183,6 +183,8 @@ impl<'a> Ledger<'a> {
             errors: recorder.errors.iter().map(|(code, count)| (code.to_string(), *count)).collect(),
             retries: recorder.retries,
             reconnects: recorder.reconnects,
+            arrivals: mydyno_model::record::ArrivalCounts::default(),
+            connect: mydyno_model::record::HistogramData::default(),
             client: ClientUse { resident_bytes, threads, ..open.client },
             lateness: recorder.lateness.to_data(),
             operations: self

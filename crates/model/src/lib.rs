@@ -3,6 +3,7 @@
 //! Serde types, units and the rules of versions; no I/O. Every document is JSON (or JSON Lines), carries a
 //! [`Header`], keeps fields that it does not know, and is refused when a newer major version wrote it.
 
+pub mod arrivals;
 pub mod change;
 pub mod document;
 pub mod estimate;

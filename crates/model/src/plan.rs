@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::arrivals::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use crate::document::{Document, Header};
 
 /// A resolved plan. Two runs of one plan ask a server for the same operations in the same order per connection.
@@ -17,12 +18,26 @@ pub struct Plan {
     pub workload: WorkloadPlan,
     /// Which server is asked.
     pub target: TargetPlan,
-    /// How it is asked, one step after the other.
+    /// How it is asked: connections × rates × repeats, in this order of nesting. A search for capacity adds steps
+    /// while it runs, by `step` events.
     pub steps: Vec<StepPlan>,
+    /// In which order the steps run, by their numbers: shuffled by the seed, so that a drift of server or host does not
+    /// look like an effect of the load. Empty: as they are listed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub order: Vec<usize>,
     /// What is done before measuring.
     pub warmup: Warmup,
     /// Length of the measured window of each step, in seconds.
     pub time_s: f64,
+    /// How connections are opened and kept, in every step.
+    #[serde(default)]
+    pub connections: ConnectionPlan,
+    /// Errors that end the run; absent when none does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stop_on_error: Option<StopOnError>,
+    /// What the search for the highest rate goes by; absent when none is searched for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity: Option<CapacityPlan>,
     /// Seed of data, operations and order.
     pub seed: u64,
     /// The database (schema) that holds the workload's tables. mydyno made and marked it.
@@ -88,50 +103,90 @@ pub enum Transport {
     Tcp,
 }
 
+impl Plan {
+    /// Numbers of the steps in the order in which they run.
+    pub fn running_order(&self) -> Vec<usize> {
+        if self.order.is_empty() { (0..self.steps.len()).collect() } else { self.order.clone() }
+    }
+}
+
 /// One step of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepPlan {
-    /// Connections held open.
+    /// Connections that carry load; idle ones are not counted.
     pub connections: usize,
     /// Worker threads that drive them.
     pub workers: usize,
     /// How transactions arrive.
     pub arrivals: Arrivals,
+    /// Which repeat of its point of the sweep this is, from 0.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub repeat: usize,
 }
 
-/// How transactions arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Each connection asks again as soon as it is answered.
-    Closed,
-    /// A schedule asks, whether or not earlier transactions have been answered.
-    Open {
-        /// Transactions a second over all connections.
-        rate_per_s: f64,
-        /// Evenly spaced, or with exponential gaps.
-        spacing: Spacing,
-    },
-}
-
-impl Arrivals {
-    /// Transactions a second that the schedule asks for; `None` for a closed loop.
-    pub fn rate_per_s(&self) -> Option<f64> {
-        match self {
-            Self::Closed => None,
-            Self::Open { rate_per_s, .. } => Some(*rate_per_s),
-        }
+impl StepPlan {
+    /// Whether another step asks the same: a repeat of this one.
+    pub fn same_point(&self, other: &Self) -> bool {
+        let Self { connections, workers, arrivals, repeat: _ } = self;
+        (connections, workers, arrivals) == (&other.connections, &other.workers, &other.arrivals)
     }
 }
 
-/// Gaps between arrivals of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spacing {
-    /// Even.
-    Constant,
-    /// Exponential: what many independent users make.
-    Poisson,
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// How connections are opened and kept.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionPlan {
+    /// Connections opened a second at most; absent: as fast as they come.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_per_s: Option<f64>,
+    /// Connections that are open and silent beside those that carry load.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub idle: usize,
+    /// Transactions after which a connection is closed and a new one opened; absent: it lives as long as the step.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reconnect_every: Option<u64>,
+    /// Whether a connection that was lost is opened again.
+    #[serde(default = "yes")]
+    pub reconnect: bool,
+}
+
+impl Default for ConnectionPlan {
+    fn default() -> Self {
+        Self { rate_per_s: None, idle: 0, reconnect_every: None, reconnect: true }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Errors that end the run. What is tried again (deadlocks, lock waits that time out, conflicts) is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StopOnError {
+    /// Codes that do not end it, as in `1062`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub except: Vec<u16>,
+}
+
+/// What a search for the highest rate of an open loop goes by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityPlan {
+    /// What must hold at a rate, all of them, as in `p99<10ms`. That the rate is reached is always asked.
+    pub holds: Vec<String>,
+    /// Rate of the first step, in transactions a second; absent: half of what a closed loop reaches, which the first
+    /// step finds out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_per_s: Option<f64>,
+    /// The search ends when the lowest rate that did not hold is at most this share above the highest that did, as in
+    /// `0.05`.
+    pub resolution: f64,
+    /// Steps at most.
+    pub most_steps: usize,
+    /// Gaps between arrivals.
+    pub spacing: Spacing,
 }
 
 /// What is done before measuring.
@@ -143,6 +198,21 @@ pub enum Warmup {
         /// Its length.
         time_s: f64,
     },
+    /// Until throughput has settled.
+    Steady {
+        /// Longest warm-up, in seconds; a step that has not settled by then is measured all the same and says so.
+        limit_s: f64,
+    },
+}
+
+impl Warmup {
+    /// Its longest length in seconds.
+    pub fn limit_s(&self) -> f64 {
+        match *self {
+            Self::Fixed { time_s } => time_s,
+            Self::Steady { limit_s } => limit_s,
+        }
+    }
 }
 
 /// What the user permitted by name.

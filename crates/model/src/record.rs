@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 use crate::facts::FactSet;
-use crate::plan::Plan;
+use crate::plan::{Plan, StepPlan};
 use crate::sample::Sample;
 use crate::summary::Fingerprint;
 
@@ -133,6 +133,13 @@ pub struct Interval {
     /// Connections opened again after they were lost.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub reconnects: u64,
+    /// What became of the transactions that were to be done.
+    #[serde(skip_serializing_if = "ArrivalCounts::is_empty", default)]
+    pub arrivals: ArrivalCounts,
+    /// Time to open a connection, from the first packet to the server's last answer before load, of those that were
+    /// opened while the load ran (churn, and lost ones); no part of any response or service time.
+    #[serde(skip_serializing_if = "HistogramData::is_empty", default)]
+    pub connect: HistogramData,
     /// What the load generator used.
     pub client: ClientUse,
     /// From the intended instant to the send, per transaction.
@@ -146,6 +153,40 @@ pub struct Interval {
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+/// What became of the transactions that were to be done. Over windows that follow each other, exactly:
+/// `queued + in_flight` at the end of the window before, plus `intended`, is `transactions` (of the interval), plus
+/// `failed`, plus `dropped`, plus `queued + in_flight` at the end of this one. In a closed loop a transaction is intended
+/// when it is sent, so nothing is queued or dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ArrivalCounts {
+    /// Transactions whose intended instant lies in the window.
+    pub intended: u64,
+    /// Transactions whose first statement was sent in the window.
+    pub started: u64,
+    /// Transactions that ended without success and were not, or not again, started anew.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub failed: u64,
+    /// Transactions that were never sent and will not be: the backlog at the end of the warm-up.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub dropped: u64,
+    /// Transactions that were due and not yet sent when the window ended: the backlog.
+    pub queued: u64,
+    /// Transactions that were sent and not yet answered when the window ended.
+    pub in_flight: u64,
+}
+
+impl ArrivalCounts {
+    /// Whether nothing was counted, as in records of versions that did not count.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Transactions that were due and not done when the window ended.
+    pub fn waiting(&self) -> u64 {
+        self.queued + self.in_flight
+    }
 }
 
 /// What the worker threads used in a window, by the operating system's account.
@@ -196,6 +237,13 @@ pub struct HistogramData {
     pub hdr: String,
 }
 
+impl HistogramData {
+    /// Whether it holds no value.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
 /// One line of `events.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -210,6 +258,13 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
+    /// A step was added to those of the plan, at the end of its list.
+    Step {
+        /// Its number.
+        step: usize,
+        /// What it asks.
+        plan: StepPlan,
+    },
     /// A phase began.
     Phase {
         /// Step of the plan.
@@ -237,8 +292,61 @@ pub enum EventKind {
     /// The run ended by itself; nothing follows this line.
     End {
         /// `complete`, `interrupted` or why it broke off.
-        how: String,
+        how: End,
     },
+}
+
+/// How a run ended. In documents it is a text: `complete`, `interrupted`, `killed`, or why the run broke off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum End {
+    /// As planned.
+    Complete,
+    /// The user ended it.
+    Interrupted,
+    /// Its record ends in mid-run. Stands in summaries only: who is killed writes nothing.
+    Killed,
+    /// It broke off, and why.
+    BrokeOff(String),
+}
+
+impl End {
+    /// The text of documents.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Killed => "killed",
+            Self::BrokeOff(why) => why,
+        }
+    }
+}
+
+impl From<String> for End {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "complete" => Self::Complete,
+            "interrupted" => Self::Interrupted,
+            "killed" => Self::Killed,
+            _ => Self::BrokeOff(text),
+        }
+    }
+}
+
+impl From<End> for String {
+    fn from(end: End) -> Self {
+        match end {
+            End::BrokeOff(why) => why,
+            other => other.as_str().to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// A whole run as its folder holds it, for whatever derives, shows or compares.
@@ -257,11 +365,53 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// How the run ended: the text of its last event, or `None` when it was killed.
-    pub fn end(&self) -> Option<&str> {
-        self.events.iter().rev().find_map(|e| match &e.what {
-            EventKind::End { how } => Some(how.as_str()),
+    /// How the run ended: [`End::Killed`] when its record has no end.
+    pub fn end(&self) -> End {
+        let last = self.events.iter().rev().find_map(|e| match &e.what {
+            EventKind::End { how } => Some(how.clone()),
             _ => None,
-        })
+        });
+        last.unwrap_or(End::Killed)
+    }
+
+    /// All steps: those of the plan, and those that were added while the run went on.
+    pub fn steps(&self) -> Vec<StepPlan> {
+        let mut steps = self.manifest.plan.steps.clone();
+        for event in &self.events {
+            match &event.what {
+                EventKind::Step { step, plan } if *step == steps.len() => steps.push(plan.clone()),
+                _ => {}
+            }
+        }
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_are_texts_in_documents() {
+        for (end, text) in [
+            (End::Complete, r#""complete""#),
+            (End::Interrupted, r#""interrupted""#),
+            (End::Killed, r#""killed""#),
+            (End::BrokeOff("the disk is full".to_owned()), r#""the disk is full""#),
+        ] {
+            assert_eq!(serde_json::to_string(&end).unwrap(), text);
+            assert_eq!(serde_json::from_str::<End>(text).unwrap(), end);
+        }
+    }
+
+    #[test]
+    fn intervals_without_counts_of_arrivals_can_be_read() {
+        let line = r#"{"step":0,"phase":"measure","start_s":0.0,"width_s":1.0,"transactions":5,"queries":5,"client":
+            {"user_us":0,"system_us":0,"waits":0,"voluntary_switches":0,"involuntary_switches":0,"resident_bytes":0,
+            "threads":1},"lateness":{"count":0},"operations":{}}"#;
+        let interval: Interval = serde_json::from_str(line).unwrap();
+        assert!(interval.arrivals.is_empty() && interval.connect.is_empty());
+        let written = serde_json::to_string(&interval).unwrap();
+        assert!(!written.contains("arrivals") && !written.contains("connect"), "{written}");
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 use crate::plan::{Arrivals, TargetPlan};
-use crate::record::OperationKind;
+use crate::record::{End, OperationKind};
 use crate::warning::Warning;
 
 /// What data and operations were: equal fingerprints mean equal work.
@@ -37,9 +37,15 @@ pub struct Summary {
     /// What `SELECT VERSION()` said; empty when it is not known.
     pub server_version: String,
     /// `complete`, `interrupted`, `killed`, or why the run broke off.
-    pub end: String,
-    /// One entry a step that was measured, in the order in which they ran.
+    pub end: End,
+    /// One entry a step that was measured, in the order of the plan.
     pub steps: Vec<StepSummary>,
+    /// One entry a point of the sweep that was measured more than once: what its repeats say together.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub points: Vec<PointSummary>,
+    /// What the search for the highest rate found; absent when there was none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub capacity: Option<CapacitySummary>,
     /// What makes the numbers worth less than they look; `step` says which.
     pub warnings: Vec<Warning>,
     /// What data and operations were.
@@ -67,6 +73,12 @@ pub struct StepSummary {
     pub rate: Option<f64>,
     /// How transactions arrived.
     pub arrivals: Arrivals,
+    /// Which repeat of its point of the sweep this is, from 0.
+    #[serde(default)]
+    pub repeat: usize,
+    /// Length of the warm-up in seconds.
+    #[serde(default)]
+    pub warmup_s: f64,
     /// Length of the measured window in seconds.
     pub window_s: f64,
     /// Transactions that completed without an error.
@@ -79,6 +91,9 @@ pub struct StepSummary {
     pub retries: u64,
     /// Connections opened again.
     pub reconnects: u64,
+    /// What became of the transactions that were to be done; absent in records of versions that did not count.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub due: Option<DueSummary>,
     /// Headline throughput.
     pub throughput: Throughput,
     /// Response time of transactions: from the intended instant.
@@ -87,6 +102,9 @@ pub struct StepSummary {
     pub service_us: LatencySummary,
     /// From the intended instant to the send.
     pub lateness_us: LatencySummary,
+    /// Time to open a connection while the load ran; absent when none was opened.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_us: Option<LatencySummary>,
     /// Each operation of the workload; the transaction first.
     pub operations: Vec<OperationSummary>,
     /// What the load generator cost.
@@ -100,6 +118,74 @@ pub struct StepSummary {
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// What became of the transactions that were to be done. Exactly: `carried + intended = done + failed + waiting`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DueSummary {
+    /// Sent in the warm-up and not answered when the measured window began.
+    pub carried: u64,
+    /// Intended in the measured window.
+    pub intended: u64,
+    /// Completed in the measured window without an error.
+    pub done: u64,
+    /// Ended in it without success.
+    pub failed: u64,
+    /// Due and not done when it ended, sent or not.
+    pub waiting: u64,
+    /// Due and not sent at most, at the end of any second of the window: the backlog.
+    pub most_queued: u64,
+    /// Due in the warm-up and not sent when it ended; dropped before the window began.
+    pub warmup_dropped: u64,
+}
+
+/// A point of the sweep over its repeats. Intervals come from the differences between the repeats alone (Student's t),
+/// so they hold what one run cannot know of: what changes from run to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PointSummary {
+    /// Connections.
+    pub connections: usize,
+    /// Transactions a second that were asked for; absent for a closed loop.
+    pub rate: Option<f64>,
+    /// Numbers of its steps.
+    pub steps: Vec<usize>,
+    /// Mean of the repeats' throughput.
+    pub throughput: Throughput,
+    /// Geometric mean of the repeats' percentiles of response time, by name.
+    pub response_us: IndexMap<String, Estimate>,
+    /// Errors by code over all repeats.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// What a search for the highest rate found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacitySummary {
+    /// What had to hold.
+    pub holds: Vec<String>,
+    /// The highest rate, in transactions a second, that was measured and held, and held again when it was measured once
+    /// more; `null` when there is none.
+    pub rate_per_s: Option<f64>,
+    /// The lowest rate above it that was measured and did not hold; `null` when none was found.
+    pub broken_at_per_s: Option<f64>,
+    /// Why the search ended, in a sentence.
+    pub end: String,
+    /// Every step of it, in the order in which they ran.
+    pub trials: Vec<CapacityTrial>,
+}
+
+/// One step of a search for the highest rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityTrial {
+    /// Number of the step.
+    pub step: usize,
+    /// Transactions a second that were asked for.
+    pub rate_per_s: f64,
+    /// Transactions a second that were done.
+    pub done_per_s: f64,
+    /// What did not hold, with its figure; empty when everything did.
+    pub broken: Vec<String>,
+    /// Whether it repeats a rate that had held.
+    pub confirmation: bool,
 }
 
 /// Throughput of a window.

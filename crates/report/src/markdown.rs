@@ -73,7 +73,7 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         let _ = writeln!(out, "- {name}: {}", esc(value));
     };
     row("run", &run.summary.run);
-    row("ended", &run.summary.end);
+    row("ended", run.summary.end.as_str());
     row("data", &print.data);
     row("operations", &print.operations);
     let _ = writeln!(

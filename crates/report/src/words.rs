@@ -114,7 +114,7 @@ pub struct Seen {
 
 /// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to tell apart.
 pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
-    let plan = &run.record.manifest.plan.steps;
+    let plan = run.record.steps();
     let found: Vec<&StepPlan> = steps.iter().filter_map(|n| plan.get(*n)).collect();
     let name = |s: &StepPlan| charts::load_name(s.connections, s.arrivals.rate_per_s());
     match found.as_slice() {
@@ -158,10 +158,10 @@ pub fn target(run: &RunView<'_>) -> String {
 /// How it was asked: `closed loop, 1, 4 and 16 connections, 10 s each after 2 s of warm-up`.
 pub fn load(run: &RunView<'_>) -> String {
     let plan = &run.record.manifest.plan;
-    let arrivals = match plan.steps.first().map(|s| s.arrivals) {
+    let arrivals = match plan.steps.first().map(|s| &s.arrivals) {
         Some(Arrivals::Open { spacing: Spacing::Poisson, .. }) => "open loop with Poisson arrivals",
         Some(Arrivals::Open { .. }) => "open loop with even arrivals",
-        Some(Arrivals::Closed) | None => "closed loop",
+        Some(Arrivals::Closed { .. }) | None => "closed loop",
     };
     let mut connections: Vec<usize> = plan.steps.iter().map(|s| s.connections).collect();
     connections.dedup();
@@ -175,13 +175,12 @@ pub fn load(run: &RunView<'_>) -> String {
         [] => String::new(),
         many => format!(" at {}/s", list(many.iter().map(|r| number(*r)))),
     };
-    let Warmup::Fixed { time_s } = plan.warmup;
+    let warmup = match plan.warmup {
+        Warmup::Fixed { time_s } => show_seconds(time_s),
+        Warmup::Steady { limit_s } => format!("up to {}", show_seconds(limit_s)),
+    };
     let each = if plan.steps.len() > 1 { " each" } else { "" };
-    format!(
-        "{arrivals}, {connections}{rates}, {}{each} after {} of warm-up",
-        show_seconds(plan.time_s),
-        show_seconds(time_s)
-    )
+    format!("{arrivals}, {connections}{rates}, {}{each} after {warmup} of warm-up", show_seconds(plan.time_s))
 }
 
 /// `1, 4 and 16`.

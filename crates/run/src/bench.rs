@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mydyno_load::{End, LoadError, Phases, Shortfalls, StepEvent, clock::Clock};
 use mydyno_model::facts::FactSet;
-use mydyno_model::plan::{Plan, StepPlan, Warmup};
-use mydyno_model::record::{EventKind, Interval, Manifest, Phase};
+use mydyno_model::plan::{Plan, StepPlan};
+use mydyno_model::record::{self, EventKind, Interval, Manifest, Phase};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::{Fingerprint, Summary};
 use mydyno_model::units::show_us;
@@ -335,8 +335,10 @@ fn steps(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<How, RunErr
 }
 
 fn phases(plan: &Plan) -> Phases {
-    let Warmup::Fixed { time_s: warmup_s } = plan.warmup;
-    Phases { warmup: Duration::from_secs_f64(warmup_s), measure: Duration::from_secs_f64(plan.time_s) }
+    Phases {
+        warmup: Duration::from_secs_f64(plan.warmup.limit_s()),
+        measure: Duration::from_secs_f64(plan.time_s),
+    }
 }
 
 /// A load generator that comes this much late to the end of a window has stood still.
@@ -418,12 +420,12 @@ fn finish(folder: &Path, mut writer: Writer, clock: &Clock, how: How) -> Result<
         How::Hopeless(why) => Some(format!("no transaction succeeded: {why}")),
         How::BrokeOff(why) => Some(why),
     };
-    let text = match &broke_off {
-        Some(why) => why.clone(),
-        None if interrupted => "interrupted".to_owned(),
-        None => "complete".to_owned(),
+    let end = match &broke_off {
+        Some(why) => record::End::BrokeOff(why.clone()),
+        None if interrupted => record::End::Interrupted,
+        None => record::End::Complete,
     };
-    writer.end(clock.now_s(), &text)?;
+    writer.end(clock.now_s(), end)?;
     // Derived from what was written, so that it is what any reader derives.
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());

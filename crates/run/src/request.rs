@@ -1,7 +1,7 @@
 //! What the user asks for, as text, and the plan that it resolves to, with all errors at once.
 
 use mydyno_model::Header;
-use mydyno_model::plan::{Allow, Arrivals, Plan, StepPlan, TargetPlan, Warmup, WorkloadPlan};
+use mydyno_model::plan::{Allow, Arrivals, ConnectionPlan, Plan, StepPlan, TargetPlan, Warmup, WorkloadPlan};
 use mydyno_model::units::{UnitError, parse_counts, parse_duration};
 use mydyno_workload::catalogue::{Spec, UnknownWorkload};
 use mydyno_workload::{OptionError, Options};
@@ -162,9 +162,14 @@ pub fn resolve(
             .map(|connections| StepPlan {
                 connections,
                 workers: workers.unwrap_or_else(|| default_workers(cpus)).min(connections),
-                arrivals: Arrivals::Closed,
+                arrivals: Arrivals::CLOSED,
+                repeat: 0,
             })
             .collect(),
+        order: Vec::new(),
+        connections: ConnectionPlan::default(),
+        stop_on_error: None,
+        capacity: None,
         warmup: Warmup::Fixed { time_s: warmup_s },
         time_s,
         seed: request.seed.unwrap_or(SEED),

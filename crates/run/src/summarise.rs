@@ -24,7 +24,7 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
         .enumerate()
         .filter_map(|(number, step)| summarise_step(record, number, step))
         .collect();
-    let end = record.end().unwrap_or("killed").to_owned();
+    let end = record.end();
     for step in &mut steps {
         step.warnings = warnings::of_step(record, step);
     }
@@ -43,6 +43,8 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
             .to_owned(),
         end,
         steps,
+        points: Vec::new(),
+        capacity: None,
         warnings: all,
         fingerprint: record.manifest.fingerprint.clone(),
         extra: Map::new(),
@@ -84,13 +86,16 @@ fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<
         connections: step.connections,
         workers: step.workers,
         rate: step.arrivals.rate_per_s(),
-        arrivals: step.arrivals,
+        arrivals: step.arrivals.clone(),
+        repeat: step.repeat,
+        warmup_s: 0.0,
         window_s,
         transactions: total(|w| w.transactions),
         queries,
         errors: errors(&windows),
         retries: total(|w| w.retries),
         reconnects: total(|w| w.reconnects),
+        due: None,
         throughput: Throughput {
             transactions_per_s: throughput(|w| w.transactions),
             queries_per_s: throughput(|w| w.queries),
@@ -98,6 +103,7 @@ fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<
         response_us: headline.response_us,
         service_us: headline.service_us,
         lateness_us: latency(windows.iter().map(|w| Some(&w.lateness)), qs),
+        connect_us: None,
         operations: summaries,
         client: client_summary(&windows, queries, step.workers, window_s),
         server: ServerSummary {

@@ -1,7 +1,7 @@
 //! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
 
 use mydyno_model::Warning;
-use mydyno_model::record::{Interval, RunRecord};
+use mydyno_model::record::{End, Interval, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::StepSummary;
 use mydyno_model::units::show_count;
@@ -27,22 +27,22 @@ const WIDE: f64 = 0.5;
 const THROTTLED: f64 = 0.01;
 
 /// Warnings about the whole run.
-pub fn of_run(record: &RunRecord, end: &str) -> Vec<Warning> {
+pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
     let mut warnings: Vec<Warning> =
         written_warnings(record).into_iter().filter(|w| w.step.is_none()).collect();
     match end {
-        "complete" => {}
-        "interrupted" => warnings.push(Warning::new(
+        End::Complete => {}
+        End::Interrupted => warnings.push(Warning::new(
             "interrupted",
             "the run was interrupted: steps are missing or shorter than planned",
             "repeat it in full before you compare it",
         )),
-        "killed" => warnings.push(Warning::new(
+        End::Killed => warnings.push(Warning::new(
             "killed",
             "the run was killed: its record ends in mid-run",
             "use what is there, and repeat the run; `mydyno host restore` removes what it left behind",
         )),
-        why => warnings.push(Warning::new(
+        End::BrokeOff(why) => warnings.push(Warning::new(
             "broken-off",
             format!("the run broke off: {why}"),
             "mend that and repeat the run",

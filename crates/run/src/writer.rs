@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_model::Document;
 use mydyno_model::facts::FactSet;
-use mydyno_model::record::{Event, EventKind, Interval, Manifest, file};
+use mydyno_model::record::{End, Event, EventKind, Interval, Manifest, file};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::Summary;
 use serde::Serialize;
@@ -219,8 +219,8 @@ impl Writer {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn end(&mut self, at_s: f64, how: &str) -> Result<(), RunError> {
-        self.event(at_s, EventKind::End { how: how.to_owned() })?;
+    pub fn end(&mut self, at_s: f64, how: End) -> Result<(), RunError> {
+        self.event(at_s, EventKind::End { how })?;
         if let Some(encoder) = self.samples.take() {
             let path = self.folder.join(file::OBSERVE);
             encoder.finish().map_err(RunError::file("writing", path))?;

@@ -6,6 +6,7 @@ use mydyno_model::record::{EventKind, Phase};
 
 use super::run_heading;
 use crate::RunView;
+use crate::charts::load_name;
 use crate::compare::shown;
 use crate::figures::number;
 use crate::scale::clock;
@@ -43,7 +44,7 @@ fn origin(run: &RunView<'_>) -> Table {
             table.row([Cell::from(name), Cell::from(value)]);
         }
     };
-    row("ended", run.summary.end.clone());
+    row("ended", run.summary.end.to_string());
     row("began", manifest.header.created.clone());
     let options = manifest.plan.workload.options.iter();
     row("options", options.map(|(k, v)| format!("--{k} {}", shown(v))).collect::<Vec<_>>().join(" "));
@@ -77,7 +78,11 @@ fn events(run: &RunView<'_>) -> String {
             }
             EventKind::Warning(w) => ("warning", format!("{}: {}", w.id, w.text)),
             EventKind::Interrupted => ("interrupted", String::new()),
-            EventKind::End { how } => ("end", how.clone()),
+            EventKind::Step { step: n, plan } => (
+                "step added",
+                format!("{}: {}", step(n), load_name(plan.connections, plan.arrivals.rate_per_s())),
+            ),
+            EventKind::End { how } => ("end", how.to_string()),
         };
         table.row([clock(event.at_s, whole_s), name.to_owned(), text]);
     }

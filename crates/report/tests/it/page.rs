@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mydyno_model::record::End;
 use mydyno_report::{RunView, html};
 use serde_json::Value;
 
@@ -140,7 +141,7 @@ fn killed_interrupted_and_broken_runs_say_so_first() {
     let mut fixture = fixtures::killed();
     let page = html(&[fixture.view()]);
     assert!(page.contains("<span class=\"end bad\">killed</span>") && page.contains("<code>killed</code>"));
-    fixture.summary.end = "interrupted".to_owned();
+    fixture.summary.end = End::Interrupted;
     assert!(html(&[fixture.view()]).contains("<code>interrupted</code>"));
     let page = html(&[fixtures::empty().view()]);
     assert!(

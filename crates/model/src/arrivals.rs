@@ -1,0 +1,148 @@
+//! How transactions arrive: a closed loop with or without think time, or an open loop with a schedule of its own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How transactions arrive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Each connection asks again when it is answered: at once, or after its think time. The intended instant of a
+    /// transaction is the end of the one before plus the think time.
+    Closed {
+        /// Pause between an answer and the next transaction; absent when there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        think: Option<Think>,
+    },
+    /// A schedule asks, whether or not earlier transactions have been answered. The intended instant of a transaction
+    /// is that of the schedule.
+    Open {
+        /// Transactions a second over all connections; the mean over the measured window where the rate changes.
+        rate_per_s: f64,
+        /// Evenly spaced, or with exponential gaps.
+        spacing: Spacing,
+        /// How the rate changes over the measured window.
+        #[serde(skip_serializing_if = "Shape::is_flat", default)]
+        shape: Shape,
+    },
+}
+
+impl Arrivals {
+    /// A closed loop without think time.
+    pub const CLOSED: Self = Self::Closed { think: None };
+
+    /// An open loop at one rate.
+    pub fn open(rate_per_s: f64, spacing: Spacing) -> Self {
+        Self::Open { rate_per_s, spacing, shape: Shape::Flat }
+    }
+
+    /// Transactions a second that the schedule asks for, as a mean over the measured window; `None` for a closed loop.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self {
+            Self::Closed { .. } => None,
+            Self::Open { rate_per_s, .. } => Some(*rate_per_s),
+        }
+    }
+}
+
+/// Think time of a closed loop.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Think {
+    /// Mean, in seconds.
+    pub mean_s: f64,
+    /// How single pauses lie about it.
+    pub spread: Spread,
+}
+
+/// How random times lie about their mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// All equal.
+    Constant,
+    /// Exponential.
+    Exponential,
+}
+
+/// Gaps between arrivals of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Even.
+    Constant,
+    /// Exponential: what many independent users make.
+    Poisson,
+}
+
+/// How the rate of an open loop changes over the measured window. The warm-up runs at the rate with which the window
+/// begins.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Shape {
+    /// Not at all.
+    #[default]
+    Flat,
+    /// Evenly from one rate to the other.
+    Ramp {
+        /// Transactions a second at the start of the window.
+        from_per_s: f64,
+        /// Transactions a second at its end.
+        to_per_s: f64,
+    },
+    /// One rate after the other; together they last as long as the window.
+    Steps {
+        /// At least one.
+        steps: Vec<RateStep>,
+    },
+}
+
+impl Shape {
+    /// Whether the rate stays the same.
+    pub fn is_flat(&self) -> bool {
+        *self == Self::Flat
+    }
+}
+
+/// A rate and how long it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateStep {
+    /// Transactions a second.
+    pub rate_per_s: f64,
+    /// Length in seconds.
+    pub time_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_are_read_as_they_were_first_written() {
+        for (text, expected) in [
+            (r#"{"kind":"closed"}"#, Arrivals::CLOSED),
+            (
+                r#"{"kind":"open","rate_per_s":0.5,"spacing":"poisson"}"#,
+                Arrivals::open(0.5, Spacing::Poisson),
+            ),
+        ] {
+            let read: Arrivals = serde_json::from_str(text).unwrap();
+            assert_eq!(read, expected);
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn think_time_and_shapes_survive_a_round_trip() {
+        let steps =
+            vec![RateStep { rate_per_s: 10.0, time_s: 2.0 }, RateStep { rate_per_s: 20.0, time_s: 2.0 }];
+        let shaped = |shape| Arrivals::Open { rate_per_s: 15.0, spacing: Spacing::Constant, shape };
+        for arrivals in [
+            Arrivals::Closed { think: Some(Think { mean_s: 0.02, spread: Spread::Exponential }) },
+            shaped(Shape::Ramp { from_per_s: 10.0, to_per_s: 20.0 }),
+            shaped(Shape::Steps { steps }),
+        ] {
+            let text = serde_json::to_string(&arrivals).unwrap();
+            assert_eq!(serde_json::from_str::<Arrivals>(&text).unwrap(), arrivals, "{text}");
+        }
+    }
+}
