@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::folder::MarkedFolder;
-use crate::machine::ProcessIdentity;
+use crate::machine::{Machine, ProcessIdentity};
 use crate::setting::ChangedSetting;
 
 /// Something that mydyno changes on a host. The journal holds it before it happens.
@@ -59,8 +59,16 @@ impl Change {
             Self::Process(process) => {
                 format!("process:{}:{}", process.identity.pid, process.identity.start_ticks)
             }
-            Self::Setting(setting) => format!("setting:{}", setting.name),
+            Self::Setting(setting) => setting.key(),
             Self::Unknown(fields) => format!("unknown:{}", Value::Object(fields.clone())),
+        }
+    }
+
+    /// Why it cannot be put back from here, though it can from elsewhere: then the journal keeps it.
+    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        match self {
+            Self::Setting(setting) => setting.out_of_reach(machine),
+            Self::Folder(_) | Self::Process(_) | Self::Unknown(_) => None,
         }
     }
 

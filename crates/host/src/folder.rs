@@ -70,11 +70,24 @@ pub fn adopt(
 ) -> Result<(), HostError> {
     let mark_file = path.join(MARK_FILE);
     let mark = fs::read_to_string(&mark_file).map_err(|e| HostError::io("read", &mark_file, e))?;
+    if !is_mark(&mark) {
+        return Err(HostError::FolderExists { path: path.to_owned() });
+    }
     journal.record(lease, purpose, Change::Folder(MarkedFolder { path: path.to_owned(), mark }))?;
     if let Some(process) = process {
         journal.record(lease, purpose, Change::Process(process))?;
     }
     Ok(())
+}
+
+/// Whether a text can be a mark; names of folders are made of it.
+fn is_mark(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Whether a folder carries a mark, whoever's it is.
+pub fn is_marked(path: &Path) -> bool {
+    fs::symlink_metadata(path.join(MARK_FILE)).is_ok_and(|m| m.is_file())
 }
 
 fn random_mark() -> Result<String, HostError> {
@@ -110,6 +123,12 @@ impl MarkedFolder {
     /// # Errors
     /// `/proc` cannot be read.
     pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+        if let Some(leaving) = self.leaving().filter(|path| path.symlink_metadata().is_ok()) {
+            return Ok(match remove_all(&leaving) {
+                Ok(()) => Outcome::restored("removed"),
+                Err(e) => Outcome::failed(format!("cannot remove {}: {e}", leaving.display())),
+            });
+        }
         match fs::symlink_metadata(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Ok(Outcome::restored("it is not there"));
@@ -171,25 +190,29 @@ impl MarkedFolder {
         Ok(if alone && self.mark.starts_with(&found) { Whose::Ours } else { Whose::Foreign })
     }
 
-    /// The mark goes last: a crash in between leaves a folder that is still known as ours.
+    /// The name that it has while it is removed. Nobody else can have made one of this name, so a crash at any point leaves
+    /// something that is known as ours, with or without its mark.
+    fn leaving(&self) -> Option<PathBuf> {
+        is_mark(&self.mark).then(|| self.path.with_file_name(format!(".mydyno-leaving-{}", self.mark)))
+    }
+
     fn remove(&self) -> io::Result<()> {
-        for child in fs::read_dir(&self.path)? {
-            let child = child?;
-            if child.file_name() == MARK_FILE {
-                continue;
-            }
-            // remove_dir_all walks by descriptors and does not follow symbolic links.
-            if child.file_type()?.is_dir() {
-                fs::remove_dir_all(child.path())?;
-            } else {
-                fs::remove_file(child.path())?;
-            }
+        let Some(leaving) = self.leaving() else { return Err(io::ErrorKind::InvalidData.into()) };
+        fs::rename(&self.path, &leaving)?;
+        remove_all(&leaving)
+    }
+}
+
+/// Removes a folder by descriptors, without following symbolic links. A process that is on its way out may still put
+/// something into it.
+fn remove_all(folder: &Path) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && tries < 100 => tries += 1,
+            done => return done,
         }
-        match fs::remove_file(self.path.join(MARK_FILE)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-        fs::remove_dir(&self.path)
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod change;
 pub mod error;
 pub mod folder;
+pub mod host;
 pub mod journal;
 pub mod lease;
 pub mod machine;
@@ -20,6 +21,7 @@ mod whitelist;
 
 pub use change::Change;
 pub use error::HostError;
+pub use host::Host;
 pub use journal::{Entry, Journal};
 pub use lease::{Lease, LeaseIdentity, Liveness};
 pub use machine::Machine;

@@ -11,8 +11,12 @@ use crate::error::HostError;
 /// Where process ids mean something: one boot of one machine, seen from one PID namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The machine's node name. State folders may lie on a network file system that several machines see.
+    /// The machine's node name, for people: names are given twice and change.
     pub host: String,
+    /// `/etc/machine-id`, machine-id(5): the same from boot to boot, and another on each machine. State folders may lie on
+    /// a network file system that several machines see. `None` where there is none.
+    #[serde(default)]
+    pub machine_id: Option<String>,
     /// `/proc/sys/kernel/random/boot_id`: new with each boot.
     pub boot_id: String,
     /// The PID namespace, as in `pid:[4026531836]`. Containers of one machine share its boot, not its process ids.
@@ -66,14 +70,18 @@ impl Machine {
     /// # Errors
     /// `/proc` is not mounted.
     pub fn real() -> Result<Self, HostError> {
-        Self::at("/proc", "/sys")
+        Self::at("/proc", "/sys", "/etc")
     }
 
-    /// A machine whose `/proc` and `/sys` lie elsewhere.
+    /// A machine whose `/proc`, `/sys` and `/etc` lie elsewhere.
     ///
     /// # Errors
     /// `boot_id`, `hostname` or the PID namespace cannot be read below it.
-    pub fn at(proc: impl Into<PathBuf>, sys: impl Into<PathBuf>) -> Result<Self, HostError> {
+    pub fn at(
+        proc: impl Into<PathBuf>,
+        sys: impl Into<PathBuf>,
+        etc: impl AsRef<Path>,
+    ) -> Result<Self, HostError> {
         let (proc, sys) = (proc.into(), sys.into());
         let line = |relative: &str| {
             let path = proc.join(relative);
@@ -84,6 +92,7 @@ impl Machine {
         let pid_namespace = fs::read_link(&namespace).map_err(|e| HostError::io("read", &namespace, e))?;
         let place = Place {
             host: line("sys/kernel/hostname")?,
+            machine_id: machine_id(etc.as_ref()),
             boot_id: line("sys/kernel/random/boot_id")?,
             pid_namespace: pid_namespace.to_string_lossy().into_owned(),
         };
@@ -122,7 +131,9 @@ impl Machine {
     pub fn presence(&self, process: &ProcessIdentity) -> Result<Presence, HostError> {
         let (there, here) = (&process.place, &self.place);
         if there.boot_id != here.boot_id {
-            return Ok(if there.host == here.host { Presence::OtherBoot } else { Presence::Unseen });
+            // Without ids nothing tells an earlier boot of this machine from another machine.
+            let same = here.machine_id.is_some() && there.machine_id == here.machine_id;
+            return Ok(if same { Presence::OtherBoot } else { Presence::Unseen });
         }
         if there.pid_namespace != here.pid_namespace {
             return Ok(Presence::Unseen);
@@ -133,6 +144,12 @@ impl Machine {
             Some(stat) if is_alive(stat.state) => Presence::Running,
             Some(_) => Presence::Ended,
         })
+    }
+
+    /// A namespace of this process, as in `net:[4026531840]`: namespaces(7). `None` where the kernel has none of the kind.
+    pub fn namespace(&self, kind: &str) -> Option<String> {
+        let link = fs::read_link(self.proc.join("self/ns").join(kind)).ok()?;
+        Some(link.to_string_lossy().into_owned())
     }
 
     /// Mount points at or below a folder, in the order of `/proc/self/mountinfo`.
@@ -164,6 +181,13 @@ impl Machine {
             Err(e) => Err(HostError::io("read", &path, e)),
         }
     }
+}
+
+/// The machine's id: 32 hexadecimal digits. Images that are not yet booted hold `uninitialized` or nothing.
+fn machine_id(etc: &Path) -> Option<String> {
+    let text = fs::read_to_string(etc.join("machine-id")).ok()?;
+    let id = text.trim();
+    (id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())).then(|| id.to_owned())
 }
 
 /// Zombies (Z) and the dead (X, x) have ended; all other states of proc_pid_stat(5) may still run.

@@ -90,14 +90,15 @@ pub fn restore(journal: &Journal, lease: &Lease, all: bool) -> Result<Vec<Restor
     let machine = lease.machine();
     let mut outcomes = Vec::new();
     let mut free = Vec::new();
-    for open in journal.read()?.open.iter().rev() {
+    let before = journal.read()?;
+    for open in before.open.iter().rev() {
         match obstacle(open, machine, all)? {
             Some(why) => outcomes.push(report(open, machine, Outcome::left_alone(why))?),
-            None => free.push(open.entry.id),
+            None => free.push(open),
         }
     }
-    // A command that took one of them in between is alive, and keeps all of them from being taken.
-    let taken = journal.take_over(lease, |open| free.contains(&open.entry.id))?;
+    // What somebody took, closed or handed over in between is no longer what was looked at.
+    let taken = journal.take_over(lease, |open| free.contains(&open))?;
     for (open, outcome) in put_back(journal, machine, &taken)? {
         // Who answered for it before is what the reader wants to know; taking over made it ours.
         let former = Open { lease: open.entry.lease.clone(), ..open };
@@ -121,6 +122,9 @@ fn obstacle(open: &Open, machine: &Machine, all: bool) -> Result<Option<String>,
         return Ok((!all).then_some(why));
     }
     let lease = &open.lease;
+    if !all && let Some(why) = open.entry.change.out_of_reach(machine) {
+        return Ok(Some(why));
+    }
     Ok(match lease.liveness(machine)? {
         Liveness::Dead => None,
         Liveness::Alive => Some(format!(

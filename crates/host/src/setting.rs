@@ -36,6 +36,9 @@ pub struct ChangedSetting {
     pub now: String,
     /// Which device, for settings of one: names are used again.
     pub device: Option<String>,
+    /// Which network namespace, for settings of one: as in `net:[4026531840]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// Settings that the kernel changes along with this one, and their values before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<(String, String)>,
@@ -84,25 +87,29 @@ pub fn set(
     let machine = lease.machine();
     check(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
-    let was = read_known(machine, &known)?;
     let choices = choices(machine, &known)?;
     let fits = known.form.fits(value) && choices.is_none_or(|c| c.iter().any(|choice| choice == value));
     if !fits {
         let form = known.form.describe(&known, machine);
         return Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form });
     }
-    if was == value {
-        return Ok(None);
-    }
-    let along = known.along.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect();
-    let changed = ChangedSetting {
-        name: name.to_owned(),
-        was,
-        now: value.to_owned(),
-        device: known.device_identity(machine),
-        along,
-    };
-    let id = journal.record(lease, purpose, Change::Setting(changed.clone()))?;
+    let mut before = None;
+    let recorded = journal.record_if_needed(lease, purpose, &key(name), || {
+        let was = read_known(machine, &known)?;
+        if was == value {
+            return Ok(None);
+        }
+        before = Some(was.clone());
+        Ok(Some(Change::Setting(ChangedSetting {
+            name: name.to_owned(),
+            was,
+            now: value.to_owned(),
+            device: known.device_identity(machine),
+            namespace: known.namespace(machine),
+            along: known.along.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect(),
+        })))
+    })?;
+    let (Some(id), Some(was)) = (recorded, before) else { return Ok(None) };
     let result = write_known(machine, &known, value).and_then(|()| read_known(machine, &known));
     let problem = match result {
         Ok(now) if now == value => return Ok(Some(id)),
@@ -110,16 +117,42 @@ pub fn set(
         Err(error) => error,
     };
     // It was this command that made the kernel's value what it is, so the old one goes back whatever it is now.
-    write_known(machine, &known, &changed.was)?;
+    write_known(machine, &known, &was)?;
     journal.close(id, Closing::Restored, "it could not be set")?;
     Err(problem)
 }
 
+/// What two commands must not change at the same time.
+fn key(name: &str) -> String {
+    format!("setting:{name}")
+}
+
 impl ChangedSetting {
+    pub(crate) fn key(&self) -> String {
+        key(&self.name)
+    }
+
+    /// Why it cannot be put back from here, though it can from elsewhere.
+    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        let here = known_namespace(machine, &self.name);
+        let there = self.namespace.clone();
+        (there.is_some() && there != here).then(|| {
+            format!(
+                "it was set in network namespace {}, and this is {}: run `mydyno host restore` there (`nsenter --net=…`), or \
+                 with --all if that namespace is gone",
+                there.unwrap_or_default(),
+                here.unwrap_or_else(|| "another one".to_owned())
+            )
+        })
+    }
+
     /// Puts the value back if it is still the one that was set, on the same device and in the same boot.
     pub(crate) fn put_back(&self, machine: &Machine, place: &Place) -> Outcome {
         if place.boot_id != machine.place().boot_id {
             return Outcome::left_alone("it ended with an earlier boot");
+        }
+        if let Some(why) = self.out_of_reach(machine) {
+            return Outcome::left_alone(why);
         }
         let Some(known) = whitelist::find(&self.name) else {
             return Outcome::failed(
@@ -167,6 +200,10 @@ impl ChangedSetting {
         }
         None
     }
+}
+
+fn known_namespace(machine: &Machine, name: &str) -> Option<String> {
+    whitelist::find(name)?.namespace(machine)
 }
 
 fn read_file(known: &Known, path: &Path) -> Result<String, HostError> {

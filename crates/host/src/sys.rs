@@ -86,6 +86,12 @@ pub fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
     }
 }
 
+/// Gives up the lock of this open file description, whoever has copies of its descriptor.
+pub fn unlock(file: &File) {
+    // SAFETY: flock(2) takes an open descriptor and flags. Unlocking what is locked cannot fail.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+}
+
 /// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).
 /// File systems that cannot (EOPNOTSUPP, ENOSYS) are no error.
 pub fn reserve(file: &File, length: u64) -> io::Result<()> {

@@ -127,6 +127,11 @@ impl Known {
         self.files.iter().map(path).collect()
     }
 
+    /// The network namespace whose setting it is: `/proc/sys/net` shows that of the reader, network_namespaces(7).
+    pub(crate) fn namespace(&self, machine: &Machine) -> Option<String> {
+        self.name.starts_with("net.").then(|| machine.namespace("net")).flatten()
+    }
+
     /// What tells a device from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
     pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
         let folder = machine.sys().join("block").join(self.device.as_ref()?);

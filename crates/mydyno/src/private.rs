@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use mydyno_host::{Journal, Lease, Machine, StateDir};
+use mydyno_host::{Host, HostError};
 use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
 
@@ -21,11 +21,8 @@ pub fn with_server(
     ui: &Ui,
     work: impl FnOnce(&ServerInfo) -> Result<Status, Failure>,
 ) -> Result<Status, Failure> {
-    let host = |e: mydyno_host::HostError| Failure::environment(e.to_string());
-    let state = StateDir::open(&StateDir::default_path().map_err(host)?).map_err(host)?;
-    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
-    let lease = Lease::take(&machine, command).map_err(host)?;
-    let site = Site::new(&state, &journal, &lease);
+    let host = open_host(command)?;
+    let site = Site::new(&host);
     let info =
         mydyno_sandbox::up(&site.clone().cancelled_by(stop), spec, &mut |progress| note(ui, &progress))
             .map_err(failure)?;
@@ -39,6 +36,27 @@ pub fn with_server(
             Err(first)
         }
     }
+}
+
+/// The user's state folder, its journal and a lease of this command; the folder is made if it is not there.
+///
+/// # Errors
+/// The folder cannot be made or is open to others.
+pub fn open_host(command: &str) -> Result<Host, Failure> {
+    Host::open(command).map_err(environment)
+}
+
+/// The same if there is a state folder: looking makes none.
+///
+/// # Errors
+/// The folder is open to others.
+pub fn find_host(command: &str) -> Result<Option<Host>, Failure> {
+    Host::find(command).map_err(environment)
+}
+
+/// How a command ends that the host does not let do its work.
+pub fn environment(error: HostError) -> Failure {
+    Failure::environment(error.to_string())
 }
 
 /// Says what is going on while a server comes up.

@@ -28,6 +28,10 @@ pub fn command(state: &StateDir, name: &str) -> Result<Option<Command>, SandboxE
         command.arg(format!("--defaults-file={}", options.display()));
         // MySQL's client reads a login file even then.
         command.env("MYSQL_TEST_LOGIN_FILE", folder.path().join("no-login-file"));
+        // What is typed goes with the server: passwords of accounts that it gets, names of its tables.
+        for variable in ["MYSQL_HISTFILE", "MARIADB_HISTFILE"] {
+            command.env(variable, folder.path().join("history"));
+        }
         for variable in ["MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT"] {
             command.env_remove(variable);
         }
@@ -43,4 +47,21 @@ fn program() -> Option<PathBuf> {
         path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
     };
     NAMES.iter().flat_map(|n| folders.iter().map(move |f| f.join(n))).find(|p| is_program(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_kept_in_the_servers_folder_only() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let folder = ServerFolder::of(&state, "a");
+        std::fs::create_dir_all(folder.path()).unwrap();
+        std::fs::write(folder.client_options(), "").unwrap();
+        let Some(client) = command(&state, "a").unwrap() else { return };
+        let history = client.get_envs().find(|(name, _)| *name == "MYSQL_HISTFILE").unwrap().1.unwrap();
+        assert!(Path::new(history).starts_with(folder.path()));
+    }
 }

@@ -73,6 +73,16 @@ pub enum SandboxError {
         /// What was given.
         input: String,
     },
+    /// A program that did not end in time.
+    #[error("{} took longer than {} s {doing} and was ended: try it by hand, or name another one with --basedir DIR", program.display(), waited.as_secs())]
+    TooSlow {
+        /// The program.
+        program: PathBuf,
+        /// As in `to say its version`.
+        doing: &'static str,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// No server program.
     #[error("{wanted} was not found{}: {way_out}", found_instead(found))]
     NoServerProgram {

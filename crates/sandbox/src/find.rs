@@ -3,8 +3,10 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
+use crate::deadline::ask;
 use crate::error::SandboxError;
 use crate::version::{Engine, Family, Wanted};
 
@@ -28,6 +30,8 @@ pub struct Install {
 }
 
 const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
+/// A version is said within milliseconds; a program on a cold network file system takes seconds.
+const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Finds the server that was asked for: in `basedir`, else on the PATH and where packages put servers.
 ///
@@ -126,15 +130,16 @@ fn ask_version(program: &Path) -> Result<Engine, SandboxError> {
     if read.is_err() || magic != *b"\x7fELF" {
         return Err(not_supported("(not a program but a script or data)"));
     }
-    let answer = Command::new(program)
-        .args(["--no-defaults", "--version"])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| SandboxError::io("run", program, e))?;
-    let said = String::from_utf8_lossy(&answer.stdout);
-    let complaint = String::from_utf8_lossy(&answer.stderr);
-    let last = complaint.lines().rfind(|l| !l.trim().is_empty()).unwrap_or_default();
-    Engine::parse(&said).ok_or_else(|| not_supported(if said.trim().is_empty() { last } else { &said }))
+    let answer = ask(Command::new(program).args(["--no-defaults", "--version"]), VERSION_PATIENCE)
+        .map_err(|e| SandboxError::io("run", program, e))?
+        .ok_or_else(|| SandboxError::TooSlow {
+            program: program.to_owned(),
+            doing: "to say its version",
+            waited: VERSION_PATIENCE,
+        })?;
+    let last = answer.stderr.lines().rfind(|l| !l.trim().is_empty()).unwrap_or_default();
+    let said = if answer.stdout.trim().is_empty() { last } else { &answer.stdout };
+    Engine::parse(&answer.stdout).ok_or_else(|| not_supported(said))
 }
 
 impl Install {

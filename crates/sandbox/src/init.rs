@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mydyno_host::journal::Closing;
 use mydyno_host::process;
 
+use crate::deadline::wait_until;
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::log;
@@ -29,6 +30,9 @@ const SCRIPTS: &[(&[&str], bool)] = &[
     (&["maria_add_gis_sp_bootstrap.sql"], false),
     (&["mariadb_sys_schema.sql", "mysql_sys_schema.sql"], false),
 ];
+
+/// System tables take seconds; on slow disks, with their syncs, up to minutes.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Makes the data directory `folder/data`. `folder` is journalled by the caller; the process is journalled here.
 pub(crate) fn make(
@@ -61,7 +65,7 @@ pub(crate) fn make(
         fs::create_dir(&schema).map_err(io("create", &schema))?;
         command.stdin(File::open(&script).map_err(io("read", &script))?);
     }
-    let status = run(site, purpose, command)?;
+    let status = run(site, purpose, command, PATIENCE)?;
     if !status.success() {
         return Err(SandboxError::Init {
             program: install.program.display().to_string(),
@@ -75,18 +79,26 @@ pub(crate) fn make(
     fs::remove_dir_all(&tmp).map_err(io("remove", &tmp))
 }
 
-fn run(site: &Site, purpose: &str, command: Command) -> Result<ExitStatus, SandboxError> {
-    let program = command.get_program().to_owned();
+fn run(site: &Site, purpose: &str, command: Command, patience: Duration) -> Result<ExitStatus, SandboxError> {
+    let program = PathBuf::from(command.get_program());
+    let deadline = Instant::now() + patience;
     let mut started = process::start(site.journal, site.lease, purpose, command)?;
     loop {
         site.check_cancelled()?;
-        match started.child.try_wait() {
-            Ok(Some(status)) => {
-                site.journal.close(started.id, Closing::Restored, "it ended")?;
-                return Ok(status);
-            }
-            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-            Err(e) => return Err(SandboxError::io("wait for", Path::new(&program), e)),
+        let step = Instant::now() + Duration::from_millis(20);
+        if let Some(status) = wait_until(&mut started.child, step.min(deadline))
+            .map_err(|e| SandboxError::io("wait for", &program, e))?
+        {
+            site.journal.close(started.id, Closing::Restored, "it ended")?;
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            site.undo_one(started.id)?;
+            return Err(SandboxError::TooSlow {
+                program,
+                doing: "to make its system tables",
+                waited: patience,
+            });
         }
     }
 }
@@ -124,5 +136,24 @@ pub(crate) fn how_it_ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mydyno_host::{Host, Machine, StateDir};
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_hangs_while_its_tables_are_made_is_ended_and_named() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "server up").unwrap();
+        let mut hanging = Command::new("sleep");
+        hanging.arg("600");
+        let error = run(&Site::new(&host), "test", hanging, Duration::from_millis(30)).unwrap_err();
+        assert!(matches!(error, SandboxError::TooSlow { .. }), "{error}");
+        assert!(host.journal.read().unwrap().open.is_empty());
     }
 }

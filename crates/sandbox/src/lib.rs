@@ -5,9 +5,11 @@
 //! `mydyno host restore` does.
 
 mod accounts;
+mod cache;
 pub mod client;
 mod connect;
 mod copy;
+mod deadline;
 mod error;
 pub mod find;
 mod folder;
@@ -19,6 +21,7 @@ mod settings;
 mod site;
 mod start;
 mod template;
+mod undo;
 mod up;
 pub mod version;
 
@@ -26,7 +29,7 @@ pub use connect::connect_options;
 pub use error::SandboxError;
 pub use find::Install;
 pub use folder::check_name;
-pub use list::{down, list};
+pub use list::{down, free, list};
 pub use log::tail;
 pub use settings::{Setting, parse_set};
 pub use site::{Progress, Site};

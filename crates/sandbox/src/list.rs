@@ -6,9 +6,7 @@ use std::fs;
 use mydyno_host::change::StartedProcess;
 use mydyno_host::journal::{Open, Replay};
 use mydyno_host::machine::{Presence, ProcessIdentity};
-use mydyno_host::restore::{Outcome, put_back};
 use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder};
-use mydyno_model::change::RestoreState;
 use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
@@ -28,6 +26,43 @@ pub fn list(state: &StateDir, machine: &Machine) -> Result<Vec<ServerInfo>, Sand
     names(state, &replay)?.iter().map(|name| describe(state, machine, &replay, name)).collect()
 }
 
+/// Names of private servers that no other living command uses: kept ones, and those of commands that died.
+///
+/// # Errors
+/// As [`list`].
+pub fn free(state: &StateDir, machine: &Machine) -> Result<Vec<String>, SandboxError> {
+    let replay = Journal::of(state).read()?;
+    let mut free = Vec::new();
+    for name in names(state, &replay)? {
+        if in_use(machine, &replay, &purpose(&name))?.is_none() {
+            free.push(name);
+        }
+    }
+    Ok(free)
+}
+
+/// The entry of a private server that a living command holds, or that is of another machine or container.
+fn in_use<'a>(
+    machine: &Machine,
+    replay: &'a Replay,
+    purpose: &str,
+) -> Result<Option<&'a Open>, SandboxError> {
+    for open in replay.open.iter().filter(|open| open.entry.purpose == purpose) {
+        let held = open.kept_until.is_none() && open.lease.liveness(machine)? != Liveness::Dead;
+        if held || runs_elsewhere(machine, open)? {
+            return Ok(Some(open));
+        }
+    }
+    Ok(None)
+}
+
+fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> {
+    Ok(match &open.entry.change {
+        Change::Process(process) => machine.presence(&process.identity)? == Presence::Unseen,
+        _ => false,
+    })
+}
+
 /// Ends a private server: its process, its folder, its journal entries. It may be one that is kept, one of this command,
 /// or one that a dead command left behind.
 ///
@@ -39,7 +74,7 @@ pub fn down(site: &Site, name: &str) -> Result<(), SandboxError> {
     let folder = ServerFolder::of(site.state, name);
     let replay = site.journal.read()?;
     let known = replay.open.iter().any(|open| open.entry.purpose == purpose);
-    if !known && !folder.path().is_dir() {
+    if !known && !folder::is_marked(folder.path()) {
         return Err(SandboxError::NoSuchServer {
             name: name.to_owned(),
             known: names(site.state, &replay)?.into_iter().collect(),
@@ -59,11 +94,7 @@ fn check_in_sight(site: &Site, name: &str, purpose: &str) -> Result<(), SandboxE
     let machine = site.lease.machine();
     for open in site.journal.read()?.open.iter().filter(|open| open.entry.purpose == purpose) {
         let held = open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Unseen;
-        let runs = match &open.entry.change {
-            Change::Process(process) => machine.presence(&process.identity)? == Presence::Unseen,
-            _ => false,
-        };
-        if held || runs {
+        if held || runs_elsewhere(machine, open)? {
             return Err(SandboxError::Elsewhere {
                 name: name.to_owned(),
                 host: open.entry.place.host.clone(),
@@ -81,7 +112,9 @@ fn names(state: &StateDir, replay: &Replay) -> Result<BTreeSet<String>, SandboxE
         Ok(entries) => {
             for entry in entries {
                 let entry = entry.map_err(|e| SandboxError::io("read", &servers, e))?;
-                names.extend(entry.file_name().into_string().ok().filter(|n| check_name(n).is_ok()));
+                // What is not marked was not made by mydyno.
+                let name = entry.file_name().into_string().ok().filter(|n| check_name(n).is_ok());
+                names.extend(name.filter(|_| folder::is_marked(&entry.path())));
             }
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -146,45 +179,5 @@ fn unfinished(folder: &ServerFolder, name: &str) -> ServerInfo {
         log: show(folder.log()),
         state: ServerState::Orphaned,
         extra: Map::new(),
-    }
-}
-
-impl Site<'_> {
-    /// Takes over everything of one purpose and puts it back, newest first.
-    pub(crate) fn undo(&self, purpose: &str) -> Result<(), SandboxError> {
-        self.undo_where(|open| open.entry.purpose == purpose)
-    }
-
-    /// Puts back what this very command did for a purpose. Others may be at the same: two build one template at once.
-    pub(crate) fn undo_own(&self, purpose: &str) -> Result<(), SandboxError> {
-        let own = &self.lease.identity().process;
-        self.undo_where(|open| {
-            open.entry.purpose == purpose && open.kept_until.is_none() && open.lease.process == *own
-        })
-    }
-
-    /// Puts back what this command did for a purpose that failed; the error says so when that failed too.
-    pub(crate) fn undo_after(&self, error: SandboxError, purpose: &str) -> SandboxError {
-        match self.undo_own(purpose) {
-            Ok(()) => error,
-            Err(then) => SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) },
-        }
-    }
-
-    /// Puts one entry back.
-    pub(crate) fn undo_one(&self, id: u64) -> Result<(), SandboxError> {
-        self.undo_where(|open| open.entry.id == id)
-    }
-
-    fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<(), SandboxError> {
-        let taken = self.journal.take_over(self.lease, wanted)?;
-        let outcomes = put_back(self.journal, self.lease.machine(), &taken)?;
-        let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;
-        match outcomes.iter().find(failed) {
-            Some((open, outcome)) => {
-                Err(SandboxError::NotPutBack { what: open.entry.change.what(), why: outcome.why.clone() })
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! Where private servers are made, and under whose lease.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mydyno_host::{Journal, Lease, StateDir};
+use mydyno_host::{Host, Journal, Lease, StateDir};
 
 use crate::error::SandboxError;
 use crate::version::Engine;
@@ -43,8 +44,10 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// A site with the user's template cache.
-    pub fn new(state: &'a StateDir, journal: &'a Journal, lease: &'a Lease) -> Self {
-        Self { state, journal, lease, cache: default_cache(state), cancelled: &NEVER }
+    pub fn new(host: &'a Host) -> Self {
+        let cache = choose_cache(|name| std::env::var_os(name), effective_uid() == 0)
+            .unwrap_or_else(|| host.state.path().join("cache"));
+        Self { state: &host.state, journal: &host.journal, lease: &host.lease, cache, cancelled: &NEVER }
     }
 
     /// The same site with its templates elsewhere.
@@ -66,23 +69,38 @@ impl<'a> Site<'a> {
     }
 }
 
-/// `$MYDYNO_CACHE`, else `$XDG_CACHE_HOME/mydyno`, else for root `/var/cache/mydyno`, whatever `HOME` sudo has kept, else
-/// `~/.cache/mydyno`, else a folder beside the servers.
-fn default_cache(state: &StateDir) -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+/// `$MYDYNO_CACHE`, else for root `/var/cache/mydyno`, whatever `HOME` and `XDG_CACHE_HOME` sudo has kept, else
+/// `$XDG_CACHE_HOME/mydyno`, else `~/.cache/mydyno`, else a folder beside the servers.
+fn choose_cache(env: impl Fn(&str) -> Option<OsString>, root: bool) -> Option<PathBuf> {
+    let set = |name: &str| env(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|p| p.is_absolute());
-    let home = || match effective_uid() {
-        0 => Some(PathBuf::from("/var/cache/mydyno")),
-        _ => absolute("HOME").map(|p| p.join(".cache/mydyno")),
-    };
     set("MYDYNO_CACHE")
+        .or_else(|| root.then(|| PathBuf::from("/var/cache/mydyno")))
         .or_else(|| absolute("XDG_CACHE_HOME").map(|p| p.join("mydyno")))
-        .or_else(home)
-        .unwrap_or_else(|| Path::join(state.path(), "cache"))
+        .or_else(|| absolute("HOME").map(|p| p.join(".cache/mydyno")))
 }
 
 /// The user that files made now belong to.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: geteuid(2) takes nothing and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_follows_the_user_and_root_has_its_own() {
+        let chosen = |variables: &[(&str, &str)], root| {
+            let env = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
+            choose_cache(env, root).map(|p| p.display().to_string())
+        };
+        let of_user = [("HOME", "/home/a"), ("XDG_CACHE_HOME", "/home/a/c")];
+        assert_eq!(chosen(&of_user, false).as_deref(), Some("/home/a/c/mydyno"));
+        assert_eq!(chosen(&of_user[..1], false).as_deref(), Some("/home/a/.cache/mydyno"));
+        assert_eq!(chosen(&of_user, true).as_deref(), Some("/var/cache/mydyno"));
+        assert_eq!(chosen(&[("MYDYNO_CACHE", "/c"), ("HOME", "/h")], true).as_deref(), Some("/c"));
+        assert_eq!(chosen(&[("XDG_CACHE_HOME", "relative")], false), None);
+    }
 }

@@ -1,14 +1,15 @@
 //! Templates of data directories: made once a server program and set of options, then only copied.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use mydyno_host::folder;
 use mydyno_host::journal::Closing;
+use mydyno_host::{Change, folder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::cache::{self, InUse};
 use crate::copy::{occupied_bytes, sync_folder};
 use crate::error::SandboxError;
 use crate::find::Install;
@@ -36,10 +37,13 @@ pub(crate) struct Template {
     pub(crate) data: PathBuf,
     /// What it occupies on disk.
     pub(crate) bytes: u64,
+    /// Keeps it from being removed while it is copied.
+    _in_use: InUse,
 }
 
 const FORM: u32 = 1;
-const RECIPE: &str = "template.json";
+/// A template is finished once it has this file.
+pub(crate) const RECIPE: &str = "template.json";
 /// Fresh data directories of the known series occupy 20 to 200 MB, and making one takes that much again.
 const ROOM_TO_BUILD: u64 = 400 << 20;
 
@@ -65,7 +69,8 @@ pub(crate) fn obtain(
         return Ok(template);
     }
     progress(Progress::BuildingTemplate);
-    remove_outdated(&templates, &recipe);
+    let ours = |work: &Path| journalled(site, work);
+    cache::tidy(&templates, &|old| recipe.replaces(old), &ours);
     check_room(&templates, ROOM_TO_BUILD, "MYDYNO_CACHE")?;
     build(site, install, &shaping, &recipe, &templates, &path)?;
     recipe.find(&path).ok_or_else(|| SandboxError::Basedir {
@@ -97,6 +102,10 @@ fn build(
     }
     match fs::rename(&work, path) {
         Ok(()) => {
+            // Its new name survives a power cut once its folder is synced; until then the journal answers for the old one.
+            File::open(templates)
+                .and_then(|f| f.sync_all())
+                .map_err(|e| SandboxError::io("sync", templates, e))?;
             site.journal.close(id, Closing::Released, "it became a template")?;
             Ok(())
         }
@@ -135,9 +144,19 @@ impl Recipe {
 
     /// A finished template made from this very recipe.
     fn find(&self, path: &Path) -> Option<Template> {
+        let in_use = InUse::mark(&path.join(RECIPE))?;
         (read(path)? == *self).then_some(())?;
         let data = path.join("data");
-        Some(Template { bytes: occupied_bytes(&data).ok()?, data })
+        Some(Template { bytes: occupied_bytes(&data).ok()?, data, _in_use: in_use })
+    }
+
+    /// Whether a template is of the same program as it was before an upgrade; nobody will ask for it again.
+    fn replaces(&self, template: &Path) -> bool {
+        read(template).is_some_and(|old| {
+            old.program == self.program
+                && (old.form, old.program_bytes, old.program_modified_ns)
+                    != (self.form, self.program_bytes, self.program_modified_ns)
+        })
     }
 }
 
@@ -145,19 +164,12 @@ fn read(template: &Path) -> Option<Recipe> {
     serde_json::from_slice(&fs::read(template.join(RECIPE)).ok()?).ok()
 }
 
-/// Removes templates of the same program as it was before an upgrade; nobody will ask for them again.
-fn remove_outdated(templates: &Path, recipe: &Recipe) {
-    let Ok(entries) = fs::read_dir(templates) else { return };
-    for path in entries.filter_map(|e| Some(e.ok()?.path())) {
-        let outdated = read(&path).is_some_and(|old| {
-            old.program == recipe.program
-                && (old.form, old.program_bytes, old.program_modified_ns)
-                    != (recipe.form, recipe.program_bytes, recipe.program_modified_ns)
-        });
-        if outdated {
-            let _ = fs::remove_dir_all(path);
-        }
-    }
+/// Whether a folder is in the journal: then it is being made, or `host restore` removes it. When that cannot be told, it
+/// may be.
+fn journalled(site: &Site, folder: &Path) -> bool {
+    site.journal.read().map_or(true, |replay| {
+        replay.open.iter().any(|open| matches!(&open.entry.change, Change::Folder(f) if f.path == folder))
+    })
 }
 
 /// Servers run what is in a template, so nobody else may write there.
@@ -234,7 +246,8 @@ mod tests {
         let old = keep(&Recipe { program_modified_ns: 1, ..recipe() });
         let same = keep(&Recipe { options: vec!["--x".into()], ..recipe() });
         let other = keep(&Recipe { program: "/opt/mysqld".into(), program_modified_ns: 1, ..recipe() });
-        remove_outdated(temp.path(), &recipe());
+        let recipe = recipe();
+        cache::tidy(temp.path(), &|old| recipe.replaces(old), &|_| false);
         assert_eq!((old.exists(), same.exists(), other.exists()), (false, true, true));
     }
 

@@ -55,7 +55,7 @@ pub enum Line {
 /// A change, as it is written down before it is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Number in this journal.
+    /// A number that no other entry has or had; later ones are larger.
     pub id: u64,
     /// What it is for, as in `server demo`; all entries of one purpose are put back together.
     pub purpose: String,

@@ -8,6 +8,7 @@ mod replay;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,13 +55,12 @@ impl Journal {
     /// # Errors
     /// It cannot be read, is locked for too long, or a newer mydyno wrote it.
     pub fn read(&self) -> Result<Replay, HostError> {
-        let mut file = match File::open(&self.path) {
+        let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(replay(&[])),
             Err(e) => return Err(HostError::io("read", &self.path, e)),
         };
-        self.lock(&file, false)?;
-        self.load(&mut file)
+        self.load(&mut *self.lock(file, false)?)
     }
 
     /// Writes a change down, synced, before it is made. Give the number back to [`close`](Self::close) when it is undone.
@@ -69,12 +69,30 @@ impl Journal {
     /// The same thing is changed already (by a living command, a dead one, or on purpose), or the journal cannot be
     /// written; then the change must not be made.
     pub fn record(&self, lease: &Lease, purpose: &str, change: Change) -> Result<u64, HostError> {
+        let key = change.key();
+        let recorded = self.record_if_needed(lease, purpose, &key, || Ok(Some(change)))?;
+        // What was given was needed.
+        Ok(recorded.unwrap_or_default())
+    }
+
+    /// The same for a change that is only known once nobody else can make it: `needed` reads the value before, under the
+    /// journal's lock and after the check that nobody holds `key`. It says `None` when there is nothing to change.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record), and what `needed` says.
+    pub fn record_if_needed(
+        &self,
+        lease: &Lease,
+        purpose: &str,
+        key: &str,
+        needed: impl FnOnce() -> Result<Option<Change>, HostError>,
+    ) -> Result<Option<u64>, HostError> {
         self.update(|replay| {
-            let key = change.key();
             if let Some(open) = replay.open.iter().find(|open| open.entry.change.key() == key) {
                 return Err(refusal(open, lease.machine())?);
             }
-            let id = replay.next_id;
+            let Some(change) = needed()? else { return Ok((None, vec![])) };
+            let id = fresh_id(replay);
             let entry = Entry {
                 id,
                 purpose: purpose.to_owned(),
@@ -85,7 +103,7 @@ impl Journal {
                 lease: lease.identity().clone(),
                 at: now(),
             };
-            Ok((id, vec![Line::Change(Box::new(entry))]))
+            Ok((Some(id), vec![Line::Change(Box::new(entry))]))
         })
     }
 
@@ -143,14 +161,14 @@ impl Journal {
         decide: impl FnOnce(&Replay) -> Result<(T, Vec<Line>), HostError>,
     ) -> Result<T, HostError> {
         let io = |action| move |e| HostError::io(action, &self.path, e);
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
             .mode(0o600)
             .open(&self.path)
             .map_err(io("open"))?;
-        self.lock(&file, true)?;
+        let mut file = self.lock(file, true)?;
         let before = self.load(&mut file)?;
         let (answer, lines) = decide(&before)?;
         if lines.is_empty() {
@@ -194,11 +212,11 @@ impl Journal {
         }
     }
 
-    fn lock(&self, file: &File, exclusive: bool) -> Result<(), HostError> {
+    fn lock(&self, file: File, exclusive: bool) -> Result<Locked, HostError> {
         let deadline = Instant::now() + LOCK_PATIENCE;
         loop {
-            if sys::try_lock(file, exclusive).map_err(|e| HostError::io("lock", &self.path, e))? {
-                return Ok(());
+            if sys::try_lock(&file, exclusive).map_err(|e| HostError::io("lock", &self.path, e))? {
+                return Ok(Locked(file));
             }
             if Instant::now() >= deadline {
                 let waited_s = LOCK_PATIENCE.as_secs();
@@ -213,6 +231,41 @@ impl Journal {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         File::open(folder).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", folder, e))
     }
+}
+
+/// The journal's file while it is locked.
+///
+/// A lock lasts until its last descriptor is closed, and a child that another thread forks meanwhile has a copy until it
+/// runs its program; a child at the gate of [`process::start`](crate::process::start) runs it only once the journal was
+/// written again. So the lock is given up by name, which counts for all copies.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        sys::unlock(&self.0);
+    }
+}
+
+/// A number that no entry had before, also in a file that was emptied: whoever still knows an old one must not close a new
+/// entry with it. Microseconds since 1970, since nothing of an emptied file is left to count on from.
+fn fresh_id(replay: &Replay) -> u64 {
+    let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
+    replay.next_id.max(u64::try_from(micros).unwrap_or_default())
 }
 
 fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
@@ -248,4 +301,28 @@ pub fn refusal(open: &Open, machine: &Machine) -> Result<HostError, HostError> {
 
 fn now() -> String {
     rfc3339(OffsetDateTime::now_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_journal_locked() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let journal = Journal::of(&state);
+        let file = OpenOptions::new().append(true).create(true).open(journal.path()).unwrap();
+        let locked = journal.lock(file, true).unwrap();
+        // What a fork in another thread makes.
+        // SAFETY: dup(2) of an open descriptor.
+        let copy = unsafe { libc::dup(locked.as_raw_fd()) };
+        drop(locked);
+        let other = File::open(journal.path()).unwrap();
+        assert!(sys::try_lock(&other, true).unwrap());
+        // SAFETY: closes the descriptor made above.
+        unsafe { libc::close(copy) };
+    }
 }

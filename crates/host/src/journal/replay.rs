@@ -19,7 +19,7 @@ pub struct Open {
 pub struct Replay {
     /// Changes in force, oldest first.
     pub open: Vec<Open>,
-    /// The number for the next entry.
+    /// More than any number in the file.
     pub next_id: u64,
     /// Length of the file up to the end of its last whole line. What follows was torn by a crash before its sync
     /// returned, so what it would have announced never happened.

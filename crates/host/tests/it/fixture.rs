@@ -48,12 +48,21 @@ impl Fixture {
 /// A machine with some processes: id and start time in ticks.
 pub struct MadeUp<'a> {
     pub host: &'a str,
+    pub machine_id: Option<char>,
     pub boot_id: &'a str,
     pub pid_namespace: &'a str,
     pub processes: &'a [(u32, u64, char)],
 }
 
 impl MadeUp<'_> {
+    /// One more process on a machine that was made.
+    pub fn process(&self, at: &Path, pid: u32, start: u64, state: char) {
+        fs::create_dir(at.join(pid.to_string())).unwrap();
+        let stat =
+            format!("{pid} (my (odd) name) {state} 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
+        fs::write(at.join(format!("{pid}/stat")), stat).unwrap();
+    }
+
     pub fn machine(&self, at: &Path) -> Machine {
         let _ = fs::remove_dir_all(at);
         fs::create_dir_all(at.join("sys/kernel/random")).unwrap();
@@ -61,14 +70,16 @@ impl MadeUp<'_> {
         fs::write(at.join("sys/kernel/random/boot_id"), format!("{}\n", self.boot_id)).unwrap();
         fs::write(at.join("sys/kernel/hostname"), format!("{}\n", self.host)).unwrap();
         fs::write(at.join("self/mountinfo"), "").unwrap();
-        symlink(self.pid_namespace, at.join("self/ns/pid")).unwrap();
-        for (pid, start, state) in self.processes {
-            fs::create_dir(at.join(pid.to_string())).unwrap();
-            let stat =
-                format!("{pid} (my (odd) name) {state} 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {start} 0 0\n");
-            fs::write(at.join(format!("{pid}/stat")), stat).unwrap();
+        fs::create_dir(at.join("etc")).unwrap();
+        if let Some(digit) = self.machine_id {
+            fs::write(at.join("etc/machine-id"), format!("{}\n", digit.to_string().repeat(32))).unwrap();
         }
-        Machine::at(at, at.join("made-up-sys")).unwrap()
+        symlink(self.pid_namespace, at.join("self/ns/pid")).unwrap();
+        symlink("net:[1]", at.join("self/ns/net")).unwrap();
+        for (pid, start, state) in self.processes {
+            self.process(at, *pid, *start, *state);
+        }
+        Machine::at(at, at.join("made-up-sys"), at.join("etc")).unwrap()
     }
 }
 

@@ -141,8 +141,13 @@ fn a_folder_whose_journal_was_lost_is_known_by_its_own_mark() {
 fn a_folder_in_which_something_is_mounted_is_kept_until_it_is_unmounted() {
     let f = fixture();
     let (path, at) = (f.path("with space"), f.path("proc"));
-    let made_up =
-        MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(7, 100, 'S')] };
+    let made_up = MadeUp {
+        host: "db1",
+        machine_id: Some('1'),
+        boot_id: "b1",
+        pid_namespace: "pid:[1]",
+        processes: &[(7, 100, 'S')],
+    };
     let machine = made_up.machine(&at);
     let lease = Lease::of_process(&machine, 7, "prove").unwrap();
     folder::create(&f.journal, &lease, "test", &path).unwrap();
@@ -159,4 +164,46 @@ fn a_folder_in_which_something_is_mounted_is_kept_until_it_is_unmounted() {
     fs::write(at.join("self/mountinfo"), "").unwrap();
     let (_, outcome) = restore::put_back(&f.journal, &machine, &taken).unwrap().remove(0);
     assert_eq!((outcome.state, path.exists()), (RestoreState::Restored, false));
+}
+
+#[test]
+fn a_folder_into_which_somebody_keeps_writing_goes_all_the_same() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    fs::write(path.join("first"), "x").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for n in 0u64.. {
+                if fs::write(path.join(n.to_string()), "x").is_err() {
+                    return n;
+                }
+            }
+            0
+        });
+        while fs::read_dir(&path).unwrap().count() < 100 {
+            std::thread::yield_now();
+        }
+        let (state, why) = put_back(&f);
+        assert_eq!(state, RestoreState::Restored, "{why}");
+        assert!(writer.join().unwrap() >= 100);
+    });
+    let left: Vec<_> = fs::read_dir(f.temp.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["state"]);
+}
+
+#[test]
+fn a_folder_whose_removal_was_killed_is_known_without_its_mark() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    let mark = mark_of(&f).mark;
+    let leaving = f.path(&format!(".mydyno-leaving-{mark}"));
+    fs::rename(&path, &leaving).unwrap();
+    fs::remove_file(leaving.join(MARK_FILE)).unwrap();
+    fs::write(leaving.join("late"), "x").unwrap();
+    // Somebody has made a folder with the name that is free again.
+    fs::create_dir(&path).unwrap();
+    let (state, why) = put_back(&f);
+    assert_eq!((state, leaving.exists(), path.exists()), (RestoreState::Restored, false, true), "{why}");
 }

@@ -26,14 +26,14 @@ fn what_a_dead_command_left_is_put_back_newest_first() {
     let f = fixture();
     let dead = f.dead_lease("server up demo");
     let path = f.path("servers");
-    folder::create(&f.journal, &dead, "server demo", &path).unwrap();
+    let first = folder::create(&f.journal, &dead, "server demo", &path).unwrap();
     let mut started = process::start(&f.journal, &dead, "server demo", sleeper()).unwrap();
     let shown = status(&f.journal, &f.machine).unwrap();
     assert!(matches!(&shown[0].lease, LeaseState::Abandoned { command, .. } if command == "server up demo"));
     let done = outcomes(&f, false);
     assert_eq!(
         done.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(),
-        [(2, RestoreState::Restored), (1, RestoreState::Restored)]
+        [(started.id, RestoreState::Restored), (first, RestoreState::Restored)]
     );
     assert!(!path.exists());
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
@@ -106,6 +106,7 @@ fn after_a_reboot_folders_go_and_processes_are_not_looked_for() {
     let at = f.path("proc");
     let before = MadeUp {
         host: "db1",
+        machine_id: Some('1'),
         boot_id: "b1",
         pid_namespace: "pid:[1]",
         processes: &[(7, 100, 'S'), (8, 110, 'S')],
@@ -129,14 +130,32 @@ fn after_a_reboot_folders_go_and_processes_are_not_looked_for() {
 #[test]
 fn what_another_machine_or_container_holds_is_left_alone_until_all_is_asked_for() {
     for elsewhere in [
-        MadeUp { host: "db2", boot_id: "b2", pid_namespace: "pid:[1]", processes: &[(7, 1, 'S')] },
-        MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[2]", processes: &[(7, 1, 'S')] },
+        MadeUp {
+            host: "db2",
+            machine_id: Some('2'),
+            boot_id: "b2",
+            pid_namespace: "pid:[1]",
+            processes: &[(7, 1, 'S')],
+        },
+        MadeUp {
+            host: "db1",
+            machine_id: Some('1'),
+            boot_id: "b1",
+            pid_namespace: "pid:[2]",
+            processes: &[(7, 1, 'S')],
+        },
     ] {
         let f = fixture();
         let lease = Lease::of_process(&elsewhere.machine(&f.path("there")), 7, "server up demo").unwrap();
         let path = f.path("ours");
         folder::create(&f.journal, &lease, "server demo", &path).unwrap();
-        let here = MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(9, 5, 'S')] };
+        let here = MadeUp {
+            host: "db1",
+            machine_id: Some('1'),
+            boot_id: "b1",
+            pid_namespace: "pid:[1]",
+            processes: &[(9, 5, 'S')],
+        };
         let machine: Machine = here.machine(&f.path("here"));
         let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
         let done = restore(&f.journal, &restorer, false).unwrap();

@@ -1,7 +1,10 @@
 //! Kernel settings on made-up `/proc` and `/sys` trees, and one that does no harm on the real ones.
 
 use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::{HostError, Lease, Machine, restore};
@@ -9,8 +12,13 @@ use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
 
-const BOOT: MadeUp =
-    MadeUp { host: "db1", boot_id: "b1", pid_namespace: "pid:[1]", processes: &[(7, 100, 'S')] };
+const BOOT: MadeUp = MadeUp {
+    host: "db1",
+    machine_id: Some('1'),
+    boot_id: "b1",
+    pid_namespace: "pid:[1]",
+    processes: &[(7, 100, 'S')],
+};
 
 /// A machine with a few settings.
 struct Settings {
@@ -39,7 +47,7 @@ impl Settings {
     }
 
     fn machine(&self) -> Machine {
-        Machine::at(self.f.path("proc"), self.file("made-up-sys")).unwrap()
+        Machine::at(self.f.path("proc"), self.file("made-up-sys"), self.file("etc")).unwrap()
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -216,4 +224,94 @@ fn on_the_real_kernel_a_setting_goes_there_and_back() {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
     restore::put_back(&f.journal, &f.machine, &taken).unwrap();
     assert_eq!(setting::read(&f.machine, name).unwrap(), was);
+}
+
+#[test]
+fn a_setting_that_another_command_holds_is_refused_whatever_the_value() {
+    let s = Settings::new();
+    s.set("vm.swappiness", "1").unwrap();
+    // It has this value only until the other one puts it back.
+    let error = s.set("vm.swappiness", "1").unwrap_err();
+    assert!(matches!(error, HostError::Held { .. }), "{error}");
+}
+
+#[test]
+fn the_value_before_is_that_of_the_instant_when_the_change_became_ours() {
+    let s = Settings::new();
+    // Another command has it at 1, and puts it back while this one waits for the journal.
+    let theirs = s.set("vm.swappiness", "1").unwrap().unwrap();
+    let lock = fs::File::open(s.f.journal.path()).unwrap();
+    // SAFETY: flock(2) of an open descriptor.
+    unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
+    std::thread::scope(|scope| {
+        let ours = scope.spawn(|| s.set("vm.swappiness", "5").unwrap().unwrap());
+        // It has looked at all that it looks at beforehand once it tries for the lock, again and again.
+        let opened = || {
+            let journal = fs::metadata(s.f.journal.path()).unwrap().ino();
+            let descriptors = fs::read_dir("/proc/self/fd").unwrap();
+            descriptors
+                .filter(|fd| fs::metadata(fd.as_ref().unwrap().path()).is_ok_and(|m| m.ino() == journal))
+                .count()
+        };
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while opened() < 2 {
+            assert!(Instant::now() < deadline && !ours.is_finished());
+        }
+        s.write("sys/vm/swappiness", "60\n");
+        let text = String::from_utf8(s.f.journal_bytes()).unwrap();
+        let header = text.lines().next().unwrap();
+        fs::write(s.f.journal.path(), format!("{header}\n")).unwrap();
+        drop(lock);
+        let id = ours.join().unwrap();
+        assert_ne!(id, theirs);
+    });
+    let shown = restore::status(&s.f.journal, &s.machine()).unwrap();
+    assert_eq!((&shown[0].was, &shown[0].now), (&"60".into(), &"5".into()));
+}
+
+#[test]
+fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
+    let s = Settings::new();
+    s.write("sys/net/core/somaxconn", "4096\n");
+    s.set("net.core.somaxconn", "128").unwrap().unwrap();
+    let namespace = s.file("self/ns/net");
+    fs::remove_file(&namespace).unwrap();
+    symlink("net:[2]", &namespace).unwrap();
+    // The command that set it is gone.
+    fs::remove_dir_all(s.file("7")).unwrap();
+    BOOT.process(&s.file("."), 9, 500, 'S');
+    let restorer = Lease::of_process(&s.machine(), 9, "host restore").unwrap();
+    let done = restore::restore(&s.f.journal, &restorer, false).unwrap();
+    assert_eq!(done[0].outcome, RestoreState::LeftAlone);
+    assert!(done[0].why.contains("net:[1]") && done[0].why.contains("nsenter"), "{}", done[0].why);
+    assert_eq!(s.text("sys/net/core/somaxconn"), "128");
+    assert_eq!(restore::status(&s.f.journal, &s.machine()).unwrap().len(), 1);
+    fs::remove_file(&namespace).unwrap();
+    symlink("net:[1]", &namespace).unwrap();
+    let restorer = Lease::of_process(&s.machine(), 9, "host restore").unwrap();
+    let done = restore::restore(&s.f.journal, &restorer, false).unwrap();
+    assert_eq!(done[0].outcome, RestoreState::Restored);
+    assert_eq!(s.text("sys/net/core/somaxconn"), "4096");
+}
+
+#[test]
+fn killed_between_the_write_and_the_reading_back_the_value_is_known_as_ours() {
+    // The kernel takes every value of the list as it is written, or refuses it; so what was written is what it shows.
+    for (file, name, was, value, text) in [
+        ("sys/vm/swappiness", "vm.swappiness", "60", "1", "1"),
+        (
+            "made-up-sys/kernel/mm/transparent_hugepage/enabled",
+            "thp.enabled",
+            "madvise",
+            "never",
+            "always madvise [never]",
+        ),
+    ] {
+        let s = Settings::new();
+        s.set(name, value).unwrap().unwrap();
+        s.write(file, text);
+        let (state, why) = s.put_back(&s.machine());
+        assert_eq!(state, RestoreState::Restored, "{why}");
+        assert_eq!(s.text(file), was);
+    }
 }

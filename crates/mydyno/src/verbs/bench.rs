@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
-use mydyno_host::StateDir;
 use mydyno_model::plan::TargetKind;
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
@@ -309,9 +308,7 @@ fn run_name(workload: &str) -> String {
 }
 
 fn default_folder(run: &str) -> Result<PathBuf, Failure> {
-    let host = |e: mydyno_host::HostError| Failure::environment(e.to_string());
-    let state = StateDir::open(&StateDir::default_path().map_err(host)?).map_err(host)?;
-    let runs = state.path().join("runs");
+    let runs = crate::private::open_host("bench")?.state.runs();
     // Two runs of one workload in one second are told apart.
     let names = std::iter::once(run.to_owned()).chain((2..1000).map(|n| format!("{run}-{n}")));
     let free = names.map(|name| runs.join(name)).find(|folder| !folder.exists());

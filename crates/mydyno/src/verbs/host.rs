@@ -1,13 +1,14 @@
 //! `mydyno host`: the journal of what mydyno has changed on this host.
 
 use clap::{Args as ClapArgs, Subcommand};
-use mydyno_host::{Journal, Lease, Machine, StateDir, restore};
+use mydyno_host::{Host, restore};
 use mydyno_model::change::{ChangeInfo, HostStatus, LeaseState, RestoreOutcome, RestoreReport, RestoreState};
 use mydyno_model::{Document, Header};
 use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
+use crate::private::{environment, find_host};
 use crate::ui::Ui;
 
 /// Options of `mydyno host`.
@@ -42,14 +43,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 }
 
 fn status(ui: &Ui) -> Result<Status, Failure> {
-    let changes = match state()? {
-        Some(state) => {
-            let machine = Machine::real().map_err(environment)?;
-            restore::status(&Journal::of(&state), &machine).map_err(environment)?
-        }
+    let host = find_host("host status")?;
+    let changes = match &host {
+        Some(host) => restore::status(&host.journal, host.machine()).map_err(environment)?,
         None => vec![],
     };
-    let damaged = damaged_lines()?;
+    let damaged = damaged_lines(host.as_ref())?;
     if ui.json {
         let header = Header::of::<HostStatus>(OffsetDateTime::now_utc());
         ui.out(&HostStatus { header, changes, extra: damage_document(&damaged) }.to_json());
@@ -63,16 +62,13 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
 }
 
 fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
-    let outcomes = match state()? {
-        Some(state) => {
-            let machine = Machine::real().map_err(environment)?;
-            let lease = Lease::take(&machine, "host restore").map_err(environment)?;
-            restore::restore(&Journal::of(&state), &lease, args.all).map_err(environment)?
-        }
+    let host = find_host("host restore")?;
+    let outcomes = match &host {
+        Some(host) => restore::restore(&host.journal, &host.lease, args.all).map_err(environment)?,
         None => vec![],
     };
     let failed = outcomes.iter().any(|o| o.outcome == RestoreState::Failed);
-    let damaged = damaged_lines()?;
+    let damaged = damaged_lines(host.as_ref())?;
     if ui.json {
         let header = Header::of::<RestoreReport>(OffsetDateTime::now_utc());
         ui.out(&RestoreReport { header, outcomes, extra: damage_document(&damaged) }.to_json());
@@ -86,9 +82,9 @@ fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
 }
 
 /// Lines of the journal that cannot be read: what they say is neither shown nor put back.
-fn damaged_lines() -> Result<Vec<usize>, Failure> {
-    match state()? {
-        Some(state) => Ok(Journal::of(&state).read().map_err(environment)?.damaged_lines),
+fn damaged_lines(host: Option<&Host>) -> Result<Vec<usize>, Failure> {
+    match host {
+        Some(host) => Ok(host.journal.read().map_err(environment)?.damaged_lines),
         None => Ok(vec![]),
     }
 }
@@ -135,14 +131,4 @@ fn describe(change: &ChangeInfo) -> String {
 
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// The state folder, if there is one: looking makes none.
-fn state() -> Result<Option<StateDir>, Failure> {
-    let path = StateDir::default_path().map_err(environment)?;
-    StateDir::find(&path).map_err(environment)
-}
-
-fn environment(error: mydyno_host::HostError) -> Failure {
-    Failure::environment(error.to_string())
 }

@@ -5,7 +5,6 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use mydyno_host::{HostError, Journal, Lease, Machine, StateDir};
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
 use mydyno_model::{Document, Header};
 use mydyno_sandbox::{SandboxError, Site, Spec};
@@ -14,7 +13,7 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, note};
+use crate::private::{failure, find_host, note, open_host};
 use crate::signals;
 use crate::ui::Ui;
 
@@ -98,9 +97,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 
 fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
-    let state = StateDir::open(&state_path()?).map_err(host)?;
-    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
-    let lease = Lease::take(&machine, &format!("server up {}", args.name)).map_err(host)?;
+    let host = open_host(&format!("server up {}", args.name))?;
     let spec = Spec {
         name: args.name.clone(),
         engine: args.engine.clone(),
@@ -108,7 +105,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         set: args.set.clone(),
         keep: true,
     };
-    let site = Site::new(&state, &journal, &lease).cancelled_by(&cancelled);
+    let site = Site::new(&host).cancelled_by(&cancelled);
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
         ui.out(&serde_json::to_string_pretty(&info).unwrap_or_default());
@@ -135,17 +132,15 @@ fn introduce(info: &ServerInfo) -> String {
 }
 
 fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
-    let Some(state) = StateDir::find(&state_path()?).map_err(host)? else {
+    let Some(host) = find_host("server down")? else {
         return match args.names.first() {
             Some(name) => Err(failure(SandboxError::NoSuchServer { name: name.clone(), known: vec![] })),
             None => Ok(Status::Fine),
         };
     };
-    let (journal, machine) = (Journal::of(&state), Machine::real().map_err(host)?);
-    let lease = Lease::take(&machine, "server down").map_err(host)?;
-    let site = Site::new(&state, &journal, &lease);
+    let site = Site::new(&host);
     let names = if args.all {
-        mydyno_sandbox::list(&state, &machine).map_err(failure)?.into_iter().map(|s| s.name).collect()
+        mydyno_sandbox::free(&host.state, host.machine()).map_err(failure)?
     } else {
         args.names.clone()
     };
@@ -229,8 +224,8 @@ fn log(args: &Log, ui: &Ui) -> Result<Status, Failure> {
 
 fn cli(args: &Cli, ui: &Ui) -> Result<Status, Failure> {
     let server = find(&args.name)?;
-    let state = StateDir::open(&state_path()?).map_err(host)?;
-    if let Some(mut client) = mydyno_sandbox::client::command(&state, &args.name).map_err(failure)? {
+    let host = open_host("server cli")?;
+    if let Some(mut client) = mydyno_sandbox::client::command(&host.state, &args.name).map_err(failure)? {
         if let Some(statement) = &args.execute {
             client.arg("-e").arg(statement);
         }
@@ -294,11 +289,8 @@ fn tab_separated(rows: &mydyno_wire::Rows) -> String {
 }
 
 fn servers() -> Result<Vec<ServerInfo>, Failure> {
-    match StateDir::find(&state_path()?).map_err(host)? {
-        Some(state) => {
-            let machine = Machine::real().map_err(host)?;
-            mydyno_sandbox::list(&state, &machine).map_err(failure)
-        }
+    match find_host("server list")? {
+        Some(host) => mydyno_sandbox::list(&host.state, host.machine()).map_err(failure),
         None => Ok(vec![]),
     }
 }
@@ -311,12 +303,4 @@ fn find(name: &str) -> Result<ServerInfo, Failure> {
         .into_iter()
         .find(|server| server.name == name)
         .ok_or_else(|| failure(SandboxError::NoSuchServer { name: name.to_owned(), known }))
-}
-
-fn state_path() -> Result<PathBuf, Failure> {
-    StateDir::default_path().map_err(host)
-}
-
-fn host(error: HostError) -> Failure {
-    Failure::environment(error.to_string())
 }

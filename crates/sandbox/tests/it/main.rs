@@ -6,9 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use mydyno_host::change::StartedProcess;
-use mydyno_host::{Change, Journal, Lease, Machine, StateDir, folder};
+use mydyno_host::{Change, Host, Journal, Lease, Machine, StateDir, folder};
 use mydyno_model::server::ServerState;
-use mydyno_sandbox::{SandboxError, Site, down, list};
+use mydyno_sandbox::{SandboxError, Site, down, free, list};
 
 /// A machine with one process, number 7.
 fn machine(at: &Path, pid_namespace: &str) -> Machine {
@@ -20,7 +20,7 @@ fn machine(at: &Path, pid_namespace: &str) -> Machine {
     fs::write(at.join("self/mountinfo"), "").unwrap();
     fs::write(at.join("7/stat"), "7 (m) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n").unwrap();
     symlink(pid_namespace, at.join("self/ns/pid")).unwrap();
-    Machine::at(at, at.join("sysfs")).unwrap()
+    Machine::at(at, at.join("sysfs"), at).unwrap()
 }
 
 #[test]
@@ -39,7 +39,9 @@ fn a_server_of_another_container_is_not_taken_down_from_here() {
 
     let here = machine(&temp.path().join("here"), "pid:[1]");
     let lease = Lease::of_process(&here, 7, "server down").unwrap();
-    let site = Site::new(&state, &journal, &lease);
+    let ours = Host::held(state.clone(), lease);
+    let site = Site::new(&ours);
+    assert_eq!(free(&state, &here).unwrap(), [""; 0]);
     assert_eq!(list(&state, &here).unwrap()[0].state, ServerState::Running);
     let error = down(&site, "far").unwrap_err();
     assert!(
@@ -49,9 +51,41 @@ fn a_server_of_another_container_is_not_taken_down_from_here() {
     assert!(path.exists());
     assert!(journal.read().unwrap().open.iter().all(|open| open.kept_until.is_some()));
 
-    let site = Site::new(&state, &journal, &theirs);
+    let theirs = Host::held(state.clone(), theirs);
+    let site = Site::new(&theirs);
     // The made-up process ends where it can be seen.
     fs::remove_dir_all(temp.path().join("there/7")).unwrap();
     down(&site, "far").unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn what_somebody_else_put_beside_the_servers_is_no_server() {
+    let temp = tempfile::tempdir().unwrap();
+    let state = StateDir::open(&temp.path().join("state")).unwrap();
+    fs::create_dir_all(state.servers().join("notes")).unwrap();
+    fs::write(state.servers().join("file"), "x").unwrap();
+    let host = Host::of(state, &Machine::real().unwrap(), "server down").unwrap();
+    assert!(list(&host.state, host.machine()).unwrap().is_empty());
+    let error = down(&Site::new(&host), "notes").unwrap_err();
+    assert!(matches!(error, SandboxError::NoSuchServer { .. }), "{error}");
+    assert!(host.state.servers().join("notes").exists());
+}
+
+#[test]
+fn of_all_servers_those_that_another_command_uses_are_not_free() {
+    let temp = tempfile::tempdir().unwrap();
+    let state = StateDir::open(&temp.path().join("state")).unwrap();
+    let machine = Machine::real().unwrap();
+    let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let theirs = Lease::of_process(&machine, other.id(), "bench").unwrap();
+    let journal = Journal::of(&state);
+    fs::create_dir(state.servers()).unwrap();
+    folder::create(&journal, &theirs, "server used", &state.servers().join("used")).unwrap();
+    let kept = folder::create(&journal, &theirs, "server kept", &state.servers().join("kept")).unwrap();
+    journal.keep(&[kept], "mydyno server down kept").unwrap();
+    assert_eq!(free(&state, &machine).unwrap(), ["kept"]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(free(&state, &machine).unwrap(), ["kept", "used"]);
 }

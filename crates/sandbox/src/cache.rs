@@ -1,0 +1,163 @@
+//! The folder of templates, kept small: what was not used for longest goes first, and nothing that is being copied.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::copy::occupied_bytes;
+use crate::template::RECIPE;
+
+/// Templates beside the one that is made.
+const KEPT: usize = 8;
+/// What they may occupy on disk.
+const KEPT_BYTES: u64 = 2 << 30;
+/// Nothing takes longer to make: a template that is older and not in the journal was left by a command whose journal is
+/// gone.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// A template that somebody copies. Its lock ends with the process.
+#[derive(Debug)]
+pub(crate) struct InUse(#[expect(dead_code, reason = "open for its lock")] File);
+
+impl InUse {
+    /// Marks a template as used now; `None` when it is not there or is being removed.
+    pub(crate) fn mark(recipe: &Path) -> Option<Self> {
+        let file = File::open(recipe).ok()?;
+        lock(&file, libc::LOCK_SH).ok()?;
+        // It may have been removed, or another one taken its place, between opening and locking.
+        let same = fs::metadata(recipe).ok()?.ino() == file.metadata().ok()?.ino();
+        // The time says which one was used last.
+        let _ = file.set_modified(SystemTime::now());
+        same.then_some(Self(file))
+    }
+}
+
+/// Removes what nobody needs: outdated templates, those beyond the limits, and what was left half made or half removed by
+/// commands of which the journal knows nothing.
+pub(crate) fn tidy(templates: &Path, outdated: &dyn Fn(&Path) -> bool, journalled: &dyn Fn(&Path) -> bool) {
+    let Ok(entries) = fs::read_dir(templates) else { return };
+    let mut kept = Vec::new();
+    for path in entries.filter_map(|e| Some(e.ok()?.path())) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with(".old-") {
+            let _ = fs::remove_dir_all(&path);
+        } else if name.starts_with(".new-") {
+            if is_older(&path, ABANDONED) && !journalled(&path) {
+                let _ = fs::remove_dir_all(&path);
+            }
+        } else if outdated(&path) {
+            remove(&path);
+        } else if let Some(used) = modified(&path.join(RECIPE)) {
+            kept.push((used, path));
+        }
+    }
+    kept.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
+    let mut bytes = 0;
+    for (n, (_, path)) in kept.iter().enumerate() {
+        bytes += occupied_bytes(path).unwrap_or_default();
+        if n >= KEPT || bytes > KEPT_BYTES {
+            remove(path);
+        }
+    }
+}
+
+/// Removes a template unless it is in use. Its name goes first, so that nobody finds half of it.
+fn remove(template: &Path) {
+    let Ok(recipe) = File::open(template.join(RECIPE)) else { return };
+    if lock(&recipe, libc::LOCK_EX).is_err() {
+        return;
+    }
+    let name = template.file_name().unwrap_or_default().to_string_lossy();
+    let old: PathBuf = template.with_file_name(format!(".old-{}-{name}", std::process::id()));
+    if fs::rename(template, &old).is_ok() {
+        let _ = fs::remove_dir_all(old);
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
+
+fn is_older(path: &Path, age: Duration) -> bool {
+    modified(path).and_then(|m| SystemTime::now().duration_since(m).ok()).is_some_and(|a| a > age)
+}
+
+fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
+    // SAFETY: flock(2) takes an open descriptor and flags.
+    match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(at: &Path, name: &str, used_hours_ago: u64) -> PathBuf {
+        let path = at.join(name);
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(RECIPE), "{}").unwrap();
+        age(&path.join(RECIPE), used_hours_ago);
+        path
+    }
+
+    fn age(path: &Path, hours: u64) {
+        let then = SystemTime::now() - Duration::from_secs(hours * 3600);
+        File::open(path).unwrap().set_modified(then).unwrap();
+    }
+
+    fn tidied(at: &Path) -> Vec<String> {
+        tidy(at, &|_| false, &|path| path.ends_with(".new-2-journalled"));
+        let mut names: Vec<String> =
+            fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_templates_that_were_not_used_for_longest_go_and_those_in_use_stay() {
+        let temp = tempfile::tempdir().unwrap();
+        for n in 0..KEPT as u64 + 3 {
+            template(temp.path(), &format!("t{n:02}"), n + 1);
+        }
+        let oldest = temp.path().join("t10");
+        let in_use = InUse::mark(&oldest.join(RECIPE)).unwrap();
+        age(&oldest.join(RECIPE), 99);
+        let names = tidied(temp.path());
+        assert_eq!(names.len(), KEPT + 1, "{names:?}");
+        assert!(oldest.exists() && !names.contains(&"t08".to_owned()), "{names:?}");
+        drop(in_use);
+        assert_eq!(tidied(temp.path()).len(), KEPT);
+    }
+
+    #[test]
+    fn using_a_template_makes_it_the_last_to_go() {
+        let temp = tempfile::tempdir().unwrap();
+        for n in 0..=KEPT as u64 {
+            template(temp.path(), &format!("t{n:02}"), n + 1);
+        }
+        drop(InUse::mark(&temp.path().join("t08").join(RECIPE)).unwrap());
+        let names = tidied(temp.path());
+        assert!(names.contains(&"t08".to_owned()) && !names.contains(&"t07".to_owned()), "{names:?}");
+    }
+
+    #[test]
+    fn what_was_left_half_made_goes_unless_it_is_young_or_in_the_journal() {
+        let temp = tempfile::tempdir().unwrap();
+        for (name, hours) in [
+            (".new-1-old", 2),
+            (".new-2-journalled", 2),
+            (".new-3-young", 0),
+            (".old-4-gone", 0),
+            ("other", 99),
+        ] {
+            fs::create_dir(temp.path().join(name)).unwrap();
+            age(&temp.path().join(name), hours);
+        }
+        assert_eq!(tidied(temp.path()), [".new-2-journalled", ".new-3-young", "other"]);
+    }
+}

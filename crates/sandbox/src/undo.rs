@@ -1,0 +1,48 @@
+//! Putting back what was done for a purpose.
+
+use mydyno_host::journal::Open;
+use mydyno_host::restore::{Outcome, put_back};
+use mydyno_model::change::RestoreState;
+
+use crate::error::SandboxError;
+use crate::site::Site;
+
+impl Site<'_> {
+    /// Takes over everything of one purpose and puts it back, newest first.
+    pub(crate) fn undo(&self, purpose: &str) -> Result<(), SandboxError> {
+        self.undo_where(|open| open.entry.purpose == purpose)
+    }
+
+    /// Puts back what this very command did for a purpose. Others may be at the same: two build one template at once.
+    pub(crate) fn undo_own(&self, purpose: &str) -> Result<(), SandboxError> {
+        let own = &self.lease.identity().process;
+        self.undo_where(|open| {
+            open.entry.purpose == purpose && open.kept_until.is_none() && open.lease.process == *own
+        })
+    }
+
+    /// Puts back what this command did for a purpose that failed; the error says so when that failed too.
+    pub(crate) fn undo_after(&self, error: SandboxError, purpose: &str) -> SandboxError {
+        match self.undo_own(purpose) {
+            Ok(()) => error,
+            Err(then) => SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) },
+        }
+    }
+
+    /// Puts one entry back.
+    pub(crate) fn undo_one(&self, id: u64) -> Result<(), SandboxError> {
+        self.undo_where(|open| open.entry.id == id)
+    }
+
+    fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<(), SandboxError> {
+        let taken = self.journal.take_over(self.lease, wanted)?;
+        let outcomes = put_back(self.journal, self.lease.machine(), &taken)?;
+        let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;
+        match outcomes.iter().find(failed) {
+            Some((open, outcome)) => {
+                Err(SandboxError::NotPutBack { what: open.entry.change.what(), why: outcome.why.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}
