@@ -55,12 +55,33 @@ pub struct Column {
     pub length: u32,
     /// Digits behind the decimal point; 31 where they are not fixed.
     pub decimals: u8,
+    /// The type behind `kind`, as in `uuid`, `inet6` and `point`, where a MariaDB (10.5 and newer) names one.
+    pub type_name: String,
+    /// How its text is to be read, as in `json`, where a MariaDB (10.5 and newer) says so.
+    pub format: String,
 }
 
 impl Column {
     /// Memory that it takes, for limits.
     pub(crate) fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.schema.len() + self.table.len() + self.name.len()
+        let texts = [&self.schema, &self.table, &self.name, &self.type_name, &self.format];
+        size_of::<Self>() + texts.iter().map(|text| text.len()).sum::<usize>()
+    }
+
+    /// A column whose definition the server left out.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            schema: String::new(),
+            table: String::new(),
+            name: String::new(),
+            kind: kind::VAR_STRING,
+            flags: 0,
+            collation: 0,
+            length: 0,
+            decimals: 0,
+            type_name: String::new(),
+            format: String::new(),
+        }
     }
 
     /// Reads a column definition.
@@ -75,8 +96,19 @@ impl Column {
         r.lenenc_bytes("original table")?;
         let name = text(r.lenenc_bytes("name")?);
         r.lenenc_bytes("original name")?;
+        let (mut type_name, mut format) = (String::new(), String::new());
         if capabilities.has(Capabilities::MARIADB_EXTENDED_METADATA) {
-            r.lenenc_bytes("extended type")?;
+            let extended = r.lenenc_bytes("extended metadata")?;
+            let mut extended = Reader::new(extended, "extended metadata of a column", state);
+            while !extended.is_empty() {
+                let field = extended.u8("kind")?;
+                let value = extended.lenenc_bytes("value")?;
+                match field {
+                    0 => type_name = text(value),
+                    1 => format = text(value),
+                    _ => {}
+                }
+            }
         }
         r.lenenc_int("length of the fixed fields")?;
         Ok(Self {
@@ -88,6 +120,8 @@ impl Column {
             kind: r.u8("type")?,
             flags: r.u16("flags")?,
             decimals: r.u8("decimals")?,
+            type_name,
+            format,
         })
     }
 
@@ -99,4 +133,30 @@ impl Column {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUT: &[u8] = b"\x03def\0\0\0\x01c\0";
+    const FIXED: &[u8] = b"\x0c\x2d\0\xff\0\0\0\xfe\0\0\0";
+
+    #[test]
+    fn extended_metadata_name_the_type_and_the_format() {
+        let with = Capabilities::MARIADB_EXTENDED_METADATA;
+        let column = |extended: &[u8]| {
+            let payload = [CUT, &[extended.len() as u8], extended, FIXED].concat();
+            Column::parse(&payload, with, "testing")
+        };
+        let both = column(b"\x00\x04uuid\x07\x01?\x01\x04json").unwrap();
+        assert_eq!(
+            (both.type_name.as_str(), both.format.as_str(), both.kind),
+            ("uuid", "json", kind::STRING)
+        );
+        assert_eq!(column(b"").unwrap().type_name, "");
+        assert!(column(b"\x00\x04uui").unwrap_err().to_string().contains("extended metadata of a column"));
+        let without = Column::parse(&[CUT, FIXED].concat(), Capabilities::default(), "testing").unwrap();
+        assert_eq!((without.name.as_str(), without.type_name.as_str()), ("c", ""));
+    }
 }

@@ -15,6 +15,9 @@ use crate::session::Session;
 const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
 /// More packets than any method of authentication exchanges.
 const MAX_PACKETS: u32 = 32;
+/// Most methods of authentication that a server may go through. An account of MariaDB may have several; each costs this
+/// side work, of parsec and RSA some milliseconds to a second.
+const MAX_SWITCHES: u8 = 8;
 /// `utf8mb4_general_ci`: known to every server since 5.5.
 const UTF8MB4: u8 = 45;
 
@@ -39,7 +42,7 @@ enum State {
     Authenticating {
         greeting: Box<Greeting>,
         exchange: Exchange,
-        plugin: String,
+        plugin: Plugin,
     },
     Finished,
 }
@@ -51,6 +54,7 @@ pub struct Handshake {
     capabilities: Capabilities,
     assembler: Assembler,
     packets: u32,
+    switches: u8,
     tls: Option<String>,
     state: State,
 }
@@ -64,6 +68,7 @@ impl Handshake {
             capabilities: Capabilities::default(),
             assembler: Assembler::new(MAX_HANDSHAKE_PACKET),
             packets: 0,
+            switches: 0,
             tls: None,
             state: State::Greeting,
         }
@@ -214,11 +219,7 @@ impl Handshake {
         let mut payload = self.response(plugin, &answer);
         put_packet(out, sequence, &[&payload]);
         payload.zeroize();
-        self.state = State::Authenticating {
-            greeting: Box::new(greeting),
-            exchange,
-            plugin: plugin.name().to_owned(),
-        };
+        self.state = State::Authenticating { greeting: Box::new(greeting), exchange, plugin };
         Ok(())
     }
 
@@ -249,12 +250,22 @@ impl Handshake {
         if self.options.multi_statements {
             wanted = wanted | C::MULTI_STATEMENTS;
         }
+        if self.options.session_tracking {
+            wanted = wanted | C::SESSION_TRACK;
+        }
         if offered.has(C::LONG_PASSWORD) {
             wanted = wanted | C::LONG_PASSWORD;
+            // What ends definitions that are left out is clear only without EOF packets.
+            if self.options.optional_metadata && offered.has(C::DEPRECATE_EOF) {
+                wanted = wanted | C::OPTIONAL_METADATA;
+            }
         } else {
             wanted = wanted | C::MARIADB_BULK;
             if self.options.cache_metadata {
                 wanted = wanted | C::MARIADB_CACHE_METADATA;
+            }
+            if self.options.extended_metadata {
+                wanted = wanted | C::MARIADB_EXTENDED_METADATA;
             }
         }
         wanted = wanted | self.tls_wanted(offered)?;
@@ -340,7 +351,7 @@ impl Handshake {
         sequence: u8,
         greeting: Box<Greeting>,
         mut exchange: Exchange,
-        mut plugin: String,
+        mut plugin: Plugin,
         out: &mut Vec<u8>,
     ) -> Result<Option<Box<Session>>, WireError> {
         match payload.first() {
@@ -351,6 +362,7 @@ impl Handshake {
                     connection_id: greeting.version.connection_id,
                     version: greeting.version,
                     status: ok.status,
+                    authentication: plugin.name(),
                     tls: self.tls.take(),
                     compression: self.compression(),
                 })));
@@ -361,11 +373,19 @@ impl Handshake {
                 }
             }
             Some(0xFE) => {
+                self.switches += 1;
+                if self.switches > MAX_SWITCHES {
+                    return Err(WireError::protocol(
+                        "authentication switch",
+                        auth::STATE,
+                        format!("more than {MAX_SWITCHES} methods were asked for and none ended it"),
+                    ));
+                }
                 let (asked, data) = switch_request(payload)?;
                 let next = Plugin::from_name(&asked).ok_or_else(|| self.unknown_plugin(&asked))?;
                 let (started, answer) = Exchange::start(next, data, &self.circumstances)?;
                 put_packet(out, sequence, &[&answer]);
-                (exchange, plugin) = (started, asked);
+                (exchange, plugin) = (started, next);
             }
             Some(_) if exchange.takes_bare_data() => {
                 if let Some(answer) = exchange.more(payload, &self.circumstances)? {

@@ -25,6 +25,7 @@ pub mod rows;
 pub mod secret;
 pub mod server;
 pub mod session;
+pub mod session_change;
 pub mod target;
 pub mod value;
 
@@ -38,5 +39,6 @@ pub use rows::Rows;
 pub use secret::Secret;
 pub use server::{Family, ServerVersion};
 pub use session::Session;
+pub use session_change::SessionChange;
 pub use target::{Environment, TargetError, TargetOptions};
 pub use value::Value;

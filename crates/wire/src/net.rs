@@ -116,6 +116,12 @@ impl Socket {
     }
 }
 
+/// The instant after `timeout`; what is longer than the clock can count is a year.
+pub(crate) fn deadline_in(timeout: Duration) -> Instant {
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + timeout.min(LONGEST)
+}
+
 /// Time to the deadline, never zero, which would mean for ever.
 fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
     let Some(deadline) = deadline else { return Ok(None) };

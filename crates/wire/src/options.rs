@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::envelope::TlsConfig;
+use crate::error::WireError;
 use crate::secret::Secret;
 
 /// Where a server listens.
@@ -142,13 +145,26 @@ pub struct ConnectOptions {
     pub multi_statements: bool,
     /// Whether a MariaDB that can (10.6 and newer) leaves out unchanged column definitions of prepared statements.
     pub cache_metadata: bool,
+    /// Whether a MariaDB that can (10.5 and newer) names the types behind its columns, see [`crate::Column::type_name`].
+    pub extended_metadata: bool,
+    /// Whether a MySQL that can (8.0 and newer) may leave out column definitions, as it does once
+    /// `SET resultset_metadata = NONE` was run.
+    pub optional_metadata: bool,
+    /// Whether servers that can (MySQL 5.7, MariaDB 10.2 and newer) say what a statement changed in its session, see
+    /// [`crate::Client::session_changes`].
+    pub session_tracking: bool,
     /// Where the server's RSA key comes from when one is needed.
     pub server_key: ServerKey,
     /// Encryption.
     pub tls: TlsOptions,
     /// Compression in order of preference; empty is none.
     pub compression: Vec<Compression>,
+    /// What was made of the files of [`Self::tls`], shared by clones.
+    loaded_tls: LoadedTls,
 }
+
+/// A configuration of TLS and what it was made of.
+type LoadedTls = Arc<Mutex<Option<(TlsOptions, Endpoint, TlsConfig)>>>;
 
 impl ConnectOptions {
     /// Limit of [`Self::connect_timeout`] unless another is set.
@@ -173,9 +189,32 @@ impl ConnectOptions {
             max_result_bytes: Self::MAX_RESULT_BYTES,
             multi_statements: false,
             cache_metadata: true,
+            extended_metadata: true,
+            optional_metadata: true,
+            session_tracking: true,
             server_key: ServerKey::default(),
             tls: TlsOptions::default(),
             compression: Vec::new(),
+            loaded_tls: LoadedTls::default(),
+        }
+    }
+
+    /// The configuration of TLS. Its files are read for the first connection, and the others have the same, also where
+    /// the files change meanwhile.
+    ///
+    /// # Errors
+    /// A file cannot be read or does not hold what it should.
+    pub(crate) fn tls_config(&self) -> Result<TlsConfig, WireError> {
+        let mut loaded = self.loaded_tls.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*loaded {
+            Some((tls, endpoint, config)) if *tls == self.tls && *endpoint == self.endpoint => {
+                Ok(config.clone())
+            }
+            _ => {
+                let config = TlsConfig::new(&self.tls, &self.endpoint)?;
+                *loaded = Some((self.tls.clone(), self.endpoint.clone(), config.clone()));
+                Ok(config)
+            }
         }
     }
 

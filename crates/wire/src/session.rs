@@ -16,6 +16,9 @@ pub struct Session {
     pub version: ServerVersion,
     /// Status flags of the last OK packet, see [`crate::capability::status`].
     pub status: u16,
+    /// Method of authentication by which this client was let in, as in `caching_sha2_password`; empty where a driver has
+    /// its own way in. Servers that ask the operating system (`unix_socket`, PAM) let whoever tried another in.
+    pub authentication: &'static str,
     /// TLS version and cipher; `None` when packets are not encrypted.
     pub tls: Option<String>,
     /// How packets are compressed.
@@ -30,6 +33,7 @@ impl Session {
             connection_id: version.connection_id,
             version,
             status: 0,
+            authentication: "",
             tls: None,
             compression: None,
         }

@@ -270,16 +270,7 @@ mod tests {
     use super::*;
 
     fn column(kind: u8, flags: u16, decimals: u8) -> Column {
-        Column {
-            schema: String::new(),
-            table: String::new(),
-            name: "c".into(),
-            kind,
-            flags,
-            collation: 63,
-            length: 5,
-            decimals,
-        }
+        Column { name: "c".into(), kind, flags, collation: 63, length: 5, decimals, ..Column::unknown() }
     }
 
     fn text(value: &Value, column: &Column) -> String {

@@ -1,12 +1,8 @@
-//! Login path files of any bytes.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use mydyno_wire::target::{decrypt_login_path, parse_option_file};
+#[path = "../entries/login_paths.rs"]
+mod entry;
 
-fuzz_target!(|data: &[u8]| {
-    if let Ok(text) = decrypt_login_path(data) {
-        assert!(text.len() <= data.len());
-        let _ = parse_option_file(&text, "mylogin".as_ref());
-    }
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    entry::run(data);
 });

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use super::connect;
+use super::connect::{self, Failed};
 use crate::command;
 use crate::envelope::{Codec, Envelope};
 use crate::error::WireError;
-use crate::net::Socket;
+use crate::net::{Socket, deadline_in};
 use crate::options::{ConnectOptions, TlsMode};
 use crate::packet::{Assembler, Packet, answer_sequence};
 use crate::session::Session;
@@ -39,15 +39,18 @@ impl Channel {
     /// servers that speak only what is older than TLS 1.2, a second connection does without; no password has been
     /// sent by then.
     pub(super) fn open(options: &ConnectOptions) -> Result<(Self, Session), WireError> {
-        let deadline = Instant::now() + options.connect_timeout;
+        let deadline = deadline_in(options.connect_timeout);
         match connect::connect(options, deadline) {
-            Err(WireError::Tls { .. }) if options.tls.is_only_preferred() => {
+            Err(Failed { error: WireError::Tls { .. }, nothing_sent: true })
+                if options.tls.is_only_preferred() =>
+            {
                 let mut plain = options.clone();
                 plain.tls.mode = TlsMode::Disabled;
                 connect::connect(&plain, deadline)
             }
             other => other,
         }
+        .map_err(|failed| failed.error)
         .map(|connected| {
             let channel = Self {
                 socket: Some(connected.socket),
@@ -71,11 +74,11 @@ impl Channel {
 
     /// Sends a command and starts the clock of its answer.
     pub(super) fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
-        let socket = self.socket.as_mut().ok_or(GONE)?;
-        if self.assembler.pending() > 0 {
+        if self.socket.is_some() && self.has_pending() {
             return self.fail(unasked());
         }
-        self.deadline = self.read_timeout.map(|t| Instant::now() + t);
+        let socket = self.socket.as_mut().ok_or(GONE)?;
+        self.deadline = self.read_timeout.map(deadline_in);
         self.out.clear();
         self.assembler.shrink();
         write(&mut self.out);
@@ -134,27 +137,16 @@ impl Channel {
     }
 
     fn receive(&mut self, state: &'static str) -> Result<(), WireError> {
+        if self.envelope.as_ref().is_some_and(|envelope| envelope.has_more()) {
+            return self.open_received(0);
+        }
         let socket = self.socket.as_mut().ok_or(GONE)?;
         match socket.receive(&mut self.received[..], self.deadline) {
             Ok(0) => Err(WireError::Closed {
                 state,
                 way_out: "it was stopped, crashed or killed the connection: see its error log",
             }),
-            Ok(count) => match &mut self.envelope {
-                None => {
-                    self.assembler.extend(&self.received[..count]);
-                    Ok(())
-                }
-                Some(envelope) => {
-                    self.opened.clear();
-                    envelope.open(&self.received[..count], &mut self.opened)?;
-                    self.assembler.extend(&self.opened);
-                    if self.opened.capacity() > 1 << 20 {
-                        self.opened = Vec::new();
-                    }
-                    Ok(())
-                }
-            },
+            Ok(count) => self.open_received(count),
             Err(e) if e.kind() == std::io::ErrorKind::TimedOut => Err(WireError::Timeout {
                 during: state,
                 after: self.read_timeout.unwrap_or_default(),
@@ -162,6 +154,27 @@ impl Channel {
             }),
             Err(source) => Err(WireError::Io { during: state, source }),
         }
+    }
+
+    /// Passes the first `count` bytes that were received on, out of their envelope.
+    fn open_received(&mut self, count: usize) -> Result<(), WireError> {
+        let received = &self.received[..count];
+        let Some(envelope) = &mut self.envelope else {
+            self.assembler.extend(received);
+            return Ok(());
+        };
+        self.opened.clear();
+        envelope.open(received, &mut self.opened)?;
+        self.assembler.extend(&self.opened);
+        if self.opened.capacity() > 1 << 20 {
+            self.opened = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Whether bytes wait that were received and not asked for.
+    fn has_pending(&self) -> bool {
+        self.assembler.pending() > 0 || self.envelope.as_ref().is_some_and(|envelope| envelope.has_more())
     }
 
     /// Closes the connection, since what comes on it cannot be understood any more, and gives the error back.
@@ -177,7 +190,7 @@ impl Channel {
 
     /// The socket and what is around its packets.
     pub(super) fn into_parts(mut self) -> Result<(OwnedFd, Option<Box<Envelope>>), WireError> {
-        if self.assembler.pending() > 0 {
+        if self.has_pending() {
             return Err(unasked());
         }
         let socket = self.socket.take().ok_or(GONE)?;

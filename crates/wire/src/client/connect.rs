@@ -5,12 +5,26 @@ use std::time::Instant;
 
 use zeroize::Zeroize;
 
-use crate::envelope::{Envelope, Tls, TlsConfig};
+use crate::envelope::{Envelope, Tls};
 use crate::error::WireError;
 use crate::handshake::{Handshake, Step};
 use crate::net::Socket;
 use crate::options::ConnectOptions;
 use crate::session::Session;
+
+/// Why connecting failed.
+pub(super) struct Failed {
+    pub error: WireError,
+    /// It failed before anything of the account was sent.
+    pub nothing_sent: bool,
+}
+
+impl From<WireError> for Failed {
+    /// Most failures are no reason to try in another way.
+    fn from(error: WireError) -> Self {
+        Self { error, nothing_sent: false }
+    }
+}
 
 /// What connecting made.
 pub(super) struct Connected {
@@ -29,14 +43,14 @@ struct Connecting<'a> {
 }
 
 /// Connects and authenticates before `deadline`.
-pub(super) fn connect(options: &ConnectOptions, deadline: Instant) -> Result<Connected, WireError> {
+pub(super) fn connect(options: &ConnectOptions, deadline: Instant) -> Result<Connected, Failed> {
     let socket = Socket::connect(&options.endpoint, deadline)?;
     let received = vec![0; 16 << 10];
     Connecting { options, deadline, socket, envelope: None, received }.run()
 }
 
 impl Connecting<'_> {
-    fn run(mut self) -> Result<Connected, WireError> {
+    fn run(mut self) -> Result<Connected, Failed> {
         let mut handshake = Handshake::new(self.options);
         let mut out = Vec::with_capacity(512);
         let mut opened = Vec::new();
@@ -54,7 +68,8 @@ impl Connecting<'_> {
                 Step::More => self.send(&mut out, &handshake)?,
                 Step::StartTls => {
                     self.send(&mut out, &handshake)?;
-                    let tls = self.start_tls(&handshake)?;
+                    let tls =
+                        self.start_tls(&handshake).map_err(|error| Failed { error, nothing_sent: true })?;
                     let describe = tls.describe();
                     self.envelope = Envelope::new(Some(tls), None);
                     handshake.tls_established(describe, &mut out)?;
@@ -71,9 +86,9 @@ impl Connecting<'_> {
     fn start_tls(&mut self, handshake: &Handshake) -> Result<Tls, WireError> {
         let endpoint = &self.options.endpoint;
         let failed = |detail: String| WireError::Tls { endpoint: endpoint.to_string(), detail };
-        let mut tls = Tls::new(&TlsConfig::new(&self.options.tls, endpoint)?)?;
+        let mut tls = Tls::new(&self.options.tls_config()?)?;
         let mut out = Vec::new();
-        let mut result = tls.handshake(&[], &mut out, endpoint);
+        let mut result = tls.handshake(&[], &mut out);
         loop {
             // An alert tells the server why, also when this side gives up.
             let sent = self.send(&mut out, handshake);
@@ -92,7 +107,7 @@ impl Connecting<'_> {
                 }
                 other => other?,
             };
-            result = tls.handshake(&self.received[..count], &mut out, endpoint);
+            result = tls.handshake(&self.received[..count], &mut out);
         }
     }
 

@@ -21,6 +21,7 @@ use crate::options::ConnectOptions;
 use crate::rows::Rows;
 use crate::server::ServerVersion;
 use crate::session::Session;
+use crate::session_change::SessionChange;
 use crate::value::Value;
 
 /// What a statement without rows did. Where a text holds several, affected rows and warnings are summed and the rest
@@ -56,6 +57,8 @@ pub struct Client {
     max_result_bytes: usize,
     /// Columns of prepared statements as the server last sent them, for results that come without.
     columns: HashMap<u32, Arc<[Column]>>,
+    /// What the last answer said of the session.
+    changes: Vec<SessionChange>,
 }
 
 impl Client {
@@ -65,7 +68,13 @@ impl Client {
     /// No server, refused, too late, or not a server that can be talked to: texts say what to do.
     pub fn connect(options: &ConnectOptions) -> Result<Self, WireError> {
         let (channel, session) = Channel::open(options)?;
-        Ok(Self { channel, session, max_result_bytes: options.max_result_bytes, columns: HashMap::new() })
+        Ok(Self {
+            channel,
+            session,
+            max_result_bytes: options.max_result_bytes,
+            columns: HashMap::new(),
+            changes: Vec::new(),
+        })
     }
 
     /// The server.
@@ -76,6 +85,12 @@ impl Client {
     /// What was agreed on with the server.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// What the last statement changed in its session, where the server says it and is asked to (see
+    /// [`ConnectOptions::session_tracking`]); of a text with several statements, the last one's.
+    pub fn session_changes(&self) -> &[SessionChange] {
+        &self.changes
     }
 
     /// The server's process, over a Unix socket (see [`crate::net::Socket::peer_pid`]).
@@ -135,9 +150,7 @@ impl Client {
     /// The server's, or the connection's.
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared, WireError> {
         self.command(|out| command::stmt_prepare(out, sql.as_bytes()))?;
-        let prepared = self.prepare_answer()?;
-        self.columns.insert(prepared.id, prepared.columns.clone().into());
-        Ok(prepared)
+        self.prepare_answer()
     }
 
     /// Runs a prepared statement and gives the rows of its first result that has any.
@@ -263,6 +276,7 @@ impl Client {
     }
 
     fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        self.changes.clear();
         self.channel.command(write)
     }
 

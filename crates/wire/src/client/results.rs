@@ -7,14 +7,15 @@ use crate::capability::{Capabilities, status};
 use crate::column::Column;
 use crate::error::WireError;
 use crate::packet::{MAX_FRAME, OkPacket, Reader, parse_error};
+use crate::reply::HeaderForm;
 use crate::rows::Rows;
+use crate::session_change::{self, SessionChange};
 use crate::value::read_binary_row;
 
 const FIRST: &str = "waiting for the first packet of a result";
 const COLUMNS: &str = "reading column definitions";
 const ROWS: &str = "reading rows";
 const PREPARE: &str = "waiting for the answer to a prepare";
-const MAX_COLUMNS: u64 = 65_535;
 /// Most results that one text may give.
 const MAX_RESULTS: usize = 10_000;
 /// What a cell costs beside its bytes: its place in the row, and what an allocator adds to a few bytes.
@@ -87,23 +88,19 @@ impl Client {
         mut budget: Option<&mut usize>,
     ) -> Result<OkPacket, WireError> {
         let capabilities = self.session.capabilities;
-        let cached = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        let tracked = capabilities.has(Capabilities::SESSION_TRACK);
+        let form = HeaderForm::of(capabilities);
         let payload = self.channel.next(FIRST)?.payload;
         let (count, follow) = match payload.first() {
-            Some(0x00) => return OkPacket::parse(payload, FIRST),
+            Some(0x00) if form.is_ok(payload.len()) => {
+                let end = OkPacket::parse(payload, FIRST)?;
+                note_changes(tracked, payload, FIRST, &mut self.changes)?;
+                return Ok(end);
+            }
             Some(0xFF) => return Err(WireError::Server(parse_error(payload, FIRST)?)),
-            Some(0xFB) => {
-                return Err(WireError::protocol("local file request", FIRST, "local files are never sent"));
-            }
-            _ => {
-                let mut r = Reader::new(payload, "result header", FIRST);
-                let count = r.lenenc_int("number of columns")?;
-                if count == 0 || count > MAX_COLUMNS {
-                    return Err(r.error(format!("it announces {count} columns")));
-                }
-                (count as usize, !cached || r.u8("whether column definitions follow")? != 0)
-            }
+            _ => form.read(payload, FIRST)?,
         };
+        let count = count as usize;
         let columns: Arc<[Column]> = if follow {
             let columns: Arc<[Column]> = self.columns(count)?.into();
             if let Some(id) = statement {
@@ -111,8 +108,10 @@ impl Client {
             }
             columns
         } else {
-            match statement.and_then(|id| self.columns.get(&id)) {
-                Some(known) if known.len() == count => Arc::clone(known),
+            match statement.map(|id| self.columns.get(&id)) {
+                Some(Some(known)) if known.len() == count => Arc::clone(known),
+                // Text can be read without definitions, and so can what nobody keeps.
+                None => vec![Column::unknown(); count].into(),
                 _ => {
                     return Err(WireError::protocol(
                         "result header",
@@ -136,6 +135,7 @@ impl Client {
             let deprecate_eof = capabilities.has(Capabilities::DEPRECATE_EOF);
             let payload = self.channel.next(ROWS)?.payload;
             if let Ending::End(end) = ending(payload, deprecate_eof)? {
+                note_changes(tracked && deprecate_eof, payload, ROWS, &mut self.changes)?;
                 return Ok(end);
             }
             let Some(budget) = &mut budget else { continue };
@@ -191,6 +191,7 @@ impl Client {
     /// Reads the answer to COM_STMT_PREPARE.
     pub(super) fn prepare_answer(&mut self) -> Result<Prepared, WireError> {
         self.guarded(|client| {
+            let optional = client.has(Capabilities::OPTIONAL_METADATA);
             let payload = client.channel.next(PREPARE)?.payload;
             if payload.first() == Some(&0xFF) {
                 return Err(WireError::Server(parse_error(payload, PREPARE)?));
@@ -203,17 +204,40 @@ impl Client {
             let id = r.u32("statement id")?;
             let columns = usize::from(r.u16("number of columns")?);
             let params = usize::from(r.u16("number of parameters")?);
+            let mut follow = true;
+            if optional && r.remaining() >= 4 {
+                r.u8("filler")?;
+                r.u16("warnings")?;
+                follow = r.u8("whether column definitions follow")? != 0;
+            }
             let mut read = |count: usize| {
-                if count == 0 {
-                    return Ok(Vec::new());
+                if count == 0 || !follow {
+                    return Ok(vec![Column::unknown(); count]);
                 }
                 let definitions = client.columns(count)?;
                 client.expect_eof(COLUMNS)?;
                 Ok::<_, WireError>(definitions)
             };
-            Ok(Prepared { id, params: read(params)?, columns: read(columns)? })
+            let prepared = Prepared { id, params: read(params)?, columns: read(columns)? };
+            if follow {
+                client.columns.insert(id, prepared.columns.clone().into());
+            }
+            Ok(prepared)
         })
     }
+}
+
+/// Keeps what an OK packet says of its session.
+fn note_changes(
+    tracked: bool,
+    ok: &[u8],
+    state: &'static str,
+    changes: &mut Vec<SessionChange>,
+) -> Result<(), WireError> {
+    if tracked {
+        *changes = session_change::parse(ok, state)?;
+    }
+    Ok(())
 }
 
 fn ending(payload: &[u8], deprecate_eof: bool) -> Result<Ending, WireError> {

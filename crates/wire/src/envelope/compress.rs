@@ -18,13 +18,18 @@ const MIN_BYTES: usize = 50;
 /// Level of zstd, asked of the server in the handshake.
 pub(crate) const ZSTD_LEVEL: u8 = 3;
 const STATE: &str = "decompressing an answer";
+/// Once a call of [`Codec::decode`] made so many bytes, the frames behind wait for the next: a frame makes up to 16 MiB
+/// of 500 bytes, and many may come together.
+const CALL_BYTES: usize = 1 << 20;
 
 /// Compresses what is sent and decompresses what is received.
 pub struct Codec {
     algorithm: Compression,
     sequence: u8,
-    /// A frame that has not arrived whole.
+    /// Frames that wait, or have not arrived whole.
     partial: Vec<u8>,
+    /// A whole frame waits.
+    more: bool,
 }
 
 impl fmt::Debug for Codec {
@@ -36,7 +41,7 @@ impl fmt::Debug for Codec {
 impl Codec {
     /// A codec of a new connection.
     pub fn new(algorithm: Compression) -> Self {
-        Self { algorithm, sequence: 0, partial: Vec::new() }
+        Self { algorithm, sequence: 0, partial: Vec::new(), more: false }
     }
 
     /// Appends whole packets as compressed frames. Packets that begin with number 0 are a command, which begins the
@@ -81,29 +86,25 @@ impl Codec {
         Ok(true)
     }
 
-    /// Appends the packets of received frames. A frame never makes more bytes than it announces, at most 16 MiB.
+    /// Appends the packets of received frames: at most [`CALL_BYTES`] and one frame, which never makes more bytes than
+    /// it announces, 16 MiB − 1 at most. What waits behind is said by [`Self::has_more`].
     pub(super) fn decode(&mut self, received: &[u8], packets: &mut Vec<u8>) -> Result<(), WireError> {
         self.partial.extend_from_slice(received);
+        let begin = packets.len();
         let mut at = 0;
-        while let Some(&[a, b, c, number, d, e, f]) =
-            self.partial.get(at..).and_then(|rest| rest.first_chunk())
-        {
-            let length = u32::from_le_bytes([a, b, c, 0]) as usize;
-            let before = u32::from_le_bytes([d, e, f, 0]) as usize;
-            let Some(frame) = self.partial.get(at + HEADER..at + HEADER + length) else { break };
+        self.more = false;
+        while let Some((frame, before)) = frame(&self.partial[at..]) {
+            if packets.len() - begin >= CALL_BYTES {
+                self.more = true;
+                break;
+            }
             match (self.algorithm, before) {
                 (_, 0) => packets.extend_from_slice(frame),
                 (Compression::Zlib, _) => inflate(frame, before, packets)?,
-                (Compression::Zstd, _) => {
-                    let whole = zstd::bulk::decompress(frame, before).map_err(|e| invalid(e.to_string()))?;
-                    if whole.len() != before {
-                        return Err(invalid(format!("{} bytes came of {before}", whole.len())));
-                    }
-                    packets.extend_from_slice(&whole);
-                }
+                (Compression::Zstd, _) => unpack(frame, before, packets)?,
             }
-            self.sequence = number.wrapping_add(1);
-            at += HEADER + length;
+            self.sequence = self.partial[at + 3].wrapping_add(1);
+            at += HEADER + frame.len();
         }
         self.partial.drain(..at);
         if self.partial.is_empty() && self.partial.capacity() > 1 << 20 {
@@ -111,6 +112,32 @@ impl Codec {
         }
         Ok(())
     }
+
+    /// Whether whole frames wait for another call of [`Self::decode`].
+    pub(super) fn has_more(&self) -> bool {
+        self.more
+    }
+}
+
+/// The first frame, if all of it is here, and its length before compression.
+fn frame(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let &[a, b, c, _, d, e, f] = bytes.first_chunk()?;
+    let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+    let before = u32::from_le_bytes([d, e, f, 0]) as usize;
+    Some((bytes.get(HEADER..HEADER + length)?, before))
+}
+
+/// Opens a zstd frame into room of just the announced size.
+fn unpack(frame: &[u8], before: usize, packets: &mut Vec<u8>) -> Result<(), WireError> {
+    let start = packets.len();
+    packets.reserve_exact(before);
+    packets.resize(start + before, 0);
+    let made =
+        zstd::bulk::decompress_to_buffer(frame, &mut packets[start..]).map_err(|e| invalid(e.to_string()))?;
+    if made != before {
+        return Err(invalid(format!("{made} bytes came of {before}")));
+    }
+    Ok(())
 }
 
 fn invalid(detail: impl Into<String>) -> WireError {
@@ -148,6 +175,9 @@ mod tests {
         sender.encode(packets, &mut wire).unwrap();
         for piece in wire.chunks(step) {
             receiver.decode(piece, &mut back).unwrap();
+            while receiver.has_more() {
+                receiver.decode(&[], &mut back).unwrap();
+            }
         }
         assert!(back == packets, "{} bytes in steps of {step}", packets.len());
     }
@@ -161,6 +191,29 @@ mod tests {
             round(algorithm, &[7; 5000], 1);
             round(algorithm, &random, 3);
             round(algorithm, &vec![1; MAX_FRAME + 70], 100_000);
+        }
+    }
+
+    #[test]
+    fn frames_that_come_together_are_opened_one_after_the_other() {
+        let packets = vec![1; MAX_FRAME];
+        for algorithm in [Compression::Zlib, Compression::Zstd] {
+            let mut wire = Vec::new();
+            Codec::new(algorithm).encode(&packets, &mut wire).unwrap();
+            let mut receiver = Codec::new(algorithm);
+            let (mut back, mut total) = (Vec::new(), 0);
+            receiver.decode(&wire.repeat(5), &mut back).unwrap();
+            loop {
+                assert_eq!(back.len(), MAX_FRAME, "one at a time");
+                assert!(back.capacity() < 2 * MAX_FRAME, "{} bytes", back.capacity());
+                total += back.len();
+                if !receiver.has_more() {
+                    break;
+                }
+                back.clear();
+                receiver.decode(&[], &mut back).unwrap();
+            }
+            assert_eq!(total, 5 * MAX_FRAME);
         }
     }
 

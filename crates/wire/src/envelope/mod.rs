@@ -44,7 +44,8 @@ impl Envelope {
         Ok(())
     }
 
-    /// Unwraps what was received, in any fragmentation, appending to `packets`.
+    /// Unwraps what was received, in any fragmentation, appending to `packets`: of compressed frames that came together
+    /// at most 17 MiB at a time. While [`Self::has_more`], further calls with nothing received give the rest.
     ///
     /// # Errors
     /// What was received is not valid.
@@ -64,6 +65,11 @@ impl Envelope {
             self.middle = Vec::new();
         }
         Ok(())
+    }
+
+    /// Whether received frames wait to be opened.
+    pub fn has_more(&self) -> bool {
+        self.codec.as_ref().is_some_and(Codec::has_more)
     }
 
     /// The TLS layer, without compression.

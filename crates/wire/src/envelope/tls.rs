@@ -13,11 +13,13 @@ use super::verify::Lenient;
 use crate::error::WireError;
 use crate::options::{Endpoint, TlsMode, TlsOptions};
 
-/// What TLS needs that is the same for all connections to one server: files read once, sessions resumed.
+/// What TLS needs that is the same for all connections to one server: its files are read once.
 #[derive(Clone)]
 pub struct TlsConfig {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// The server, for error texts.
+    endpoint: Arc<str>,
 }
 
 impl fmt::Debug for TlsConfig {
@@ -38,7 +40,7 @@ impl TlsConfig {
             .map_err(|e| setup(format!("no version of TLS can be used: {e}")))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier(options, provider)?));
-        let config = match (&options.cert, &options.key) {
+        let mut config = match (&options.cert, &options.key) {
             (Some(cert), Some(key)) => {
                 let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert)
                     .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -51,6 +53,9 @@ impl TlsConfig {
             }
             _ => builder.with_no_client_auth(),
         };
+        // The clients of both families make a whole handshake for each connection, and so does this one: what opening a
+        // connection costs should not depend on what was opened before.
+        config.resumption = rustls::client::Resumption::disabled();
         let name = match endpoint {
             Endpoint::Unix(_) => "localhost".to_owned(),
             Endpoint::Tcp { host, .. } => host.clone(),
@@ -63,7 +68,7 @@ impl TlsConfig {
             // Only identity needs a name that certificates could hold.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),
         };
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), name, endpoint: endpoint.to_string().into() })
     }
 }
 
@@ -98,6 +103,7 @@ fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Lenie
 /// The TLS layer of one connection.
 pub struct Tls {
     connection: Box<ClientConnection>,
+    endpoint: Arc<str>,
 }
 
 impl fmt::Debug for Tls {
@@ -114,25 +120,24 @@ impl Tls {
     pub fn new(config: &TlsConfig) -> Result<Self, WireError> {
         let connection = ClientConnection::new(Arc::clone(&config.config), config.name.clone())
             .map_err(|e| setup(e.to_string()))?;
-        Ok(Self { connection: Box::new(connection) })
+        Ok(Self { connection: Box::new(connection), endpoint: Arc::clone(&config.endpoint) })
     }
 
     /// Goes on with the handshake: takes what was received, appends what must be sent, and says whether it is done.
     ///
     /// # Errors
-    /// The two sides do not come together; `endpoint` is named.
-    pub fn handshake(
-        &mut self,
-        received: &[u8],
-        out: &mut Vec<u8>,
-        endpoint: &Endpoint,
-    ) -> Result<bool, WireError> {
+    /// The two sides do not come together; the server is named.
+    pub fn handshake(&mut self, received: &[u8], out: &mut Vec<u8>) -> Result<bool, WireError> {
         let result = self.take(received, |_| Ok(()));
         self.flush(out);
         match result {
             Ok(()) => Ok(!self.connection.is_handshaking() && !self.connection.wants_write()),
-            Err(error) => Err(WireError::Tls { endpoint: endpoint.to_string(), detail: explain(&error) }),
+            Err(error) => Err(self.failed(&error)),
         }
+    }
+
+    fn failed(&self, error: &rustls::Error) -> WireError {
+        WireError::Tls { endpoint: self.endpoint.to_string(), detail: explain(error) }
     }
 
     /// Version and cipher, as in `TLSv1.3 TLS13_AES_256_GCM_SHA384`.
@@ -165,7 +170,11 @@ impl Tls {
             plain.extend_from_slice(bytes);
             Ok(())
         })
-        .map_err(|error| WireError::protocol("TLS", "decrypting an answer", error.to_string()))
+        .map_err(|error| match error {
+            // With TLS 1.3 a server says that it misses a certificate only once this side has finished.
+            rustls::Error::AlertReceived(_) => self.failed(&error),
+            error => WireError::protocol("TLS", "decrypting an answer", error.to_string()),
+        })
     }
 
     pub(super) fn close(&mut self, out: &mut Vec<u8>) {

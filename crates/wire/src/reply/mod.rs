@@ -4,9 +4,11 @@
 //! Protocol: <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response.html> and
 //! <https://mariadb.com/docs/server/reference/clientserver-protocol/4-server-response-packets/result-set-packets>.
 
+mod header;
 mod parser;
 mod stash;
 
+pub(crate) use header::HeaderForm;
 pub use parser::ReplyParser;
 
 use crate::error::ServerError;

@@ -1,14 +1,11 @@
 //! The parser behind [`super`].
 
 use super::stash::{Head, keep_error};
-use super::{Expect, Progress, Reply};
+use super::{Expect, HeaderForm, Progress, Reply};
 use crate::capability::{Capabilities, status};
 use crate::error::WireError;
-use crate::packet::{HEADER, MAX_FRAME, OkPacket, Reader, parse_error};
+use crate::packet::{HEADER, MAX_FRAME, OkPacket, parse_error};
 use crate::session::Session;
-
-/// More columns than any server gives a result.
-const MAX_COLUMNS: u64 = 65_535;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -41,7 +38,7 @@ impl State {
 pub struct ReplyParser {
     state: State,
     deprecate_eof: bool,
-    cache_metadata: bool,
+    header: HeaderForm,
     /// Rows are binary.
     binary: bool,
     /// Number that the next frame must have.
@@ -68,7 +65,7 @@ impl ReplyParser {
         Self {
             state: State::Idle,
             deprecate_eof: session.capabilities.has(Capabilities::DEPRECATE_EOF),
-            cache_metadata: session.capabilities.has(Capabilities::MARIADB_CACHE_METADATA),
+            header: HeaderForm::of(session.capabilities),
             binary: false,
             sequence: 0,
             continued: false,
@@ -210,7 +207,9 @@ impl ReplyParser {
             return Ok(());
         }
         match self.state {
-            State::First if first == 0x00 => self.end_of_result(OkPacket::parse(prefix, self.state.name())?),
+            State::First if first == 0x00 && self.header.is_ok(length) => {
+                self.end_of_result(OkPacket::parse(prefix, self.state.name())?)
+            }
             State::First => self.result_header(prefix)?,
             State::Columns => {
                 self.columns -= 1;
@@ -235,10 +234,11 @@ impl ReplyParser {
 
     #[inline]
     fn result_header(&mut self, prefix: &[u8]) -> Result<(), WireError> {
-        let (columns, follow) = match (prefix, self.cache_metadata) {
+        let (columns, follow) = match (prefix, self.header) {
             // Nearly all: fewer than 251 columns.
-            ([columns @ 1..0xFB], false) => (u32::from(*columns), true),
-            ([columns @ 1..0xFB, follow], true) => (u32::from(*columns), *follow != 0),
+            ([columns @ 1..0xFB], HeaderForm::Plain) => (u32::from(*columns), true),
+            ([columns @ 1..0xFB, follow], HeaderForm::FlagBehind)
+            | ([follow, columns @ 1..0xFB], HeaderForm::FlagBefore) => (u32::from(*columns), *follow != 0),
             _ => self.any_result_header(prefix)?,
         };
         self.columns = columns;
@@ -252,16 +252,7 @@ impl ReplyParser {
 
     #[cold]
     fn any_result_header(&self, prefix: &[u8]) -> Result<(u32, bool), WireError> {
-        if prefix[0] == 0xFB {
-            return Err(self.invalid("local file request", "local files are never sent"));
-        }
-        let mut r = Reader::new(prefix, "result header", State::First.name());
-        let columns = r.lenenc_int("number of columns")?;
-        if columns == 0 || columns > MAX_COLUMNS {
-            return Err(self.invalid("result header", &format!("it announces {columns} columns")));
-        }
-        let follow = !self.cache_metadata || r.u8("whether column definitions follow")? != 0;
-        Ok((columns as u32, follow))
+        self.header.read(prefix, State::First.name())
     }
 
     #[inline]
@@ -345,6 +336,23 @@ mod tests {
         let Progress::Done(reply) = p.feed(POINT_SELECT).unwrap() else { panic!("not done") };
         assert_eq!(reply, Reply { rows: 1, status: 2, ..Reply::default() });
         assert!(!p.is_waiting());
+    }
+
+    #[test]
+    fn a_result_of_optional_metadata_begins_with_0_and_is_no_ok_packet() {
+        let both = Capabilities::DEPRECATE_EOF | Capabilities::OPTIONAL_METADATA;
+        let result = b"\x02\0\0\x01\x00\x01\x05\0\0\x02\x04abcd\x07\0\0\x03\xfe\0\0\x02\0\0\0";
+        for step in [1, 3, result.len()] {
+            let mut p = parser(both, Expect::Text);
+            let mut last = Progress::More;
+            for piece in result.chunks(step) {
+                last = p.feed(piece).unwrap();
+            }
+            assert_eq!(last, Progress::Done(Reply { rows: 1, status: 2, ..Reply::default() }), "step {step}");
+        }
+        let mut p = parser(both, Expect::Text);
+        let done = p.feed(b"\x07\0\0\x01\0\x05\0\x02\0\0\0").unwrap();
+        assert_eq!(done, Progress::Done(Reply { affected_rows: 5, status: 2, ..Reply::default() }));
     }
 
     #[test]

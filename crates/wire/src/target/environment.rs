@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 /// The world around a command: its own (see [`Environment::current`]), or one that a test made up.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Environment {
     /// Environment variables.
     pub variables: BTreeMap<String, OsString>,
@@ -22,6 +23,19 @@ pub struct Environment {
     pub user: String,
     /// What relative paths start from.
     pub folder: PathBuf,
+}
+
+impl fmt::Debug for Environment {
+    /// Without the values of variables, one of which is `MYSQL_PWD`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("variables", &self.variables.keys())
+            .field("root", &self.root)
+            .field("home", &self.home)
+            .field("user", &self.user)
+            .field("folder", &self.folder)
+            .finish()
+    }
 }
 
 /// What is known of a file before it is read.

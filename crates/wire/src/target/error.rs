@@ -40,6 +40,24 @@ pub enum TargetError {
         /// What is wrong.
         detail: String,
     },
+    /// Option files without an end.
+    #[error(
+        "{} is option file number {files}, with {bytes} bytes in all; at most {max_files} files and {max_bytes} bytes \
+         are read: include fewer, or name one with --defaults-file",
+        path.display()
+    )]
+    TooManyFiles {
+        /// The file that was one too many.
+        path: PathBuf,
+        /// How many there were.
+        files: usize,
+        /// Their bytes.
+        bytes: usize,
+        /// The bound on files.
+        max_files: usize,
+        /// The bound on bytes.
+        max_bytes: usize,
+    },
     /// A value that an option cannot have.
     #[error("{origin}: {value:?} is not a valid {option}; {expected}")]
     Value {

@@ -11,7 +11,12 @@ const SYSTEM: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 const GROUPS: [&str; 6] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client", "mydyno"];
 /// How deep files may include each other, as in the clients.
 const MAX_DEPTH: usize = 10;
+/// Most option files that are read for one target.
+const MAX_FILES: usize = 500;
+/// Most bytes of a file.
 const MAX_BYTES: usize = 4 << 20;
+/// Most bytes of all files.
+const MAX_TOTAL_BYTES: usize = 16 << 20;
 
 /// How sternly a file is taken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +31,8 @@ struct Reader<'a> {
     environment: &'a Environment,
     groups: Vec<String>,
     entries: Vec<Entry>,
+    files: usize,
+    bytes: usize,
     notes: &'a mut Vec<String>,
     errors: &'a mut Vec<TargetError>,
 }
@@ -49,7 +56,7 @@ pub(super) fn read(
     if let Some(suffix) = suffix {
         groups.extend(groups.clone().into_iter().map(|group| group + &suffix));
     }
-    let mut reader = Reader { environment, groups, entries: Vec::new(), notes, errors };
+    let mut reader = Reader { environment, groups, entries: Vec::new(), files: 0, bytes: 0, notes, errors };
     reader.option_files(options);
     if !options.no_login_paths {
         reader.login_paths(options);
@@ -90,11 +97,31 @@ impl Reader<'_> {
             self.notes.push(format!("{path} is not read, since everybody may write it: chmod o-w {path}"));
             return;
         }
+        if self.is_too_much() {
+            return;
+        }
         let bytes = match self.environment.read(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(source) => return self.unreadable(path, kind, source),
         };
+        self.files += 1;
+        self.bytes += bytes.len();
+        if self.is_too_much() {
+            self.errors.push(TargetError::TooManyFiles {
+                path,
+                files: self.files,
+                bytes: self.bytes,
+                max_files: MAX_FILES,
+                max_bytes: MAX_TOTAL_BYTES,
+            });
+            return;
+        }
         self.text(&bytes, &path, depth);
+    }
+
+    /// Files that include each other, or a folder of thousands: no more is read.
+    fn is_too_much(&self) -> bool {
+        self.files > MAX_FILES || self.bytes > MAX_TOTAL_BYTES
     }
 
     fn unreadable(&mut self, path: PathBuf, kind: Kind, source: std::io::Error) {
@@ -118,7 +145,10 @@ impl Reader<'_> {
                 Line::Option(entry) if self.groups.contains(&entry.group) => self.entries.push(entry),
                 Line::Option(_) => {}
                 Line::Include(_) | Line::IncludeFolder(_) if depth + 1 >= MAX_DEPTH => {
-                    self.notes.push(format!("{} includes too deeply (10 levels)", path.display()));
+                    self.notes.push(format!(
+                        "what {} includes is not read: files may include each other {MAX_DEPTH} deep",
+                        path.display()
+                    ));
                 }
                 Line::Include(file) => self.file(&file, Kind::Named, depth + 1),
                 Line::IncludeFolder(folder) => self.folder(&folder, depth + 1),
