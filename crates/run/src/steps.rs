@@ -7,6 +7,8 @@ use mydyno_model::plan::StepPlan;
 use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::catalogue::Kind;
+use mydyno_workload::dataset::Dataset;
+use mydyno_workload::hot_row::HotRow;
 use mydyno_workload::oltp::Oltp;
 use mydyno_workload::prepare::Tables;
 use mydyno_workload::{OptionError, Workload, fingerprint};
@@ -27,12 +29,23 @@ pub struct NumberedStep<'a> {
 /// A workload that can be prepared and run.
 pub struct Work {
     /// Its tables.
-    pub tables: Tables,
+    pub tables: Dataset,
     behaviour: Behaviour,
 }
 
 enum Behaviour {
     Oltp(Oltp),
+    HotRow(HotRow),
+}
+
+/// The same for every behaviour, with its own type.
+macro_rules! with {
+    ($work:expr, $workload:ident => $what:expr) => {
+        match &$work.behaviour {
+            Behaviour::Oltp($workload) => $what,
+            Behaviour::HotRow($workload) => $what,
+        }
+    };
 }
 
 impl Work {
@@ -41,40 +54,39 @@ impl Work {
     /// # Errors
     /// Options that do not fit together.
     pub fn new(resolved: &Resolved) -> Result<Self, Vec<OptionError>> {
-        let plan = &resolved.plan;
-        let tables = Tables::new(&plan.database, &resolved.options, plan.seed);
-        let behaviour = match resolved.spec.kind {
-            Kind::Oltp(mix) => Behaviour::Oltp(Oltp::new(mix, &resolved.options, plan.seed)?),
+        let (plan, options) = (&resolved.plan, &resolved.options);
+        let (database, seed) = (&plan.database, plan.seed);
+        let (tables, behaviour) = match resolved.spec.kind {
+            Kind::Oltp(mix) => (
+                Dataset::Oltp(Tables::new(database, options, seed)),
+                Behaviour::Oltp(Oltp::new(mix, options, seed)?),
+            ),
+            Kind::HotRow => (
+                Dataset::Own(HotRow::tables(database, options, seed)),
+                Behaviour::HotRow(HotRow::new(options, seed)?),
+            ),
         };
         Ok(Self { tables, behaviour })
     }
 
     /// Operations, the transaction first.
     pub fn operations(&self) -> &[OperationInfo] {
-        match &self.behaviour {
-            Behaviour::Oltp(oltp) => oltp.operations(),
-        }
+        with!(self, workload => workload.operations())
     }
 
     /// Statements that each connection prepares.
     pub fn statements(&self) -> usize {
-        match &self.behaviour {
-            Behaviour::Oltp(oltp) => oltp.statements().len(),
-        }
+        with!(self, workload => workload.statements().len())
     }
 
     /// Whether it changes data.
     pub fn writes(&self) -> bool {
-        match &self.behaviour {
-            Behaviour::Oltp(oltp) => oltp.writes(),
-        }
+        with!(self, workload => workload.writes())
     }
 
     /// Fingerprint of its stream of operations.
     pub fn fingerprint(&self) -> String {
-        match &self.behaviour {
-            Behaviour::Oltp(oltp) => fingerprint::operations(oltp),
-        }
+        with!(self, workload => fingerprint::operations(workload))
     }
 
     /// Runs one step of the plan.
@@ -89,18 +101,16 @@ impl Work {
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
-        match &self.behaviour {
-            Behaviour::Oltp(workload) => {
-                let spec = StepSpec {
-                    number: step.number,
-                    workload,
-                    connections: step.plan.connections,
-                    workers: step.plan.workers,
-                    phases: step.phases,
-                    connect,
-                };
-                run_step(clock, &spec, stop, sink)
-            }
-        }
+        with!(self, workload => {
+            let spec = StepSpec {
+                number: step.number,
+                workload,
+                connections: step.plan.connections,
+                workers: step.plan.workers,
+                phases: step.phases,
+                connect,
+            };
+            run_step(clock, &spec, stop, sink)
+        })
     }
 }

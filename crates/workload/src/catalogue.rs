@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::hot_row::{self, HotRow};
 use crate::oltp::{self, Oltp};
 use crate::options::{OptionError, OptionSpec, Options, nearest};
 
@@ -25,6 +26,8 @@ pub struct Spec {
 pub enum Kind {
     /// The OLTP family on sysbench's tables.
     Oltp(oltp::Mix),
+    /// Many sessions on few rows.
+    HotRow,
 }
 
 /// All workloads.
@@ -57,6 +60,13 @@ pub const ALL: &[Spec] = &[
         options: oltp::OPTIONS,
         kind: Kind::Oltp(oltp::Mix::ReadWrite),
     },
+    Spec {
+        name: "hot_row",
+        summary: "many sessions sell from few rows: the flash sale",
+        transaction: "1 statement: a row's stock less one, if there is any; with an order, a lock or a chosen sequence of the statements 3 to 5, BEGIN and COMMIT included",
+        options: hot_row::OPTIONS,
+        kind: Kind::HotRow,
+    },
 ];
 
 /// No workload has this name.
@@ -88,6 +98,18 @@ pub fn find(name: &str) -> Result<&'static Spec, UnknownWorkload> {
 pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
     match spec.kind {
         Kind::Oltp(mix) => Oltp::new(mix, options, 0).map(drop),
+        Kind::HotRow => HotRow::new(options, 0).map(drop),
+    }
+}
+
+/// A command that shows a workload at its best.
+pub fn example(spec: &Spec) -> String {
+    let name = spec.name;
+    match spec.kind {
+        Kind::HotRow => format!(
+            "mydyno bench {name} --sandbox --set max_connections=300 --connections 1,8,72,96,144,192,256 --time 10s"
+        ),
+        Kind::Oltp(_) => format!("mydyno bench {name} --sandbox --connections 1,4,16 --time 10s"),
     }
 }
 

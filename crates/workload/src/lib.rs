@@ -7,13 +7,17 @@
 
 pub mod catalogue;
 pub mod data;
+pub mod dataset;
 pub mod fingerprint;
 pub mod generator;
+pub mod hot_row;
 pub mod mark;
 pub mod oltp;
 pub mod options;
+pub mod own_tables;
 pub mod prepare;
 pub mod session;
+pub mod sql_text;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};

@@ -62,6 +62,16 @@ pub enum PrepareError {
         /// What the seed or the mark says.
         expected: String,
     },
+    /// A table of this name is another workload's, or somebody's.
+    #[error(
+        "database {database:?} has a table {table} that this workload did not make: name another database with --schema"
+    )]
+    Taken {
+        /// The database.
+        database: String,
+        /// The table.
+        table: String,
+    },
     /// The user asked to stop.
     #[error("interrupted: the tables are incomplete; the next prepare starts over")]
     Interrupted,
@@ -75,7 +85,7 @@ pub enum PrepareError {
     },
 }
 
-fn doing(doing: impl Into<String>) -> impl FnOnce(WireError) -> PrepareError {
+pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(WireError) -> PrepareError {
     let doing = doing.into();
     move |source| PrepareError::Wire { doing, source: Box::new(source) }
 }
@@ -154,15 +164,7 @@ impl Tables {
     /// # Errors
     /// Another connection holds it, or what the server said.
     pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
-        // Names of locks have 64 characters at most, databases too: a digest fits.
-        let name = format!("mydyno {}", fingerprint::short(self.database.as_bytes()));
-        let sql = format!("SELECT GET_LOCK({}, 0)", mark::literal(&name));
-        let taken = client.query(&sql).map_err(doing("claiming the database"))?;
-        if taken.scalar().as_deref() == Some("1") {
-            Ok(())
-        } else {
-            Err(PrepareError::InUse { database: self.database.clone() })
-        }
+        claim(client, &self.database)
     }
 
     /// The mark, if it says that tables of this shape are complete.
@@ -462,14 +464,31 @@ impl Tables {
     /// # Errors
     /// A foreign database, or what the server said.
     pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
-        let database = &self.database;
-        match mark::owner(client, database).map_err(doing(format!("looking at database {database}")))? {
-            Owner::Missing => Ok(false),
-            Owner::Foreign => Err(PrepareError::Foreign { database: database.clone() }),
-            Owner::Ours => {
-                mark::drop(client, database).map_err(doing(format!("dropping database {database}")))?;
-                Ok(true)
-            }
+        cleanup(client, &self.database)
+    }
+}
+
+/// Takes a database for this connection.
+pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareError> {
+    // Names of locks have 64 characters at most, databases too: a digest fits.
+    let name = format!("mydyno {}", fingerprint::short(database.as_bytes()));
+    let sql = format!("SELECT GET_LOCK({}, 0)", mark::literal(&name));
+    let taken = client.query(&sql).map_err(doing("claiming the database"))?;
+    if taken.scalar().as_deref() == Some("1") {
+        Ok(())
+    } else {
+        Err(PrepareError::InUse { database: database.to_owned() })
+    }
+}
+
+/// Drops a database of ours; whether there was one.
+pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, PrepareError> {
+    match mark::owner(client, database).map_err(doing(format!("looking at database {database}")))? {
+        Owner::Missing => Ok(false),
+        Owner::Foreign => Err(PrepareError::Foreign { database: database.to_owned() }),
+        Owner::Ours => {
+            mark::drop(client, database).map_err(doing(format!("dropping database {database}")))?;
+            Ok(true)
         }
     }
 }
@@ -489,7 +508,7 @@ fn checksum(seed: u64, table: u64, table_size: u64) -> u128 {
         .sum()
 }
 
-fn batch_bytes(client: &mut Client) -> Result<usize, PrepareError> {
+pub(crate) fn batch_bytes(client: &mut Client) -> Result<usize, PrepareError> {
     let rows = client.query("SELECT @@max_allowed_packet").map_err(doing("reading max_allowed_packet"))?.rows;
     let most = rows
         .first()
@@ -500,7 +519,7 @@ fn batch_bytes(client: &mut Client) -> Result<usize, PrepareError> {
 }
 
 /// Counts a filler out however it leaves.
-struct Leaving<'a>(&'a AtomicUsize);
+pub(crate) struct Leaving<'a>(pub(crate) &'a AtomicUsize);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {

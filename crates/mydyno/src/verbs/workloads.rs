@@ -57,9 +57,6 @@ fn explain(spec: &Spec) -> String {
             default_text(option)
         ));
     }
-    text.push_str(&format!(
-        "\nTry it: mydyno bench {} --sandbox --connections 1,4,16 --time 10s\n",
-        spec.name
-    ));
+    text.push_str(&format!("\nTry it: {}\n", catalogue::example(spec)));
     text
 }

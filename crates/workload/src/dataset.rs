@@ -1,0 +1,165 @@
+//! The data of a workload: tables that mydyno makes, or the user's own, which it only asks.
+
+use std::sync::atomic::AtomicBool;
+
+use mydyno_wire::{Client, WireError};
+
+use crate::mark::{self, DataMark, Owner};
+use crate::own_tables::OwnTables;
+use crate::prepare::{self, PrepareError, Prepared, Progress, Tables, doing};
+
+/// The data of a workload.
+#[derive(Debug, Clone)]
+pub enum Dataset {
+    /// Tables of the OLTP family.
+    Oltp(Tables),
+    /// Tables that the workload brings.
+    Own(OwnTables),
+    /// What is in this database anyway: nothing is made, checked or dropped.
+    Users(String),
+}
+
+impl Dataset {
+    fn database(&self) -> Option<&str> {
+        match self {
+            Self::Oltp(_) => None,
+            Self::Own(tables) => Some(&tables.database),
+            Self::Users(database) => Some(database),
+        }
+    }
+
+    /// Whether mydyno makes tables for it.
+    pub fn is_made(&self) -> bool {
+        !matches!(self, Self::Users(_))
+    }
+
+    /// Rows that preparing makes.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Oltp(tables) => tables.rows(),
+            Self::Own(tables) => tables.rows(),
+            Self::Users(_) => 0,
+        }
+    }
+
+    /// Bytes that preparing takes on disk, roughly.
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Oltp(tables) => tables.size_bytes(),
+            Self::Own(tables) => tables.size_bytes(),
+            Self::Users(_) => 0,
+        }
+    }
+
+    /// Takes the database for this connection, so that no other mydyno makes, drops or loads its tables meanwhile. The
+    /// lock goes with the connection. Several may ask a database of the user's.
+    ///
+    /// # Errors
+    /// Another connection holds it, or what the server said.
+    pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.claim(client),
+            Self::Own(tables) => prepare::claim(client, &tables.database),
+            Self::Users(_) => Ok(()),
+        }
+    }
+
+    /// The mark, if it says that the tables are complete.
+    ///
+    /// # Errors
+    /// A foreign database, or what the server said.
+    pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.existing(client),
+            Self::Own(tables) => tables.existing(client),
+            Self::Users(_) => Ok(Some(unknown())),
+        }
+    }
+
+    /// The mark of tables that a run can use.
+    ///
+    /// # Errors
+    /// Missing, incomplete or other tables, a foreign database.
+    pub fn require(&self, client: &mut Client) -> Result<DataMark, PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.require(client),
+            Self::Own(tables) => tables.require(client),
+            Self::Users(_) => Ok(unknown()),
+        }
+    }
+
+    /// Makes the tables, on several connections, unless they are there already.
+    ///
+    /// # Errors
+    /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
+    pub fn prepare(
+        &self,
+        connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+        connections: usize,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Prepared, PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.prepare(connect, connections, stop, progress),
+            Self::Own(tables) => tables.prepare(connect, connections, stop, progress),
+            Self::Users(_) => Ok(Prepared::Reused),
+        }
+    }
+
+    /// Notes in the mark that a run is about to change rows.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.note_use(client, data),
+            Self::Own(tables) => tables.note_use(client, data),
+            Self::Users(_) => Ok(()),
+        }
+    }
+
+    /// Checks the rows.
+    ///
+    /// # Errors
+    /// Everything that is not as it should be.
+    pub fn check(&self, client: &mut Client) -> Result<DataMark, Vec<PrepareError>> {
+        match self {
+            Self::Oltp(tables) => tables.check(client),
+            Self::Own(tables) => tables.check(client),
+            Self::Users(_) => Ok(unknown()),
+        }
+    }
+
+    /// Drops the database that mydyno made; whether there was one. The user's own is never dropped.
+    ///
+    /// # Errors
+    /// A foreign database, or what the server said.
+    pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
+        match self {
+            Self::Oltp(tables) => tables.cleanup(client),
+            Self::Own(tables) => prepare::cleanup(client, &tables.database),
+            Self::Users(_) => Ok(false),
+        }
+    }
+
+    /// Whether the database is one that mydyno made.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn is_ours(&self, client: &mut Client) -> Result<bool, PrepareError> {
+        let Some(database) = self.database() else { return Ok(true) };
+        let owner = mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
+        Ok(owner == Owner::Ours || owner == Owner::Missing && self.is_made())
+    }
+}
+
+/// Rows of which mydyno knows nothing.
+fn unknown() -> DataMark {
+    DataMark {
+        shape: serde_json::Value::Null,
+        seed: 0,
+        fingerprint: "not-ours".to_owned(),
+        complete: true,
+        used: false,
+    }
+}
