@@ -60,7 +60,7 @@ fn with_setting(name: &str, value: &str, command: &[String]) -> Result<ExitCode,
     let status = Command::new(&command[0]).args(&command[1..]).status();
     if let Some(id) = changed {
         let ours: Vec<_> = journal.read()?.open.into_iter().filter(|open| open.entry.id == id).collect();
-        for (_, outcome) in restore::put_back(&journal, &machine, &ours)? {
+        for (_, outcome) in restore::put_back(&journal, &machine, &ours, &restore::NoServers)? {
             eprintln!("{name}: {}", outcome.why);
         }
     }

@@ -135,6 +135,88 @@ pub enum HostError {
         /// What was read back.
         became: String,
     },
+    /// Something that this machine lacks.
+    #[error("{what} cannot be had here: {lack}: {way_out}")]
+    Lacks {
+        /// What was wanted.
+        what: String,
+        /// What is missing.
+        lack: String,
+        /// How to get it.
+        way_out: String,
+    },
+    /// Too little room.
+    #[error("{} has {free} free, and {needed} are needed: free some, or set MYDYNO_STATE to a folder on a larger disk", path.display())]
+    NoSpace {
+        /// The folder.
+        path: PathBuf,
+        /// What is free.
+        free: String,
+        /// What is needed.
+        needed: String,
+    },
+    /// Too little memory.
+    #[error(
+        "the host has {free} of memory to spare, and {needed} have to stay free: end something that uses memory"
+    )]
+    NoMemory {
+        /// What is free.
+        free: String,
+        /// What has to stay free.
+        needed: String,
+    },
+    /// A mount option that is not on the list.
+    #[error("{option:?} is not a mount option that mydyno gives to {file_system}: it knows {known}")]
+    MountOption {
+        /// What was given.
+        option: String,
+        /// As in `xfs`.
+        file_system: &'static str,
+        /// The list.
+        known: String,
+    },
+    /// A mount that the kernel refused.
+    #[error("cannot mount {what} at {}: {source}: see the end of `dmesg`", point.display())]
+    Mount {
+        /// File system and options.
+        what: String,
+        /// Where.
+        point: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A process whose scheduling cannot be read or set.
+    #[error("cannot set the {attribute} of process {pid}: {why}")]
+    Task {
+        /// The process.
+        pid: u32,
+        /// As in `nice`.
+        attribute: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// A program that failed.
+    #[error("{} failed: {why}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What it said.
+        why: String,
+    },
+    /// A change of the whole host that was not permitted.
+    #[error("{what} concerns the whole host: give --allow-host-change if that is meant")]
+    NotAllowed {
+        /// The lever.
+        what: String,
+    },
+    /// A name that no lever has.
+    #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+    NoLever {
+        /// What was given.
+        name: String,
+        /// One that looks like it.
+        nearest: Option<String>,
+    },
     /// `/proc` does not say what it should.
     #[error("{} is not readable as the kernel's proc(5) form: is /proc mounted?", path.display())]
     Proc {

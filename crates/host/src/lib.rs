@@ -5,18 +5,26 @@
 //! a variant of [`Change`] that knows what it is called, what identifies it, and how to put it back only if it
 //! is still what we made.
 
+pub mod cgroup;
 pub mod change;
+pub mod disk;
 pub mod error;
+pub mod file_system;
 pub mod folder;
 pub mod host;
 pub mod journal;
 pub mod lease;
+pub mod loops;
 pub mod machine;
+pub mod mounts;
 pub mod process;
 pub mod restore;
+pub mod room;
 pub mod setting;
 pub mod state;
+pub mod swap;
 mod sys;
+pub mod task;
 mod whitelist;
 
 pub use change::Change;

@@ -64,6 +64,37 @@ pub struct Machine {
     place: Place,
 }
 
+/// A line of mountinfo: proc_pid_mountinfo(5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountLine {
+    /// Where.
+    pub point: PathBuf,
+    /// As in `ext4`.
+    pub kind: String,
+    /// As in `/dev/loop3`.
+    pub source: PathBuf,
+    /// Options of the mount, as in `rw,noatime`.
+    pub options: String,
+    /// Options of the file system, as in `rw,nobarrier`.
+    pub super_options: String,
+}
+
+impl MountLine {
+    /// Fields before the dash vary in number.
+    fn parse(line: &str) -> Option<Self> {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(4);
+        let mut file_system = file_system.split(' ');
+        Some(Self {
+            point: unescape_octal(mount.next()?).into(),
+            options: mount.next().unwrap_or_default().to_owned(),
+            kind: file_system.next()?.to_owned(),
+            source: unescape_octal(file_system.next()?).into(),
+            super_options: file_system.next().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
 impl Machine {
     /// This machine.
     ///
@@ -157,15 +188,54 @@ impl Machine {
     /// # Errors
     /// `mountinfo` cannot be read.
     pub fn mounts_below(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
-        let path = self.proc.join("self/mountinfo");
-        let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
-        let text = String::from_utf8_lossy(&text);
-        Ok(text
-            .lines()
-            .filter_map(|line| line.split(' ').nth(4))
-            .map(|point| PathBuf::from(unescape_octal(point)))
+        Ok(self
+            .mounts()?
+            .into_iter()
+            .map(|line| line.point)
             .filter(|point| point.starts_with(folder))
             .collect())
+    }
+
+    /// All mounts of this mount namespace, oldest first.
+    ///
+    /// # Errors
+    /// `mountinfo` cannot be read.
+    pub fn mounts(&self) -> Result<Vec<MountLine>, HostError> {
+        let path = self.proc.join("self/mountinfo");
+        let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
+        Ok(String::from_utf8_lossy(&text).lines().filter_map(MountLine::parse).collect())
+    }
+
+    /// Whether the kernel has a file system now, or would load its module on the first mount.
+    ///
+    /// # Errors
+    /// `/proc/filesystems` cannot be read.
+    pub fn knows_file_system(&self, kind: &str) -> Result<bool, HostError> {
+        let path = self.proc.join("filesystems");
+        let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let here = text.lines().any(|line| line.split_whitespace().next_back() == Some(kind));
+        Ok(here || self.has_module(kind))
+    }
+
+    fn has_module(&self, name: &str) -> bool {
+        let release = fs::read_to_string(self.proc.join("sys/kernel/osrelease")).unwrap_or_default();
+        let list = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
+        let text = fs::read_to_string(list).unwrap_or_default();
+        text.lines()
+            .filter_map(|l| l.split(':').next()?.rsplit('/').next())
+            .any(|file| file.split('.').next() == Some(name))
+    }
+
+    /// `MemAvailable` of proc_meminfo(5), in bytes.
+    ///
+    /// # Errors
+    /// `/proc/meminfo` cannot be read.
+    pub fn available_bytes(&self) -> Result<u64, HostError> {
+        let path = self.proc.join("meminfo");
+        let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kib: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+        kib.map(|kib| kib * 1024).ok_or(HostError::Proc { path })
     }
 
     fn stat(&self, pid: u32) -> Result<Option<Stat>, HostError> {
@@ -206,7 +276,7 @@ fn parse_stat(line: &str) -> Option<Stat> {
 }
 
 /// mountinfo writes space, tab, newline and backslash as three octal digits.
-fn unescape_octal(text: &str) -> String {
+pub(crate) fn unescape_octal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cgroup::MadeGroup;
 use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
 use crate::journal::{Closing, Journal};
@@ -46,6 +47,20 @@ pub fn start(
     purpose: &str,
     command: Command,
 ) -> Result<Started, HostError> {
+    start_inside(journal, lease, purpose, command, None)
+}
+
+/// The same inside a control group: the program's first instruction is charged to it.
+///
+/// # Errors
+/// As [`start`], and the group does not let it in.
+pub fn start_inside(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    command: Command,
+    group: Option<&MadeGroup>,
+) -> Result<Started, HostError> {
     let program = PathBuf::from(command.get_program());
     let fail = |source| HostError::Start { program: program.clone(), source };
     // One gate at a time: a child forked meanwhile would hold a copy of this gate's handle, and keep it from closing.
@@ -59,7 +74,19 @@ pub fn start(
     let spawning = thread::spawn(move || command.spawn());
     let mut pid = [0u8; 4];
     let journalled = match announcement.read_exact(&mut pid) {
-        Ok(()) => record(journal, lease, purpose, u32::from_ne_bytes(pid), &program).map(Some),
+        Ok(()) => {
+            let pid = u32::from_ne_bytes(pid);
+            record(journal, lease, purpose, pid, &program).and_then(|recorded| match group {
+                Some(group) => match group.take_in(pid) {
+                    Ok(()) => Ok(Some(recorded)),
+                    Err(e) => {
+                        journal.close(recorded.0, Closing::Released, "it was not let in")?;
+                        Err(HostError::io("move a process into", &group.name, e))
+                    }
+                },
+                None => Ok(Some(recorded)),
+            })
+        }
         // The fork failed; `spawn` says why.
         Err(_) => Ok(None),
     };

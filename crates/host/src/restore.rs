@@ -3,11 +3,11 @@
 use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};
 use serde_json::Map;
 
-use crate::change::Change;
+use crate::change::{Change, ChangedVariable};
 use crate::error::HostError;
 use crate::journal::{Closing, Journal, Open};
 use crate::lease::{Lease, Liveness};
-use crate::machine::Machine;
+use crate::machine::{Machine, Presence};
 
 /// How putting one change back ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub fn put_back(
     journal: &Journal,
     machine: &Machine,
     ours: &[Open],
+    servers: &dyn Servers,
 ) -> Result<Vec<(Open, Outcome)>, HostError> {
     let mut ours: Vec<&Open> = ours.iter().collect();
     ours.sort_by_key(|open| std::cmp::Reverse(open.entry.id));
@@ -68,6 +69,12 @@ pub fn put_back(
             (None, Change::Folder(folder)) => folder.put_back(machine)?,
             (None, Change::Process(process)) => process.put_back(machine)?,
             (None, Change::Setting(setting)) => setting.put_back(machine, &open.entry.place),
+            (None, Change::Loop(device)) => device.put_back(),
+            (None, Change::Mount(mount)) => mount.put_back(machine)?,
+            (None, Change::Swap(swap)) => swap.put_back(machine)?,
+            (None, Change::Cgroup(group)) => group.put_back(),
+            (None, Change::Task(task)) => task.put_back(machine)?,
+            (None, Change::Variable(variable)) => put_back_variable(machine, variable, servers)?,
             (None, Change::Unknown(_)) => {
                 Outcome::failed("a newer mydyno made this change: run its `mydyno host restore`")
             }
@@ -80,13 +87,48 @@ pub fn put_back(
     Ok(outcomes)
 }
 
+/// Who can speak with private servers, to put variables back while they run.
+pub trait Servers {
+    /// Sets a variable of a running server back if it still has the value that was set.
+    fn put_back(&self, variable: &ChangedVariable) -> Outcome;
+}
+
+/// Nobody can: variables of running servers stay in the journal.
+#[derive(Debug, Clone, Copy)]
+pub struct NoServers;
+
+impl Servers for NoServers {
+    fn put_back(&self, _: &ChangedVariable) -> Outcome {
+        Outcome::failed("its server runs: `mydyno host restore` can speak with it")
+    }
+}
+
+fn put_back_variable(
+    machine: &Machine,
+    variable: &ChangedVariable,
+    servers: &dyn Servers,
+) -> Result<Outcome, HostError> {
+    Ok(match machine.presence(&variable.process)? {
+        Presence::Running => servers.put_back(variable),
+        Presence::Unseen => Outcome::left_alone("its server belongs to another machine or container"),
+        Presence::Ended | Presence::Recycled | Presence::OtherBoot => {
+            Outcome::restored("its server ended, and its value with it")
+        }
+    })
+}
+
 /// What `mydyno host restore` does: takes over the changes of commands that died and puts them back. Changes that a
 /// living command answers for, or that are kept on purpose, are named and left alone; with `all`, kept ones are put
 /// back too, and those of machines and containers that cannot be seen from here.
 ///
 /// # Errors
 /// The journal cannot be read or written, or `/proc` cannot be read. Run it again: it goes on where it stopped.
-pub fn restore(journal: &Journal, lease: &Lease, all: bool) -> Result<Vec<RestoreOutcome>, HostError> {
+pub fn restore(
+    journal: &Journal,
+    lease: &Lease,
+    all: bool,
+    servers: &dyn Servers,
+) -> Result<Vec<RestoreOutcome>, HostError> {
     let machine = lease.machine();
     let mut outcomes = Vec::new();
     let mut free = Vec::new();
@@ -99,7 +141,7 @@ pub fn restore(journal: &Journal, lease: &Lease, all: bool) -> Result<Vec<Restor
     }
     // What somebody took, closed or handed over in between is no longer what was looked at.
     let taken = journal.take_over(lease, |open| free.contains(&open))?;
-    for (open, outcome) in put_back(journal, machine, &taken)? {
+    for (open, outcome) in put_back(journal, machine, &taken, servers)? {
         // Who answered for it before is what the reader wants to know; taking over made it ours.
         let former = Open { lease: open.entry.lease.clone(), ..open };
         outcomes.push(report(&former, machine, outcome)?);

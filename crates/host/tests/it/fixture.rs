@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::change::StartedProcess;
 use mydyno_host::machine::ProcessIdentity;
+use mydyno_host::restore::{self, NoServers};
 use mydyno_host::{Change, Journal, Lease, Machine, StateDir};
 use tempfile::TempDir;
 
@@ -23,6 +24,15 @@ pub fn fixture() -> Fixture {
     let machine = Machine::real().unwrap();
     let lease = Lease::take(&machine, "test").unwrap();
     Fixture { temp, journal, machine, lease }
+}
+
+/// What a failed test leaves, mounts and devices too.
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        if let Ok(left) = self.journal.take_over(&self.lease, |_| true) {
+            let _ = restore::put_back(&self.journal, &self.machine, &left, &NoServers);
+        }
+    }
 }
 
 impl Fixture {

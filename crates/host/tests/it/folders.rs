@@ -18,7 +18,7 @@ fn mark_of(f: &Fixture) -> MarkedFolder {
 
 fn put_back(f: &Fixture) -> (RestoreState, String) {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let outcome = restore::put_back(&f.journal, &f.machine, &taken).unwrap().remove(0).1;
+    let outcome = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap().remove(0).1;
     (outcome.state, outcome.why)
 }
 
@@ -155,14 +155,16 @@ fn a_folder_in_which_something_is_mounted_is_kept_until_it_is_unmounted() {
     let mounted = path.join("disk").display().to_string().replace(' ', "\\040");
     fs::write(at.join("self/mountinfo"), format!("36 35 98:0 / {mounted} rw,noatime - ext4 /dev/loop0 rw\n"))
         .unwrap();
-    let done = restore::restore(&f.journal, &lease, false).unwrap();
+    let done = restore::restore(&f.journal, &lease, false, &restore::NoServers).unwrap();
     assert_eq!(done[0].outcome, RestoreState::LeftAlone, "it is held by a living command");
     let taken = f.journal.take_over(&lease, |_| true).unwrap();
-    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken).unwrap().remove(0);
+    let (_, outcome) =
+        restore::put_back(&f.journal, &machine, &taken, &restore::NoServers).unwrap().remove(0);
     assert_eq!(outcome.state, RestoreState::Failed);
     assert!(outcome.why.contains("umount") && path.join("disk").exists(), "{}", outcome.why);
     fs::write(at.join("self/mountinfo"), "").unwrap();
-    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken).unwrap().remove(0);
+    let (_, outcome) =
+        restore::put_back(&f.journal, &machine, &taken, &restore::NoServers).unwrap().remove(0);
     assert_eq!((outcome.state, path.exists()), (RestoreState::Restored, false));
 }
 

@@ -4,6 +4,7 @@
 mod fixture;
 mod folders;
 mod journal;
+mod levers;
 mod processes;
 mod restoring;
 mod settings;

@@ -38,7 +38,7 @@ fn a_started_process_is_in_the_journal_and_ends_with_it() {
     assert_eq!(open[0].entry.change, process_change(started.identity.clone()).with_program("sleep"));
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Running);
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let outcomes = restore::put_back(&f.journal, &f.machine, &taken).unwrap();
+    let outcomes = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap();
     assert_eq!(outcomes[0].1.state, RestoreState::Restored);
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
     // No zombie either: it was collected.
@@ -114,7 +114,8 @@ fn another_process_with_the_same_id_is_not_killed() {
     assert_eq!(process::end(&f.machine, &recycled).unwrap(), Ended::Already(Presence::Recycled));
     f.journal.record(&f.lease, "test", process_change(recycled)).unwrap();
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let (_, outcome) = restore::put_back(&f.journal, &f.machine, &taken).unwrap().remove(0);
+    let (_, outcome) =
+        restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap().remove(0);
     assert_eq!(outcome.state, RestoreState::LeftAlone);
     assert!(outcome.why.contains("another process"), "{}", outcome.why);
     assert_eq!(f.journal_bytes(), b"");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use mydyno_host::journal::Line;
 use mydyno_host::machine::Presence;
-use mydyno_host::restore::{restore, status};
+use mydyno_host::restore::{NoServers, restore, status};
 use mydyno_host::{Lease, Machine, folder, process};
 use mydyno_model::change::{LeaseState, RestoreState};
 
@@ -18,7 +18,11 @@ fn sleeper() -> Command {
 }
 
 fn outcomes(f: &Fixture, all: bool) -> Vec<(u64, RestoreState, String)> {
-    restore(&f.journal, &f.lease, all).unwrap().into_iter().map(|o| (o.change.id, o.outcome, o.why)).collect()
+    restore(&f.journal, &f.lease, all, &NoServers)
+        .unwrap()
+        .into_iter()
+        .map(|o| (o.change.id, o.outcome, o.why))
+        .collect()
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn after_a_reboot_folders_go_and_processes_are_not_looked_for() {
     // The same ids and start times after the boot: other processes.
     let after = MadeUp { boot_id: "b2", ..before }.machine(&at);
     let restorer = Lease::of_process(&after, 7, "host restore").unwrap();
-    let done = restore(&f.journal, &restorer, false).unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
     assert_eq!(done[0].outcome, RestoreState::LeftAlone);
     assert!(done[0].why.contains("earlier boot"), "{}", done[0].why);
     assert_eq!((done[1].outcome, path.exists()), (RestoreState::Restored, false));
@@ -158,10 +162,10 @@ fn what_another_machine_or_container_holds_is_left_alone_until_all_is_asked_for(
         };
         let machine: Machine = here.machine(&f.path("here"));
         let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
-        let done = restore(&f.journal, &restorer, false).unwrap();
+        let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
         assert_eq!((done[0].outcome, path.exists()), (RestoreState::LeftAlone, true));
         assert!(done[0].why.contains(elsewhere.host), "{}", done[0].why);
-        let done = restore(&f.journal, &restorer, true).unwrap();
+        let done = restore(&f.journal, &restorer, true, &NoServers).unwrap();
         assert_eq!((done[0].outcome, path.exists()), (RestoreState::Restored, false));
     }
 }
@@ -193,7 +197,7 @@ fn a_folder_stays_while_the_process_in_it_cannot_be_ended() {
     let unknown = serde_json::from_str(r#"{"kind":"teleport"}"#).unwrap();
     f.journal.record(&f.lease, "server demo", unknown).unwrap();
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let done = mydyno_host::restore::put_back(&f.journal, &f.machine, &taken).unwrap();
+    let done = mydyno_host::restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Failed));
     assert!(path.exists());
 }

@@ -1,8 +1,15 @@
 //! The system calls that the standard library does not offer.
 
+pub mod loops;
+pub mod storage;
+pub mod task;
+
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 /// The effective user id.
@@ -90,6 +97,23 @@ pub fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
 pub fn unlock(file: &File) {
     // SAFETY: flock(2) takes an open descriptor and flags. Unlocking what is locked cannot fail.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+}
+
+/// Gives a file a length with all its blocks: fallocate(2).
+pub fn allocate(file: &File, length: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: fallocate(2) takes an open descriptor and integers.
+    match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this user may write to a path: access(2), of a file system that may be read-only too.
+pub fn may_write(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: `path` is a C string that lives for the call.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK) == 0 }
 }
 
 /// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).

@@ -1,0 +1,397 @@
+//! Control groups of mydyno's own, version 1 and 2: made with limits, a process started inside, removed whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::folder::random_mark;
+use crate::journal::Journal;
+use crate::lease::Lease;
+use crate::machine::{Machine, MountLine};
+use crate::restore::Outcome;
+
+/// Processes that were ended leave their group a little later.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The length of a period of CPU time, the kernel's default.
+const CPU_PERIOD_US: u64 = 100_000;
+
+/// Limits of a group; none is no limit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Limits {
+    /// Memory, with page cache.
+    pub memory_bytes: Option<u64>,
+    /// Swap beside the memory. Needs a limit of memory.
+    pub swap_bytes: Option<u64>,
+    /// CPUs' worth of time, as in 1.5.
+    pub cpus: Option<f64>,
+    /// The CPUs to run on, as in `0-1,3`.
+    pub cpuset: Option<String>,
+    /// Of one block device.
+    pub io: Option<IoLimit>,
+}
+
+/// Limits of direct and written-back I/O on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IoLimit {
+    /// As in `7:3`.
+    pub device: String,
+    /// Reads a second.
+    pub read_iops: Option<u64>,
+    /// Writes a second.
+    pub write_iops: Option<u64>,
+    /// Bytes read a second.
+    pub read_bytes: Option<u64>,
+    /// Bytes written a second.
+    pub write_bytes: Option<u64>,
+}
+
+/// What can be limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resource {
+    /// Memory.
+    Memory,
+    /// Swap.
+    Swap,
+    /// CPU time.
+    Cpu,
+    /// CPUs.
+    Cpuset,
+    /// I/O of a device.
+    Io,
+}
+
+/// All of them.
+pub const RESOURCES: [Resource; 5] =
+    [Resource::Memory, Resource::Swap, Resource::Cpu, Resource::Cpuset, Resource::Io];
+
+/// A group: one folder on version 2, one in each controller's tree on version 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeGroup {
+    /// As in `mydyno-2f…`: nobody else's has it.
+    pub name: String,
+    /// Its folders.
+    pub folders: Vec<PathBuf>,
+}
+
+/// A file of a group, and what is written to it.
+type Write = (PathBuf, String);
+
+/// The controller's tree, with its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Tree {
+    V1(PathBuf),
+    V2(PathBuf),
+}
+
+impl Resource {
+    /// The end of the lever's name, as in `cgroup.memory`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Swap => "swap",
+            Self::Cpu => "cpu",
+            Self::Cpuset => "cpuset",
+            Self::Io => "io",
+        }
+    }
+
+    fn controllers(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Memory | Self::Swap => ("memory", "memory"),
+            Self::Cpu => ("cpu", "cpu"),
+            Self::Cpuset => ("cpuset", "cpuset"),
+            Self::Io => ("blkio", "io"),
+        }
+    }
+
+    /// The file that has to be there in a group of the kind, to tell from a group that exists.
+    fn witness(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Memory => ("memory.limit_in_bytes", "memory.max"),
+            Self::Swap => ("memory.memsw.limit_in_bytes", "memory.swap.max"),
+            Self::Cpu => ("cpu.cfs_quota_us", "cpu.max"),
+            Self::Cpuset => ("cpuset.cpus", "cpuset.cpus"),
+            Self::Io => ("blkio.throttle.read_iops_device", "io.max"),
+        }
+    }
+
+    /// Whether a group can limit it here, without making one.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn check(self, machine: &Machine) -> Result<(), HostError> {
+        let tree = self.tree(machine)?;
+        let root = match &tree {
+            Tree::V1(root) | Tree::V2(root) => root,
+        };
+        if let Tree::V1(root) = &tree
+            && !root.join(self.witness().0).exists()
+        {
+            return Err(self.lacks(
+                format!("{} is not in {}", self.witness().0, root.display()),
+                match self {
+                    Self::Swap => "boot with swapaccount=1",
+                    _ => "use a kernel that is built with it",
+                },
+            ));
+        }
+        let writable = fs::metadata(root).is_ok_and(|_| crate::sys::may_write(root));
+        if writable {
+            return Ok(());
+        }
+        Err(self.lacks(
+            format!("{} cannot be written to", root.display()),
+            "run as root, outside a container that keeps it read-only",
+        ))
+    }
+
+    fn lacks(self, lack: String, way_out: &str) -> HostError {
+        let what = format!("a cgroup with a limit of {}", self.name());
+        HostError::Lacks { what, lack, way_out: way_out.to_owned() }
+    }
+
+    /// The controller is either in a tree of version 1 or in the one of version 2: cgroups(7).
+    fn tree(self, machine: &Machine) -> Result<Tree, HostError> {
+        let (v1, v2) = self.controllers();
+        let mounts = machine.mounts()?;
+        let has = |line: &&MountLine| {
+            line.kind == "cgroup" && line.super_options.split(',').any(|option| option == v1)
+        };
+        if let Some(line) = mounts.iter().find(has) {
+            return Ok(Tree::V1(line.point.clone()));
+        }
+        let unified = mounts.iter().find(|line| line.kind == "cgroup2");
+        let root = unified
+            .ok_or_else(|| {
+                self.lacks(
+                    "no cgroup file system is mounted".to_owned(),
+                    "mount -t cgroup2 none /sys/fs/cgroup",
+                )
+            })?
+            .point
+            .clone();
+        let lists = |file: &str| {
+            fs::read_to_string(root.join(file)).unwrap_or_default().split_whitespace().any(|c| c == v2)
+        };
+        if !lists("cgroup.controllers") {
+            return Err(self.lacks(
+                format!("controller {v2} is not in {}/cgroup.controllers", root.display()),
+                "use a kernel that has it, and no cgroup v1 that holds it",
+            ));
+        }
+        if !lists("cgroup.subtree_control") {
+            let file = root.join("cgroup.subtree_control");
+            return Err(HostError::Lacks {
+                what: format!("a cgroup with a limit of {}", self.name()),
+                lack: format!("controller {v2} is not in {}", file.display()),
+                way_out: format!("run `echo +{v2} > {}`", file.display()),
+            });
+        }
+        Ok(Tree::V2(root))
+    }
+}
+
+impl Limits {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn resources(&self) -> Vec<Resource> {
+        let wanted = [
+            (Resource::Memory, self.memory_bytes.is_some()),
+            (Resource::Swap, self.swap_bytes.is_some()),
+            (Resource::Cpu, self.cpus.is_some()),
+            (Resource::Cpuset, self.cpuset.is_some()),
+            (Resource::Io, self.io.is_some()),
+        ];
+        wanted.iter().filter(|(_, wanted)| *wanted).map(|(resource, _)| *resource).collect()
+    }
+
+    /// What is written for one resource, in order. The memory limit of version 1 comes before that of memory and swap.
+    fn writes(&self, resource: Resource, tree: &Tree, group: &str) -> Result<Vec<Write>, HostError> {
+        let (folder, v2) = match tree {
+            Tree::V1(root) => (root.join(group), false),
+            Tree::V2(root) => (root.join(group), true),
+        };
+        let one = |file: &str, text: String| vec![(folder.join(file), text)];
+        let (v1_file, v2_file) = resource.witness();
+        let file = if v2 { v2_file } else { v1_file };
+        Ok(match resource {
+            Resource::Memory => one(file, self.memory_bytes.unwrap_or_default().to_string()),
+            Resource::Swap if v2 => one(file, self.swap_bytes.unwrap_or_default().to_string()),
+            Resource::Swap => {
+                let memory = self.memory_bytes.ok_or_else(|| HostError::SettingValue {
+                    name: "cgroup.swap".to_owned(),
+                    value: self.swap_bytes.unwrap_or_default().to_string(),
+                    form: "a size beside a limit of memory: set cgroup.memory too".to_owned(),
+                })?;
+                one(file, memory.saturating_add(self.swap_bytes.unwrap_or_default()).to_string())
+            }
+            Resource::Cpu => {
+                let quota = (self.cpus.unwrap_or_default() * CPU_PERIOD_US as f64).round() as u64;
+                if v2 {
+                    one(file, format!("{quota} {CPU_PERIOD_US}"))
+                } else {
+                    vec![
+                        (folder.join("cpu.cfs_period_us"), CPU_PERIOD_US.to_string()),
+                        (folder.join(file), quota.to_string()),
+                    ]
+                }
+            }
+            Resource::Cpuset => {
+                let cpus = (folder.join(file), self.cpuset.clone().unwrap_or_default());
+                if v2 {
+                    return Ok(vec![cpus]);
+                }
+                // A group of version 1 takes nobody in before it has memory nodes.
+                let nodes = folder.with_file_name("cpuset.mems");
+                let nodes = fs::read_to_string(&nodes).map_err(|e| HostError::io("read", &nodes, e))?;
+                vec![cpus, (folder.join("cpuset.mems"), nodes.trim().to_owned())]
+            }
+            Resource::Io => {
+                let Some(io) = &self.io else { return Ok(vec![]) };
+                let fields = [
+                    ("riops", "read_iops", io.read_iops),
+                    ("wiops", "write_iops", io.write_iops),
+                    ("rbps", "read_bps", io.read_bytes),
+                    ("wbps", "write_bps", io.write_bytes),
+                ];
+                let set = fields.iter().filter_map(|(v2, v1, value)| Some((v2, v1, (*value)?)));
+                if v2 {
+                    let limits: Vec<String> = set.map(|(name, _, value)| format!("{name}={value}")).collect();
+                    one(file, format!("{} {}", io.device, limits.join(" ")))
+                } else {
+                    set.map(|(_, name, value)| {
+                        let file = folder.join(format!("blkio.throttle.{name}_device"));
+                        (file, format!("{} {value}", io.device))
+                    })
+                    .collect()
+                }
+            }
+        })
+    }
+}
+
+/// Makes a group with limits. Returns the number of the journal entry too.
+///
+/// # Errors
+/// A limit cannot be had here, or its value is refused; then nothing is left of the group.
+pub fn make(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    limits: &Limits,
+) -> Result<(u64, MadeGroup), HostError> {
+    let machine = lease.machine();
+    let name = format!("mydyno-{}", random_mark()?);
+    let mut folders = Vec::new();
+    let mut writes = Vec::new();
+    for resource in limits.resources() {
+        resource.check(machine)?;
+        let tree = resource.tree(machine)?;
+        let (Tree::V1(root) | Tree::V2(root)) = &tree;
+        let folder = root.join(&name);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+        writes.extend(limits.writes(resource, &tree, &name)?);
+    }
+    let group = MadeGroup { name, folders };
+    let id = journal.record(lease, purpose, Change::Cgroup(group.clone()))?;
+    match group.fill(&writes) {
+        Ok(()) => Ok((id, group)),
+        Err(error) => {
+            let outcome = group.put_back();
+            if let Some(how) = outcome.closing() {
+                journal.close(id, how, &outcome.why)?;
+            }
+            Err(error)
+        }
+    }
+}
+
+impl MadeGroup {
+    fn fill(&self, writes: &[Write]) -> Result<(), HostError> {
+        for folder in &self.folders {
+            fs::create_dir(folder).map_err(|e| HostError::io("create", folder, e))?;
+        }
+        for (file, text) in writes {
+            fs::write(file, text).map_err(|source| HostError::SettingDenied {
+                name: format!("{} to {text}", file.file_name().unwrap_or_default().to_string_lossy()),
+                path: file.clone(),
+                source,
+            })?;
+            self.read_back(file, text)?;
+        }
+        Ok(())
+    }
+
+    /// Every number that was written is in what the kernel shows; it rounds sizes down to pages.
+    fn read_back(&self, file: &Path, text: &str) -> Result<(), HostError> {
+        let shown = fs::read_to_string(file).map_err(|e| HostError::io("read", file, e))?;
+        let page = crate::sys::storage::page_bytes() as u64;
+        let taken = |word: &str| {
+            let rounded = word.parse::<u64>().map(|n| (n / page * page).to_string());
+            shown.split_whitespace().any(|s| s == word || rounded.as_deref() == Ok(s))
+        };
+        if text.split_whitespace().all(taken) {
+            return Ok(());
+        }
+        Err(HostError::SettingKernel {
+            name: file.display().to_string(),
+            value: text.to_owned(),
+            became: shown.trim().to_owned(),
+        })
+    }
+
+    /// Puts a process into the group.
+    ///
+    /// # Errors
+    /// The kernel does not let it in.
+    pub(crate) fn take_in(&self, pid: u32) -> io::Result<()> {
+        for folder in &self.folders {
+            fs::write(folder.join("cgroup.procs"), pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What a group's file says, as in `memory.stat`; the first folder that has it answers.
+    pub fn read(&self, file: &str) -> Option<String> {
+        self.folders.iter().find_map(|folder| fs::read_to_string(folder.join(file)).ok())
+    }
+
+    /// Removes the group. Its name is nobody else's, so neither are its folders.
+    pub(crate) fn put_back(&self) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        let mut found = false;
+        for folder in &self.folders {
+            loop {
+                match fs::remove_dir(folder) {
+                    Ok(()) => found = true,
+                    Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                    Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                        std::thread::sleep(Duration::from_millis(2));
+                        continue;
+                    }
+                    Err(e) => {
+                        let inside = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+                        let inside: Vec<&str> = inside.lines().collect();
+                        return Outcome::failed(format!(
+                            "cannot remove {}: {e}; processes in it: {}",
+                            folder.display(),
+                            if inside.is_empty() { "none".to_owned() } else { inside.join(" ") }
+                        ));
+                    }
+                }
+                break;
+            }
+        }
+        Outcome::restored(if found { "removed" } else { "it is not there" })
+    }
+}

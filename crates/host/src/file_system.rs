@@ -1,0 +1,295 @@
+//! File systems that mydyno makes on its own devices, and the mount options that each takes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::HostError;
+use crate::machine::Machine;
+
+/// A file system with the way it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileSystem {
+    /// ext4 with its journal.
+    Ext4,
+    /// ext4 without a journal: a crash can leave the file system itself damaged.
+    Ext4NoJournal,
+    /// XFS.
+    Xfs,
+    /// btrfs.
+    Btrfs,
+}
+
+/// All of them.
+pub const FILE_SYSTEMS: [FileSystem; 4] =
+    [FileSystem::Ext4, FileSystem::Ext4NoJournal, FileSystem::Xfs, FileSystem::Btrfs];
+
+/// Mount options of a file system, checked against its list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    list: Vec<String>,
+}
+
+/// Options of every file system, and their flags for mount(2).
+const FLAGS: &[(&str, u64)] = &[
+    ("noatime", libc::MS_NOATIME),
+    ("relatime", libc::MS_RELATIME),
+    ("strictatime", libc::MS_STRICTATIME),
+    ("nodiratime", libc::MS_NODIRATIME),
+    ("lazytime", 1 << 25),
+];
+
+/// Options of one, as its page in Documentation/filesystems of the kernel has them; `=` takes a number or word.
+const EXT4: &[&str] = &[
+    "barrier=",
+    "nobarrier",
+    "data=",
+    "commit=",
+    "discard",
+    "nodiscard",
+    "delalloc",
+    "nodelalloc",
+    "auto_da_alloc",
+    "noauto_da_alloc",
+    "journal_checksum",
+    "journal_async_commit",
+    "stripe=",
+    "dioread_nolock",
+    "dioread_lock",
+    "inode_readahead_blks=",
+    "max_batch_time=",
+    "min_batch_time=",
+];
+const XFS: &[&str] = &[
+    "logbsize=",
+    "logbufs=",
+    "allocsize=",
+    "largeio",
+    "nolargeio",
+    "discard",
+    "nodiscard",
+    "noalign",
+    "swalloc",
+];
+const BTRFS: &[&str] = &[
+    "nodatacow",
+    "datacow",
+    "nodatasum",
+    "datasum",
+    "compress=",
+    "compress-force=",
+    "ssd",
+    "nossd",
+    "autodefrag",
+    "noautodefrag",
+    "commit=",
+    "barrier",
+    "nobarrier",
+    "notreelog",
+    "treelog",
+    "flushoncommit",
+    "noflushoncommit",
+    "discard=",
+    "nodiscard",
+    "max_inline=",
+];
+
+/// Options with which a power cut loses what was acknowledged, or leaves pages torn.
+const NOT_DURABLE: &[&str] =
+    &["nobarrier", "barrier=0", "data=writeback", "journal_async_commit", "nodatacow", "notreelog"];
+
+/// XFS refuses to be made smaller than 300 MB, btrfs than 109 MiB.
+const LEAST_BYTES: [(FileSystem, u64); 4] = [
+    (FileSystem::Ext4, 16 << 20),
+    (FileSystem::Ext4NoJournal, 16 << 20),
+    (FileSystem::Xfs, 320 << 20),
+    (FileSystem::Btrfs, 128 << 20),
+];
+
+impl FileSystem {
+    /// The name of the lever's value, as in `ext4-nojournal`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Ext4NoJournal => "ext4-nojournal",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The one with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        FILE_SYSTEMS.into_iter().find(|f| f.name() == name)
+    }
+
+    /// What the kernel calls it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Ext4 | Self::Ext4NoJournal => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+        }
+    }
+
+    /// The smallest that can be made.
+    pub fn least_bytes(self) -> u64 {
+        LEAST_BYTES.iter().find(|(f, _)| *f == self).map_or(0, |(_, bytes)| *bytes)
+    }
+
+    /// What crossing the ledger of durability means here.
+    pub fn ledger(self) -> Option<&'static str> {
+        (self == Self::Ext4NoJournal).then_some("durability: a crash can damage the file system itself")
+    }
+
+    /// Whether it can be made and mounted here, apart from the device.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn check(self, machine: &Machine) -> Result<(), HostError> {
+        self.maker()?;
+        if machine.knows_file_system(self.kind())? {
+            return Ok(());
+        }
+        Err(HostError::Lacks {
+            what: self.name().to_owned(),
+            lack: format!("{} is not in /proc/filesystems", self.kind()),
+            way_out: format!("run `modprobe {}`, or use a kernel that has it", self.kind()),
+        })
+    }
+
+    fn maker(self) -> Result<PathBuf, HostError> {
+        let (program, package) = match self {
+            Self::Ext4 | Self::Ext4NoJournal => ("mkfs.ext4", "e2fsprogs"),
+            Self::Xfs => ("mkfs.xfs", "xfsprogs"),
+            Self::Btrfs => ("mkfs.btrfs", "btrfs-progs"),
+        };
+        find_program(program).ok_or_else(|| HostError::Lacks {
+            what: self.name().to_owned(),
+            lack: format!("{program} is not on the PATH"),
+            way_out: format!("install the package {package}"),
+        })
+    }
+
+    /// The command that makes it in a file.
+    ///
+    /// # Errors
+    /// The program is missing.
+    pub(crate) fn make_command(self, image: &Path) -> Result<Command, HostError> {
+        let mut command = Command::new(self.maker()?);
+        match self {
+            // Without lazy initialisation, which would write behind the back of what is measured.
+            Self::Ext4 => {
+                command.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"])
+            }
+            Self::Ext4NoJournal => {
+                command.args(["-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard"])
+            }
+            Self::Xfs => command.args(["-q", "-f", "-K"]),
+            Self::Btrfs => command.args(["-q", "-f", "-K"]),
+        };
+        command.arg(image);
+        Ok(command)
+    }
+
+    /// Reads mount options, as in `noatime,barrier=0`.
+    ///
+    /// # Errors
+    /// One is not on the list of this file system.
+    pub fn options(self, text: &str) -> Result<Options, HostError> {
+        let own = match self.kind() {
+            "ext4" => EXT4,
+            "xfs" => XFS,
+            _ => BTRFS,
+        };
+        let mut list = Vec::new();
+        for option in text.split(',').filter(|o| !o.is_empty()) {
+            let value = |name: &str| {
+                let rest = name.ends_with('=').then(|| option.strip_prefix(name)).flatten();
+                rest.is_some_and(|v| !v.is_empty() && v.bytes().all(|b| b.is_ascii_alphanumeric()))
+            };
+            let known =
+                FLAGS.iter().any(|(n, _)| *n == option) || own.iter().any(|n| *n == option || value(n));
+            if !known || option.ends_with('=') {
+                let all: Vec<&str> = FLAGS.iter().map(|(n, _)| *n).chain(own.iter().copied()).collect();
+                return Err(HostError::MountOption {
+                    option: option.to_owned(),
+                    file_system: self.name(),
+                    known: all.join(" "),
+                });
+            }
+            list.push(option.to_owned());
+        }
+        Ok(Options { list })
+    }
+}
+
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Options {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Options with which acknowledged data can be lost.
+    pub fn not_durable(&self) -> Vec<&str> {
+        self.list.iter().map(String::as_str).filter(|o| NOT_DURABLE.contains(o)).collect()
+    }
+
+    /// Flags and data for mount(2). Nothing on such a device is ever a program or a device.
+    pub(crate) fn for_mount(&self) -> (u64, String) {
+        let flag = |option: &str| FLAGS.iter().find(|(n, _)| *n == option).map(|(_, flag)| *flag);
+        let always = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        let flags = self.list.iter().filter_map(|o| flag(o)).fold(always, |all, flag| all | flag);
+        let data: Vec<&str> = self.list.iter().map(String::as_str).filter(|o| flag(o).is_none()).collect();
+        (flags, data.join(","))
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.list.join(","))
+    }
+}
+
+/// A program on the PATH or where administrators' programs are.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/sbin", "/sbin", "/usr/bin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
+        .chain(usual)
+        .map(|folder| folder.join(name))
+        .find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_options_are_those_of_the_list() {
+        let options = FileSystem::Ext4.options("noatime,barrier=0,data=writeback").unwrap();
+        assert_eq!(options.to_string(), "noatime,barrier=0,data=writeback");
+        assert_eq!(options.not_durable(), ["barrier=0", "data=writeback"]);
+        let (flags, data) = options.for_mount();
+        assert_eq!(data, "barrier=0,data=writeback");
+        assert!(flags & libc::MS_NOATIME != 0 && flags & libc::MS_NODEV != 0);
+        for (file_system, text) in [
+            (FileSystem::Ext4, "journal_path=/dev/sda"),
+            (FileSystem::Ext4, "commit="),
+            (FileSystem::Ext4, "commit=1/x"),
+            (FileSystem::Xfs, "nobarrier"),
+            (FileSystem::Xfs, "logdev=/dev/sda"),
+            (FileSystem::Btrfs, "subvol=/x"),
+            (FileSystem::Btrfs, "suid"),
+        ] {
+            let error = file_system.options(text).unwrap_err().to_string();
+            assert!(error.contains("noatime"), "{text}: {error}");
+        }
+    }
+}

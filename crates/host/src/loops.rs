@@ -1,0 +1,175 @@
+//! Loop devices: a file as a block device. Attached with a secret label, so that a device with the same number that
+//! somebody else uses by then is never detached.
+//!
+//! The kernel's flag that detaches a device with its last user is not used: settings of a device's queue stay with its
+//! number, and are put back before it is detached.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::folder::random_mark;
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::restore::Outcome;
+use crate::sys;
+
+const CONTROL: &str = "/dev/loop-control";
+/// Others take devices too; each try takes another number.
+const ATTEMPTS: usize = 16;
+/// How long the last user of a device may take to let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An attached loop device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedLoop {
+    /// As in `/dev/loop3`.
+    pub device: PathBuf,
+    /// The file behind it.
+    pub backing: PathBuf,
+    /// Inode of that file.
+    pub inode: u64,
+    /// What the device was labelled with: 128 random bits in hex.
+    pub label: String,
+}
+
+impl AttachedLoop {
+    /// As in `loop3`.
+    pub fn name(&self) -> String {
+        self.device.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Whether files can be attached here.
+///
+/// # Errors
+/// Why not, and how to get it.
+pub fn check() -> Result<(), HostError> {
+    open_control().map(drop)
+}
+
+fn open_control() -> Result<File, HostError> {
+    OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|e| {
+        let (lack, way_out) = match e.kind() {
+            io::ErrorKind::NotFound => (
+                format!("there is no {CONTROL}"),
+                "run `modprobe loop`, or in a container give it /dev/loop-control and loop devices"
+                    .to_owned(),
+            ),
+            _ => (format!("{CONTROL} cannot be opened: {e}"), "run as root".to_owned()),
+        };
+        HostError::Lacks { what: "a loop device".to_owned(), lack, way_out }
+    })
+}
+
+/// Attaches a file to a free device. Returns the number of the journal entry too.
+///
+/// # Errors
+/// There are no loop devices here, or the file cannot be opened.
+pub fn attach(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    backing: &Path,
+) -> Result<(u64, AttachedLoop), HostError> {
+    let control = open_control()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(backing)
+        .map_err(|e| HostError::io("open", backing, e))?;
+    let inode = file.metadata().map_err(|e| HostError::io("read", backing, e))?.ino();
+    let mut last = io::Error::from(io::ErrorKind::ResourceBusy);
+    for _ in 0..ATTEMPTS {
+        let number = sys::loops::free_number(&control).map_err(|e| HostError::io("ask", CONTROL, e))?;
+        let device = PathBuf::from(format!("/dev/loop{number}"));
+        let handle = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&device)
+            .map_err(|e| HostError::io("open", &device, e))?;
+        let wanted = AttachedLoop { device, backing: backing.to_owned(), inode, label: random_mark()? };
+        let id = journal.record(lease, purpose, Change::Loop(wanted.clone()))?;
+        match sys::loops::attach(&handle, &file, &wanted.label) {
+            Ok(()) => return Ok((id, wanted)),
+            Err(e) => {
+                journal.close(id, Closing::Released, "it was not attached")?;
+                if e.raw_os_error() != Some(libc::EBUSY) {
+                    return Err(HostError::io("attach", &wanted.device, e));
+                }
+                last = e;
+            }
+        }
+    }
+    Err(HostError::io("attach", backing, last))
+}
+
+impl AttachedLoop {
+    /// Detaches the device if it is still the one that was attached.
+    pub(crate) fn put_back(&self) -> Outcome {
+        let opened = OpenOptions::new().read(true).write(true).open(&self.device);
+        let device = match opened {
+            Ok(device) => device,
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENXIO | libc::ENODEV)) => {
+                return Outcome::restored("it is not there");
+            }
+            Err(e) => return Outcome::failed(format!("cannot open it: {e}: run it as root")),
+        };
+        match self.is_attached(&device) {
+            Ok(Attachment::Ours) => {}
+            Ok(Attachment::Free) => return Outcome::restored("it is free"),
+            Ok(Attachment::Another) => {
+                return Outcome::left_alone(
+                    "it had been detached, and somebody else has attached another file to it",
+                );
+            }
+            Err(e) => return Outcome::failed(format!("cannot ask it what it is attached to: {e}")),
+        }
+        if let Err(e) = sys::loops::detach(&device) {
+            return Outcome::failed(format!("cannot detach it: {e}"));
+        }
+        drop(device);
+        self.wait_until_free()
+    }
+
+    /// A device that is in use is detached only when its last user closes it.
+    fn wait_until_free(&self) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let gone = match OpenOptions::new().read(true).open(&self.device) {
+                Ok(device) => !matches!(self.is_attached(&device), Ok(Attachment::Ours)),
+                Err(_) => true,
+            };
+            if gone {
+                return Outcome::restored("detached");
+            }
+            if Instant::now() >= deadline {
+                return Outcome::failed(format!(
+                    "it is in use: see by whom with `fuser -m {}`, end that, and run `mydyno host restore`",
+                    self.device.display()
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn is_attached(&self, device: &File) -> io::Result<Attachment> {
+        Ok(match sys::loops::attached(device)? {
+            None => Attachment::Free,
+            Some(found) if found.label == self.label && found.inode == self.inode => Attachment::Ours,
+            Some(_) => Attachment::Another,
+        })
+    }
+}
+
+enum Attachment {
+    Free,
+    Ours,
+    Another,
+}

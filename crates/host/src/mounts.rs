@@ -1,0 +1,145 @@
+//! Mounts of mydyno's own block devices in its own folders.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::file_system::{FileSystem, Options};
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::machine::{Machine, MountLine};
+use crate::restore::Outcome;
+use crate::sys;
+
+/// How long a process that was ended may keep a mount busy.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A mount.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mounted {
+    /// Where: absolute, without symbolic links, below a folder of mydyno's.
+    pub point: PathBuf,
+    /// The device, as in `/dev/loop3`.
+    pub device: PathBuf,
+    /// As in `ext4`.
+    pub file_system: String,
+    /// The options that were asked for.
+    pub options: String,
+    /// The mount namespace: elsewhere it is not to be seen.
+    pub namespace: Option<String>,
+}
+
+/// Mounts a device. Returns the number of the journal entry too.
+///
+/// # Errors
+/// The kernel does not know the file system, or refuses the options; then nothing is mounted.
+pub fn mount(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    device: &Path,
+    point: &Path,
+    file_system: FileSystem,
+    options: &Options,
+) -> Result<(u64, Mounted), HostError> {
+    let machine = lease.machine();
+    let mounted = Mounted {
+        point: point.to_owned(),
+        device: device.to_owned(),
+        file_system: file_system.kind().to_owned(),
+        options: options.to_string(),
+        namespace: machine.namespace("mnt"),
+    };
+    let id = journal.record(lease, purpose, Change::Mount(mounted.clone()))?;
+    let (flags, data) = options.for_mount();
+    let done = sys::storage::mount(device, point, file_system.kind(), flags, &data);
+    // Read back: what the kernel lists is what is mounted.
+    let problem = match done {
+        Ok(()) if mounted.line(machine)?.is_some() => return Ok((id, mounted)),
+        Ok(()) => io::Error::other("it is not in /proc/self/mountinfo"),
+        Err(e) => e,
+    };
+    let outcome = mounted.put_back(machine)?;
+    journal.close(id, outcome.closing().unwrap_or(Closing::Released), &outcome.why)?;
+    Err(HostError::Mount {
+        what: format!(
+            "{} with {}",
+            file_system,
+            if options.is_empty() { "no options" } else { &mounted.options }
+        ),
+        point: point.to_owned(),
+        source: problem,
+    })
+}
+
+impl Mounted {
+    /// What is mounted on top there, if it is ours.
+    fn line(&self, machine: &Machine) -> Result<Option<MountLine>, HostError> {
+        Ok(self.stack(machine)?.pop().filter(|line| self.is(line)))
+    }
+
+    /// All that is mounted there, the one on top last.
+    fn stack(&self, machine: &Machine) -> Result<Vec<MountLine>, HostError> {
+        Ok(machine.mounts()?.into_iter().filter(|line| line.point == self.point).collect())
+    }
+
+    fn is(&self, line: &MountLine) -> bool {
+        line.kind == self.file_system && line.source == self.device
+    }
+
+    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        let here = machine.namespace("mnt");
+        (self.namespace.is_some() && self.namespace != here).then(|| {
+            format!(
+                "it was mounted in mount namespace {}: run `mydyno host restore` there, or with --all if that namespace is \
+                 gone",
+                self.namespace.clone().unwrap_or_default()
+            )
+        })
+    }
+
+    /// Unmounts it if it is what was mounted.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+        if let Some(why) = self.out_of_reach(machine) {
+            return Ok(Outcome::left_alone(why));
+        }
+        let stack = self.stack(machine)?;
+        let depth = stack.iter().rev().position(|line| self.is(line));
+        match (depth, stack.last()) {
+            (Some(0), _) => {}
+            (Some(_), _) => {
+                return Ok(Outcome::failed(format!(
+                    "something else is mounted over it: run `umount {}` and then `mydyno host restore`",
+                    self.point.display()
+                )));
+            }
+            (None, Some(_)) => {
+                return Ok(Outcome::left_alone("somebody else has mounted something else there since"));
+            }
+            (None, None) => return Ok(Outcome::restored("it is not mounted")),
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match sys::storage::unmount(&self.point) {
+                Ok(()) => return Ok(Outcome::restored("unmounted")),
+                Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
+                    return Ok(Outcome::failed(format!(
+                        "it is in use: see by whom with `fuser -vm {}`, end that, and run `mydyno host restore`",
+                        self.point.display()
+                    )));
+                }
+                Err(e) => return Ok(Outcome::failed(format!("cannot unmount it: {e}: run it as root"))),
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Room on disks and in memory, looked at before anything is made.
+
+use std::path::Path;
+
+use crate::error::HostError;
+use crate::machine::Machine;
+use crate::sys;
+
+/// What the host keeps free of memory while mydyno stresses it.
+pub const MEMORY_KEPT: u64 = 2 << 30;
+
+/// Checks that a file system has room for so many bytes.
+///
+/// # Errors
+/// It has not; how much it has.
+pub fn check_space(path: &Path, needed: u64) -> Result<(), HostError> {
+    let free =
+        sys::storage::free_bytes(path).map_err(|e| HostError::io("look at the free space of", path, e))?;
+    if free >= needed {
+        return Ok(());
+    }
+    Err(HostError::NoSpace { path: path.to_owned(), free: show(free), needed: show(needed) })
+}
+
+/// Checks that the host has [`MEMORY_KEPT`] bytes of memory to spare, so that nothing provokes its out-of-memory killer.
+///
+/// # Errors
+/// It has not.
+pub fn check_memory(machine: &Machine) -> Result<(), HostError> {
+    let available = machine.available_bytes()?;
+    if available >= MEMORY_KEPT {
+        return Ok(());
+    }
+    Err(HostError::NoMemory { free: show(available), needed: show(MEMORY_KEPT) })
+}
+
+fn show(bytes: u64) -> String {
+    mydyno_model::units::show_bytes(bytes as f64)
+}

@@ -1,0 +1,61 @@
+//! Mounts, swap and room.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+fn c_string(text: &[u8]) -> io::Result<CString> {
+    CString::new(text).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn done(answer: libc::c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Mounts a device: mount(2).
+pub fn mount(device: &Path, point: &Path, kind: &str, flags: u64, data: &str) -> io::Result<()> {
+    let device = c_string(device.as_os_str().as_bytes())?;
+    let point = c_string(point.as_os_str().as_bytes())?;
+    let (kind, data) = (c_string(kind.as_bytes())?, c_string(data.as_bytes())?);
+    // SAFETY: all four are C strings that live for the call.
+    done(unsafe { libc::mount(device.as_ptr(), point.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast()) })
+}
+
+/// Unmounts what is on top of a mount point, never through a symbolic link: umount2(2).
+pub fn unmount(point: &Path) -> io::Result<()> {
+    let point = c_string(point.as_os_str().as_bytes())?;
+    // SAFETY: `point` is a C string that lives for the call.
+    done(unsafe { libc::umount2(point.as_ptr(), libc::UMOUNT_NOFOLLOW) })
+}
+
+/// Makes a file a place to swap to: swapon(2).
+pub fn swap_on(path: &Path) -> io::Result<()> {
+    let path = c_string(path.as_os_str().as_bytes())?;
+    // SAFETY: `path` is a C string that lives for the call.
+    done(unsafe { libc::swapon(path.as_ptr(), 0) })
+}
+
+/// Brings back what was swapped to a file: swapoff(2).
+pub fn swap_off(path: &Path) -> io::Result<()> {
+    let path = c_string(path.as_os_str().as_bytes())?;
+    // SAFETY: `path` is a C string that lives for the call.
+    done(unsafe { libc::swapoff(path.as_ptr()) })
+}
+
+/// Bytes that this user can still write to the file system of a path.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let path = c_string(path.as_os_str().as_bytes())?;
+    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `path` is a C string and `found` has room for the answer.
+    done(unsafe { libc::statvfs(path.as_ptr(), found.as_mut_ptr()) })?;
+    // SAFETY: statvfs(3) succeeded, so it filled `found` in.
+    let found = unsafe { found.assume_init() };
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// The size of a page of memory.
+pub fn page_bytes() -> usize {
+    // SAFETY: sysconf(3) takes an integer.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}

@@ -1,0 +1,297 @@
+//! What the scheduler does with a process of mydyno's: CPUs, nice value, class. Each counts for all its threads.
+
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::journal::{Closing, Journal};
+use crate::lease::Lease;
+use crate::machine::{Machine, Presence, ProcessIdentity};
+use crate::restore::Outcome;
+use crate::sys;
+
+/// What can be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attribute {
+    /// The CPUs to run on, as in `0-1,3`.
+    Affinity,
+    /// From -20 (first) to 19 (last).
+    Nice,
+    /// `other`, `batch` or `idle`: sched(7).
+    Class,
+}
+
+const CLASSES: [(&str, i32); 3] =
+    [("other", libc::SCHED_OTHER), ("batch", libc::SCHED_BATCH), ("idle", libc::SCHED_IDLE)];
+/// Threads that are made meanwhile inherit from their makers; a few rounds reach all.
+const ROUNDS: usize = 20;
+
+/// A process whose scheduling was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedTask {
+    /// Which.
+    pub process: ProcessIdentity,
+    /// What of it.
+    pub attribute: Attribute,
+    /// The value before.
+    pub was: String,
+    /// The value that was set.
+    pub now: String,
+}
+
+impl Attribute {
+    /// The end of the lever's name, as in `server.nice`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Affinity => "affinity",
+            Self::Nice => "nice",
+            Self::Class => "class",
+        }
+    }
+
+    fn read(self, tid: u32) -> io::Result<String> {
+        Ok(match self {
+            Self::Affinity => show_cpus(&sys::task::affinity(tid)?),
+            Self::Nice => sys::task::nice(tid)?.to_string(),
+            Self::Class => {
+                let class = sys::task::class(tid)?;
+                CLASSES
+                    .iter()
+                    .find(|(_, number)| *number == class)
+                    .map_or_else(|| class.to_string(), |(name, _)| (*name).to_owned())
+            }
+        })
+    }
+
+    fn write(self, tid: u32, value: &str) -> io::Result<()> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        match self {
+            Self::Affinity => sys::task::set_affinity(tid, &parse_cpus(value).ok_or_else(invalid)?),
+            Self::Nice => sys::task::set_nice(tid, value.parse().map_err(|_| invalid())?),
+            Self::Class => {
+                let class = CLASSES.iter().find(|(name, _)| *name == value).ok_or_else(invalid)?;
+                sys::task::set_class(tid, class.1)
+            }
+        }
+    }
+
+    /// The one spelling of a value.
+    ///
+    /// # Errors
+    /// It is no value of this attribute.
+    pub fn normal(self, value: &str) -> Result<String, HostError> {
+        let normal = match self {
+            Self::Affinity => parse_cpus(value).map(|cpus| show_cpus(&cpus)),
+            Self::Nice => value.parse::<i32>().ok().filter(|n| (-20..=19).contains(n)).map(|n| n.to_string()),
+            Self::Class => {
+                CLASSES.iter().find(|(name, _)| *name == value).map(|(name, _)| (*name).to_owned())
+            }
+        };
+        normal.ok_or_else(|| HostError::SettingValue {
+            name: format!("server.{}", self.name()),
+            value: value.to_owned(),
+            form: self.form().to_owned(),
+        })
+    }
+
+    /// What values it takes, for people.
+    pub fn form(self) -> &'static str {
+        match self {
+            Self::Affinity => "a list of CPUs like 0-1,3",
+            Self::Nice => "a whole number from -20 to 19",
+            Self::Class => "one of other batch idle",
+        }
+    }
+}
+
+/// The value of a process: that of all its threads.
+///
+/// # Errors
+/// It ended, or its threads have different values.
+pub fn read(machine: &Machine, process: &ProcessIdentity, attribute: Attribute) -> Result<String, HostError> {
+    let mut values = Vec::new();
+    for tid in threads(machine, process)? {
+        match attribute.read(tid) {
+            Ok(value) if values.contains(&value) => {}
+            Ok(value) => values.push(value),
+            // A thread that ended meanwhile.
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(e) => return Err(failed(process, attribute, &e)),
+        }
+    }
+    match values.len() {
+        1 => Ok(values.remove(0)),
+        _ => Err(failed(
+            process,
+            attribute,
+            &io::Error::other(format!("its threads have {}", values.join(", "))),
+        )),
+    }
+}
+
+/// Sets it for all threads of a process of mydyno's. Returns the number of the journal entry; `None` when they have it.
+///
+/// # Errors
+/// It is no such value, or not permitted; then the threads have the value that they had.
+pub fn set(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    process: &ProcessIdentity,
+    attribute: Attribute,
+    value: &str,
+) -> Result<Option<u64>, HostError> {
+    let machine = lease.machine();
+    let now = attribute.normal(value)?;
+    let mut changed = None;
+    let recorded = journal.record_if_needed(lease, purpose, &key(process, attribute), || {
+        let was = read(machine, process, attribute)?;
+        let change = ChangedTask { process: process.clone(), attribute, was, now: now.clone() };
+        changed = Some(change.clone());
+        Ok((change.was != change.now).then_some(Change::Task(change)))
+    })?;
+    let (Some(id), Some(changed)) = (recorded, changed) else { return Ok(None) };
+    let problem = match changed.write(machine, &changed.now) {
+        Ok(()) => return Ok(Some(id)),
+        Err(error) => error,
+    };
+    changed.write(machine, &changed.was)?;
+    journal.close(id, Closing::Restored, "it could not be set")?;
+    Err(problem)
+}
+
+fn threads(machine: &Machine, process: &ProcessIdentity) -> Result<Vec<u32>, HostError> {
+    if machine.presence(process)? != Presence::Running {
+        return Err(failed(process, Attribute::Nice, &io::Error::other("it ended")));
+    }
+    let folder = machine.proc().join(process.pid.to_string()).join("task");
+    let entries = fs::read_dir(&folder).map_err(|e| HostError::io("read", &folder, e))?;
+    Ok(entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+fn failed(process: &ProcessIdentity, attribute: Attribute, why: &io::Error) -> HostError {
+    HostError::Task { pid: process.pid, attribute: attribute.name(), why: why.to_string() }
+}
+
+fn key(process: &ProcessIdentity, attribute: Attribute) -> String {
+    format!("task:{}:{}:{}", process.pid, process.start_ticks, attribute.name())
+}
+
+impl ChangedTask {
+    pub(crate) fn key(&self) -> String {
+        key(&self.process, self.attribute)
+    }
+
+    /// Sets all threads, again until a round finds none that differs.
+    fn write(&self, machine: &Machine, value: &str) -> Result<(), HostError> {
+        for _ in 0..ROUNDS {
+            let mut differed = false;
+            for tid in threads(machine, &self.process)? {
+                let gone = |e: &io::Error| e.raw_os_error() == Some(libc::ESRCH);
+                match self.attribute.read(tid) {
+                    Ok(current) if current == value => {}
+                    Ok(_) => {
+                        differed = true;
+                        match self.attribute.write(tid, value) {
+                            Err(e) if !gone(&e) => return Err(failed(&self.process, self.attribute, &e)),
+                            _ => {}
+                        }
+                    }
+                    Err(e) if gone(&e) => {}
+                    Err(e) => return Err(failed(&self.process, self.attribute, &e)),
+                }
+            }
+            if !differed {
+                return Ok(());
+            }
+        }
+        Err(failed(&self.process, self.attribute, &io::Error::other("its threads do not keep it")))
+    }
+
+    /// Sets it back for the threads that have the value that was set; those that have another are left alone.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+        match machine.presence(&self.process)? {
+            Presence::Running => {}
+            Presence::Recycled => {
+                return Ok(Outcome::left_alone("it had ended, and another process has the id now"));
+            }
+            Presence::Unseen => return Ok(Outcome::left_alone("it belongs to another machine or container")),
+            Presence::Ended | Presence::OtherBoot => return Ok(Outcome::restored("it ended")),
+        }
+        let mut others = 0;
+        // A command that was killed half way has left some threads as they were.
+        for tid in threads(machine, &self.process)? {
+            match self.attribute.read(tid) {
+                Ok(current) if current == self.was => {}
+                Ok(current) if current == self.now => {
+                    if let Err(e) = self.attribute.write(tid, &self.was)
+                        && e.raw_os_error() != Some(libc::ESRCH)
+                    {
+                        return Ok(Outcome::failed(format!("cannot set it back to {}: {e}", self.was)));
+                    }
+                }
+                Ok(_) => others += 1,
+                Err(_) => {}
+            }
+        }
+        Ok(if others == 0 {
+            Outcome::restored(format!("set back to {}", self.was))
+        } else {
+            Outcome::left_alone(format!("somebody else has changed {others} of its threads since"))
+        })
+    }
+}
+
+/// Reads `0-1,3`.
+pub(crate) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= 1024 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// Writes it in the shortest way, as the kernel does.
+pub(crate) fn show_cpus(cpus: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let show = |(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_have_one_spelling() {
+        for (text, shown) in [("0", "0"), ("1,0", "0-1"), ("0-1,3", "0-1,3"), ("5,3-4,3", "3-5")] {
+            assert_eq!(Attribute::Affinity.normal(text).unwrap(), shown);
+        }
+        for text in ["", "a", "2-1", "1-", "9999"] {
+            assert!(Attribute::Affinity.normal(text).is_err(), "{text}");
+        }
+        assert!(Attribute::Nice.normal("20").is_err() && Attribute::Class.normal("fifo").is_err());
+    }
+}

@@ -1,0 +1,292 @@
+//! Levers on the real kernel: turned, read back, put back. Where this machine lacks something, that is what is checked.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use mydyno_host::cgroup::{self, Limits, RESOURCES, Resource};
+use mydyno_host::disk::{self, DiskSpec};
+use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
+use mydyno_host::journal::Closing;
+use mydyno_host::restore::{self, NoServers};
+use mydyno_host::setting::AllowHostChange;
+use mydyno_host::task::{self, Attribute};
+use mydyno_host::{HostError, folder, loops, process, swap};
+use mydyno_model::change::RestoreState;
+
+use crate::fixture::{Fixture, fixture};
+
+fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
+    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    restore::put_back(&f.journal, &f.machine, &taken, &NoServers)
+        .unwrap()
+        .into_iter()
+        .map(|(open, outcome)| (open.entry.change.what(), outcome.state, outcome.why))
+        .collect()
+}
+
+fn all_restored(f: &Fixture) {
+    let done = put_back(f);
+    assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:#?}");
+    assert_eq!(f.journal_bytes(), b"");
+    let left: Vec<_> = fs::read_dir(f.temp.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["state"]);
+    assert!(!mountinfo().contains(f.temp.path().to_str().unwrap()));
+    assert_eq!(backed_by(f.temp.path()), [PathBuf::new(); 0]);
+}
+
+fn mountinfo() -> String {
+    fs::read_to_string("/proc/self/mountinfo").unwrap()
+}
+
+/// Loop devices whose file lies below a folder.
+fn backed_by(folder: &Path) -> Vec<PathBuf> {
+    let backing = |entry: PathBuf| fs::read_to_string(entry.join("loop/backing_file")).ok();
+    fs::read_dir("/sys/block")
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|e| backing(e.clone()).is_some_and(|file| file.starts_with(folder.to_str().unwrap())))
+        .collect()
+}
+
+/// True when a lever cannot be turned here; then it says what is missing and how to get it.
+fn lacks<T>(checked: &Result<T, HostError>) -> bool {
+    match checked {
+        Ok(_) => false,
+        Err(error @ HostError::Lacks { .. }) => {
+            let text = error.to_string();
+            assert!(
+                ["run", "install", "boot", "use", "mount"].iter().any(|way| text.contains(way)),
+                "{text}"
+            );
+            true
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn folder_of(f: &Fixture) -> PathBuf {
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    path
+}
+
+fn sleeper() -> Command {
+    let mut command = Command::new("sleep");
+    command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
+    let options = file_system.options(options).unwrap();
+    DiskSpec { file_system, bytes: file_system.least_bytes(), options }
+}
+
+#[test]
+fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone() {
+    for (file_system, options, shown) in [
+        (FileSystem::Ext4, "noatime,barrier=0", &["noatime", "nobarrier"][..]),
+        (FileSystem::Ext4NoJournal, "", &[]),
+        (FileSystem::Xfs, "logbsize=64k", &["logbsize=64k"]),
+        (FileSystem::Btrfs, "nodatacow", &["nodatacow"]),
+    ] {
+        let f = fixture();
+        if lacks(&loops::check()) || lacks(&file_system.check(&f.machine)) {
+            println!("{file_system}: {}", file_system.check(&f.machine).unwrap_err());
+            continue;
+        }
+        let path = folder_of(&f);
+        let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(file_system, options)).unwrap();
+        fs::write(disk.point.join("file"), "x").unwrap();
+        let line = mountinfo().lines().find(|l| l.contains(path.to_str().unwrap())).unwrap().to_owned();
+        assert!(line.contains(&format!("- {} {}", file_system.kind(), disk.device.display())), "{line}");
+        for option in ["nosuid", "nodev"].iter().chain(shown) {
+            assert!(line.contains(option), "{option}: {line}");
+        }
+        assert_eq!(backed_by(&path).len(), 1);
+        all_restored(&f);
+    }
+    assert_eq!(FILE_SYSTEMS.len(), 4);
+}
+
+#[test]
+fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
+    let f = fixture();
+    if lacks(&loops::check()) || lacks(&FileSystem::Ext4.check(&f.machine)) {
+        return;
+    }
+    let path = folder_of(&f);
+    let error =
+        disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "commit=x")).unwrap_err();
+    assert!(error.to_string().contains("ext4 with commit=x"), "{error}");
+    all_restored(&f);
+}
+
+#[test]
+fn a_loop_device_that_somebody_else_uses_by_now_is_left_alone() {
+    let f = fixture();
+    if lacks(&loops::check()) {
+        return;
+    }
+    let path = folder_of(&f);
+    let (ours, theirs) = (path.join("ours.img"), path.join("theirs.img"));
+    for file in [&ours, &theirs] {
+        File::create(file).unwrap().set_len(1 << 20).unwrap();
+    }
+    let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &ours).unwrap();
+    let losetup = |args: &[&str]| assert!(Command::new("losetup").args(args).status().unwrap().success());
+    let device = attached.device.to_str().unwrap();
+    losetup(&["-d", device]);
+    losetup(&[device, theirs.to_str().unwrap()]);
+    let done = put_back(&f);
+    assert_eq!(done[0].1, RestoreState::LeftAlone, "{done:#?}");
+    assert!(done[0].2.contains("another file"), "{done:#?}");
+    assert_eq!(backed_by(Path::new("/")).iter().filter(|d| d.ends_with(attached.name())).count(), 1);
+    losetup(&["-d", device]);
+}
+
+#[test]
+fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
+    let f = fixture();
+    if lacks(&loops::check()) {
+        return;
+    }
+    let path = folder_of(&f);
+    let image = path.join("disk.img");
+    File::create(&image).unwrap().set_len(1 << 20).unwrap();
+    let (id, attached) = loops::attach(&f.journal, &f.lease, "test", &image).unwrap();
+    // Killed before it was attached: the entry names a device that is free.
+    f.journal.close(id, Closing::Released, "test").unwrap();
+    assert!(Command::new("losetup").arg("-d").arg(&attached.device).status().unwrap().success());
+    f.journal.record(&f.lease, "test", mydyno_host::Change::Loop(attached)).unwrap();
+    all_restored(&f);
+}
+
+#[test]
+fn what_somebody_mounts_over_a_disk_is_left_alone_and_the_disk_kept_until_it_is_gone() {
+    let f = fixture();
+    if lacks(&loops::check()) || lacks(&FileSystem::Ext4.check(&f.machine)) {
+        return;
+    }
+    let path = folder_of(&f);
+    let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "")).unwrap();
+    let over = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&disk.point).status().unwrap();
+    assert!(over.success());
+    let done = put_back(&f);
+    assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Failed), "{done:#?}");
+    assert!(done[0].2.contains("umount"), "{done:#?}");
+    assert!(Command::new("umount").arg(&disk.point).status().unwrap().success());
+    all_restored(&f);
+}
+
+#[test]
+fn a_process_is_started_inside_a_group_with_its_limits() {
+    let f = fixture();
+    for resource in RESOURCES {
+        let limits = Limits {
+            memory_bytes: [Resource::Memory, Resource::Swap].contains(&resource).then_some(64 << 20),
+            swap_bytes: (resource == Resource::Swap).then_some(16 << 20),
+            cpus: (resource == Resource::Cpu).then_some(0.5),
+            cpuset: (resource == Resource::Cpuset).then(|| "0".to_owned()),
+            io: None,
+        };
+        let checked = resource.check(&f.machine);
+        if lacks(&checked) {
+            println!("{}: {}", resource.name(), checked.unwrap_err());
+            continue;
+        }
+        if limits.is_empty() {
+            continue;
+        }
+        let (_, group) = cgroup::make(&f.journal, &f.lease, "test", &limits).unwrap();
+        let started = process::start_inside(&f.journal, &f.lease, "test", sleeper(), Some(&group)).unwrap();
+        let inside = fs::read_to_string(format!("/proc/{}/cgroup", started.identity.pid)).unwrap();
+        assert!(inside.contains(&group.name), "{inside}");
+        all_restored(&f);
+        assert!(group.folders.iter().all(|folder| !folder.exists()));
+    }
+}
+
+#[test]
+fn a_limit_of_memory_holds() {
+    let f = fixture();
+    if lacks(&Resource::Memory.check(&f.machine)) {
+        return;
+    }
+    let limits = Limits { memory_bytes: Some(32 << 20), ..Limits::default() };
+    let (_, group) = cgroup::make(&f.journal, &f.lease, "test", &limits).unwrap();
+    // It wants twice as much, and is killed within its group.
+    let mut greedy = Command::new("sh");
+    greedy.args(["-c", "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 600"]).stderr(Stdio::null());
+    let mut started = process::start_inside(&f.journal, &f.lease, "test", greedy, Some(&group)).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let killed = || {
+        let v1 = group.read("memory.oom_control").unwrap_or_default();
+        let v2 = group.read("memory.events").unwrap_or_default();
+        v1.lines().chain(v2.lines()).any(|l| l.starts_with("oom_kill ") && !l.ends_with(" 0"))
+    };
+    while !killed() && started.child.try_wait().unwrap().is_none() {
+        assert!(std::time::Instant::now() < deadline);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(killed());
+    all_restored(&f);
+}
+
+#[test]
+fn a_group_whose_limit_is_refused_is_not_left() {
+    let f = fixture();
+    if lacks(&Resource::Cpuset.check(&f.machine)) {
+        return;
+    }
+    let limits = Limits { cpuset: Some("1000".to_owned()), ..Limits::default() };
+    assert!(cgroup::make(&f.journal, &f.lease, "test", &limits).is_err());
+    all_restored(&f);
+}
+
+#[test]
+fn a_swap_file_is_on_and_off() {
+    let f = fixture();
+    let path = folder_of(&f).join("swap");
+    let allowed = AllowHostChange::by_the_user();
+    match swap::turn_on(&f.journal, &f.lease, "test", &path, 16 << 20, allowed) {
+        Ok(_) => {
+            let swaps = fs::read_to_string("/proc/swaps").unwrap();
+            assert!(swaps.contains(path.to_str().unwrap()), "{swaps}");
+        }
+        Err(error) => assert!(error.to_string().contains("root"), "{error}"),
+    }
+    all_restored(&f);
+    assert!(!fs::read_to_string("/proc/swaps").unwrap().contains(path.to_str().unwrap()));
+}
+
+#[test]
+fn scheduling_of_a_process_is_changed_and_put_back() {
+    let f = fixture();
+    let started = process::start(&f.journal, &f.lease, "other", sleeper()).unwrap();
+    let read = |attribute| task::read(&f.machine, &started.identity, attribute).unwrap();
+    let levers = [(Attribute::Affinity, "0"), (Attribute::Nice, "7"), (Attribute::Class, "batch")];
+    let before = levers.map(|(attribute, _)| read(attribute));
+    for (attribute, value) in levers {
+        task::set(&f.journal, &f.lease, "test", &started.identity, attribute, value).unwrap();
+        assert_eq!(read(attribute), value);
+    }
+    let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "test").unwrap();
+    for (_, outcome) in restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+        // Only the superuser may raise a priority again.
+        assert_eq!(outcome.state, RestoreState::Restored, "{}", outcome.why);
+    }
+    assert_eq!(levers.map(|(attribute, _)| read(attribute)), before);
+    task::set(&f.journal, &f.lease, "test", &started.identity, Attribute::Nice, "7").unwrap();
+    let renice = Command::new("renice")
+        .args(["-n", "9", "-p", &started.identity.pid.to_string()])
+        .stdout(Stdio::null())
+        .status();
+    if renice.is_ok_and(|status| status.success()) {
+        let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "test").unwrap();
+        let done = restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
+        assert_eq!(done[0].1.state, RestoreState::LeftAlone);
+        assert_eq!(read(Attribute::Nice), "9");
+    }
+    all_restored(&f);
+}
