@@ -7,10 +7,10 @@ use mydyno_model::plan::StepPlan;
 use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::catalogue::Kind;
-use mydyno_workload::dataset::Dataset;
 use mydyno_workload::hot_row::HotRow;
 use mydyno_workload::oltp::Oltp;
 use mydyno_workload::prepare::Tables;
+use mydyno_workload::work_tables::WorkTables;
 use mydyno_workload::{OptionError, Workload, fingerprint};
 
 use crate::request::Resolved;
@@ -29,7 +29,7 @@ pub struct NumberedStep<'a> {
 /// A workload that can be prepared and run.
 pub struct Work {
     /// Its tables.
-    pub tables: Dataset,
+    pub tables: WorkTables,
     behaviour: Behaviour,
 }
 
@@ -58,11 +58,11 @@ impl Work {
         let (database, seed) = (&plan.database, plan.seed);
         let (tables, behaviour) = match resolved.spec.kind {
             Kind::Oltp(mix) => (
-                Dataset::Oltp(Tables::new(database, options, seed)),
+                WorkTables::Oltp(Tables::new(database, options, seed)),
                 Behaviour::Oltp(Oltp::new(mix, options, seed)?),
             ),
             Kind::HotRow => (
-                Dataset::Own(HotRow::tables(database, options, seed)),
+                WorkTables::Own(HotRow::tables(database, options, seed)),
                 Behaviour::HotRow(HotRow::new(options, seed)?),
             ),
         };

@@ -113,7 +113,8 @@ impl HotRow {
         let insert_order = options.switch("insert-order");
         if order == Order::OrderFirst && !insert_order {
             return Err(vec![OptionError::Impossible(
-                "--statements=order-first inserts an order before the update: give --insert-order=on too".to_owned(),
+                "--statements=order-first inserts an order before the update: give --insert-order=on too"
+                    .to_owned(),
             )]);
         }
         let mut hot_row = Self {
@@ -220,11 +221,8 @@ const ROW: &[ParamType] = &[ParamType::Int];
 
 /// What must hold at any time. Without orders a sale leaves no trace but the stock itself.
 fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<CheckSpec> {
-    let check = |about: &str, sql: String, expected: String| CheckSpec {
-        about: about.to_owned(),
-        sql,
-        expected,
-    };
+    let check =
+        |about: &str, sql: String, expected: String| CheckSpec { about: about.to_owned(), sql, expected };
     let mut checks = vec![
         check("rows of hot_row", format!("SELECT COUNT(*) FROM {STOCK_TABLE}"), rows.to_string()),
         check(
@@ -300,7 +298,8 @@ impl Workload for HotRow {
         if let Some(update) = place.update {
             sold = session.execute(update, &row).await?.affected_rows > 0;
         }
-        if let (true, Order::Update | Order::SelectForUpdate, Some(insert)) = (sold, self.order, place.insert) {
+        if let (true, Order::Update | Order::SelectForUpdate, Some(insert)) = (sold, self.order, place.insert)
+        {
             session.execute(insert, &order).await?;
         }
         let end = if sold { place.commit } else { place.rollback.or(place.commit) };

@@ -7,7 +7,6 @@
 
 pub mod catalogue;
 pub mod data;
-pub mod dataset;
 pub mod fingerprint;
 pub mod generator;
 pub mod hot_row;
@@ -18,6 +17,7 @@ pub mod own_tables;
 pub mod prepare;
 pub mod session;
 pub mod sql_text;
+pub mod work_tables;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};

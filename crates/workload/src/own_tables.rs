@@ -174,9 +174,11 @@ impl OwnTables {
         mark::set_data(&mut client, database, self.family, &data)
             .map_err(doing("marking the tables as incomplete"))?;
         for table in &self.tables {
-            client
-                .execute(&table.create)
-                .map_err(doing(format!("creating table {}{}", table.name, at(&table.place))))?;
+            client.execute(&table.create).map_err(doing(format!(
+                "creating table {}{}",
+                table.name,
+                at(&table.place)
+            )))?;
             if !self.exists(&mut client, &table.name)? {
                 return Err(PrepareError::NotPrepared {
                     database: database.clone(),
@@ -187,9 +189,11 @@ impl OwnTables {
         self.fill(connect, connections, stop, progress)?;
         for table in &self.tables {
             for statement in &table.after {
-                client
-                    .execute(statement)
-                    .map_err(doing(format!("finishing table {}{}", table.name, at(&table.place))))?;
+                client.execute(statement).map_err(doing(format!(
+                    "finishing table {}{}",
+                    table.name,
+                    at(&table.place)
+                )))?;
             }
         }
         let sums = self.sums(&mut client)?;

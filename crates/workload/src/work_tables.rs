@@ -10,7 +10,7 @@ use crate::prepare::{self, PrepareError, Prepared, Progress, Tables, doing};
 
 /// The data of a workload.
 #[derive(Debug, Clone)]
-pub enum Dataset {
+pub enum WorkTables {
     /// Tables of the OLTP family.
     Oltp(Tables),
     /// Tables that the workload brings.
@@ -19,7 +19,7 @@ pub enum Dataset {
     Users(String),
 }
 
-impl Dataset {
+impl WorkTables {
     fn database(&self) -> Option<&str> {
         match self {
             Self::Oltp(_) => None,
@@ -148,7 +148,8 @@ impl Dataset {
     /// What the server said.
     pub fn is_ours(&self, client: &mut Client) -> Result<bool, PrepareError> {
         let Some(database) = self.database() else { return Ok(true) };
-        let owner = mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
+        let owner =
+            mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
         Ok(owner == Owner::Ours || owner == Owner::Missing && self.is_made())
     }
 }
