@@ -5,9 +5,11 @@
 
 pub mod arrivals;
 pub mod change;
+pub mod claim;
 pub mod document;
 pub mod estimate;
 pub mod facts;
+pub mod finding;
 pub mod plan;
 pub mod record;
 pub mod sample;

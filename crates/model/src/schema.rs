@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-use crate::{change, facts, plan, record, sample, server, summary};
+use crate::{change, claim, facts, finding, plan, record, sample, server, summary};
 
 /// Every document with its file name (without `.schema.json`) and its schema.
 pub fn all() -> Vec<(&'static str, Value)> {
@@ -15,6 +15,8 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("sample", of::<sample::Sample>()),
         ("summary", of::<summary::Summary>()),
         ("facts", of::<facts::FactSet>()),
+        ("claim", of::<claim::Claim>()),
+        ("findings", of::<finding::Findings>()),
         ("server", of::<server::ServerInfo>()),
         ("server-list", of::<server::ServerList>()),
         ("host-status", of::<change::HostStatus>()),

@@ -110,6 +110,15 @@ pub fn all() -> Vec<&'static Collector> {
     collectors::ALL.to_vec()
 }
 
+/// The unit of a fact that some collector gives, empty where it has none; nothing for an id that no collector gives.
+pub fn unit_of(id: &str) -> Option<&'static str> {
+    // The kernel settings are a family with members that are known.
+    if let Some(name) = id.strip_prefix("host.sysctl.") {
+        return collectors::sysctl::SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
+    }
+    collectors::ALL.iter().find_map(|collector| collector.info(id)).map(|info| info.unit)
+}
+
 /// The table of all facts as Markdown: the reference is generated from it.
 pub fn markdown() -> String {
     let mut text = String::from("| fact | unit | what it is | collector |\n|---|---|---|---|\n");
@@ -165,6 +174,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_unit_of_a_fact_is_found_by_its_id() {
+        assert_eq!(unit_of("host.memory.total_bytes"), Some("bytes"));
+        assert_eq!(unit_of("host.sysctl.vm.dirty_ratio"), Some("percent"));
+        assert_eq!(unit_of("host.sysctl.vm.swapiness"), None);
+        assert_eq!(unit_of("server.variable.sync_binlog"), Some(""));
+        assert_eq!(unit_of("host.no.such"), None);
     }
 
     #[test]

@@ -1,0 +1,39 @@
+//! Puts the texts of all claims into the crate.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../claims");
+    let root = root.canonicalize().unwrap_or(root);
+    println!("cargo:rerun-if-changed={}", root.display());
+    let mut code = String::from("&[\n");
+    for path in files(&root) {
+        let name = path.strip_prefix(&root).unwrap_or(&path);
+        // Debug writes paths and names as Rust's own literals.
+        let _ = writeln!(code, "    ({:?}, include_str!({:?})),", name.display().to_string(), path);
+    }
+    code.push_str("]\n");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("claims.rs");
+    if let Err(error) = fs::write(&out, code) {
+        println!("cargo:error={}: {error}", out.display());
+    }
+}
+
+/// `AREA/ID.toml`, sorted.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let read = fs::read_dir(folder).into_iter().flatten();
+        read.filter_map(|e| e.ok().map(|e| e.path())).collect()
+    };
+    let mut found: Vec<PathBuf> = entries(root)
+        .iter()
+        .filter(|p| p.is_dir())
+        .flat_map(|p| entries(p))
+        .filter(|p| p.extension().is_some_and(|e| e == "toml"))
+        .filter_map(|p| p.canonicalize().ok())
+        .collect();
+    found.sort();
+    found
+}

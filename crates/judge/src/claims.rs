@@ -1,0 +1,88 @@
+//! All claims: those in the program, and those of a folder in their place.
+
+use indexmap::IndexMap;
+
+use crate::claim::Claim;
+use crate::error::{JudgeError, Problem};
+
+/// Files of the claims in the program, with their texts.
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/claims.rs"));
+
+/// Claims by id, in the order of their files.
+#[derive(Debug, Clone, Default)]
+pub struct Claims(IndexMap<String, Claim>);
+
+impl Claims {
+    /// The claims in the program.
+    ///
+    /// # Errors
+    /// One of them is not valid; the tests see to it that none is.
+    pub fn embedded() -> Result<Self, JudgeError> {
+        Self::read(EMBEDDED.iter().copied())
+    }
+
+    /// Claims from files `AREA/ID.toml`.
+    ///
+    /// # Errors
+    /// All that is wrong with all of them.
+    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, JudgeError> {
+        let mut claims = Self::default();
+        let mut problems = Vec::new();
+        for (file, text) in files {
+            match Claim::read(file, text) {
+                Ok(claim) => {
+                    if let Some(other) = claims.0.get(&claim.document.id) {
+                        let text = format!("{} has the same id", other.file);
+                        problems.push(Problem::of(file, text));
+                    }
+                    claims.0.insert(claim.document.id.clone(), claim);
+                }
+                Err(found) => problems.extend(found),
+            }
+        }
+        if problems.is_empty() { Ok(claims) } else { Err(JudgeError::Files(problems)) }
+    }
+
+    /// These, and those of `other` in the place of ones with the same id.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self.0.sort_by(|_, a, _, b| a.file.cmp(&b.file));
+        self
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Claim> {
+        self.0.values()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// There is none of this id; the error names the nearest.
+    pub fn find(&self, id: &str) -> Result<&Claim, JudgeError> {
+        self.0.get(id).ok_or_else(|| {
+            let near = self.0.keys().map(|k| (strsim::jaro_winkler(id, k), k));
+            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
+            JudgeError::NoSuchClaim { name: id.to_owned(), near: near.map(|(_, k)| k.clone()) }
+        })
+    }
+
+    /// The areas, each once.
+    pub fn areas(&self) -> Vec<&str> {
+        let mut areas: Vec<&str> = self.iter().map(|c| c.area.as_str()).collect();
+        areas.sort_unstable();
+        areas.dedup();
+        areas
+    }
+}

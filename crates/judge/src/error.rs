@@ -1,0 +1,51 @@
+//! What can be wrong with claims and lists of accepted findings.
+
+use std::fmt;
+
+/// One thing that is wrong with a file that people write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, where one is known; it counts from 1.
+    pub line: Option<usize>,
+    /// What is wrong, and the way out.
+    pub text: String,
+}
+
+impl Problem {
+    /// Something that is wrong with a file as a whole.
+    pub fn of(file: &str, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line: None, text: text.into() }
+    }
+
+    /// Something that is wrong with a line of it.
+    pub fn at(file: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line: Some(line), text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.text),
+            None => write!(f, "{}: {}", self.file, self.text),
+        }
+    }
+}
+
+/// Why claims cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// Files that are not valid.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Files(Vec<Problem>),
+    /// No claim has this id.
+    #[error("no claim is called {name:?}{}; `mydyno claims` lists them", .near.as_ref().map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default())]
+    NoSuchClaim {
+        /// What was asked for.
+        name: String,
+        /// The nearest that there is.
+        near: Option<String>,
+    },
+}

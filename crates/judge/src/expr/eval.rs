@@ -1,0 +1,494 @@
+//! What an expression comes to over facts, and what that rests on.
+
+use mydyno_model::facts::{FactSet, Status};
+use mydyno_model::finding::MissingFact;
+
+use super::ast::{Arithmetic, Compare, Expr, FactRef, Over, Part, Quantifier, shown_parts};
+use super::functions::call;
+use super::unit::Dimension;
+use super::value::Value;
+
+/// Why there is no value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// Facts are missing, or a calculation has no result.
+    Missing(Vec<MissingFact>),
+    /// The expression makes no sense of the values: a mistake in the claim, or a server that answers oddly.
+    Fault(String),
+}
+
+impl Stop {
+    fn missing(fact: impl Into<String>, status: &str, why: impl Into<String>) -> Self {
+        Self::Missing(vec![MissingFact { fact: fact.into(), status: status.to_owned(), why: why.into() }])
+    }
+
+    /// A calculation without a result.
+    pub fn undefined(what: impl Into<String>, why: &str) -> Self {
+        Self::missing(what, "undefined", why)
+    }
+
+    /// Both reasons.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Fault(text), _) | (_, Self::Fault(text)) => Self::Fault(text),
+            (Self::Missing(mut a), Self::Missing(b)) => {
+                for fact in b {
+                    if !a.contains(&fact) {
+                        a.push(fact);
+                    }
+                }
+                Self::Missing(a)
+            }
+        }
+    }
+}
+
+/// An expression's value and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// The value, or why there is none.
+    pub result: Result<Value, Stop>,
+    /// Ids of the facts that decided it, in the order of reading.
+    pub facts: Vec<String>,
+    /// The comparisons that decided it, with their values.
+    pub steps: Vec<String>,
+}
+
+/// Names that are bound to values.
+pub type Scope<'s> = &'s [(String, Value)];
+
+/// How many things an `any` or `all` names as evidence.
+const WITNESSES: usize = 10;
+
+/// How many things are gone over at most.
+const MOST_ITEMS: usize = 200_000;
+
+/// Evaluates an expression.
+pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
+    let mut machine = Machine { facts, locals: scope.to_vec(), trace: Trace::default(), left: MOST_ITEMS };
+    let result = machine.value(expr);
+    Evaluation { result, facts: machine.trace.facts, steps: machine.trace.steps }
+}
+
+/// What a collection holds.
+///
+/// # Errors
+/// It could not be had.
+pub fn domain(over: &Over, facts: &FactSet) -> Result<Vec<Value>, Stop> {
+    let mut machine = Machine { facts, locals: vec![], trace: Trace::default(), left: MOST_ITEMS };
+    machine.domain(over)
+}
+
+#[derive(Debug, Clone, Default)]
+struct Trace {
+    facts: Vec<String>,
+    steps: Vec<String>,
+}
+
+impl Trace {
+    fn add(&mut self, other: Self) {
+        for fact in other.facts {
+            self.fact(&fact);
+        }
+        for step in other.steps {
+            if !self.steps.contains(&step) {
+                self.steps.push(step);
+            }
+        }
+    }
+
+    fn fact(&mut self, id: &str) {
+        if !self.facts.iter().any(|f| f == id) {
+            self.facts.push(id.to_owned());
+        }
+    }
+}
+
+/// What is known of a fact's id.
+pub enum Lookup {
+    /// Its value.
+    Value(Value),
+    /// This system does not have it.
+    Absent(Stop),
+    /// It may have it.
+    Unknown(Stop),
+}
+
+pub struct Machine<'a> {
+    facts: &'a FactSet,
+    locals: Vec<(String, Value)>,
+    trace: Trace,
+    left: usize,
+}
+
+type Found = Result<Value, Stop>;
+
+impl Machine<'_> {
+    pub fn value(&mut self, expr: &Expr) -> Found {
+        match expr {
+            Expr::Bool(b) => Ok(Value::Bool(*b)),
+            Expr::Number { value, unit } => {
+                let (factor, dimension) =
+                    super::unit::of_literal(unit).ok_or_else(|| Stop::Fault(format!("no unit {unit:?}")))?;
+                // Nothing is nothing, whatever is counted.
+                let dimension = if *value == 0.0 && unit.is_empty() { Dimension::Any } else { dimension };
+                Ok(Value::Number(value * factor, dimension))
+            }
+            Expr::Text(text) => Ok(Value::Text(text.clone())),
+            Expr::Version(version) => Ok(Value::Version(*version)),
+            Expr::List(items) => {
+                items.iter().map(|item| self.value(item)).collect::<Result<_, _>>().map(Value::List)
+            }
+            Expr::Fact(fact) => self.fact(fact),
+            Expr::Local(name) => self.local(name).cloned(),
+            Expr::Named(_, inner) => self.value(inner),
+            Expr::Field(inner, name) => match self.value(inner)? {
+                Value::Record(map) => Ok(map.get(name).map_or(Value::Nothing, |v| Value::of_json(v, ""))),
+                other => Err(Stop::Fault(format!("{expr}: {} has no fields", other.kind()))),
+            },
+            Expr::Not(inner) => self.truth(inner).map(|b| Value::Bool(!b)),
+            Expr::Negative(inner) => {
+                let (n, dimension) = self.number(inner)?;
+                Ok(Value::Number(-n, dimension))
+            }
+            Expr::And(a, b) => self.joined(a, b, false),
+            Expr::Or(a, b) => self.joined(a, b, true),
+            Expr::Compare(compare, a, b) => {
+                let (left, right) = (self.value(a)?, self.value(b)?);
+                let is = compared(*compare, (a, &left), (b, &right))?;
+                self.step(expr, is);
+                Ok(Value::Bool(is))
+            }
+            Expr::In(a, b, negated) => {
+                let (item, list) = (self.value(a)?, self.value(b)?);
+                let Value::List(items) = list else {
+                    return Err(Stop::Fault(format!("{b} is {}, not a list", list.kind())));
+                };
+                let is = items.iter().any(|i| equal(&item, i)) != *negated;
+                self.step(expr, is);
+                Ok(Value::Bool(is))
+            }
+            Expr::Contains(a, b) => {
+                let (whole, part) = (self.value(a)?, self.value(b)?);
+                let is = match (&whole, &part) {
+                    (Value::Text(whole), Value::Text(part)) => {
+                        whole.to_ascii_lowercase().contains(&part.to_ascii_lowercase())
+                    }
+                    (Value::List(items), part) => items.iter().any(|i| equal(i, part)),
+                    _ => {
+                        let text = format!("{a} is {} and cannot contain {}", whole.kind(), part.kind());
+                        return Err(Stop::Fault(text));
+                    }
+                };
+                self.step(expr, is);
+                Ok(Value::Bool(is))
+            }
+            Expr::Arithmetic(operation, a, b) => {
+                let (left, right) = (self.number(a)?, self.number(b)?);
+                arithmetic(*operation, expr, left, right)
+            }
+            Expr::Each(quantifier, name, over, body) => self.each(*quantifier, name, over, body),
+            Expr::Call(function, arguments) => call(self, *function, arguments, expr),
+        }
+    }
+
+    /// Kleene's logic: one side may decide, whatever the other is.
+    fn joined(&mut self, a: &Expr, b: &Expr, decides: bool) -> Found {
+        let before = self.trace.clone();
+        let left = self.truth(a);
+        match left {
+            Ok(is) if is == decides => return Ok(Value::Bool(decides)),
+            Err(Stop::Fault(text)) => return Err(Stop::Fault(text)),
+            _ => {}
+        }
+        let after_left = std::mem::replace(&mut self.trace, before);
+        let right = self.truth(b);
+        if matches!(right, Ok(is) if is == decides) {
+            // Only the right side decided; the left is no evidence.
+            return Ok(Value::Bool(decides));
+        }
+        let right_trace = std::mem::replace(&mut self.trace, after_left);
+        self.trace.add(right_trace);
+        match (left, right) {
+            (Ok(_), right) => right.map(Value::Bool),
+            (Err(left), Ok(_)) => Err(left),
+            (Err(left), Err(right)) => Err(left.and(right)),
+        }
+    }
+
+    /// The value of an expression that must be yes or no.
+    pub fn truth(&mut self, expr: &Expr) -> Result<bool, Stop> {
+        match self.value(expr)? {
+            Value::Bool(b) => Ok(b),
+            other => Err(Stop::Fault(format!(
+                "{expr} is {}, not yes or no; a setting that is ON or OFF is asked with on(…)",
+                other.kind()
+            ))),
+        }
+    }
+
+    /// The value of an expression that must be a number.
+    pub fn number(&mut self, expr: &Expr) -> Result<(f64, Dimension), Stop> {
+        match self.value(expr)? {
+            Value::Number(n, dimension) => Ok((n, dimension)),
+            other => Err(Stop::Fault(format!("{expr} is {}, not a number", other.kind()))),
+        }
+    }
+
+    fn local(&self, name: &str) -> Result<&Value, Stop> {
+        let found = self.locals.iter().rev().find(|(n, _)| n == name);
+        found.map(|(_, value)| value).ok_or_else(|| Stop::Fault(format!("${name} has no value")))
+    }
+
+    /// A fact's id with the values of bound names put in.
+    fn id(&self, fact: &FactRef) -> Result<String, Stop> {
+        let parts = fact.0.iter().map(|part| match part {
+            Part::Name(name) => Ok(name.clone()),
+            Part::Star => Err(Stop::Fault(format!("{} has a star", shown_parts(&fact.0)))),
+            Part::Local(name) => match self.local(name)? {
+                Value::Text(text) => Ok(text.clone()),
+                Value::Number(n, _) => Ok(n.to_string()),
+                other => Err(Stop::Fault(format!("${name} is {}, not a name", other.kind()))),
+            },
+        });
+        Ok(parts.collect::<Result<Vec<_>, _>>()?.join("."))
+    }
+
+    fn fact(&mut self, fact: &FactRef) -> Found {
+        match self.look_up(fact)? {
+            Lookup::Value(value) => Ok(value),
+            Lookup::Absent(stop) | Lookup::Unknown(stop) => Err(stop),
+        }
+    }
+
+    /// What is known of a fact.
+    pub fn look_up(&mut self, fact: &FactRef) -> Result<Lookup, Stop> {
+        let id = self.id(fact)?;
+        let Some(found) = self.facts.facts.get(&id) else {
+            // When others of its family were read, this one is not there; else nobody looked.
+            let family = id.rsplit_once('.').map_or("", |(family, _)| family);
+            let looked = self.facts.facts.iter().any(|(other, fact)| {
+                fact.status == Status::Ok
+                    && other.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
+            });
+            return Ok(if looked {
+                Lookup::Absent(Stop::missing(&id, "absent", "this system does not have it"))
+            } else {
+                Lookup::Unknown(Stop::missing(&id, "not_read", "it was not read"))
+            });
+        };
+        Ok(match &found.status {
+            Status::Ok if found.value.is_null() => {
+                Lookup::Unknown(Stop::missing(&id, "error", "it was read and has no value"))
+            }
+            Status::Ok => {
+                self.trace.fact(&id);
+                Lookup::Value(Value::of_fact(found))
+            }
+            Status::Absent { why } => Lookup::Absent(Stop::missing(&id, "absent", why)),
+            Status::Denied { why } => Lookup::Unknown(Stop::missing(&id, "denied", why)),
+            Status::Error { why } => Lookup::Unknown(Stop::missing(&id, "error", why)),
+        })
+    }
+
+    fn domain(&mut self, over: &Over) -> Result<Vec<Value>, Stop> {
+        let items = match over {
+            Over::Items(expr) => match self.value(expr)? {
+                Value::List(items) => items,
+                other => return Err(Stop::Fault(format!("{expr} is {}, not a list", other.kind()))),
+            },
+            Over::Names(pattern) => self.names(pattern)?,
+        };
+        if items.len() > self.left {
+            return Err(Stop::Fault(format!("goes over more than {MOST_ITEMS} things")));
+        }
+        self.left -= items.len();
+        Ok(items)
+    }
+
+    /// The names in the place of the star.
+    fn names(&self, pattern: &FactRef) -> Result<Vec<Value>, Stop> {
+        let star = pattern.0.iter().position(|p| *p == Part::Star).unwrap_or(0);
+        let (before, after) = (FactRef(pattern.0[..star].to_vec()), FactRef(pattern.0[star + 1..].to_vec()));
+        let (before, after) = (self.id(&before)?, self.id(&after)?);
+        let mut names: Vec<&str> = Vec::new();
+        for id in self.facts.facts.keys() {
+            let Some(rest) = id.strip_prefix(&before).and_then(|rest| rest.strip_prefix('.')) else {
+                continue;
+            };
+            let (name, rest) = rest.split_once('.').unwrap_or((rest, ""));
+            let fits = after.is_empty()
+                || rest.strip_prefix(&after).is_some_and(|more| more.is_empty() || more.starts_with('.'));
+            if fits && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return Err(Stop::missing(
+                shown_parts(&pattern.0),
+                "not_read",
+                "no fact of this family was read",
+            ));
+        }
+        Ok(names.into_iter().map(|n| Value::Text(n.to_owned())).collect())
+    }
+
+    fn each(&mut self, quantifier: Quantifier, name: &str, over: &Over, body: &Expr) -> Found {
+        let items = self.domain(over)?;
+        let before = std::mem::take(&mut self.trace);
+        let mut outcomes: Vec<(Found, Trace)> = Vec::with_capacity(items.len());
+        for item in items {
+            self.locals.push((name.to_owned(), item));
+            let found = match quantifier {
+                Quantifier::Sum => self.number(body).map(|(n, d)| Value::Number(n, d)),
+                _ => self.truth(body).map(Value::Bool),
+            };
+            self.locals.pop();
+            outcomes.push((found, std::mem::take(&mut self.trace)));
+        }
+        self.trace = before;
+        if let Some((Err(Stop::Fault(text)), _)) =
+            outcomes.iter().find(|(found, _)| matches!(found, Err(Stop::Fault(_))))
+        {
+            return Err(Stop::Fault(text.clone()));
+        }
+        let is = |wanted: bool| move |found: &Found| *found == Ok(Value::Bool(wanted));
+        let decided = match quantifier {
+            Quantifier::Any => outcomes.iter().any(|(found, _)| is(true)(found)).then_some(true),
+            Quantifier::All => outcomes.iter().any(|(found, _)| is(false)(found)).then_some(false),
+            _ => None,
+        };
+        if let Some(decided) = decided {
+            let witnesses = outcomes.into_iter().filter(|(found, _)| is(decided)(found));
+            witnesses.take(WITNESSES).for_each(|(_, trace)| self.trace.add(trace));
+            return Ok(Value::Bool(decided));
+        }
+        let missing = outcomes.iter().filter_map(|(found, _)| found.as_ref().err().cloned());
+        if let Some(stop) = missing.reduce(Stop::and) {
+            return Err(stop);
+        }
+        let result = match quantifier {
+            Quantifier::Any => Value::Bool(false),
+            Quantifier::All => Value::Bool(true),
+            Quantifier::Count => {
+                Value::plain(outcomes.iter().filter(|(found, _)| is(true)(found)).count() as f64)
+            }
+            Quantifier::Sum => {
+                let mut sum = (0.0, Dimension::Any);
+                for (found, _) in &outcomes {
+                    let Ok(Value::Number(n, dimension)) = found else { continue };
+                    if !sum.1.fits(*dimension) {
+                        return Err(Stop::Fault(format!("a sum of {} and {dimension}", sum.1)));
+                    }
+                    sum = (sum.0 + n, sum.1.sum(*dimension));
+                }
+                Value::Number(sum.0, sum.1)
+            }
+        };
+        outcomes.into_iter().take(WITNESSES).for_each(|(_, trace)| self.trace.add(trace));
+        Ok(result)
+    }
+
+    /// Notes a comparison with its values.
+    fn step(&mut self, expr: &Expr, is: bool) {
+        let outcome = if is { "true" } else { "false" };
+        let text = format!("{}: {outcome}", super::show::with_values(expr, self));
+        if !self.trace.steps.contains(&text) {
+            self.trace.steps.push(text);
+        }
+    }
+
+    /// A value for showing, that leaves no trace.
+    pub fn glance(&mut self, expr: &Expr) -> Option<Value> {
+        let trace = self.trace.clone();
+        let value = self.value(expr).ok();
+        self.trace = trace;
+        value
+    }
+}
+
+/// Whether two values are the same; texts without regard to case, since servers differ in it.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => a.eq_ignore_ascii_case(b),
+        (Value::Number(a, d), Value::Number(b, e)) => d.fits(*e) && a == b,
+        _ => a == b,
+    }
+}
+
+fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value)) -> Result<bool, Stop> {
+    let ordering = match (left.1, right.1) {
+        (Value::Number(a, d), Value::Number(b, e)) => {
+            if !d.fits(*e) || lacks_percent(left, right) || lacks_percent(right, left) {
+                let text = format!("{} is {d}, {} is {e}: they cannot be compared", left.0, right.0);
+                return Err(Stop::Fault(text));
+            }
+            a.partial_cmp(b)
+        }
+        (Value::Version(a), Value::Version(b)) => Some(a.cmp(b)),
+        _ => {
+            let same = match (left.1, right.1) {
+                (Value::Text(_), Value::Text(_)) | (Value::Bool(_), Value::Bool(_)) | (_, Value::Nothing) => {
+                    equal(left.1, right.1)
+                }
+                (Value::Nothing, _) => false,
+                (a, b) => {
+                    let text = format!(
+                        "{} is {}, {} is {}: they cannot be compared",
+                        left.0,
+                        a.kind(),
+                        right.0,
+                        b.kind()
+                    );
+                    return Err(Stop::Fault(text));
+                }
+            };
+            return match compare {
+                Compare::Equal => Ok(same),
+                Compare::Unequal => Ok(!same),
+                _ => Err(Stop::Fault(format!("{} and {} have no order", left.0, right.0))),
+            };
+        }
+    };
+    let Some(ordering) = ordering else {
+        return Err(Stop::undefined(left.0.to_string(), "it is no number"));
+    };
+    Ok(match compare {
+        Compare::Equal => ordering.is_eq(),
+        Compare::Unequal => ordering.is_ne(),
+        Compare::Less => ordering.is_lt(),
+        Compare::LessOrEqual => ordering.is_le(),
+        Compare::Greater => ordering.is_gt(),
+        Compare::GreaterOrEqual => ordering.is_ge(),
+    })
+}
+
+/// A share against a bare number: 20 % would silently be 0.2.
+fn lacks_percent(share: (&Expr, &Value), literal: (&Expr, &Value)) -> bool {
+    matches!(share.1, Value::Number(_, Dimension::Share))
+        && matches!(literal.0, Expr::Number { value, unit } if unit.is_empty() && *value != 0.0)
+}
+
+fn arithmetic(
+    operation: Arithmetic,
+    expr: &Expr,
+    (a, d): (f64, Dimension),
+    (b, e): (f64, Dimension),
+) -> Found {
+    let sum = || {
+        if d.fits(e) { Ok(d.sum(e)) } else { Err(Stop::Fault(format!("{expr}: {d} and {e} do not add up"))) }
+    };
+    let (n, dimension) = match operation {
+        Arithmetic::Add => (a + b, sum()?),
+        Arithmetic::Subtract => (a - b, sum()?),
+        Arithmetic::Multiply => (a * b, d.product(e)),
+        Arithmetic::Divide if b == 0.0 => {
+            return Err(Stop::undefined(expr.to_string(), "it would divide by 0"));
+        }
+        Arithmetic::Divide => (a / b, d.quotient(e)),
+    };
+    if n.is_nan() {
+        return Err(Stop::undefined(expr.to_string(), "it has no result"));
+    }
+    Ok(Value::Number(n, dimension))
+}

@@ -1,0 +1,25 @@
+//! The language of claims: small, total, over facts, with units and three truth values.
+//!
+//! It has no loops but those over facts and lists, no assignment and no way to fail other than to say which fact was
+//! missing. `docs/guides/writing-a-claim.md` describes it for authors.
+
+mod ast;
+mod eval;
+mod functions;
+mod lexer;
+mod mutate;
+mod parser;
+mod show;
+#[cfg(test)]
+mod tests;
+mod token;
+mod unit;
+mod value;
+
+pub use ast::{Call, Compare, Expr, FactRef, Over, Part, Quantifier};
+pub use eval::{Evaluation, Scope, Stop, domain, evaluate};
+pub use lexer::Position;
+pub use mutate::{Mutant, mutants};
+pub use parser::{Bindings, ParseError, parse, parse_for, parse_with};
+pub use unit::Dimension;
+pub use value::{Value, Version};

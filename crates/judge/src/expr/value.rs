@@ -1,0 +1,191 @@
+//! What expressions come to.
+
+use std::fmt;
+
+use mydyno_model::facts::Fact;
+use mydyno_model::units::{show_bytes, three_digits};
+use serde_json::Value as Json;
+
+use super::unit::{self, Dimension};
+
+/// A version of a server or kernel: major, minor, patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// Reads the digits at the start of a text: `10.11.6-MariaDB-log`, `6.1`, `8.0.36`.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');
+        let first = parts.next()?.parse().ok()?;
+        let mut next = || parts.next().and_then(|p| p.parse().ok()).unwrap_or(0);
+        Some(Self(first, next(), next()))
+    }
+
+    /// From major × 10000 + minor × 100 + patch.
+    pub fn from_number(number: f64) -> Option<Self> {
+        let valid = number.is_finite() && (0.0..1e9).contains(&number) && number.fract() == 0.0;
+        let number = number as u32;
+        valid.then_some(Self(number / 10_000, number / 100 % 100, number % 100))
+    }
+
+    /// The version just below, for mutations: one patch less.
+    pub fn below(self) -> Self {
+        match self {
+            Self(major, minor, patch) if patch > 0 => Self(major, minor, patch - 1),
+            Self(major, minor, _) if minor > 0 => Self(major, minor - 1, 99),
+            Self(major, ..) => Self(major.saturating_sub(1), 99, 99),
+        }
+    }
+
+    /// The version just above.
+    pub const fn above(self) -> Self {
+        Self(self.0, self.1, self.2 + 1)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Yes or no.
+    Bool(bool),
+    /// A number in base units.
+    Number(f64, Dimension),
+    /// Text.
+    Text(String),
+    /// A version.
+    Version(Version),
+    /// Several values.
+    List(Vec<Value>),
+    /// Named fields, as facts that are lists of tables or options have them.
+    Record(serde_json::Map<String, Json>),
+    /// Nothing: an empty field of a record.
+    Nothing,
+}
+
+impl Value {
+    /// A plain number.
+    pub const fn plain(number: f64) -> Self {
+        Self::Number(number, Dimension::Plain)
+    }
+
+    /// The value of a fact that was read.
+    pub fn of_fact(fact: &Fact) -> Self {
+        Self::of_json(&fact.value, &fact.unit)
+    }
+
+    /// A JSON value; numbers in it are in `unit`.
+    pub fn of_json(json: &Json, unit: &str) -> Self {
+        match json {
+            Json::Null => Self::Nothing,
+            Json::Bool(b) => Self::Bool(*b),
+            Json::Number(n) => {
+                let (factor, dimension) = unit::of_fact(unit);
+                Self::Number(n.as_f64().unwrap_or(f64::NAN) * factor, dimension)
+            }
+            Json::String(text) => Self::Text(text.clone()),
+            Json::Array(items) => Self::List(items.iter().map(|i| Self::of_json(i, unit)).collect()),
+            Json::Object(map) => Self::Record(map.clone()),
+        }
+    }
+
+    /// What kind of value it is, for error texts.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Bool(_) => "yes or no".to_owned(),
+            Self::Number(_, dimension) => dimension.to_string(),
+            Self::Text(text) => format!("the text {text:?}"),
+            Self::Version(v) => format!("the version {v}"),
+            Self::List(_) => "a list".to_owned(),
+            Self::Record(_) => "a record".to_owned(),
+            Self::Nothing => "nothing".to_owned(),
+        }
+    }
+
+    /// For people: `8 GiB`, `12 %`, `O_DIRECT`.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Bool(true) => "yes".to_owned(),
+            Self::Bool(false) => "no".to_owned(),
+            Self::Number(n, dimension) => shown_number(*n, *dimension),
+            Self::Text(text) if text.is_empty() => "(empty)".to_owned(),
+            Self::Text(text) => text.clone(),
+            Self::Version(v) => v.to_string(),
+            Self::List(items) => {
+                const SHOWN: usize = 8;
+                let mut texts: Vec<String> = items.iter().take(SHOWN).map(Self::shown).collect();
+                if items.len() > SHOWN {
+                    texts.push(format!("… ({} in all)", items.len()));
+                }
+                if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+            }
+            Self::Record(map) => {
+                let fields: Vec<String> =
+                    map.iter().map(|(k, v)| format!("{k} {}", Self::of_json(v, "").shown())).collect();
+                fields.join(", ")
+            }
+            Self::Nothing => "nothing".to_owned(),
+        }
+    }
+}
+
+fn shown_number(n: f64, dimension: Dimension) -> String {
+    if n.is_infinite() {
+        return if n > 0.0 { "unlimited" } else { "-unlimited" }.to_owned();
+    }
+    match dimension {
+        Dimension::Share => format!("{} %", trimmed(n * 100.0)),
+        Dimension::BYTES => signed(n, show_bytes),
+        Dimension::SECONDS => signed(n, mydyno_model::units::show_seconds),
+        Dimension::Of { bytes: 1, seconds: -1 } => format!("{}/s", signed(n, show_bytes)),
+        Dimension::Of { bytes: 0, seconds: -1 } => format!("{}/s", trimmed(n)),
+        _ => trimmed(n),
+    }
+}
+
+fn signed(n: f64, show: impl Fn(f64) -> String) -> String {
+    if n < 0.0 { format!("-{}", show(-n)) } else { show(n) }
+}
+
+/// Whole numbers whole, others with three digits.
+fn trimmed(n: f64) -> String {
+    if n.fract() == 0.0 && n.abs() < 1e15 { format!("{n:.0}") } else { three_digits(n) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_servers_and_kernels_say() {
+        for (text, version) in [
+            ("10.11.6-MariaDB-0+deb12u1-log", Version(10, 11, 6)),
+            ("8.0.36", Version(8, 0, 36)),
+            ("6.18.44", Version(6, 18, 44)),
+            ("6.1-rc3", Version(6, 1, 0)),
+            ("5.15.0-91-generic", Version(5, 15, 0)),
+        ] {
+            assert_eq!(Version::read(text), Some(version), "{text}");
+        }
+        assert_eq!(Version::read("generic"), None);
+        assert_eq!(Version::from_number(101_119.0), Some(Version(10, 11, 19)));
+        assert!(Version(8, 0, 9) < Version(8, 0, 30) && Version(5, 9, 0) < Version(5, 10, 0));
+        assert_eq!(Version(8, 0, 30).below(), Version(8, 0, 29));
+        assert_eq!(Version(11, 0, 0).below(), Version(10, 99, 99));
+    }
+
+    #[test]
+    fn values_are_shown_with_their_unit() {
+        assert_eq!(Value::Number(8.0 * 1073741824.0, Dimension::BYTES).shown(), "8 GiB");
+        assert_eq!(Value::Number(0.2, Dimension::Share).shown(), "20 %");
+        assert_eq!(Value::Number(90.0, Dimension::SECONDS).shown(), "1 min 30 s");
+        assert_eq!(Value::Number(3.5, Dimension::Of { bytes: 0, seconds: -1 }).shown(), "3.5/s");
+        assert_eq!(Value::plain(1_000_000.0).shown(), "1000000");
+        assert_eq!(Value::List(vec![]).shown(), "none");
+    }
+}

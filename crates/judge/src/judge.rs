@@ -1,0 +1,193 @@
+//! One claim over facts: its state, evidence, rank and remedy.
+
+use mydyno_model::claim::{Confidence, Cost, Severity, StepKind};
+use mydyno_model::facts::FactSet;
+use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, RemedyStep, State};
+
+use crate::claim::{Claim, ReadyStep};
+use crate::expr::{Expr, Stop, Value, domain, evaluate};
+use crate::template::Place;
+
+/// How much a severity weighs.
+const fn weight(severity: Severity) -> f64 {
+    match severity {
+        Severity::Info => 1.0,
+        Severity::Low => 3.0,
+        Severity::Medium => 10.0,
+        Severity::High => 40.0,
+        Severity::Critical => 100.0,
+    }
+}
+
+/// Severity × confidence ÷ cost of the remedy.
+///
+/// Severities differ more than costs do: what risks data comes first whatever it takes to put right.
+pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
+    let confidence = match confidence {
+        Confidence::Certain => 1.0,
+        Confidence::Likely => 0.8,
+        Confidence::Hint => 0.5,
+    };
+    let cost = match cost {
+        Cost::Dynamic => 1.0,
+        Cost::Restart => 1.25,
+        Cost::Reboot | Cost::Application => 1.5,
+        Cost::Data => 1.75,
+        Cost::Hardware => 2.0,
+    };
+    weight(severity) * confidence / cost
+}
+
+/// What a condition came to.
+struct Verdict {
+    result: Result<bool, Vec<MissingFact>>,
+    facts: Vec<String>,
+    steps: Vec<String>,
+}
+
+/// A fault is something missing too: the claim cannot be told. The tests of the claims see to it that it is none of
+/// their own making.
+fn missing_of(stop: Stop, expr: &Expr) -> Vec<MissingFact> {
+    match stop {
+        Stop::Missing(facts) => facts,
+        Stop::Fault(why) => {
+            vec![MissingFact { fact: expr.to_string(), status: "undefined".to_owned(), why }]
+        }
+    }
+}
+
+fn verdict(expr: &Expr, facts: &FactSet) -> Verdict {
+    let found = evaluate(expr, facts, &[]);
+    let result = match found.result {
+        Ok(Value::Bool(is)) => Ok(is),
+        Ok(other) => Err(missing_of(Stop::Fault(format!("{} is not yes or no", other.kind())), expr)),
+        Err(stop) => Err(missing_of(stop, expr)),
+    };
+    Verdict { result, facts: found.facts, steps: found.steps }
+}
+
+/// The severity that holds here.
+fn severity(claim: &Claim, facts: &FactSet) -> Severity {
+    let case = claim.cases.iter().find(|(when, _)| matches!(verdict(when, facts).result, Ok(true)));
+    case.map_or(claim.document.severity, |(_, severity)| *severity)
+}
+
+/// Judges one claim.
+pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
+    let applies = claim.applies.as_ref().map(|applies| verdict(applies, facts));
+    let (state, decided) = match applies.map(|v| (v.result.clone(), v)) {
+        Some((Ok(false), v)) => (State::NotApplicable, v),
+        Some((Err(_), v)) => (State::Unknown, v),
+        _ => {
+            let v = verdict(&claim.check, facts);
+            let state = match v.result {
+                Ok(true) => State::Holds,
+                Ok(false) => State::Violated,
+                Err(_) => State::Unknown,
+            };
+            (state, v)
+        }
+    };
+    let document = &claim.document;
+    let severity = severity(claim, facts);
+    let missing = decided.result.err().unwrap_or_default();
+    let mut evidence_ids = decided.facts;
+    let summary = match state {
+        State::Violated => match &claim.finding {
+            Some(template) => {
+                let filled = template.fill(facts, &[], Place::Prose);
+                for id in filled.facts {
+                    if !evidence_ids.contains(&id) {
+                        evidence_ids.push(id);
+                    }
+                }
+                filled.text
+            }
+            None => format!("This does not hold here: {}.", document.title),
+        },
+        State::Holds => format!("{}.", document.title),
+        State::NotApplicable => "It does not apply here.".to_owned(),
+        State::Unknown => unknown(&missing),
+    };
+    let violated = state == State::Violated;
+    let remedy = violated.then(|| FindingRemedy {
+        cost: document.remedy.cost,
+        now: claim.now.iter().flat_map(|s| fill(s, facts)).map(|s| s.step).collect(),
+        persistent: claim.persistent.iter().flat_map(|s| fill(s, facts)).map(|s| s.step).collect(),
+        risk: document.remedy.risk.clone(),
+    });
+    // What was done last is taken back first.
+    let undo = match violated {
+        true => claim.now.iter().flat_map(|s| fill(s, facts)).rev().filter_map(|s| s.undo).collect(),
+        false => vec![],
+    };
+    Finding {
+        claim: document.id.clone(),
+        area: claim.area.clone(),
+        title: document.title.clone(),
+        state,
+        severity,
+        confidence: document.confidence,
+        rank: rank(severity, document.confidence, document.remedy.cost),
+        summary,
+        why: document.why.clone(),
+        evidence: evidence_ids.iter().filter_map(|id| evidence(id, facts)).collect(),
+        arithmetic: decided.steps,
+        missing,
+        remedy,
+        undo,
+        ledger: document.ledger.clone(),
+        traps: document.traps.clone(),
+        sources: document.sources.clone(),
+        proof: document.proof.clone(),
+        accepted: None,
+    }
+}
+
+fn unknown(missing: &[MissingFact]) -> String {
+    let reasons: Vec<String> = missing.iter().map(|m| format!("{}: {}", m.fact, m.why)).collect();
+    format!("It cannot be told. {}", reasons.join("; "))
+}
+
+fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {
+    let fact = facts.facts.get(id)?;
+    Some(Evidence {
+        fact: id.to_owned(),
+        value: fact.value.clone(),
+        unit: fact.unit.clone(),
+        source: fact.source.clone(),
+    })
+}
+
+struct FilledStep {
+    step: RemedyStep,
+    undo: Option<RemedyStep>,
+}
+
+/// A step with its values, once for each thing that it goes over; none where it makes no sense.
+fn fill(step: &ReadyStep, facts: &FactSet) -> Vec<FilledStep> {
+    if let Some(when) = &step.when
+        && !matches!(verdict(when, facts).result, Ok(true))
+    {
+        return vec![];
+    }
+    let Some((name, over, condition)) = &step.each else { return vec![filled(step, facts, &[])] };
+    // Without the collection there is nothing to repeat the step for; the finding rests on it, so it is there.
+    let items = domain(over, facts).unwrap_or_default();
+    let scopes = items.into_iter().map(|item| vec![(name.clone(), item)]);
+    let wanted = scopes.filter(|scope| match condition {
+        None => true,
+        Some(condition) => evaluate(condition, facts, scope).result == Ok(Value::Bool(true)),
+    });
+    wanted.map(|scope| filled(step, facts, &scope)).collect()
+}
+
+fn filled(step: &ReadyStep, facts: &FactSet, scope: &[(String, Value)]) -> FilledStep {
+    let written = |template: &crate::template::Template| {
+        let filled = template.fill(facts, scope, step.kind.into());
+        // A statement with a hole in it must not be run as it stands.
+        let kind = if filled.whole { step.kind } else { StepKind::Text };
+        RemedyStep { kind, text: filled.text }
+    };
+    FilledStep { step: written(&step.text), undo: step.undo.as_ref().map(written) }
+}

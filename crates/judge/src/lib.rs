@@ -1,0 +1,27 @@
+//! Claims over facts give findings.
+//!
+//! A claim says what ought to hold, in a small language over facts ([`expr`]); [`audit()`] tells for each whether it
+//! is violated, holds, makes no sense here or cannot be told, and what that rests on. Nothing here reads a file or a
+//! clock: claims come as texts, facts as documents.
+
+mod audit;
+mod claim;
+mod claims;
+mod error;
+pub mod expr;
+mod fixture;
+mod judge;
+mod ledger;
+mod proving;
+mod scope;
+mod template;
+
+pub use audit::{audit, counts};
+pub use claim::{Claim, ReadyStep};
+pub use claims::Claims;
+pub use error::{JudgeError, Problem};
+pub use fixture::{Catalogue, facts as fixture_facts};
+pub use judge::{judge, rank};
+pub use ledger::weakens;
+pub use proving::{Examined, examine, unused_bindings};
+pub use scope::{hide_host, scope};

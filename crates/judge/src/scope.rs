@@ -1,0 +1,103 @@
+//! What could be seen, and what must not be taken for the server's host.
+
+use mydyno_model::facts::{FactSet, Status};
+use mydyno_model::finding::Scope;
+use serde_json::Value;
+
+/// Facts about a host, as opposed to the server.
+fn is_of_host(id: &str) -> bool {
+    ["host.", "block.", "storage.", "client.", "server.process.", "server.cgroup."]
+        .iter()
+        .any(|p| id.starts_with(p))
+}
+
+/// Takes the facts about the host out of a look whose server runs elsewhere: what was seen is the host that mydyno
+/// runs on, and says nothing about the server's. They stay in the set as absent, so that claims about them come out
+/// unknown, never fine.
+pub fn hide_host(facts: &mut FactSet, why: &str) {
+    for (_, fact) in facts.facts.iter_mut().filter(|(id, _)| is_of_host(id)) {
+        fact.value = Value::Null;
+        fact.unit.clear();
+        // Not `absent`: the server's host has these things, they are only not visible.
+        fact.status = Status::Error { why: why.to_owned() };
+    }
+    facts.extra.insert("host_not_visible".to_owned(), Value::from(why));
+}
+
+/// What could be seen.
+pub fn scope(facts: &FactSet) -> Scope {
+    let mut notes = Vec::new();
+    let hidden = facts.extra.get("host_not_visible").and_then(Value::as_str);
+    let server = match (facts.text("server.family"), facts.text("server.version")) {
+        (Some(family), Some(version)) => format!("{family} {version}"),
+        _ => {
+            notes.push("No server was asked: claims about it cannot be told.".to_owned());
+            String::new()
+        }
+    };
+    let host = match (hidden, facts.text("host.scope")) {
+        (Some(why), _) => {
+            notes.push(format!("The server's host is not visible: {why}. Nothing is said about it."));
+            "not_visible".to_owned()
+        }
+        (None, Some(scope)) => scope.to_owned(),
+        (None, None) => {
+            notes.push("What kind of host this is cannot be told.".to_owned());
+            "not_visible".to_owned()
+        }
+    };
+    let server_process = facts.number("server.process.pid").is_some();
+    if !server.is_empty() && !server_process && hidden.is_none() {
+        notes.push(
+            "The server's process was not found on this host: nothing is said about its limits, memory and storage."
+                .to_owned(),
+        );
+    }
+    if host == "container" {
+        notes.push(
+            "This is a container: limits and files are its own, kernel settings and disks those of the host below."
+                .to_owned(),
+        );
+    }
+    Scope { server, host, server_process, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mydyno_model::Header;
+    use mydyno_model::facts::Fact;
+    use time::OffsetDateTime;
+
+    fn set() -> FactSet {
+        let facts = [
+            ("server.family", "mysql"),
+            ("server.version", "8.4.3"),
+            ("host.scope", "vm"),
+            ("block.sda.scheduler", "none"),
+        ];
+        FactSet {
+            header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH),
+            facts: facts.iter().map(|(id, v)| ((*id).to_owned(), Fact::ok(*v, "", "t"))).collect(),
+            extra: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_not_the_server_s_is_not_visible() {
+        let mut facts = set();
+        assert_eq!(scope(&facts).host, "vm");
+        hide_host(&mut facts, "it is reached over the network");
+        assert_eq!(facts.value("block.sda.scheduler"), None);
+        let seen = scope(&facts);
+        assert_eq!((seen.host.as_str(), seen.server.as_str()), ("not_visible", "mysql 8.4.3"));
+        assert!(seen.notes.iter().any(|n| n.contains("over the network")), "{:?}", seen.notes);
+    }
+
+    #[test]
+    fn a_look_without_a_server_says_so() {
+        let mut facts = set();
+        facts.facts.shift_remove("server.family");
+        assert!(scope(&facts).notes[0].contains("No server"));
+    }
+}

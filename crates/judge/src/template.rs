@@ -1,0 +1,292 @@
+//! Texts with values in them: `the pool of {@@innodb_buffer_pool_size | bytes} …`.
+
+use mydyno_model::claim::StepKind;
+use mydyno_model::facts::FactSet;
+
+use crate::expr::{Bindings, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with};
+
+/// Where a text goes, which decides how values are written and quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// For people.
+    Prose,
+    /// A statement.
+    Sql,
+    /// A command of the shell.
+    Shell,
+    /// A line of a configuration file.
+    Config,
+}
+
+impl From<StepKind> for Place {
+    fn from(kind: StepKind) -> Self {
+        match kind {
+            StepKind::Sql => Self::Sql,
+            StepKind::Shell => Self::Shell,
+            StepKind::Text => Self::Prose,
+            StepKind::Cnf
+            | StepKind::Sysctl
+            | StepKind::Udev
+            | StepKind::Systemd
+            | StepKind::Tmpfiles
+            | StepKind::Kernel => Self::Config,
+        }
+    }
+}
+
+/// How a value is written, behind a `|`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As the place asks for.
+    Plain,
+    /// A number as bytes, for people.
+    Bytes,
+    /// A number as seconds, for people.
+    Seconds,
+    /// A ratio as percent, for people.
+    Percent,
+    /// A number of bytes as whole MiB, as in `512M`.
+    Mebibytes,
+    /// A name of SQL, in backticks: `a.b` is a table of a schema.
+    Identifier,
+}
+
+const FORMS: [(&str, Form); 5] = [
+    ("bytes", Form::Bytes),
+    ("seconds", Form::Seconds),
+    ("percent", Form::Percent),
+    ("M", Form::Mebibytes),
+    ("ident", Form::Identifier),
+];
+
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    Text(String),
+    Value(Expr, Form),
+}
+
+/// A text with places for values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Template(Vec<Piece>);
+
+/// A text that was filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// The text; a value that could not be had is its expression between angle brackets.
+    pub text: String,
+    /// Whether all values could be had and written.
+    pub whole: bool,
+    /// Facts that the values come from.
+    pub facts: Vec<String>,
+}
+
+impl Template {
+    /// Reads a text. `{{` and `}}` are braces.
+    ///
+    /// # Errors
+    /// A brace without its other, an expression that makes no sense.
+    pub fn read(text: &str, bindings: &Bindings, locals: &[&str]) -> Result<Self, ParseError> {
+        let at = |bytes: usize| {
+            let before = &text[..bytes];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+            crate::expr::Position { line, column }
+        };
+        let wrong = |bytes: usize, what: &str| ParseError { at: at(bytes), text: what.to_owned() };
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = 0;
+        while let Some(found) = text[rest..].find(['{', '}']) {
+            let brace = rest + found;
+            plain.push_str(&text[rest..brace]);
+            let doubled = text[brace..].starts_with("{{") || text[brace..].starts_with("}}");
+            if doubled {
+                plain.push_str(&text[brace..=brace]);
+                rest = brace + 2;
+                continue;
+            }
+            if text[brace..].starts_with('}') {
+                return Err(wrong(brace, "a } without its {; write }} for a brace"));
+            }
+            let Some(length) = text[brace..].find('}') else {
+                return Err(wrong(brace, "a { without its }; write {{ for a brace"));
+            };
+            let inner = &text[brace + 1..brace + length];
+            let (inner, form) = match inner.rsplit_once('|') {
+                None => (inner, Form::Plain),
+                Some((inner, name)) => {
+                    let form = FORMS.iter().find(|(known, _)| *known == name.trim());
+                    let form = form.ok_or_else(|| {
+                        let known: Vec<&str> = FORMS.iter().map(|(known, _)| *known).collect();
+                        wrong(brace, &format!("{:?} is no form; there are {}", name.trim(), known.join(", ")))
+                    })?;
+                    (inner, form.1)
+                }
+            };
+            let expr = parse_with(inner, bindings, locals).map_err(|e| wrong(brace, &e.text))?;
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            }
+            pieces.push(Piece::Value(expr, form));
+            rest = brace + length + 1;
+        }
+        plain.push_str(&text[rest..]);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        Ok(Self(pieces))
+    }
+
+    /// Fills in the values.
+    pub fn fill(&self, facts: &FactSet, scope: Scope<'_>, place: Place) -> Filled {
+        let mut filled = Filled { text: String::new(), whole: true, facts: vec![] };
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => filled.text.push_str(text),
+                Piece::Value(expr, form) => {
+                    let found = evaluate(expr, facts, scope);
+                    filled.facts.extend(found.facts);
+                    match found.result.ok().and_then(|value| written(&value, *form, place)) {
+                        Some(text) => filled.text.push_str(&text),
+                        None => {
+                            filled.whole = false;
+                            filled.text.push_str(&format!("<{expr}>"));
+                        }
+                    }
+                }
+            }
+        }
+        filled
+    }
+
+    /// The expressions in it.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Value(expr, _) => Some(expr),
+            Piece::Text(_) => None,
+        })
+    }
+}
+
+/// A value as its place needs it; none where that cannot be done safely.
+fn written(value: &Value, form: Form, place: Place) -> Option<String> {
+    let number = || match value {
+        Value::Number(n, _) if n.is_finite() => Some(*n),
+        _ => None,
+    };
+    match form {
+        Form::Bytes => Some(Value::Number(number()?, Dimension::BYTES).shown()),
+        Form::Seconds => Some(Value::Number(number()?, Dimension::SECONDS).shown()),
+        Form::Percent => Some(Value::Number(number()?, Dimension::Share).shown()),
+        Form::Mebibytes => Some(format!("{:.0}M", (number()? / 1_048_576.0).ceil())),
+        Form::Identifier => match value {
+            Value::Text(text) => Some(identifier(text)),
+            _ => None,
+        },
+        Form::Plain => plain(value, place),
+    }
+}
+
+fn plain(value: &Value, place: Place) -> Option<String> {
+    if place == Place::Prose {
+        return Some(without_control(&value.shown()));
+    }
+    let text = match value {
+        // What a file or statement takes is the number in its base unit, whole where it is.
+        Value::Number(n, _) if n.is_finite() => {
+            return Some(if n.fract() == 0.0 { format!("{n:.0}") } else { n.to_string() });
+        }
+        Value::Bool(b) => if *b { "1" } else { "0" }.to_owned(),
+        Value::Text(text) => text.clone(),
+        Value::Version(version) => version.to_string(),
+        _ => return None,
+    };
+    if text.chars().any(char::is_control) {
+        return None;
+    }
+    let harmless = |extra: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
+    };
+    match place {
+        Place::Sql if text == "ON" || text == "OFF" => Some(text),
+        Place::Sql => Some(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))),
+        Place::Shell if harmless("_-./:,=+@%") => Some(text),
+        Place::Shell => Some(format!("'{}'", text.replace('\'', "'\\''"))),
+        // A quote or a comment sign could end the value or the line.
+        Place::Config if text.contains(['"', '\'', '#', '\\']) => None,
+        Place::Config | Place::Prose => Some(text),
+    }
+}
+
+/// `schema.table` as two names; a dot within one of them cannot be told from it.
+fn identifier(text: &str) -> String {
+    let parts: Vec<String> = text.split('.').map(|part| format!("`{}`", part.replace('`', "``"))).collect();
+    without_control(&parts.join("."))
+}
+
+fn without_control(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mydyno_model::Header;
+    use mydyno_model::facts::Fact;
+    use serde_json::{Map, json};
+    use time::OffsetDateTime;
+
+    fn filled(text: &str, place: Place) -> Filled {
+        let list = [
+            ("a.size", json!(8_589_934_592_u64), "bytes"),
+            ("a.name", json!("it's; rm -rf /"), ""),
+            ("a.word", json!("O_DIRECT"), ""),
+            ("a.table", json!("shop.or`der"), ""),
+            ("a.lines", json!("x\ny"), ""),
+            ("a.share", json!(0.25), ""),
+        ];
+        let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
+        let set =
+            FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
+        Template::read(text, &Bindings::new(), &[]).unwrap().fill(&set, &[], place)
+    }
+
+    #[test]
+    fn values_are_written_as_their_place_needs_them() {
+        assert_eq!(
+            filled("pool {a.size}, {a.share | percent}, {{x}}", Place::Prose).text,
+            "pool 8 GiB, 25 %, {x}"
+        );
+        assert_eq!(filled("x = {a.size}", Place::Config).text, "x = 8589934592");
+        assert_eq!(filled("x = {a.size / 3 | M}", Place::Config).text, "x = 2731M");
+        assert_eq!(filled("SET x = {a.word}", Place::Sql).text, "SET x = 'O_DIRECT'");
+        assert_eq!(filled("{a.size}", Place::Prose).facts, ["a.size"]);
+    }
+
+    #[test]
+    fn names_that_servers_and_users_chose_cannot_break_out() {
+        assert_eq!(filled("SET x = {a.name}", Place::Sql).text, "SET x = 'it''s; rm -rf /'");
+        assert_eq!(filled("echo {a.name}", Place::Shell).text, "echo 'it'\\''s; rm -rf /'");
+        assert_eq!(filled("ALTER TABLE {a.table | ident}", Place::Sql).text, "ALTER TABLE `shop`.`or``der`");
+        for place in [Place::Sql, Place::Shell, Place::Config] {
+            let found = filled("x = {a.lines}", place);
+            assert!(!found.whole && found.text == "x = <a.lines>", "{found:?}");
+        }
+        assert!(!filled("x = {a.name}", Place::Config).whole);
+    }
+
+    #[test]
+    fn a_value_that_could_not_be_had_is_named() {
+        let found = filled("x = {b.c}", Place::Sql);
+        assert_eq!((found.text.as_str(), found.whole), ("x = <b.c>", false));
+    }
+
+    #[test]
+    fn mistakes_are_placed() {
+        let wrong = |text: &str| Template::read(text, &Bindings::new(), &[]).unwrap_err();
+        assert_eq!(wrong("ab {c").at.column, 4);
+        assert_eq!(wrong("a}").at.column, 2);
+        assert!(wrong("{a.b | kilo}").text.contains("there are bytes"));
+        assert!(wrong("{1 +}").text.contains("value is expected"));
+    }
+}
