@@ -11,12 +11,12 @@ use std::task::{Context, Poll};
 
 use mydyno_wire::WireError;
 use mydyno_wire::envelope::Envelope;
-use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser};
-use mydyno_workload::session::Answer;
+use mydyno_wire::reply::{Expect, FirstRow, Progress, Reply, ReplyParser};
+use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
-use crate::opening::Ready;
+use crate::opening::{Keeping, Ready};
 use crate::outbox::{self, Outbox};
 use crate::packets::{self, AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
@@ -24,6 +24,9 @@ use crate::sys::{self, Epoll};
 
 /// Bytes of the read buffer that all connections of a worker share: answers are parsed as they come and not kept.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// In place of a statement's number: it was not prepared.
+const TEXT: usize = usize::MAX;
 
 /// What the tasks of one worker share. One thread owns it, so cells are enough.
 pub struct Shared<'w> {
@@ -103,8 +106,11 @@ pub struct Connection<'w> {
     envelope: Option<Box<Envelope>>,
     /// Statement ids of the server, by statement.
     ids: Box<[u32]>,
-    /// The statement under way.
+    /// The statement under way; [`TEXT`] where it was not prepared.
     statement: usize,
+    /// What is needed to keep rows, and the row that is being kept.
+    keeping: Option<Box<Keeping>>,
+    first_row: Option<Box<FirstRow>>,
     turn: Turn,
     /// Whether the answer under way is timed as an operation.
     operation: Option<usize>,
@@ -131,7 +137,9 @@ impl<'w> Connection<'w> {
             parser: ready.parser,
             envelope: ready.envelope,
             ids: ready.ids,
-            statement: 0,
+            statement: TEXT,
+            keeping: ready.keeping,
+            first_row: None,
             turn: Turn::Sent,
             operation: None,
             unsent: Vec::new(),
@@ -252,14 +260,15 @@ impl<'w> Connection<'w> {
                 Err(e) => return Poll::Ready(Err(lost("waiting for an answer", e))),
             };
             let fed = match &mut self.envelope {
-                None => self.parser.feed(&buffer[..n]),
+                None => feed(&mut self.parser, &mut self.first_row, &buffer[..n]),
                 Some(envelope) => {
                     let mut wrapped = self.shared.wrapped.borrow_mut();
                     let mut received = &buffer[..n];
                     loop {
                         wrapped.clear();
-                        let fed =
-                            envelope.open(received, &mut wrapped).and_then(|()| self.parser.feed(&wrapped));
+                        let fed = envelope
+                            .open(received, &mut wrapped)
+                            .and_then(|()| feed(&mut self.parser, &mut self.first_row, &wrapped));
                         if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
                             break fed;
                         }
@@ -276,13 +285,21 @@ impl<'w> Connection<'w> {
         }
     }
 
+    /// How the rows of a statement's answer come.
+    #[inline]
+    fn expected(&self, statement: usize) -> Expect {
+        if self.ids[statement] == AS_TEXT { Expect::Text } else { Expect::Prepared }
+    }
+
     fn finish(&mut self, reply: Reply) -> Result<Answer, Fault> {
         self.done_ns = self.shared.clock.now_ns();
         if let Some(error) = reply.error {
             return Err(Fault::Server(error));
         }
         if let Some(operation) = self.operation {
-            packets::types_are_known(&mut self.ids[self.statement]);
+            if let Some(id) = self.ids.get_mut(self.statement) {
+                packets::types_are_known(id);
+            }
             self.shared.recorder.borrow_mut().statement(
                 operation,
                 self.done_ns - self.intended_ns,
@@ -292,6 +309,19 @@ impl<'w> Connection<'w> {
         }
         Ok(Answer { rows: reply.rows, affected_rows: reply.affected_rows })
     }
+}
+
+/// Has the parser, and the row that is being kept if any, take in received bytes.
+#[inline]
+fn feed(
+    parser: &mut ReplyParser,
+    first_row: &mut Option<Box<FirstRow>>,
+    bytes: &[u8],
+) -> Result<Progress, WireError> {
+    if let Some(first_row) = first_row {
+        first_row.feed(bytes)?;
+    }
+    parser.feed(bytes)
 }
 
 fn lost(doing: &'static str, error: io::Error) -> Fault {
@@ -309,9 +339,33 @@ impl Session for Connection<'_> {
         let mut packets = shared.packets.borrow_mut();
         let operation = packets.operation(index);
         self.last_operation = operation;
-        self.parser.start(if self.ids[index] == AS_TEXT { Expect::Text } else { Expect::Prepared });
+        self.parser.start(self.expected(index));
         self.statement = index;
         let packet = packets.execute(index, self.ids[index], params);
+        self.post(packet, Some(operation));
+        drop(packets);
+        Exchange { connection: self }
+    }
+
+    async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
+        let index = statement.0 as usize;
+        let expect = self.expected(index);
+        self.first_row = self
+            .keeping
+            .as_ref()
+            .map(|keeping| Box::new(FirstRow::new(&keeping.session, expect, keeping.columns[index].clone())));
+        let answer = self.execute(statement, params).await;
+        let row = self.first_row.take().and_then(|first| first.into_row());
+        Ok(Kept { answer: answer?, row })
+    }
+
+    fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>> {
+        let shared = self.shared;
+        let mut packets = shared.packets.borrow_mut();
+        self.last_operation = operation;
+        let (packet, sequence) = packets.query(sql);
+        self.parser.start_at(Expect::Text, sequence);
+        self.statement = TEXT;
         self.post(packet, Some(operation));
         drop(packets);
         Exchange { connection: self }

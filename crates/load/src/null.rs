@@ -1,7 +1,7 @@
 //! A driver that answers at once: what the load generator itself costs, all bookkeeping on.
 
 use mydyno_stats::Histogram;
-use mydyno_workload::session::Answer;
+use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::{Fault, Param, Session, Statement, Workload};
 
 use crate::clock::Clock;
@@ -35,15 +35,8 @@ struct NullShared<'a> {
     stopping: std::cell::Cell<bool>,
 }
 
-impl Session for Nowhere<'_> {
-    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
-        let index = statement.0 as usize;
-        let operation = {
-            let mut packets = self.shared.packets.borrow_mut();
-            std::hint::black_box(packets.execute(index, self.ids[index], params));
-            packets::types_are_known(&mut self.ids[index]);
-            packets.operation(index)
-        };
+impl Nowhere<'_> {
+    async fn exchange(&mut self, operation: usize) -> Answer {
         let sent_ns = self.shared.clock.now_ns();
         if self.first_sent_ns == 0 {
             self.first_sent_ns = sent_ns;
@@ -53,7 +46,30 @@ impl Session for Nowhere<'_> {
         let mut recorder = self.shared.recorder.borrow_mut();
         recorder.statement(operation, done_ns - self.intended_ns, done_ns - sent_ns);
         self.intended_ns = done_ns;
-        Ok(Answer { rows: 1, affected_rows: 0 })
+        Answer { rows: 1, affected_rows: 0 }
+    }
+}
+
+impl Session for Nowhere<'_> {
+    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
+        let index = statement.0 as usize;
+        let operation = {
+            let mut packets = self.shared.packets.borrow_mut();
+            std::hint::black_box(packets.execute(index, self.ids[index], params));
+            packets::types_are_known(&mut self.ids[index]);
+            packets.operation(index)
+        };
+        Ok(self.exchange(operation).await)
+    }
+
+    async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
+        let answer = self.execute(statement, params).await?;
+        Ok(Kept { answer, row: None })
+    }
+
+    async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
+        std::hint::black_box(self.shared.packets.borrow_mut().query(sql));
+        Ok(self.exchange(operation).await)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Opening connections and preparing statements on them, before the load starts.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use mydyno_wire::envelope::Envelope;
 use mydyno_wire::reply::ReplyParser;
-use mydyno_wire::{Client, WireError};
+use mydyno_wire::{Client, Column, Session, WireError};
 use mydyno_workload::Workload;
 
 use crate::error::LoadError;
@@ -16,6 +17,15 @@ pub struct Ready {
     pub parser: ReplyParser,
     pub envelope: Option<Box<Envelope>>,
     pub ids: Box<[u32]>,
+    /// Where statements keep rows.
+    pub keeping: Option<Box<Keeping>>,
+}
+
+/// What is needed to keep rows of a connection's results.
+pub struct Keeping {
+    pub session: Session,
+    /// Columns as they were prepared, by statement; empty where it keeps no row.
+    pub columns: Box<[Arc<[Column]>]>,
 }
 
 /// Opens connections `numbers` (from 0, of `of`) and prepares the workload's statements on each.
@@ -38,21 +48,29 @@ pub fn connect<W: Workload>(
         let number = number + 1;
         let refused = |e| LoadError::Connect { number, of, source: Box::new(e) };
         let mut client = connect().map_err(refused)?;
+        let mut columns: Vec<Arc<[Column]>> = Vec::new();
+        let keeps = workload.statements().iter().any(|s| s.keeps_row);
         let ids = workload
             .statements()
             .iter()
             .map(|statement| {
-                let sql = || statement.sql.clone();
-                id_of(client.prepare(&statement.sql), statement).map_err(|e| LoadError::Prepare {
+                let prepared = client.prepare(&statement.sql);
+                if keeps {
+                    let kept = prepared.as_ref().ok().filter(|_| statement.keeps_row);
+                    columns.push(kept.map(|p| p.columns.clone()).unwrap_or_default().into());
+                }
+                id_of(prepared, statement).map_err(|e| LoadError::Prepare {
                     number,
                     of,
-                    sql: sql(),
+                    sql: statement.sql.clone(),
                     source: Box::new(e),
                 })
             })
             .collect::<Result<_, _>>()?;
         let (socket, session, envelope) = client.into_enveloped_parts().map_err(refused)?;
-        ready.push(Ready { socket, parser: ReplyParser::new(&session), envelope, ids });
+        let parser = ReplyParser::new(&session);
+        let keeping = keeps.then(|| Box::new(Keeping { session, columns: columns.into() }));
+        ready.push(Ready { socket, parser, envelope, ids, keeping });
         connected();
     }
     Ok(ready)

@@ -1,6 +1,7 @@
 //! The packets of a workload's statements, laid out once a worker and patched for each send.
 
 use mydyno_wire::execute::{self, ExecuteTemplate};
+use mydyno_wire::packet::answer_sequence;
 use mydyno_wire::{Prepared, WireError, command};
 use mydyno_workload::session::ParamType;
 use mydyno_workload::{Param, StatementSpec};
@@ -16,6 +17,9 @@ pub fn types_are_known(id: &mut u32) {
         *id |= TYPES_KNOWN;
     }
 }
+
+/// Bytes for which a parameter of variable length is laid out at most.
+const SHORT_BYTES: usize = 64;
 
 /// In place of a statement id: the server does not prepare the statement, as MySQL does not prepare BEGIN, so it is
 /// sent as text. Servers number from 1.
@@ -40,6 +44,8 @@ pub struct Packets {
     statements: Vec<Laid>,
     rollback: Vec<u8>,
     quit: Vec<u8>,
+    /// The last statement that was sent as text.
+    text: Vec<u8>,
 }
 
 struct Laid {
@@ -62,6 +68,8 @@ impl Packets {
                     .map(|param| match param {
                         ParamType::Int => execute::Param::Int,
                         ParamType::Fixed(length) => execute::Param::Bytes(*length),
+                        // Laid out for short ones, which most are; longer ones make room for themselves.
+                        ParamType::Bytes(most) => execute::Param::Bytes((*most).min(SHORT_BYTES)),
                     })
                     .collect();
                 let with_types = ExecuteTemplate::new(0, &params);
@@ -78,7 +86,7 @@ impl Packets {
         command::query(&mut rollback, b"ROLLBACK");
         let mut quit = Vec::new();
         command::quit(&mut quit);
-        Self { statements, rollback, quit }
+        Self { statements, rollback, quit, text: Vec::new() }
     }
 
     /// The operation under which a statement is recorded.
@@ -100,9 +108,17 @@ impl Packets {
             match param {
                 Param::Int(value) => template.set_i64(number, *value),
                 Param::Bytes(bytes) => template.set_bytes(number, bytes),
+                Param::Null => template.set_null(number),
             }
         }
         template.packet()
+    }
+
+    /// The packet of a statement as text, and the number of its answer's first frame.
+    pub fn query(&mut self, sql: &[u8]) -> (&[u8], u8) {
+        self.text.clear();
+        command::query(&mut self.text, sql);
+        (&self.text, answer_sequence(&self.text))
     }
 
     /// The packet of ROLLBACK.
@@ -122,7 +138,7 @@ mod tests {
 
     #[test]
     fn types_are_sent_on_the_first_execution_of_each_connection_only() {
-        let spec = StatementSpec { sql: String::new(), params: vec![ParamType::Int], operation: 3 };
+        let spec = StatementSpec { params: vec![ParamType::Int], operation: 3, ..StatementSpec::default() };
         let mut packets = Packets::new(&[spec]);
         let (mut one, other) = (7, 9);
         let first = packets.execute(0, one, &[Param::Int(5)]).to_vec();
@@ -137,8 +153,31 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_any_length_and_nulls_follow_each_other_in_one_packet() {
+        let params = vec![ParamType::Bytes(1000), ParamType::Int];
+        let mut packets = Packets::new(&[StatementSpec { params, ..StatementSpec::default() }]);
+        let nulls = |packet: &[u8]| packet[14];
+        for length in [3usize, 900, 0, 64] {
+            let text = vec![b'x'; length];
+            let packet = packets.execute(0, 1, &[Param::Bytes(&text), Param::Int(5)]);
+            let prefix = if length < 251 { 1 } else { 3 };
+            assert_eq!((packet.len(), nulls(packet)), (4 + 10 + 1 + 1 + 4 + prefix + length + 8, 0));
+            assert_eq!(packet[packet.len() - 8..], 5i64.to_le_bytes());
+            let packet = packets.execute(0, 1, &[Param::Null, Param::Int(6)]);
+            assert_eq!((packet.len(), nulls(packet)), (4 + 10 + 1 + 1 + 4 + 8, 1));
+        }
+    }
+
+    #[test]
+    fn a_text_is_a_query_packet() {
+        let mut packets = Packets::new(&[]);
+        assert_eq!(packets.query(b"SELECT 1"), (&b"\x09\0\0\0\x03SELECT 1"[..], 1));
+        assert_eq!(packets.query(b"DO 1"), (&b"\x05\0\0\0\x03DO 1"[..], 1));
+    }
+
+    #[test]
     fn a_statement_that_the_server_does_not_prepare_is_sent_as_text() {
-        let spec = StatementSpec { sql: "BEGIN".into(), params: vec![], operation: 0 };
+        let spec = StatementSpec { sql: "BEGIN".into(), ..StatementSpec::default() };
         let refused = |code| {
             let (sqlstate, message) = ("HY000".into(), String::new());
             Err(WireError::Server(mydyno_wire::ServerError { code, sqlstate, message }))

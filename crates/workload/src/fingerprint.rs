@@ -1,83 +1,45 @@
 //! Fingerprints: equal ones mean equal data and equal operations.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::data::GENERATOR;
-use crate::session::{Answer, Fault, Param, Session, Statement, Workload};
+use crate::session::{Param, Workload};
+use crate::transcript::{Asked, recite};
 
 /// How many connections and transactions of each go into the fingerprint of the operations. Streams are independent
 /// draws of one generator, so a change of generator, options or seed shows in the first of them.
 const CONNECTIONS: u64 = 4;
 const TRANSACTIONS: usize = 16;
 
-/// What a workload asks when every statement succeeds: statements and parameters, hashed as they come.
-pub struct Transcript<'a, W> {
-    workload: &'a W,
-    hash: Sha256,
-    operations: Vec<usize>,
-}
-
-impl<'a, W: Workload> Transcript<'a, W> {
-    /// Asks `transactions` transactions of a connection's stream.
-    pub fn of(workload: &'a W, connection: u64, transactions: usize) -> Self {
-        let mut transcript = Self { workload, hash: Sha256::new(), operations: Vec::new() };
-        transcript.ask(connection, transactions);
-        transcript
-    }
-
-    /// Operations asked, by their number, in order.
-    pub fn operations(&self) -> &[usize] {
-        &self.operations
-    }
-
-    fn ask(&mut self, connection: u64, transactions: usize) {
-        let workload = self.workload;
-        let mut stream = workload.stream(connection);
-        for _ in 0..transactions {
-            // The transcript answers at once and never fails, so neither can the transaction.
-            let asked = pin!(workload.transaction(&mut stream, self));
-            let done = asked.poll(&mut Context::from_waker(Waker::noop()));
-            debug_assert!(matches!(done, Poll::Ready(Ok(()))));
-        }
-    }
-}
-
-impl<W: Workload> Session for Transcript<'_, W> {
-    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
-        let spec = &self.workload.statements()[statement.0 as usize];
-        self.operations.push(spec.operation);
-        self.hash.update(spec.sql.as_bytes());
-        for param in params {
-            match param {
-                Param::Int(n) => {
-                    self.hash.update(b"\0i");
-                    self.hash.update(n.to_le_bytes());
-                }
-                Param::Bytes(bytes) => {
-                    self.hash.update(b"\0b");
-                    self.hash.update((bytes.len() as u64).to_le_bytes());
-                    self.hash.update(bytes);
-                }
-            }
-        }
-        self.hash.update(b"\n");
-        // As if there were always a row to find or change.
-        Ok(Answer { rows: 1, affected_rows: 1 })
-    }
-}
-
 /// Fingerprint of the stream of operations that a workload's seed gives.
 pub fn operations<W: Workload>(workload: &W) -> String {
     let mut all = Sha256::new();
     for connection in 0..CONNECTIONS {
-        all.update(Transcript::of(workload, connection, TRANSACTIONS).hash.finalize());
+        let mut hash = Sha256::new();
+        recite(workload, connection, TRANSACTIONS, &mut |asked| update(&mut hash, asked));
+        all.update(hash.finalize());
     }
     short_hex(&all.finalize())
+}
+
+fn update(hash: &mut Sha256, asked: &Asked<'_>) {
+    hash.update(asked.sql);
+    for param in asked.params {
+        match param {
+            Param::Int(n) => {
+                hash.update(b"\0i");
+                hash.update(n.to_le_bytes());
+            }
+            Param::Bytes(bytes) => {
+                hash.update(b"\0b");
+                hash.update((bytes.len() as u64).to_le_bytes());
+                hash.update(bytes);
+            }
+            Param::Null => hash.update(b"\0n"),
+        }
+    }
+    hash.update(b"\n");
 }
 
 /// Fingerprint of freshly prepared data.

@@ -211,7 +211,12 @@ impl HotRow {
     fn add(&mut self, name: &str, kind: OperationKind, sql: String, params: &[ParamType]) -> Statement {
         let statement = Statement(self.statements.len() as u32);
         let operation = self.operations.len();
-        self.statements.push(StatementSpec { sql: sql.clone(), params: params.to_vec(), operation });
+        self.statements.push(StatementSpec {
+            sql: sql.clone(),
+            params: params.to_vec(),
+            operation,
+            ..StatementSpec::default()
+        });
         self.operations.push(OperationInfo { name: name.to_owned(), kind, sql });
         statement
     }
@@ -313,7 +318,8 @@ impl Workload for HotRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fingerprint::Transcript;
+    use crate::session::{Answer, Kept};
+    use crate::transcript::recite;
 
     fn hot_row(given: &[(&str, &str)]) -> Result<HotRow, Vec<OptionError>> {
         let given: Vec<(String, String)> =
@@ -322,8 +328,9 @@ mod tests {
     }
 
     fn asked(hot_row: &HotRow) -> Vec<&str> {
-        let transcript = Transcript::of(hot_row, 0, 1);
-        transcript.operations().iter().map(|i| hot_row.operations()[*i].sql.as_str()).collect()
+        let mut operations = Vec::new();
+        recite(hot_row, 0, 1, &mut |asked| operations.push(asked.operation));
+        operations.into_iter().map(|i| hot_row.operations()[i].sql.as_str()).collect()
     }
 
     const SELL: &str = "UPDATE hot_row SET stock = stock - 1 WHERE id = ? AND stock > 0";
@@ -356,13 +363,15 @@ mod tests {
         /// A shop without stock.
         struct SoldOut<'a>(&'a HotRow, Vec<String>);
         impl Session for SoldOut<'_> {
-            async fn execute(
-                &mut self,
-                statement: Statement,
-                _: &[Param<'_>],
-            ) -> Result<crate::session::Answer, Fault> {
+            async fn execute(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<Answer, Fault> {
                 self.1.push(self.0.statements()[statement.0 as usize].sql.clone());
-                Ok(crate::session::Answer { rows: 0, affected_rows: 0 })
+                Ok(Answer::default())
+            }
+            async fn execute_keeping(&mut self, of: Statement, with: &[Param<'_>]) -> Result<Kept, Fault> {
+                self.execute(of, with).await.map(|answer| Kept { answer, row: None })
+            }
+            async fn query(&mut self, _: usize, _: &[u8]) -> Result<Answer, Fault> {
+                Ok(Answer::default())
             }
         }
         let asked_when_sold_out = |given: &[(&str, &str)]| {

@@ -17,6 +17,7 @@ pub mod own_tables;
 pub mod prepare;
 pub mod session;
 pub mod sql_text;
+pub mod transcript;
 pub mod work_tables;
 
 pub use catalogue::{Spec, find};

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use mydyno_model::record::OperationInfo;
-use mydyno_wire::ServerError;
+use mydyno_wire::{ServerError, Value};
 
 /// Number of a statement in [`Workload::statements`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum ParamType {
     Int,
     /// A string or byte string of exactly this length.
     Fixed(usize),
+    /// A string or byte string of at most this length.
+    Bytes(usize),
 }
 
 /// Value of a parameter, of the type that the statement declares at its place.
@@ -23,12 +25,14 @@ pub enum ParamType {
 pub enum Param<'a> {
     /// A signed 64-bit integer.
     Int(i64),
-    /// Bytes; their length is the declared one.
+    /// Bytes; their length is the declared one, or at most that.
     Bytes(&'a [u8]),
+    /// NULL, whatever type is declared.
+    Null,
 }
 
 /// A statement that each connection prepares before the load starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatementSpec {
     /// Text with `?` for parameters.
     pub sql: String,
@@ -36,6 +40,8 @@ pub struct StatementSpec {
     pub params: Vec<ParamType>,
     /// Index in [`Workload::operations`] under which it is recorded.
     pub operation: usize,
+    /// Whether it may be sent by [`Session::execute_keeping`]: connections then remember its columns.
+    pub keeps_row: bool,
 }
 
 /// What an answer said.
@@ -45,6 +51,15 @@ pub struct Answer {
     pub rows: u64,
     /// Rows changed.
     pub affected_rows: u64,
+}
+
+/// What an answer said, and the first row of its first result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Kept {
+    /// What it said.
+    pub answer: Answer,
+    /// The row; `None` where there is none.
+    pub row: Option<Vec<Value>>,
 }
 
 /// Why a transaction did not complete.
@@ -67,6 +82,24 @@ pub trait Session {
         statement: Statement,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Answer, Fault>>;
+
+    /// As [`Self::execute`], and keeps the first row of the result, for statements whose later ones need it. It
+    /// costs an allocation for each cell; the statement is one that [`StatementSpec::keeps_row`].
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    fn execute_keeping(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Kept, Fault>>;
+
+    /// Sends a statement as text and waits for the whole answer; it is recorded under `operation`, an index in
+    /// [`Workload::operations`].
+    ///
+    /// # Errors
+    /// As [`Self::execute`].
+    fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>>;
 }
 
 /// What the load engine sees of a workload.
@@ -89,6 +122,22 @@ pub trait Workload: Sync {
 
     /// Whether it changes data.
     fn writes(&self) -> bool;
+
+    /// Whether each transaction leaves as many rows as it found.
+    fn keeps_row_count(&self) -> bool {
+        true
+    }
+
+    /// Statements that put the tables back to where a step starts from, sent before each step on a connection to
+    /// the workload's database.
+    fn before_step(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Bytes of the longest text that [`Session::query`] gets.
+    fn longest_query_bytes(&self) -> usize {
+        0
+    }
 
     /// Asks one transaction.
     ///

@@ -4,10 +4,12 @@
 //! Protocol: <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response.html> and
 //! <https://mariadb.com/docs/server/reference/clientserver-protocol/4-server-response-packets/result-set-packets>.
 
+mod first_row;
 mod header;
 mod parser;
 mod stash;
 
+pub use first_row::FirstRow;
 pub(crate) use header::HeaderForm;
 pub use parser::ReplyParser;
 

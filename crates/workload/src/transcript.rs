@@ -1,0 +1,85 @@
+//! What a workload asks when every statement finds one row, of which nothing is known: its stream of operations, without a
+//! server.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::session::{Answer, Fault, Kept, Param, Session, Statement, Workload};
+
+/// One statement that is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Index in [`Workload::operations`].
+    pub operation: usize,
+    /// Its text, with `?` for parameters where it is a prepared one.
+    pub sql: &'a [u8],
+    /// Values of the parameters.
+    pub params: &'a [Param<'a>],
+}
+
+/// One line: the text and the values behind it.
+impl fmt::Display for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.sql))?;
+        for (number, param) in self.params.iter().enumerate() {
+            f.write_str(if number == 0 { "  -- " } else { ", " })?;
+            match param {
+                Param::Int(n) => write!(f, "{n}")?,
+                Param::Bytes(bytes) => write!(f, "'{}'", String::from_utf8_lossy(bytes))?,
+                Param::Null => f.write_str("NULL")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every answer: as if there were always a row to find or change.
+const FOUND: Answer = Answer { rows: 1, affected_rows: 1 };
+
+/// Recites the first transactions of a connection's stream.
+pub fn recite<W: Workload>(
+    workload: &W,
+    connection: u64,
+    transactions: usize,
+    sink: &mut dyn FnMut(&Asked<'_>),
+) {
+    let mut stream = workload.stream(connection);
+    let mut reciter = Reciter { workload, sink };
+    for _ in 0..transactions {
+        // The reciter answers at once and never fails, so neither can the transaction.
+        let asked = pin!(workload.transaction(&mut stream, &mut reciter));
+        let done = asked.poll(&mut Context::from_waker(Waker::noop()));
+        debug_assert!(matches!(done, Poll::Ready(Ok(()))));
+    }
+}
+
+struct Reciter<'a, W> {
+    workload: &'a W,
+    sink: &'a mut dyn FnMut(&Asked<'_>),
+}
+
+impl<W: Workload> Reciter<'_, W> {
+    fn prepared(&mut self, statement: Statement, params: &[Param<'_>]) {
+        let spec = &self.workload.statements()[statement.0 as usize];
+        (self.sink)(&Asked { operation: spec.operation, sql: spec.sql.as_bytes(), params });
+    }
+}
+
+impl<W: Workload> Session for Reciter<'_, W> {
+    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
+        self.prepared(statement, params);
+        Ok(FOUND)
+    }
+
+    async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
+        self.prepared(statement, params);
+        Ok(Kept { answer: FOUND, row: None })
+    }
+
+    async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
+        (self.sink)(&Asked { operation, sql, params: &[] });
+        Ok(FOUND)
+    }
+}
