@@ -3,8 +3,11 @@
 use thiserror::Error;
 
 use crate::hot_row::{self, HotRow};
+use crate::mix::{self, Mix};
 use crate::oltp::{self, Oltp};
 use crate::options::{OptionError, OptionSpec, Options, nearest};
+use crate::slap::{self, Slap};
+use crate::sql::{self, Sql};
 
 /// Description of a workload, from which the command line, the catalogue and the documentation are made.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +31,12 @@ pub enum Kind {
     Oltp(oltp::Mix),
     /// Many sessions on few rows.
     HotRow,
+    /// What mysqlslap generates.
+    Slap,
+    /// The user's statements.
+    Sql,
+    /// A file that describes tables and transactions.
+    Mix,
 }
 
 /// All workloads.
@@ -67,6 +76,27 @@ pub const ALL: &[Spec] = &[
         options: hot_row::OPTIONS,
         kind: Kind::HotRow,
     },
+    Spec {
+        name: "slap",
+        summary: "the load that mysqlslap generates by itself, in its five kinds",
+        transaction: "1 statement, sent as text: a read of the whole table or by key, an insert, an update, or inserts and reads in turn",
+        options: slap::OPTIONS,
+        kind: Kind::Slap,
+    },
+    Spec {
+        name: "sql",
+        summary: "your own statements on your own tables",
+        transaction: "1 of the given statements, drawn by weight; with --transaction all of them, BEGIN and COMMIT around",
+        options: sql::OPTIONS,
+        kind: Kind::Sql,
+    },
+    Spec {
+        name: "mix",
+        summary: "tables, transactions and values that a TOML file describes; `mydyno bench FILE.toml` is short for it",
+        transaction: "one of the file's transactions, drawn by weight (docs/guides/mixes.md)",
+        options: mix::OPTIONS,
+        kind: Kind::Mix,
+    },
 ];
 
 /// No workload has this name.
@@ -99,6 +129,9 @@ pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
     match spec.kind {
         Kind::Oltp(mix) => Oltp::new(mix, options, 0).map(drop),
         Kind::HotRow => HotRow::new(options, 0).map(drop),
+        Kind::Slap => Slap::new(options, 0).map(drop),
+        Kind::Sql => Sql::new(options, 0).map(drop),
+        Kind::Mix => Mix::new(options, 0).map(drop),
     }
 }
 
@@ -109,7 +142,13 @@ pub fn example(spec: &Spec) -> String {
         Kind::HotRow => format!(
             "mydyno bench {name} --sandbox --set max_connections=300 --connections 1,8,72,96,144,192,256 --time 10s"
         ),
-        Kind::Oltp(_) => format!("mydyno bench {name} --sandbox --connections 1,4,16 --time 10s"),
+        Kind::Sql => {
+            format!("mydyno bench {name} --sandbox --sql 'SELECT 1' --connections 1,4,16 --time 10s")
+        }
+        Kind::Mix => "mydyno bench workloads/shop.toml --sandbox --connections 1,4,16 --time 10s".to_owned(),
+        Kind::Oltp(_) | Kind::Slap => {
+            format!("mydyno bench {name} --sandbox --connections 1,4,16 --time 10s")
+        }
     }
 }
 

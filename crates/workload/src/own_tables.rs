@@ -334,8 +334,7 @@ impl OwnTables {
 
     /// Appends a row: it depends on the seed, the table's place and the row's number only.
     fn push_row(&self, table: usize, row: u64, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
-        let labels = [Purpose::Data as u64, fnv(self.family), table as u64, row];
-        let mut rng = Rng::stream(self.seed, &labels);
+        let mut rng = self.row_rng(table, row);
         let mut before = b'(';
         for column in &self.tables[table].columns {
             sql.push(before);
@@ -343,6 +342,21 @@ impl OwnTables {
             before = b',';
         }
         sql.extend_from_slice(if self.tables[table].columns.is_empty() { b"()" } else { b")" });
+    }
+
+    /// A value of a row as SQL writes it.
+    pub fn value(&self, table: usize, column: usize, row: u64) -> String {
+        let mut rng = self.row_rng(table, row);
+        let (mut text, mut sql) = (Vec::new(), Vec::new());
+        for column in &self.tables[table].columns[..=column] {
+            sql.clear();
+            column.generator.push_sql(&mut rng, Turn::Row(row), &mut text, &mut sql);
+        }
+        String::from_utf8_lossy(&sql).into_owned()
+    }
+
+    fn row_rng(&self, table: usize, row: u64) -> Rng {
+        Rng::stream(self.seed, &[Purpose::Data as u64, fnv(self.family), table as u64, row])
     }
 
     /// Number of rows and a checksum over the filled columns, table by table.
@@ -509,6 +523,13 @@ mod tests {
         assert!(row(&one, 3).starts_with("(3,") && row(&one, 3).ends_with(",'book')"), "{}", row(&one, 3));
         assert_ne!(row(&one, 3), row(&OwnTables { seed: 2, ..one.clone() }, 3));
         assert_ne!(row(&one, 3), row(&OwnTables { family: "other", ..one.clone() }, 3));
+    }
+
+    #[test]
+    fn a_value_is_that_of_its_row() {
+        let one = tables(10);
+        let price = one.value(0, 1, 7);
+        assert_eq!(row(&one, 7), format!("(7,{price},'book')"));
     }
 
     #[test]

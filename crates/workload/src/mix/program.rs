@@ -1,0 +1,110 @@
+//! What transactions come to: a small table of operations, walked without looking anything up by name.
+
+use super::read::{Param, Slot, Statement as Described, Transaction};
+use crate::generator::Generator;
+
+/// Where a parameter comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// Drawn anew; the counter of its turn where it has one.
+    Made(Generator, Option<u8>),
+    /// A value of the transaction, a number.
+    Number(u8),
+    /// A value of the transaction, a text.
+    Text(u8),
+}
+
+/// Asks a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// Its number.
+    pub statement: u32,
+    /// Its parameters.
+    pub sources: Box<[Source]>,
+    /// How often.
+    pub repeat: u32,
+    /// Where the first row's values go.
+    pub keep: Box<[Slot]>,
+}
+
+/// A transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// Number of BEGIN, when it has one.
+    pub begin: Option<u32>,
+    /// Drawn at its start, for the first values.
+    pub values: Box<[Source]>,
+    /// Its statements.
+    pub asks: Box<[Ask]>,
+}
+
+/// All transactions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    /// The transactions.
+    pub paths: Box<[Path]>,
+    /// Sums of their weights up to and with each.
+    pub up_to: Box<[u64]>,
+    /// Number of COMMIT, when any transaction has one.
+    pub commit: Option<u32>,
+}
+
+/// Puts a program together.
+#[derive(Debug, Default)]
+pub struct Builder {
+    paths: Vec<Path>,
+    up_to: Vec<u64>,
+    commit: Option<u32>,
+    counters: u8,
+    asks: Vec<Ask>,
+}
+
+impl Builder {
+    fn source(&mut self, generator: &Generator) -> Source {
+        let counted = matches!(generator, Generator::Sequence { .. } | Generator::Unique);
+        let counter = counted.then_some(self.counters);
+        self.counters += u8::from(counted);
+        Source::Made(generator.clone(), counter)
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self, transaction: &Transaction, begin: Option<u32>) {
+        let values = transaction.values.iter().map(|generator| self.source(generator)).collect();
+        let begin = begin.filter(|_| transaction.begin);
+        let sum = self.up_to.last().copied().unwrap_or(0) + transaction.weight;
+        self.up_to.push(sum);
+        self.paths.push(Path { begin, values, asks: Box::default() });
+    }
+
+    /// Adds a statement to it.
+    pub fn statement(&mut self, number: u32, described: &Described) {
+        let sources = described
+            .params
+            .iter()
+            .map(|param| match param {
+                Param::Made(generator) => self.source(generator),
+                Param::Slot(Slot { number, text: None }) => Source::Number(*number),
+                Param::Slot(Slot { number, text: Some(_) }) => Source::Text(*number),
+            })
+            .collect();
+        let keep = described.keep.as_slice().into();
+        self.asks.push(Ask { statement: number, sources, repeat: described.repeat, keep });
+    }
+
+    /// Ends it.
+    pub fn end(&mut self) {
+        if let Some(path) = self.paths.last_mut() {
+            path.asks = std::mem::take(&mut self.asks).into();
+        }
+    }
+
+    /// Says which statement is COMMIT.
+    pub fn commit(&mut self, number: u32) {
+        self.commit = Some(number);
+    }
+
+    /// The program.
+    pub fn build(self) -> Program {
+        Program { paths: self.paths.into(), up_to: self.up_to.into(), commit: self.commit }
+    }
+}

@@ -1,0 +1,300 @@
+//! `sql`: the user's own statements on the user's own tables.
+
+use mydyno_model::record::{OperationInfo, OperationKind};
+use mydyno_stats::rng::Rng;
+
+use crate::data::Purpose;
+use crate::mix::Asked;
+use crate::options::{Default, Form, OptionError, OptionSpec, Options};
+use crate::session::{Fault, Session, Statement, StatementSpec, Workload};
+use crate::sql_text::{self, Class, NotOne, Token};
+
+/// Options.
+pub const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "sql",
+        form: Form::Texts,
+        default: Default::Nothing,
+        help: "a statement without parameters; may be given several times, with a weight in front as in '70: SELECT 1'",
+    },
+    OptionSpec {
+        name: "sql-file",
+        form: Form::File,
+        default: Default::Nothing,
+        help: "a file of such statements with semicolons between them",
+    },
+    OptionSpec {
+        name: "transaction",
+        form: Form::Switch,
+        default: Default::Switch(false),
+        help: "ask all statements in their order, with BEGIN and COMMIT around them; else one is drawn by weight each time",
+    },
+    OptionSpec {
+        name: "sql-protocol",
+        form: Form::Choice(&["prepared", "text"]),
+        default: Default::Word("prepared"),
+        help: "prepare each statement once a connection, or send its text each time",
+    },
+];
+
+/// Heaviest weight.
+const HEAVIEST: u64 = 1_000_000_000;
+
+/// The workload with its statements.
+#[derive(Debug, Clone)]
+pub struct Sql {
+    given: Vec<Given>,
+    /// Sums of the weights up to and with each statement.
+    up_to: Vec<u64>,
+    transaction: bool,
+    text: bool,
+    seed: u64,
+    operations: Vec<OperationInfo>,
+    statements: Vec<StatementSpec>,
+    asked: Vec<Asked>,
+    begin: Statement,
+    commit: Statement,
+}
+
+/// A statement of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Given {
+    sql: String,
+    weight: Option<u64>,
+    place: String,
+    operation: usize,
+    statement: Statement,
+}
+
+/// The operations of one connection.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    rng: Rng,
+}
+
+impl Sql {
+    /// The workload of these options.
+    ///
+    /// # Errors
+    /// Every statement that is none or several, or has parameters, and options that do not fit together.
+    pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
+        let (given, mut problems) = given(options);
+        let transaction = options.switch("transaction");
+        if given.is_empty() && problems.is_empty() {
+            problems.push("--sql or --sql-file must give a statement".to_owned());
+        }
+        if transaction && given.iter().any(|g| g.weight.is_some()) {
+            problems
+                .push("--transaction asks every statement once, so that weights make no sense".to_owned());
+        }
+        let mut sum = 0;
+        let up_to: Vec<u64> = given
+            .iter()
+            .map(|g| {
+                sum += g.weight.unwrap_or(1);
+                sum
+            })
+            .collect();
+        if sum == 0 && !given.is_empty() {
+            problems.push("--sql: at least one weight must be above 0".to_owned());
+        }
+        if !problems.is_empty() {
+            return Err(problems.into_iter().map(OptionError::Impossible).collect());
+        }
+        let mut sql = Self {
+            given,
+            up_to,
+            transaction,
+            text: options.word("sql-protocol") == "text",
+            seed,
+            operations: Vec::new(),
+            statements: Vec::new(),
+            asked: Vec::new(),
+            begin: Statement(0),
+            commit: Statement(0),
+        };
+        sql.lay_out();
+        Ok(sql)
+    }
+
+    /// The user's statements.
+    pub fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+
+    /// Operations and statements. One statement by itself is recorded once, as the transaction.
+    fn lay_out(&mut self) {
+        let single = self.given.len() == 1 && !self.transaction;
+        if !single {
+            self.operation("transaction", OperationKind::Transaction, "");
+        }
+        if self.transaction {
+            self.begin = self.plain("begin", "BEGIN");
+        }
+        let kind = if single { OperationKind::Transaction } else { OperationKind::Statement };
+        let mut given = std::mem::take(&mut self.given);
+        for (number, given) in given.iter_mut().enumerate() {
+            given.operation = self.operation(&format!("statement_{}", number + 1), kind, &given.sql);
+            given.statement = Statement(self.statements.len() as u32);
+            if !self.text {
+                self.statements.push(StatementSpec {
+                    sql: given.sql.clone(),
+                    params: Vec::new(),
+                    operation: given.operation,
+                    ..StatementSpec::default()
+                });
+            }
+            self.asked.push(Asked {
+                place: given.place.clone(),
+                sql: given.sql.clone(),
+                keeps: 0,
+                class: sql_text::classify(&given.sql),
+            });
+        }
+        self.given = given;
+        if self.transaction {
+            self.commit = self.plain("commit", "COMMIT");
+        }
+    }
+
+    fn operation(&mut self, name: &str, kind: OperationKind, sql: &str) -> usize {
+        self.operations.push(OperationInfo { name: name.to_owned(), kind, sql: sql.to_owned() });
+        self.operations.len() - 1
+    }
+
+    fn plain(&mut self, name: &str, sql: &str) -> Statement {
+        let operation = self.operation(name, OperationKind::Statement, sql);
+        self.statements.push(StatementSpec { sql: sql.to_owned(), operation, ..StatementSpec::default() });
+        Statement(self.statements.len() as u32 - 1)
+    }
+
+    async fn ask<S: Session>(&self, given: &Given, session: &mut S) -> Result<(), Fault> {
+        if self.text {
+            session.query(given.operation, given.sql.as_bytes()).await?;
+        } else {
+            session.execute(given.statement, &[]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The statements of all options, and what is wrong with them.
+fn given(options: &Options) -> (Vec<Given>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for (number, text) in options.texts("sql").into_iter().enumerate() {
+        one(text, format!("--sql (the {}.)", number + 1), &mut found, &mut problems);
+    }
+    if let Some(file) = options.file("sql-file") {
+        for (text, at) in split(file.text) {
+            let (line, _) = crate::mix::place::line_and_column(file.text, at);
+            one(text, format!("{}:{line}", file.path), &mut found, &mut problems);
+        }
+    }
+    (found, problems)
+}
+
+/// Takes one statement with its weight, or notes what is wrong with it.
+fn one(text: &str, place: String, found: &mut Vec<Given>, problems: &mut Vec<String>) {
+    let (weight, text) = match weighted(text) {
+        Ok(parts) => parts,
+        Err(weight) => {
+            problems.push(format!("{place}: the weight {weight} is above {HEAVIEST}"));
+            return;
+        }
+    };
+    let sql = match sql_text::single(text) {
+        Ok(sql) => sql.to_owned(),
+        Err(NotOne::Empty) => {
+            problems.push(format!("{place}: there is no statement in {text:?}"));
+            return;
+        }
+        Err(NotOne::Several(_)) => {
+            problems.push(format!(
+                "{place}: several statements in one text: give --sql once each, or put them in a --sql-file"
+            ));
+            return;
+        }
+    };
+    let tokens = sql_text::tokens(&sql);
+    if tokens.iter().any(|(token, _)| *token == Token::Parameter) {
+        problems
+            .push(format!("{place}: `?` has no value here: parameters need a mix (docs/guides/mixes.md)"));
+        return;
+    }
+    if let Some((Token::Word(word), _)) = tokens.first()
+        && ["BEGIN", "START", "COMMIT", "ROLLBACK"].iter().any(|w| w.eq_ignore_ascii_case(word))
+    {
+        problems.push(format!("{place}: BEGIN and COMMIT are set by --transaction"));
+        return;
+    }
+    found.push(Given { sql, weight, place, operation: 0, statement: Statement(0) });
+}
+
+/// `70: SELECT 1` as a weight and a statement. No statement begins with a number and a colon.
+fn weighted(text: &str) -> Result<(Option<u64>, &str), &str> {
+    let trimmed = text.trim_start();
+    let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = trimmed.split_at(digits);
+    match rest.trim_start().strip_prefix(':') {
+        Some(sql) if digits > 0 => {
+            let weight = number.parse().ok().filter(|weight| *weight <= HEAVIEST).ok_or(number)?;
+            Ok((Some(weight), sql))
+        }
+        _ => Ok((None, text)),
+    }
+}
+
+/// Statements between semicolons, with the places where they begin; empty ones left out.
+fn split(text: &str) -> Vec<(&str, usize)> {
+    let tokens = sql_text::tokens(text);
+    let mut statements = Vec::new();
+    for part in tokens.split(|(token, _)| *token == Token::Mark(';')) {
+        if let (Some((_, first)), Some((_, last))) = (part.first(), part.last()) {
+            statements.push((&text[first.start..last.end], first.start));
+        }
+    }
+    statements
+}
+
+impl Workload for Sql {
+    type Stream = Stream;
+
+    fn operations(&self) -> &[OperationInfo] {
+        &self.operations
+    }
+
+    fn statements(&self) -> &[StatementSpec] {
+        &self.statements
+    }
+
+    fn stream(&self, connection: u64) -> Stream {
+        Stream { rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]) }
+    }
+
+    fn transactional(&self) -> bool {
+        self.transaction
+    }
+
+    fn writes(&self) -> bool {
+        self.asked.iter().any(|asked| asked.class != Class::Reads)
+    }
+
+    async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+        if self.transaction {
+            session.execute(self.begin, &[]).await?;
+            for given in &self.given {
+                self.ask(given, session).await?;
+            }
+            session.execute(self.commit, &[]).await?;
+            return Ok(());
+        }
+        let chosen = match self.up_to.as_slice() {
+            [_] => 0,
+            sums => {
+                let drawn = stream.rng.below(sums[sums.len() - 1]);
+                sums.partition_point(|sum| *sum <= drawn)
+            }
+        };
+        self.ask(&self.given[chosen], session).await
+    }
+}
