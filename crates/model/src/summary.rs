@@ -162,10 +162,12 @@ pub struct PointSummary {
 pub struct CapacitySummary {
     /// What had to hold.
     pub holds: Vec<String>,
-    /// The highest rate, in transactions a second, that was measured and held, and held again when it was measured once
-    /// more; `null` when there is none.
+    /// The highest rate, in transactions a second, that was measured and held, more often than not, below any that
+    /// did not; `null` when there is none.
     pub rate_per_s: Option<f64>,
-    /// The lowest rate above it that was measured and did not hold; `null` when none was found.
+    /// Whether it held more than once.
+    pub confirmed: bool,
+    /// The lowest rate that was measured and did not hold; `null` when none was found.
     pub broken_at_per_s: Option<f64>,
     /// Why the search ended, in a sentence.
     pub end: String,
@@ -184,8 +186,8 @@ pub struct CapacityTrial {
     pub done_per_s: f64,
     /// What did not hold, with its figure; empty when everything did.
     pub broken: Vec<String>,
-    /// Whether it repeats a rate that had held.
-    pub confirmation: bool,
+    /// Whether its rate had been measured before.
+    pub again: bool,
 }
 
 /// Throughput of a window.

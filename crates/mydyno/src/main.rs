@@ -4,6 +4,7 @@
 
 mod cli;
 mod failure;
+mod load_args;
 mod private;
 mod progress;
 mod secrets;

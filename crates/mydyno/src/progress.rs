@@ -51,6 +51,7 @@ impl<'a> Shower<'a> {
                     self.bar("connections", *done as u64, *of as u64);
                 }
             }
+            Progress::Step { .. } | Progress::Tried { .. } => {}
             Progress::Phase { step, phase, .. } => self.phase(step, *phase),
             Progress::Interval { step, interval } => self.interval(step, interval),
         }

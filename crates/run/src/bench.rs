@@ -2,28 +2,27 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::sync::mpsc::channel;
 
-use mydyno_load::{End, LoadError, Phases, Shortfalls, StepEvent, clock::Clock};
+use mydyno_load::clock::Clock;
+use mydyno_model::Header;
 use mydyno_model::facts::FactSet;
-use mydyno_model::plan::{Plan, StepPlan};
-use mydyno_model::record::{self, EventKind, Interval, Manifest, Phase};
-use mydyno_model::sample::Sample;
+use mydyno_model::plan::StepPlan;
+use mydyno_model::record::{End, Interval, Manifest, Phase};
 use mydyno_model::summary::{Fingerprint, Summary};
-use mydyno_model::units::show_us;
-use mydyno_model::{Header, Warning};
 use mydyno_observe::{Sampler, Source};
 use mydyno_wire::{Client, ConnectOptions};
 use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::{self, Prepared};
 use time::OffsetDateTime;
 
+use crate::course::{self, How};
 use crate::error::RunError;
 use crate::guard::{self, Needs};
+use crate::recording::Recording;
 use crate::request::Resolved;
 use crate::sampling;
-use crate::steps::{NumberedStep, Work};
+use crate::steps::Work;
 use crate::summarise::summarise;
 use crate::writer::{self, Writer};
 
@@ -69,6 +68,24 @@ pub enum Progress<'a> {
         /// In the end.
         of: usize,
     },
+    /// A step is about to begin.
+    Step {
+        /// Number of the step, from 0.
+        number: usize,
+        /// Step.
+        step: &'a StepPlan,
+        /// How many steps came before it.
+        before: usize,
+        /// How many there are in all; `None` while a search may add some.
+        of: Option<usize>,
+    },
+    /// A step of a search is over.
+    Tried {
+        /// Step.
+        step: &'a StepPlan,
+        /// What did not hold; empty when everything did.
+        broken: &'a [String],
+    },
     /// A phase of a step began.
     Phase {
         /// Number of the step, from 0.
@@ -94,8 +111,8 @@ pub struct Ended {
     pub summary: Summary,
     /// Why it broke off, when neither the plan nor the user ended it.
     pub broke_off: Option<String>,
-    /// Whether it broke off because nothing succeeded.
-    pub hopeless: bool,
+    /// Whether it broke off because of the server's answers: nothing succeeded, or an error that was to end it.
+    pub answered_badly: bool,
     /// Whether the user ended it.
     pub interrupted: bool,
 }
@@ -209,7 +226,7 @@ pub fn bench(
     let noted = if bench.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
     let how = noted
         .map_err(RunError::from)
-        .and_then(|()| observed_steps(bench, &clock, &mut writer, server_pid, stop, watch));
+        .and_then(|()| observed_steps(bench, &manifest, &clock, &mut writer, server_pid, stop, watch));
     drop(client);
     match how {
         Ok(how) => finish(&bench.folder, writer, &clock, how),
@@ -245,17 +262,9 @@ fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used:
     }
 }
 
-/// How the steps ended.
-enum How {
-    Complete,
-    Interrupted,
-    /// Nothing succeeded; the commonest error.
-    Hopeless(String),
-    BrokeOff(String),
-}
-
 fn observed_steps(
     bench: &Bench<'_>,
+    manifest: &Manifest,
     clock: &Clock,
     writer: &mut Writer,
     server_pid: Option<u32>,
@@ -273,8 +282,8 @@ fn observed_steps(
         } else {
             drop(to_writer);
         }
-        let mut recording = Recording { bench, clock, writer: &mut *writer, samples: &samples, watch };
-        let how = steps(&mut recording, stop);
+        let mut recording = Recording::new(bench, manifest, clock, &mut *writer, &samples, watch);
+        let how = course::run(&mut recording, stop);
         done.store(true, Ordering::Release);
         // The last sample comes after the last interval; the sampler hangs up behind it.
         for sample in &samples {
@@ -284,151 +293,22 @@ fn observed_steps(
     })
 }
 
-/// What the workloads' transactions rest on; everything else stays as the server has it.
-const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
-
-fn steps(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<How, RunError> {
-    let bench = recording.bench;
-    let (plan, clock) = (&bench.resolved.plan, recording.clock);
-    let mut target = bench.target.clone();
-    target.database = Some(plan.database.clone());
-    let connect = || {
-        let mut client = Client::connect(&target)?;
-        client.execute(LOAD_SESSION)?;
-        Ok(client)
-    };
-    for (number, step) in plan.steps.iter().enumerate() {
-        let step = NumberedStep { number, plan: step, phases: phases(plan) };
-        let mut failure = None;
-        let mut sink = |event: StepEvent| {
-            if let Err(error) = recording.event(&step, event) {
-                failure.get_or_insert(error);
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
-        let end = bench.work.run(clock, &step, &connect, stop, &mut sink);
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        match end {
-            Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
-                recording.writer.event(clock.now_s(), EventKind::Interrupted)?;
-                return Ok(How::Interrupted);
-            }
-            // The first step that cannot start is an error of the plan or the server; later ones keep what was
-            // measured.
-            Err(error) if number == 0 => return Err(error.into()),
-            Err(error) => return Ok(How::BrokeOff(error.to_string())),
-            Ok(End::AllLost { why }) => {
-                return Ok(How::BrokeOff(format!("every connection to the server was lost: {why}")));
-            }
-            Ok(End::Hopeless { why }) => return Ok(How::Hopeless(why)),
-            Ok(End::Failed { why }) => return Ok(How::BrokeOff(why)),
-            Ok(End::Complete(shortfalls)) => {
-                for warning in after_step(&shortfalls) {
-                    recording.writer.event(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
-                }
-            }
-        }
-    }
-    Ok(How::Complete)
-}
-
-fn phases(plan: &Plan) -> Phases {
-    Phases {
-        warmup: Duration::from_secs_f64(plan.warmup.limit_s()),
-        measure: Duration::from_secs_f64(plan.time_s),
-    }
-}
-
-/// A load generator that comes this much late to the end of a window has stood still.
-const STALLED_NS: u64 = 100_000_000;
-
-fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
-    let &Shortfalls { unanswered, lost, late_ns } = shortfalls;
-    let mut warnings = Vec::new();
-    if late_ns > STALLED_NS {
-        warnings.push(Warning::new(
-            "client-stalled",
-            format!("the load generator stood still for up to {}", show_us(late_ns as f64 / 1e3)),
-            "it was stopped, starved of CPU or swapped out: repeat the run on a host with room for it",
-        ));
-    }
-    if unanswered > 0 {
-        warnings.push(Warning::new(
-            "unanswered",
-            format!("{unanswered} transaction(s) had no answer ten seconds after the end and are in no histogram"),
-            "look for locks that are held, or a server that hangs; the true tail is longer than the shown one",
-        ));
-    }
-    if lost > 0 {
-        warnings.push(Warning::new(
-            "connections-lost",
-            format!("{lost} connection(s) were lost on the way and not opened again: load fell by as much"),
-            "look into the server's error log, and at wait_timeout and max_allowed_packet",
-        ));
-    }
-    warnings
-}
-
-/// Where a run's events go: into the record, and to whoever watches.
-struct Recording<'a> {
-    bench: &'a Bench<'a>,
-    clock: &'a Clock,
-    writer: &'a mut Writer,
-    samples: &'a Receiver<Sample>,
-    watch: &'a mut dyn FnMut(Progress<'_>),
-}
-
-impl Recording<'_> {
-    fn event(&mut self, step: &NumberedStep<'_>, event: StepEvent) -> Result<(), RunError> {
-        while let Ok(sample) = self.samples.try_recv() {
-            self.writer.sample(sample)?;
-        }
-        let &NumberedStep { number, plan: step, .. } = step;
-        match event {
-            StepEvent::Connected { done, of } => (self.watch)(Progress::Connecting { step, done, of }),
-            StepEvent::Phase(phase, at_s) => {
-                self.writer.event(at_s, EventKind::Phase { step: number, phase })?;
-                (self.watch)(Progress::Phase { number, step, phase });
-            }
-            StepEvent::Error(error, at_s) => {
-                let operation = self.bench.work.operations().get(error.operation);
-                let what = EventKind::Error {
-                    step: number,
-                    code: error.code.to_string(),
-                    sqlstate: error.sqlstate,
-                    message: error.message,
-                    operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
-                };
-                self.writer.event(at_s.min(self.clock.now_s()), what)?;
-            }
-            StepEvent::Interval(interval) => {
-                self.writer.interval(&interval)?;
-                (self.watch)(Progress::Interval { step, interval: &interval });
-            }
-        }
-        Ok(())
-    }
-}
-
 fn finish(folder: &Path, mut writer: Writer, clock: &Clock, how: How) -> Result<Ended, RunError> {
     let interrupted = matches!(how, How::Interrupted);
-    let hopeless = matches!(how, How::Hopeless(_));
+    let answered_badly = matches!(how, How::AnsweredBadly(_));
     let broke_off = match how {
         How::Complete | How::Interrupted => None,
-        How::Hopeless(why) => Some(format!("no transaction succeeded: {why}")),
-        How::BrokeOff(why) => Some(why),
+        How::AnsweredBadly(why) | How::BrokeOff(why) => Some(why),
     };
     let end = match &broke_off {
-        Some(why) => record::End::BrokeOff(why.clone()),
-        None if interrupted => record::End::Interrupted,
-        None => record::End::Complete,
+        Some(why) => End::BrokeOff(why.clone()),
+        None if interrupted => End::Interrupted,
+        None => End::Complete,
     };
     writer.end(clock.now_s(), end)?;
     // Derived from what was written, so that it is what any reader derives.
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());
     writer.summary(&summary)?;
-    Ok(Ended { summary, broke_off, hopeless, interrupted })
+    Ok(Ended { summary, broke_off, answered_badly, interrupted })
 }

@@ -88,6 +88,30 @@ impl Bound {
         })
     }
 
+    /// The sentence that says how a step does not meet this as a requirement: the comparison does not hold, or the
+    /// quantity is not known. `None` when it is met.
+    pub fn unmet_by(&self, step: &StepSummary) -> Option<String> {
+        let found = self.of(step);
+        let met = found.is_some_and(|found| if self.above { found > self.limit } else { found < self.limit });
+        let found = || found.map_or_else(|| "not known".to_owned(), |found| self.show(found));
+        (!met).then(|| format!("{} does not hold: it is {}", self.text, found()))
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it compares with `<`.
+    pub fn is_below(&self) -> bool {
+        !self.above
+    }
+
+    /// Whether it is about throughput.
+    pub fn is_throughput(&self) -> bool {
+        matches!(self.quantity, Quantity::TransactionsPerS | Quantity::QueriesPerS)
+    }
+
     fn of(&self, step: &StepSummary) -> Option<f64> {
         let errors: u64 = step.errors.values().sum();
         match &self.quantity {

@@ -3,9 +3,14 @@
 
 mod bench;
 pub mod bound;
+pub mod capacity;
+mod course;
+mod due;
 mod error;
 pub mod folder;
 pub mod guard;
+mod recording;
+mod repeats;
 pub mod request;
 mod sampling;
 pub mod steps;

@@ -13,18 +13,20 @@ use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval, steady};
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::warnings;
+use crate::capacity::Search;
+use crate::{due, repeats, warnings};
 
 /// Derives the summary.
 pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
     let plan = &record.manifest.plan;
-    let mut steps: Vec<StepSummary> = plan
-        .steps
+    let planned = record.steps();
+    let mut steps: Vec<StepSummary> = planned
         .iter()
         .enumerate()
         .filter_map(|(number, step)| summarise_step(record, number, step))
         .collect();
     let end = record.end();
+    let capacity = Search::of(plan).map(|search| search.summarise(&steps, &end));
     for step in &mut steps {
         step.warnings = warnings::of_step(record, step);
     }
@@ -42,9 +44,9 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
             .unwrap_or_default()
             .to_owned(),
         end,
+        points: repeats::points(&planned, &steps),
         steps,
-        points: Vec::new(),
-        capacity: None,
+        capacity,
         warnings: all,
         fingerprint: record.manifest.fingerprint.clone(),
         extra: Map::new(),
@@ -56,11 +58,18 @@ const SHORT_S: f64 = 0.5;
 
 /// The measured window of a step.
 pub fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
-    record.intervals.iter().filter(|i| i.step == step && i.phase == Phase::Measure).collect()
+    windows_of(record, step, Phase::Measure)
 }
 
-fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<StepSummary> {
+/// The windows of a phase of a step.
+pub(crate) fn windows_of(record: &RunRecord, step: usize, phase: Phase) -> Vec<&Interval> {
+    record.intervals.iter().filter(|i| i.step == step && i.phase == phase).collect()
+}
+
+/// One step; `None` when nothing of it was measured.
+pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<StepSummary> {
     let windows = measured(record, number);
+    let warmup = windows_of(record, number, Phase::Warmup);
     let operations = &record.manifest.operations;
     let transaction = operations.first()?;
     if windows.is_empty() {
@@ -88,14 +97,14 @@ fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<
         rate: step.arrivals.rate_per_s(),
         arrivals: step.arrivals.clone(),
         repeat: step.repeat,
-        warmup_s: 0.0,
+        warmup_s: warmup.iter().map(|w| w.width_s).sum(),
         window_s,
         transactions: total(|w| w.transactions),
         queries,
         errors: errors(&windows),
         retries: total(|w| w.retries),
         reconnects: total(|w| w.reconnects),
-        due: None,
+        due: due::summarise(&warmup, &windows),
         throughput: Throughput {
             transactions_per_s: throughput(|w| w.transactions),
             queries_per_s: throughput(|w| w.queries),
@@ -103,7 +112,7 @@ fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<
         response_us: headline.response_us,
         service_us: headline.service_us,
         lateness_us: latency(windows.iter().map(|w| Some(&w.lateness)), qs),
-        connect_us: None,
+        connect_us: Some(latency(windows.iter().map(|w| Some(&w.connect)), qs)).filter(|c| c.count > 0),
         operations: summaries,
         client: client_summary(&windows, queries, step.workers, window_s),
         server: ServerSummary {

@@ -15,6 +15,7 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::failure::{Failure, Status};
+use crate::load_args::LoadArgs;
 use crate::progress::Shower;
 use crate::secrets::Password;
 use crate::target::{self, TargetArgs};
@@ -22,39 +23,33 @@ use crate::ui::Ui;
 use crate::workload_args::WorkloadArgs;
 use crate::{private, signals, writing};
 
+/// What to type first.
+const EXAMPLES: &str = "\
+Examples:
+  mydyno bench oltp_read_write --sandbox --connections 1,4,16,64      how it scales, on a private server
+  mydyno bench oltp_point_select -h db1 -u bench -p --rate 2000       response times at 2,000 transactions/s
+  mydyno bench oltp_read_write … --find-capacity 'p99<10ms,errors<0.1%'
+                                                                      the highest rate that keeps these bounds
+  mydyno bench oltp_read_write … --repeat 5 --connections 16,64       differences that outlast five repeats
+  mydyno bench oltp_read_write … cleanup                              drop the database that mydyno made
+
+Durations: 250ms, 10s, 2m, 1h; a bare number is seconds. Rates: 200, 200/s, 90/m, 0.5. Guide: docs/guides/bench.md";
+
 /// Options of `mydyno bench`.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, after_help = EXAMPLES)]
 pub struct Args {
     /// Workload; `mydyno workloads` lists them.
     pub workload: String,
     /// One step only; without it tables are made when they are missing, and the load runs.
     #[arg(value_enum)]
     pub step: Option<Step>,
-    /// Connections, one step of the sweep each [default: 16].
-    #[arg(long, value_name = "LIST")]
-    pub connections: Option<String>,
-    /// Threads of the load generator [default: 2, more with many CPUs].
-    #[arg(long, value_name = "N")]
-    pub workers: Option<String>,
-    /// Measured window of each step [default: 30s].
-    #[arg(long, value_name = "DURATION")]
-    pub time: Option<String>,
-    /// Warm-up before each window [default: 5s].
-    #[arg(long, value_name = "DURATION")]
-    pub warmup: Option<String>,
-    /// Seed of rows and operations [default: 1].
+    /// Seed of rows, operations and order [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Database for the tables; mydyno makes and marks it [default: mydyno].
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
-    /// Percentiles of the summary [default: 50,95,99,99.9].
-    #[arg(long, value_name = "LIST")]
-    pub percentiles: Option<String>,
-    /// Bound that turns the exit status into 1, as in 'p99>10ms' or 'errors>0.1%'; may be given several times.
-    #[arg(long, value_name = "BOUND")]
-    pub fail_if: Vec<String>,
     /// Do not sample host and server.
     #[arg(long)]
     pub no_observe: bool,
@@ -67,6 +62,8 @@ pub struct Args {
     /// Print help.
     #[arg(long, short = '?', action = clap::ArgAction::Help)]
     pub help: Option<bool>,
+    #[command(flatten)]
+    pub load: LoadArgs,
     #[command(flatten)]
     pub target: TargetArgs,
     #[command(flatten)]
@@ -142,16 +139,11 @@ fn resolve(args: &Args, kind: TargetKind) -> Result<Resolved, Failure> {
     let request = Request {
         workload: args.workload.clone(),
         options: args.options.0.clone(),
-        connections: args.connections.clone(),
-        workers: args.workers.clone(),
-        time: args.time.clone(),
-        warmup: args.warmup.clone(),
         seed: args.seed,
         database: args.schema.clone(),
-        percentiles: args.percentiles.clone(),
-        fail_if: args.fail_if.clone(),
         no_observe: args.no_observe,
         allow_load: args.allow_load,
+        ..args.load.request()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let unknown = target::unknown(kind);
@@ -215,7 +207,7 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
     }
     if let Some(why) = &ended.broke_off {
         let record = format!("what was measured is kept in {}", folder.display());
-        let status = if ended.hopeless { Status::Bad } else { Status::Environment };
+        let status = if ended.answered_badly { Status::Bad } else { Status::Environment };
         return Err(Failure { status, problems: vec![why.clone(), record] });
     }
     let steps = &ended.summary.steps;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Status};
+use crate::load_args::LoadArgs;
 use crate::secrets::Password;
 use crate::target::TargetArgs;
 use crate::ui::Ui;
@@ -29,18 +30,18 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     let bench = bench::Args {
         workload: "oltp_read_write".to_owned(),
         step: None,
-        connections: text("1,4,16"),
-        workers: None,
-        time: text("18s"),
-        warmup: text("2s"),
         seed: None,
         schema: None,
-        percentiles: None,
-        fail_if: Vec::new(),
         no_observe: false,
         allow_load: false,
         out: args.out.clone(),
         help: None,
+        load: LoadArgs {
+            connections: text("1,4,16"),
+            time: text("18s"),
+            warmup: text("2s"),
+            ..LoadArgs::default()
+        },
         target: TargetArgs {
             sandbox: Some(args.engine.clone().unwrap_or_default()),
             basedir: args.basedir.clone(),

@@ -1,0 +1,118 @@
+//! Whether a step holds: the user's requirements, and that the rate was reached at all.
+
+use mydyno_model::summary::StepSummary;
+use mydyno_model::units::show_count;
+use thiserror::Error;
+
+use crate::bound::{Bound, BoundError};
+
+/// Share of the transactions that a schedule asked for that may be left waiting at the end of a window. Below it is
+/// what random gaps and the last instants leave; a queue that grows passes it soon.
+const LEFT_WAITING: f64 = 0.01;
+
+/// What must hold at a rate, as in `p99<10ms,errors<0.1%`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirements(Vec<Requirement>);
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirement(Bound);
+
+/// Not requirements.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RequirementError {
+    /// Not even a bound.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
+    /// A bound that more load only helps to keep.
+    #[error(
+        "{0:?} does not limit the load: ask for times or errors below a bound, as in p99<10ms,errors<0.1%"
+    )]
+    NoLimit(String),
+}
+
+impl Requirements {
+    /// Reads a list that is separated by commas.
+    ///
+    /// # Errors
+    /// The part that is none.
+    pub fn parse(text: &str) -> Result<Self, RequirementError> {
+        text.split(',').map(|part| Requirement::parse(part.trim())).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Their texts.
+    pub fn texts(&self) -> Vec<String> {
+        self.0.iter().map(|r| r.0.text().to_owned()).collect()
+    }
+
+    /// Percentiles that they are about, in percent.
+    pub fn percentiles(&self) -> impl Iterator<Item = f64> {
+        self.0.iter().filter_map(|r| r.0.percentile())
+    }
+
+    /// What did not hold in a step, with its figures; empty when everything did.
+    pub fn broken_by(&self, step: &StepSummary) -> Vec<String> {
+        let mut broken: Vec<String> = reached(step).err().into_iter().collect();
+        broken.extend(self.0.iter().filter_map(|r| r.0.unmet_by(step)));
+        broken
+    }
+}
+
+impl Requirement {
+    fn parse(text: &str) -> Result<Self, RequirementError> {
+        let bound = Bound::parse(text)?;
+        if bound.is_below() && !bound.is_throughput() {
+            Ok(Self(bound))
+        } else {
+            Err(RequirementError::NoLimit(text.to_owned()))
+        }
+    }
+}
+
+/// Whether an open loop did what its schedule asked for.
+///
+/// # Errors
+/// The sentence that says by how much it fell short.
+pub fn reached(step: &StepSummary) -> Result<(), String> {
+    let Some(rate) = step.rate else { return Ok(()) };
+    let done = step.throughput.transactions_per_s.value;
+    match &step.due {
+        Some(due) => {
+            // What the connections are busy with is no backlog.
+            let queued = due.waiting.saturating_sub(step.connections as u64);
+            if queued as f64 > LEFT_WAITING * due.intended as f64 {
+                return Err(format!(
+                    "{} of {} transactions were still waiting at the end ({done:.0}/s done, {rate:.0}/s asked)",
+                    show_count(due.waiting),
+                    show_count(due.intended)
+                ));
+            }
+        }
+        // A record without these counts: a Poisson schedule may be short of its rate by chance.
+        None => {
+            let by_chance = 3.0 * (rate * step.window_s).sqrt() / step.window_s;
+            if done < rate * (1.0 - LEFT_WAITING) - by_chance {
+                return Err(format!("{done:.0}/s done, {rate:.0}/s asked"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_are_upper_bounds() {
+        let read = Requirements::parse("p99<10ms, errors<0.1%").unwrap();
+        assert_eq!(read.texts(), ["p99<10ms", "errors<0.1%"]);
+        assert_eq!(read.percentiles().collect::<Vec<_>>(), [99.0]);
+        for text in ["p99>10ms", "tps<100", "qps>10"] {
+            assert!(matches!(Requirements::parse(text), Err(RequirementError::NoLimit(_))), "{text}");
+        }
+        for text in ["", "p99", "p99<10ms,,errors<1"] {
+            assert!(matches!(Requirements::parse(text), Err(RequirementError::Bound(_))), "{text:?}");
+        }
+    }
+}

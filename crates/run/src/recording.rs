@@ -1,0 +1,110 @@
+//! Where a run's events go: into the record, and to whoever watches.
+
+use std::sync::mpsc::Receiver;
+
+use mydyno_load::clock::Clock;
+use mydyno_load::retry::is_retryable;
+use mydyno_load::{FirstError, StepEvent};
+use mydyno_model::plan::StepPlan;
+use mydyno_model::record::{EventKind, Interval, Manifest, RunRecord};
+use mydyno_model::sample::Sample;
+use mydyno_model::summary::StepSummary;
+
+use crate::bench::{Bench, Progress};
+use crate::error::RunError;
+use crate::steps::NumberedStep;
+use crate::summarise::summarise_step;
+use crate::writer::Writer;
+
+/// Where a run's events go: into the record, and to whoever watches.
+pub(crate) struct Recording<'a> {
+    pub bench: &'a Bench<'a>,
+    pub manifest: &'a Manifest,
+    pub clock: &'a Clock,
+    pub writer: &'a mut Writer,
+    pub watch: &'a mut dyn FnMut(Progress<'_>),
+    /// The error that is to end the run.
+    pub stopped_by: Option<String>,
+    samples: &'a Receiver<Sample>,
+    /// Intervals of the step, while somebody wants its summary before the record is whole.
+    kept: Option<Vec<Interval>>,
+}
+
+impl<'a> Recording<'a> {
+    pub fn new(
+        bench: &'a Bench<'a>,
+        manifest: &'a Manifest,
+        clock: &'a Clock,
+        writer: &'a mut Writer,
+        samples: &'a Receiver<Sample>,
+        watch: &'a mut dyn FnMut(Progress<'_>),
+    ) -> Self {
+        Self { bench, manifest, clock, writer, watch, stopped_by: None, samples, kept: None }
+    }
+
+    /// Adds a step to those of the plan.
+    pub fn add_step(&mut self, number: usize, step: &StepPlan) -> Result<(), RunError> {
+        self.writer.event(self.clock.now_s(), EventKind::Step { step: number, plan: step.clone() })
+    }
+
+    /// Keeps the intervals that follow, for [`Self::summary`].
+    pub fn keep_intervals(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// The summary of a step whose intervals were kept, without what samples would add.
+    pub fn summary(&mut self, number: usize, step: &StepPlan) -> Option<StepSummary> {
+        let record = RunRecord {
+            manifest: self.manifest.clone(),
+            facts: None,
+            intervals: self.kept.take()?,
+            events: Vec::new(),
+            samples: Vec::new(),
+        };
+        summarise_step(&record, number, step)
+    }
+
+    /// Writes what happened and passes it on.
+    pub fn event(&mut self, step: &NumberedStep<'_>, event: StepEvent) -> Result<(), RunError> {
+        while let Ok(sample) = self.samples.try_recv() {
+            self.writer.sample(sample)?;
+        }
+        let &NumberedStep { number, plan: step, .. } = step;
+        match event {
+            StepEvent::Connected { done, of } => (self.watch)(Progress::Connecting { step, done, of }),
+            StepEvent::Phase(phase, at_s) => {
+                self.writer.event(at_s, EventKind::Phase { step: number, phase })?;
+                (self.watch)(Progress::Phase { number, step, phase });
+            }
+            StepEvent::Error(error, at_s) => {
+                let operation = self.bench.work.operations().get(error.operation);
+                self.heed(&error, operation.map_or("", |o| o.name.as_str()));
+                let what = EventKind::Error {
+                    step: number,
+                    code: error.code.to_string(),
+                    sqlstate: error.sqlstate,
+                    message: error.message,
+                    operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
+                };
+                self.writer.event(at_s.min(self.clock.now_s()), what)?;
+            }
+            StepEvent::Interval(interval) => {
+                self.writer.interval(&interval)?;
+                (self.watch)(Progress::Interval { step, interval: &interval });
+                if let Some(kept) = &mut self.kept {
+                    kept.push(*interval);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an error is to end the run.
+    fn heed(&mut self, error: &FirstError, operation: &str) {
+        let Some(stop) = &self.bench.resolved.plan.stop_on_error else { return };
+        if !stop.except.contains(&error.code) && !is_retryable(error.code) {
+            let text = format!("{} ({}) in {operation}: {}", error.code, error.sqlstate, error.message);
+            self.stopped_by.get_or_insert(text);
+        }
+    }
+}

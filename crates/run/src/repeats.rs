@@ -1,0 +1,121 @@
+//! What the repeats of a point of the sweep say together.
+
+use std::collections::BTreeMap;
+
+use mydyno_model::Estimate;
+use mydyno_model::plan::StepPlan;
+use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
+use mydyno_stats::interval::LEVEL;
+use mydyno_stats::special::t_quantile;
+
+/// One entry a point that was measured more than once, in the order of the plan.
+pub fn points(plan: &[StepPlan], steps: &[StepSummary]) -> Vec<PointSummary> {
+    let mut points: Vec<Vec<&StepSummary>> = Vec::new();
+    for step in steps {
+        let same = |other: &&StepSummary| match (plan.get(step.step), plan.get(other.step)) {
+            (Some(a), Some(b)) => a.same_point(b),
+            _ => false,
+        };
+        match points.iter_mut().find(|point| point.first().is_some_and(same)) {
+            Some(point) => point.push(step),
+            None => points.push(vec![step]),
+        }
+    }
+    points.iter().filter(|point| point.len() > 1).filter_map(|point| merge(point)).collect()
+}
+
+fn merge(repeats: &[&StepSummary]) -> Option<PointSummary> {
+    let first = repeats.first()?;
+    let rate = |of: fn(&Throughput) -> &Estimate| {
+        between(&repeats.iter().map(|s| of(&s.throughput).value).collect::<Vec<_>>())
+    };
+    // A percentile that one repeat lacks has no mean over all of them.
+    let percentile = |name: &String| {
+        let of = |s: &&StepSummary| s.response_us.percentiles.get(name).map(|e| e.value);
+        let values: Vec<f64> = repeats.iter().map(of).collect::<Option<_>>()?;
+        Some((name.clone(), between_ratios(&values)))
+    };
+    let response_us = first.response_us.percentiles.keys().filter_map(percentile).collect();
+    let mut errors = BTreeMap::new();
+    for (code, count) in repeats.iter().flat_map(|s| &s.errors) {
+        *errors.entry(code.clone()).or_insert(0) += count;
+    }
+    Some(PointSummary {
+        connections: first.connections,
+        rate: first.rate,
+        steps: repeats.iter().map(|s| s.step).collect(),
+        throughput: Throughput {
+            transactions_per_s: rate(|t| &t.transactions_per_s),
+            queries_per_s: rate(|t| &t.queries_per_s),
+        },
+        response_us,
+        errors,
+    })
+}
+
+/// Mean and Student's margin from the differences between values; `None` where there are none.
+fn student(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let known = values.len() > 1 && variance > 0.0;
+    (mean, known.then(|| t_quantile(0.5 + LEVEL / 2.0, n - 1.0) * (variance / n).sqrt()))
+}
+
+fn method(values: &[f64]) -> String {
+    format!("Student's t between {} repeats", values.len())
+}
+
+/// Mean of the repeats, with its interval.
+fn between(values: &[f64]) -> Estimate {
+    match student(values) {
+        (mean, Some(margin)) => {
+            Estimate::with_interval(mean, (mean - margin).max(0.0), mean + margin, LEVEL, method(values))
+        }
+        (mean, None) => Estimate::without_interval(mean, "the repeats do not differ"),
+    }
+}
+
+/// Geometric mean of the repeats with its interval: times differ by factors.
+fn between_ratios(values: &[f64]) -> Estimate {
+    let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+    match student(&logs) {
+        (mean, Some(margin)) if mean.is_finite() => {
+            let (low, high) = ((mean - margin).exp(), (mean + margin).exp());
+            Estimate::with_interval(mean.exp(), low, high, LEVEL, method(values))
+        }
+        (mean, _) => Estimate::without_interval(mean.exp(), "the repeats do not differ"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: Option<f64>, expected: f64) {
+        assert!((found.unwrap() / expected - 1.0).abs() < 1e-6, "{found:?} is not {expected}");
+    }
+
+    #[test]
+    fn the_interval_of_repeats_is_students() {
+        // Mean 101, variance 6.5; the 97.5 % quantile of t with 4 degrees of freedom is 2.776445.
+        let e = between(&[98.0, 103.0, 101.0, 104.0, 99.0]);
+        assert_eq!(e.value, 101.0);
+        near(e.low, 97.834_366);
+        near(e.high, 104.165_634);
+    }
+
+    #[test]
+    fn times_are_averaged_as_factors() {
+        let e = between_ratios(&[1.0, 4.0]);
+        assert!((e.value - 2.0).abs() < 1e-12);
+        // Two values: t(0.975, 1) = 12.7062 times the standard error ln(4)/2.
+        near(e.high, 2.0 * (12.706_205 * 4f64.ln() / 2.0).exp());
+    }
+
+    #[test]
+    fn equal_repeats_have_no_interval() {
+        let e = between(&[5.0, 5.0]);
+        assert_eq!((e.value, e.low, e.method.as_str()), (5.0, None, "the repeats do not differ"));
+    }
+}
