@@ -47,7 +47,10 @@ test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × auth
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
 
 FUZZ_TIME ?= 60
-fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds each (needs a nightly compiler)
+fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of five targets, two at a time
+	@$(CARGO) run --quiet --locked -p mydyno-wire --example fuzz -- $(FUZZ_TIME)
+
+fuzz-coverage: ## the same, one after the other, guided by coverage (needs a nightly compiler)
 	@crates/wire/fuzz/run $(FUZZ_TIME)
 
 SEEDS ?= 1000
@@ -58,4 +61,4 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench test-kill test-browser test-engines fuzz stats dist
+.PHONY: help deps build demo test lint fmt docs bench test-kill test-browser test-engines fuzz fuzz-coverage stats dist

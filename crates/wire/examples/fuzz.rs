@@ -1,6 +1,6 @@
 //! `fuzz SECONDS [TARGET…]`: mutates the seeds of `fuzz/seeds` and what had a new outcome, for so many seconds a target,
 //! two targets at a time. It needs no other compiler than the crate's own; `fuzz/run` is guided by coverage.
-#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::print_stdout, clippy::exit, clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../fuzz/entries/mod.rs"]
 mod entries;

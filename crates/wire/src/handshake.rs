@@ -432,12 +432,15 @@ impl Handshake {
             1045 if no_key => "the server gave no RSA key to encrypt the password with, as builds with yaSSL have none: \
                                use TLS (--ssl-mode=REQUIRED) or an account with another plugin"
                 .to_owned(),
-            1045 | 1698 if self.options.password_bytes().is_empty() => {
+            1698 => "the account has no password and opens only over the Unix socket, to the operating system's user of the same \
+                     name (unix_socket, auth_socket): run as that user, or give the account a password"
+                .to_owned(),
+            1045 if self.options.password_bytes().is_empty() => {
                 "no password was given: give one by --password-file=FILE, an option file ([client] password=…), a \
                  login path, MYSQL_PWD or -p"
                     .to_owned()
             }
-            1045 | 1698 => "check the user and the password that was given (by --password-file, an option file, a \
+            1045 => "check the user and the password that was given (by --password-file, an option file, a \
                             login path, MYSQL_PWD or -p), and that the account may connect from this host"
                 .to_owned(),
             1044 => "grant the account the schema (GRANT … ON schema.*) or name another one".to_owned(),

@@ -120,6 +120,31 @@ pub enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// Whatever the server has.
+    pub const ANY: [Self; 2] = [Self::Zlib, Self::Zstd];
+    /// What [`Self::parse_list`] reads, for error texts.
+    pub const LIST: &str = "it may be a list of zlib, zstd and uncompressed";
+
+    /// Reads a list in order of preference, as in `zstd,zlib,uncompressed`. What stands behind `uncompressed`, which
+    /// every server has, counts for nothing.
+    pub fn parse_list(text: &str) -> Option<Vec<Self>> {
+        let mut wanted = Vec::new();
+        let mut over = false;
+        for word in text.split(',') {
+            let algorithm = match word.trim().to_ascii_lowercase().as_str() {
+                "zlib" => Some(Self::Zlib),
+                "zstd" => Some(Self::Zstd),
+                "uncompressed" => None,
+                _ => return None,
+            };
+            over |= algorithm.is_none();
+            wanted.extend(algorithm.filter(|_| !over));
+        }
+        Some(wanted)
+    }
+}
+
 /// Everything that a connection needs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -161,8 +161,7 @@ impl Layer {
             "ssl-cert" => self.ssl_cert = path(),
             "ssl-key" => self.ssl_key = path(),
             "compress" => {
-                self.compression =
-                    Some(if is_on(text) { vec![Compression::Zlib, Compression::Zstd] } else { Vec::new() });
+                self.compression = Some(if is_on(text) { Compression::ANY.to_vec() } else { Vec::new() });
             }
             "skip-compress" => self.compression = Some(Vec::new()),
             "compression-algorithms" => {
@@ -230,24 +229,11 @@ fn ssl_mode(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<T
 }
 
 fn compression(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<Vec<Compression>> {
-    let mut wanted = Vec::new();
-    for word in text.split(',') {
-        match word.trim().to_ascii_lowercase().as_str() {
-            "zlib" => wanted.push(Compression::Zlib),
-            "zstd" => wanted.push(Compression::Zstd),
-            "uncompressed" => break,
-            _ => {
-                errors.push(invalid(
-                    "compression-algorithms",
-                    text,
-                    origin,
-                    "it may be a list of zlib, zstd and uncompressed",
-                ));
-                return None;
-            }
-        }
+    let wanted = Compression::parse_list(text);
+    if wanted.is_none() {
+        errors.push(invalid("compression-algorithms", text, origin, Compression::LIST));
     }
-    Some(wanted)
+    wanted
 }
 
 fn seconds(text: &str, name: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<Duration> {

@@ -15,6 +15,8 @@ pub enum Act {
     Send(Vec<u8>),
     /// Sends bytes one at a time.
     Trickle(Vec<u8>),
+    /// Sends the same bytes over and over, one every ten milliseconds, until the client goes away.
+    Drip(Vec<u8>),
     /// Reads one whole packet of the client.
     Read,
     /// Sends the same bytes until the client goes away.
@@ -73,6 +75,10 @@ fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
                     break Err(e);
                 }
             },
+            Act::Drip(bytes) => bytes.iter().cycle().try_for_each(|byte| {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                stream.write_all(&[*byte])
+            }),
             Act::EndlessFrames => endless_frames(&mut stream),
             Act::Hang => stream.read_to_end(&mut Vec::new()).map(drop),
         };

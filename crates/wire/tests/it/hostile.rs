@@ -10,6 +10,9 @@ const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0";
 /// All memory of a process that met every case.
 const LIMIT_KB: u64 = 100_000;
 
+const ZLIB_BOMB: &str = "a compression bomb of zlib";
+const ZSTD_BOMB: &str = "a compression bomb of zstd";
+
 /// 256 packets of one payload that may follow each other for ever, beginning with number `first`.
 fn wheel(first: u8, payload: &[u8]) -> Vec<u8> {
     (0..=255).flat_map(|i: u8| packet(first.wrapping_add(i), payload)).collect()
@@ -18,14 +21,13 @@ fn wheel(first: u8, payload: &[u8]) -> Vec<u8> {
 /// Answers to a query, by name.
 fn answers() -> Vec<(&'static str, Vec<Act>)> {
     let head = |columns: u8| [packet(1, &[columns]), packet(2, COLUMN)].concat();
-    let bomb = {
-        let mut inner = flate2_zeroes(0xFF_FFFF);
+    let bomb = |inner: Vec<u8>| {
         let length = inner.len() as u32;
-        let mut frame = length.to_le_bytes()[..3].to_vec();
-        frame.extend_from_slice(&[0, 0xFF, 0xFF, 0xFF]);
-        frame.append(&mut inner);
-        frame
+        [&length.to_le_bytes()[..3], &[0, 0xFF, 0xFF, 0xFF], &inner].concat()
     };
+    // 16 MiB of 520 bytes: a server can send thirty of them at once.
+    let dense = bomb(zstd::bulk::compress(&vec![0xFB; 0xFF_FFFF], 1).unwrap());
+    assert!(dense.len() < 1024, "{} bytes", dense.len());
     vec![
         ("endless rows of a byte", vec![Act::Send(head(1)), Act::Repeat(wheel(3, b"\x01x"))]),
         ("endless rows of NULL", vec![Act::Send(head(1)), Act::Repeat(wheel(3, b"\xfb"))]),
@@ -49,8 +51,10 @@ fn answers() -> Vec<(&'static str, Vec<Act>)> {
         ("a packet without end", vec![Act::EndlessFrames]),
         ("a file request", vec![Act::Send(packet(1, b"\xfb/etc/shadow")), Act::Hang]),
         ("a slow trickle", vec![Act::Send(head(1)), Act::Send(vec![200, 0, 0]), Act::Hang]),
+        ("a drip of rows", vec![Act::Send(head(1)), Act::Drip(wheel(3, b"\x01x"))]),
         ("silence", vec![Act::Hang]),
-        ("a compression bomb", vec![Act::Repeat(bomb)]),
+        (ZLIB_BOMB, vec![Act::Repeat(bomb(flate2_zeroes(0xFF_FFFF)))]),
+        (ZSTD_BOMB, vec![Act::Repeat(dense.repeat(100))]),
     ]
 }
 
@@ -91,6 +95,11 @@ fn handshakes() -> Vec<(&'static str, Vec<Act>)> {
         ),
         ("two results at once", vec![hello(), Act::Read, Act::Send([ok(2), ok(3)].concat()), Act::Hang]),
         ("silence", vec![Act::Hang]),
+        (
+            "a drip of a greeting",
+            vec![Act::Drip(greeting("8.0.36", MYSQL_8, "caching_sha2_password").repeat(99))],
+        ),
+        ("a drip behind the greeting", vec![hello(), Act::Read, Act::Drip(vec![1])]),
     ]
 }
 
@@ -102,21 +111,23 @@ fn bounded(options: &mut ConnectOptions) {
 
 /// One case: it must end in an error within its timeout.
 fn meet(name: &str, script: Vec<Act>, query: bool) {
-    let compressed = name == "a compression bomb";
-    let script = match (query, compressed) {
+    let compression = match name {
+        ZLIB_BOMB => Some((Compression::Zlib, 0x20)),
+        ZSTD_BOMB => Some((Compression::Zstd, 1 << 26)),
+        _ => None,
+    };
+    let script = match (query, compression) {
         (false, _) => script,
-        (true, false) => welcome([vec![Act::Read], script].concat()),
-        (true, true) => {
-            let hello = greeting("8.0.36", MYSQL_8 | 0x20, "mysql_native_password");
+        (true, None) => welcome([vec![Act::Read], script].concat()),
+        (true, Some((_, capability))) => {
+            let hello = greeting("8.0.36", MYSQL_8 | capability, "mysql_native_password");
             [vec![Act::Send(hello), Act::Read, Act::Send(ok(2)), Act::Read], script].concat()
         }
     };
     let fake = Fake::new(script);
     let mut options = fake.options();
     bounded(&mut options);
-    if compressed {
-        options.compression = vec![Compression::Zlib];
-    }
+    options.compression.extend(compression.map(|(algorithm, _)| algorithm));
     let start = Instant::now();
     let error = match Client::connect(&options) {
         Ok(mut client) => client.query("SELECT c FROM t").expect_err(name),

@@ -3,13 +3,16 @@
 
 mod auth;
 mod certificates;
+mod cut;
 mod engines;
 mod fake;
 mod hostile;
 mod real;
 mod reply_law;
 mod scripted;
+mod seeds;
 mod server;
+mod session;
 mod target;
 mod tls;
 mod vectors;

@@ -168,6 +168,26 @@ fn a_server_that_says_nothing_is_given_up_at_the_deadline() {
 }
 
 #[test]
+fn methods_of_authentication_without_an_end_are_refused_after_eight() {
+    let switch = |number: u8| packet(number, b"\xfemysql_native_password\0ABCDEFGHIJKLMNOPQRST\0");
+    let asked = |times: u8| (1..=times).flat_map(move |i| [Act::Send(switch(2 * i)), Act::Read]);
+    let hello = || vec![Act::Send(greeting("11.4.5-MariaDB", MYSQL_8, "mysql_native_password")), Act::Read];
+    let fake = Fake::new(hello().into_iter().chain(asked(8)).chain([Act::Send(ok(18))]).collect());
+    Client::connect(&fake.options()).unwrap();
+    let e = connect_error(hello().into_iter().chain(asked(9)).collect(), |_| {});
+    assert!(e.to_string().contains("more than 8 methods"), "{e}");
+}
+
+#[test]
+fn a_timeout_longer_than_the_clock_counts_is_no_reason_to_fail() {
+    let fake = Fake::new(welcome(vec![Act::Read, Act::Send(ok(1))]));
+    let mut options = fake.options();
+    options.connect_timeout = Duration::MAX;
+    options.read_timeout = Some(Duration::MAX);
+    Client::connect(&options).unwrap().ping().unwrap();
+}
+
+#[test]
 fn the_local_files_capability_is_never_set() {
     let fake = Fake::new(welcome(vec![]));
     drop(Client::connect(&fake.options()).unwrap());

@@ -196,6 +196,32 @@ fn files_include_files_and_folders() {
 }
 
 #[test]
+fn files_that_include_each_other_without_end_are_read_so_far_and_named() {
+    let deep = World::new().file("/etc/my.cnf", "[client]\nport=44\n!include /etc/my.cnf\n");
+    assert_eq!(
+        deep.resolve(&TargetOptions { host: Some("db".into()), ..TargetOptions::default() }).endpoint,
+        tcp("db", 44)
+    );
+    let notes = deep.notes(&TargetOptions::default());
+    assert!(notes[0].contains("/etc/my.cnf") && notes[0].contains("10 deep"), "{notes:?}");
+    // Ten files at each of ten levels would be ten thousand million.
+    let wide = World::new().file("/etc/my.cnf", "!include /etc/my.cnf\n".repeat(10));
+    let errors = wide.errors(&TargetOptions::default());
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("/etc/my.cnf") && errors[0].contains("at most 500 files"), "{errors:?}");
+    let large = "#".repeat(4 << 20);
+    let heavy = World::new().file("/etc/my.cnf", "!include /large\n".repeat(5)).file("/large", large);
+    assert!(heavy.errors(&TargetOptions::default())[0].contains("16777216 bytes"));
+}
+
+#[test]
+fn an_environment_prints_without_its_passwords() {
+    let world = World::new().variable("MYSQL_PWD", "hunter2");
+    let text = format!("{:?}", world.environment);
+    assert!(text.contains("MYSQL_PWD") && !text.contains("hunter2"), "{text}");
+}
+
+#[test]
 fn files_that_everybody_may_write_are_left_aside_and_noted() {
     let world = World::new().file_of_mode("/etc/my.cnf", "[client]\nuser=evil\n", 0o666);
     assert_eq!(world.resolve(&TargetOptions::default()).user, "dba");

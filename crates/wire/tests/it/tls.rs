@@ -2,10 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
 use mydyno_wire::reply::{Expect, Progress, ReplyParser};
 use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, Value, WireError, command};
 use mydyno_wire::{TlsMode, capability::Capabilities};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 
 use crate::fake::{Act, Fake, MYSQL_8, greeting, ok, packet};
 use crate::server::{Server, shared};
@@ -75,6 +80,86 @@ fn a_client_certificate_opens_an_account_that_wants_one() {
     assert!(Client::connect(&options).unwrap_err().to_string().contains("do not go together"));
     options.tls.key = Some("/none.key".into());
     assert!(Client::connect(&options).unwrap_err().to_string().contains("/none.key"));
+}
+
+#[test]
+fn files_are_read_for_the_first_connection_and_hold_for_all_clones() {
+    let server = shared();
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = tls(&server, TlsMode::VerifyCa);
+    let ca = folder.path().join("ca.pem");
+    std::fs::copy(server.certificates.path("ca.pem"), &ca).unwrap();
+    options.tls.ca = Some(ca.clone());
+    let clone = options.clone();
+    Client::connect(&options).unwrap();
+    std::fs::remove_file(&ca).unwrap();
+    Client::connect(&clone).unwrap();
+    // Other files are other files.
+    let mut other = clone.clone();
+    other.tls.ca = Some(folder.path().join("none.pem"));
+    assert!(Client::connect(&other).unwrap_err().to_string().contains("none.pem"));
+}
+
+/// A server that greets, and over TLS 1.3 wants a certificate of the client before it goes on. How many connected.
+fn wants_certificates(server: &crate::server::Server) -> (u16, std::thread::JoinHandle<usize>) {
+    let read = |name: &str| std::fs::read(server.certificates.path(name)).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(&read("ca.pem")).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(
+            vec![CertificateDer::from_pem_slice(&read("server.pem")).unwrap()],
+            PrivateKeyDer::from_pem_slice(&read("server.key")).unwrap(),
+        )
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = std::thread::spawn(move || {
+        let mut count = 0;
+        loop {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 36];
+            let hello = greeting("8.0.36", MYSQL_8 | Capabilities::SSL.0 as u32, "mysql_native_password");
+            if stream.write_all(&hello).and_then(|()| stream.read_exact(&mut request)).is_err() {
+                return count;
+            }
+            count += 1;
+            let mut connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let _ = rustls::Stream::new(&mut connection, &mut stream).read(&mut [0; 100]);
+            let mut last = Vec::new();
+            while connection.wants_write() {
+                let _ = connection.write_tls(&mut last);
+            }
+            let _ = stream.write_all(&last);
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    });
+    (port, thread)
+}
+
+#[test]
+fn a_server_that_misses_a_certificate_late_says_what_to_do_and_is_not_asked_in_clear() {
+    let server = shared();
+    let (port, thread) = wants_certificates(&server);
+    for mode in [TlsMode::Required, TlsMode::Preferred] {
+        let mut options = ConnectOptions::new(Endpoint::Tcp { host: "127.0.0.1".into(), port }, "app");
+        options.tls.mode = mode;
+        options.password = Some("hunter2".into());
+        let error = Client::connect(&options).unwrap_err();
+        assert!(matches!(error, WireError::Tls { .. }), "{mode:?}: {error}");
+        let text = error.to_string();
+        assert!(text.contains("--ssl-cert=FILE --ssl-key=FILE") && text.contains("127.0.0.1"), "{text}");
+    }
+    // A connection that says nothing ends the server.
+    drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    assert_eq!(thread.join().unwrap(), 2, "nobody came back without TLS");
 }
 
 #[test]
