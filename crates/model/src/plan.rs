@@ -220,4 +220,7 @@ impl Warmup {
 pub struct Allow {
     /// Load on a server that is not a sandbox and is used by others.
     pub load: bool,
+    /// Statements of the user's that may write where mydyno did not make the tables.
+    #[serde(default)]
+    pub write: bool,
 }

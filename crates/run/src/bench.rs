@@ -24,6 +24,7 @@ use crate::request::Resolved;
 use crate::sampling;
 use crate::steps::Work;
 use crate::summarise::summarise;
+use crate::users_sql;
 use crate::writer::{self, Writer};
 
 /// Connections that fill tables at the same time, when there are as many tables.
@@ -175,7 +176,9 @@ fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result
         disk_bytes: if missing { work.tables.size_bytes() } else { 0 },
     };
     let found = guard::look(client).map_err(RunError::wire("looking at the server"))?;
-    let reasons = guard::judge(&resolved.plan, &needs, &found);
+    let mut reasons = guard::judge(&resolved.plan, &needs, &found);
+    let (plan, ours) = (&resolved.plan, work.tables.is_ours(client)?);
+    reasons.extend(users_sql::unpermitted(work.asked(), &plan.database, ours, plan.allow.write));
     if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
 }
 
@@ -218,6 +221,7 @@ pub fn bench(
         fill(bench.work, bench.target, stop, watch)?;
     }
     let data = tables.require(&mut client)?;
+    users_sql::try_out(&mut client, bench.work.asked(), &bench.resolved.plan.database)?;
     let facts = collect(&mut client);
     let clock = Clock::start();
     let manifest = manifest(bench, &facts, &clock, &data.fingerprint, data.used);

@@ -83,6 +83,10 @@ fn run_search(
 /// What the workloads' transactions rest on; everything else stays as the server has it.
 const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
 
+/// On tables of the user's, statements that only read run in sessions that can do nothing else: what their text does
+/// not tell, as of a stored function, the server refuses.
+const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+
 /// Runs one step; how the run ends, if it ends with it.
 fn run_step(
     recording: &mut Recording<'_>,
@@ -94,10 +98,16 @@ fn run_step(
     let bench = recording.bench;
     let (plan, clock) = (&bench.resolved.plan, recording.clock);
     let mut target = bench.target.clone();
-    target.database = Some(plan.database.clone());
+    if !plan.database.is_empty() {
+        target.database = Some(plan.database.clone());
+    }
+    let read_only = bench.work.only_reads_users_tables() && !plan.allow.write;
     let connect = || {
         let mut client = Client::connect(&target)?;
         client.execute(LOAD_SESSION)?;
+        if read_only {
+            client.execute(READ_ONLY_SESSION)?;
+        }
         Ok(client)
     };
     let step = NumberedStep { number, plan: step, phases: phases(plan) };

@@ -15,6 +15,7 @@ pub mod request;
 mod sampling;
 pub mod steps;
 pub mod summarise;
+mod users_sql;
 mod warnings;
 pub mod writer;
 

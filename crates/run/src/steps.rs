@@ -8,8 +8,11 @@ use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::catalogue::Kind;
 use mydyno_workload::hot_row::HotRow;
+use mydyno_workload::mix::{Asked, Mix};
 use mydyno_workload::oltp::Oltp;
 use mydyno_workload::prepare::Tables;
+use mydyno_workload::slap::Slap;
+use mydyno_workload::sql::Sql;
 use mydyno_workload::work_tables::WorkTables;
 use mydyno_workload::{OptionError, Workload, fingerprint};
 
@@ -36,6 +39,9 @@ pub struct Work {
 enum Behaviour {
     Oltp(Oltp),
     HotRow(HotRow),
+    Slap(Slap),
+    Sql(Sql),
+    Mix(Box<Mix>),
 }
 
 /// The same for every behaviour, with its own type.
@@ -44,6 +50,12 @@ macro_rules! with {
         match &$work.behaviour {
             Behaviour::Oltp($workload) => $what,
             Behaviour::HotRow($workload) => $what,
+            Behaviour::Slap($workload) => $what,
+            Behaviour::Sql($workload) => $what,
+            Behaviour::Mix($workload) => {
+                let $workload: &Mix = $workload;
+                $what
+            }
         }
     };
 }
@@ -65,6 +77,19 @@ impl Work {
                 WorkTables::Own(HotRow::tables(database, options, seed)),
                 Behaviour::HotRow(HotRow::new(options, seed)?),
             ),
+            Kind::Slap => (
+                WorkTables::Own(Slap::tables(database, options, seed)?),
+                Behaviour::Slap(Slap::new(options, seed)?),
+            ),
+            Kind::Sql => (WorkTables::Users(database.clone()), Behaviour::Sql(Sql::new(options, seed)?)),
+            Kind::Mix => {
+                let mix = Mix::new(options, seed)?;
+                let tables = match mix.tables(database) {
+                    Some(tables) => WorkTables::Own(tables),
+                    None => WorkTables::Users(database.clone()),
+                };
+                (tables, Behaviour::Mix(Box::new(mix)))
+            }
         };
         Ok(Self { tables, behaviour })
     }
@@ -84,9 +109,27 @@ impl Work {
         with!(self, workload => workload.writes())
     }
 
-    /// Fingerprint of its stream of operations.
+    /// Whether it asks tables of the user's and its statements only read.
+    pub fn only_reads_users_tables(&self) -> bool {
+        !self.tables.is_made() && !self.writes()
+    }
+
+    /// Fingerprint of its stream of operations; of a mix also that of its file.
     pub fn fingerprint(&self) -> String {
-        with!(self, workload => fingerprint::operations(workload))
+        let operations = with!(self, workload => fingerprint::operations(workload));
+        match &self.behaviour {
+            Behaviour::Mix(mix) => format!("{operations}-{}", mix.content()),
+            _ => operations,
+        }
+    }
+
+    /// Statements that the user wrote.
+    pub fn asked(&self) -> &[Asked] {
+        match &self.behaviour {
+            Behaviour::Sql(sql) => sql.asked(),
+            Behaviour::Mix(mix) => mix.asked(),
+            Behaviour::Oltp(_) | Behaviour::HotRow(_) | Behaviour::Slap(_) => &[],
+        }
     }
 
     /// Runs one step of the plan.

@@ -109,12 +109,13 @@ pub struct UnknownWorkload {
     pub nearest: Option<&'static str>,
 }
 
-/// The workload of this name; `-` and `_` are equal.
+/// The workload of this name; `-` and `_` are equal, and a file whose name ends in `.toml` is a mix.
 ///
 /// # Errors
 /// [`UnknownWorkload`] offers the nearest name.
 pub fn find(name: &str) -> Result<&'static Spec, UnknownWorkload> {
-    let wanted = name.replace('-', "_");
+    // A file is a mix.
+    let wanted = if name.ends_with(".toml") { "mix".to_owned() } else { name.replace('-', "_") };
     ALL.iter().find(|s| s.name == wanted).ok_or_else(|| UnknownWorkload {
         name: name.to_owned(),
         nearest: nearest(&wanted, ALL.iter().map(|s| s.name)),
@@ -132,6 +133,23 @@ pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
         Kind::Slap => Slap::new(options, 0).map(drop),
         Kind::Sql => Sql::new(options, 0).map(drop),
         Kind::Mix => Mix::new(options, 0).map(drop),
+    }
+}
+
+/// Whether mydyno makes tables for a workload; else it asks those that are there.
+pub fn brings_tables(spec: &Spec, options: &Options) -> bool {
+    match spec.kind {
+        Kind::Oltp(_) | Kind::HotRow | Kind::Slap => true,
+        Kind::Sql => false,
+        Kind::Mix => Mix::new(options, 0).is_ok_and(|mix| mix.tables("").is_some()),
+    }
+}
+
+/// Pause between two transactions of a connection that the workload itself asks for, in seconds; 0 for none.
+pub fn think_s(spec: &Spec, options: &Options) -> f64 {
+    match spec.kind {
+        Kind::Mix => Mix::new(options, 0).map_or(0.0, |mix| mix.think_s),
+        Kind::Oltp(_) | Kind::HotRow | Kind::Slap | Kind::Sql => 0.0,
     }
 }
 

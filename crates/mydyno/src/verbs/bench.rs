@@ -39,7 +39,7 @@ Durations: 250ms, 10s, 2m, 1h; a bare number is seconds. Rates: 200, 200/s, 90/m
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// Workload; `mydyno workloads` lists them.
+    /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
     pub workload: String,
     /// One step only; without it tables are made when they are missing, and the load runs.
     #[arg(value_enum)]
@@ -56,6 +56,9 @@ pub struct Args {
     /// Load a server that others use.
     #[arg(long)]
     pub allow_load: bool,
+    /// Let statements of `sql` and of mixes write where mydyno did not make the tables.
+    #[arg(long)]
+    pub allow_write: bool,
     /// Folder for the record [default: one of its own in the state folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -143,6 +146,7 @@ fn resolve(args: &Args, kind: TargetKind) -> Result<Resolved, Failure> {
         database: args.schema.clone(),
         no_observe: args.no_observe,
         allow_load: args.allow_load,
+        allow_write: args.allow_write,
         ..args.load.request()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

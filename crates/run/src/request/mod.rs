@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mydyno_model::Header;
 use mydyno_model::plan::{
-    Allow, Arrivals, CapacityPlan, ConnectionPlan, Plan, Spacing, StopOnError, TargetPlan, Warmup,
-    WorkloadPlan,
+    Allow, Arrivals, CapacityPlan, ConnectionPlan, Plan, Spacing, Spread, StopOnError, TargetPlan, Think,
+    Warmup, WorkloadPlan,
 };
 use mydyno_model::units::{UnitError, parse_counts, parse_duration, parse_rate};
-use mydyno_workload::catalogue::{Spec, UnknownWorkload};
+use mydyno_workload::catalogue::{self, Spec, UnknownWorkload};
 use mydyno_workload::{OptionError, Options};
 use thiserror::Error;
 use time::OffsetDateTime;
@@ -106,6 +106,8 @@ pub struct Request {
     pub no_observe: bool,
     /// Load on a server that others use.
     pub allow_load: bool,
+    /// Statements of the user's that may write where mydyno did not make the tables.
+    pub allow_write: bool,
 }
 
 /// What a request comes to.
@@ -210,10 +212,7 @@ pub fn resolve(
     let requirements = requirements(request, &mut faults);
     let capacity = capacity(request, &requirements, &asked.arrivals, &connections, &mut faults);
     let mut percentiles = percentiles(request, &mut faults);
-    let database = request.database.clone().unwrap_or_else(|| DATABASE.to_owned());
-    if let Err(problem) = check_database(&database) {
-        faults.value("schema", problem);
-    }
+    let database = database(request, found.as_ref(), &mut faults);
     let bounds: Vec<Bound> = request
         .fail_if
         .iter()
@@ -237,6 +236,12 @@ pub fn resolve(
     {
         first.arrivals = Arrivals::open(*rate, *spacing);
     }
+    let pause = Think { mean_s: catalogue::think_s(spec, &options), spread: Spread::Constant };
+    for step in &mut steps {
+        if let Arrivals::Closed { think: think @ None } = &mut step.arrivals {
+            *think = (pause.mean_s > 0.0).then_some(pause);
+        }
+    }
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let plan = Plan {
@@ -254,11 +259,23 @@ pub fn resolve(
         database,
         percentiles,
         observe: !request.no_observe,
-        allow: Allow { load: request.allow_load },
+        allow: Allow { load: request.allow_load, write: request.allow_write },
         fail_if: request.fail_if.clone(),
         extra: serde_json::Map::new(),
     };
     Ok(Resolved { plan, spec, options, bounds, requirements })
+}
+
+/// The database: the named one, mydyno's own, or none for statements on tables that are there, which may name theirs.
+fn database(request: &Request, found: Option<&(&Spec, Options)>, faults: &mut Faults) -> String {
+    let Some(name) = &request.database else {
+        let brings = found.is_none_or(|(spec, options)| catalogue::brings_tables(spec, options));
+        return if brings { DATABASE.to_owned() } else { String::new() };
+    };
+    if let Err(problem) = check_database(name) {
+        faults.value("schema", problem);
+    }
+    name.clone()
 }
 
 /// Length of the measured window.
@@ -404,8 +421,12 @@ fn default_workers(cpus: usize) -> usize {
 
 fn workload(request: &Request, errors: &mut Vec<PlanError>) -> Option<(&'static Spec, Options)> {
     let spec = mydyno_workload::find(&request.workload).map_err(|e| errors.push(e.into())).ok()?;
-    match Options::resolve(spec.name, spec.options, &request.options) {
-        Ok(options) => match mydyno_workload::catalogue::check(spec, &options) {
+    let mut given = request.options.clone();
+    if request.workload.ends_with(".toml") {
+        given.push(("mix-file".to_owned(), request.workload.clone()));
+    }
+    match Options::resolve(spec.name, spec.options, &given) {
+        Ok(options) => match catalogue::check(spec, &options) {
             Ok(()) => Some((spec, options)),
             Err(problems) => {
                 errors.extend(problems.into_iter().map(PlanError::from));
