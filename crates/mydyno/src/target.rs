@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_model::units::parse_duration;
 use mydyno_wire::target::{Protocol, resolve_noting};
-use mydyno_wire::{ConnectOptions, Endpoint, Environment, Secret, TargetOptions, TlsMode};
+use mydyno_wire::{Compression, ConnectOptions, Endpoint, Environment, Secret, TargetOptions, TlsMode};
 
 use crate::failure::{Failure, Status};
 use crate::secrets::Password;
@@ -77,9 +77,34 @@ pub struct TargetArgs {
     /// Key of this client's certificate, in PEM.
     #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
     pub ssl_key: Option<PathBuf>,
+    /// The server's RSA key in PEM, for accounts that want the whole password over plain TCP.
+    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    pub server_public_key_path: Option<PathBuf>,
+    /// Ask the server for that key, on a network that you trust; unasked it is only of servers on this host.
+    #[arg(long, conflicts_with = "sandbox")]
+    pub get_server_public_key: bool,
+    /// Compression, in order of preference: a list of zlib, zstd and uncompressed.
+    #[arg(long, value_name = "LIST", value_parser = compression_algorithms, conflicts_with = "sandbox")]
+    pub compression_algorithms: Option<Algorithms>,
+    /// Compression by what the server has, as MariaDB's client asks for it.
+    #[arg(short = 'C', long, conflicts_with_all = ["sandbox", "compression_algorithms"])]
+    pub compress: bool,
     /// How long opening a connection may take [default: 10s].
     #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
     pub connect_timeout: Option<String>,
+    /// How long the server may take over each statement that sets a connection up [default: 60s]; those under load, and
+    /// those that fill and check tables, have no limit.
+    #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
+    pub read_timeout: Option<String>,
+}
+
+/// Compression in order of preference; empty is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Algorithms(Vec<Compression>);
+
+/// `--compression-algorithms`, with the names of MySQL's client.
+fn compression_algorithms(text: &str) -> Result<Algorithms, String> {
+    Compression::parse_list(text).map(Algorithms).ok_or_else(|| Compression::LIST.to_owned())
 }
 
 /// `--protocol`.
@@ -129,10 +154,19 @@ impl From<SslModeArg> for TlsMode {
 /// Everything that is wrong with the options and the files that they name.
 pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
     let usage = |problems: Vec<String>| Failure { status: Status::Usage, problems };
-    let connect_timeout = match args.connect_timeout.as_deref().map(parse_duration).transpose() {
-        Ok(timeout) => timeout,
-        Err(e) => return Err(usage(vec![format!("--connect-timeout: {e}")])),
+    let mut wrong = Vec::new();
+    let mut timeout = |name: &str, text: &Option<String>| {
+        let parsed = text.as_deref().map(parse_duration).transpose();
+        parsed.unwrap_or_else(|e| {
+            wrong.push(format!("{name}: {e}"));
+            None
+        })
     };
+    let connect_timeout = timeout("--connect-timeout", &args.connect_timeout);
+    let read_timeout = timeout("--read-timeout", &args.read_timeout);
+    if !wrong.is_empty() {
+        return Err(usage(wrong));
+    }
     let options = TargetOptions {
         dsn: args.dsn.clone(),
         host: args.host.clone(),
@@ -154,7 +188,14 @@ pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<Connect
         ssl_ca: args.ssl_ca.clone(),
         ssl_cert: args.ssl_cert.clone(),
         ssl_key: args.ssl_key.clone(),
+        compression: match &args.compression_algorithms {
+            Some(Algorithms(list)) => Some(list.clone()),
+            None => args.compress.then(|| Compression::ANY.to_vec()),
+        },
+        get_server_public_key: args.get_server_public_key.then_some(true),
+        server_public_key_path: args.server_public_key_path.clone(),
         connect_timeout,
+        read_timeout,
         ..TargetOptions::default()
     };
     let mut notes = Vec::new();
@@ -183,7 +224,7 @@ fn given(password: Password) -> Result<Option<Secret>, Failure> {
 pub fn plan(options: &ConnectOptions, kind: TargetKind) -> TargetPlan {
     let (transport, address) = match &options.endpoint {
         Endpoint::Unix(path) => (Transport::Unix, path.display().to_string()),
-        Endpoint::Tcp { host, port } => (Transport::Tcp, format!("{host}:{port}")),
+        Endpoint::Tcp { .. } => (Transport::Tcp, options.endpoint.to_string()),
     };
     TargetPlan { kind, transport, address, user: options.user.clone() }
 }
@@ -191,4 +232,57 @@ pub fn plan(options: &ConnectOptions, kind: TargetKind) -> TargetPlan {
 /// A target that is not known yet: a private server that is not up.
 pub fn unknown(kind: TargetKind) -> TargetPlan {
     TargetPlan { kind, transport: Transport::Unix, address: String::new(), user: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser;
+    use mydyno_wire::ServerKey;
+
+    use super::*;
+
+    #[derive(Parser)]
+    #[command(disable_help_flag = true)]
+    struct Line {
+        #[command(flatten)]
+        target: TargetArgs,
+    }
+
+    fn resolved(args: &[&str]) -> Result<ConnectOptions, Vec<String>> {
+        let line = Line::try_parse_from([&["mydyno", "--no-defaults", "-uapp"], args].concat());
+        let target = line.map_err(|e| vec![e.to_string()])?.target;
+        let ui = Ui::detect(false, true);
+        resolve(&target, Password::NotGiven, &ui).map_err(|failure| failure.problems)
+    }
+
+    #[test]
+    fn compression_and_keys_are_asked_for_by_the_names_of_the_clients() {
+        let compression = |args: &[&str]| resolved(args).unwrap().compression;
+        assert_eq!(
+            compression(&["--compression-algorithms=zstd,ZLIB"]),
+            [Compression::Zstd, Compression::Zlib]
+        );
+        assert_eq!(compression(&["--compression-algorithms", "uncompressed"]), []);
+        assert_eq!(compression(&["--compress"]), Compression::ANY);
+        assert_eq!(compression(&["-C"]), Compression::ANY);
+        assert!(
+            resolved(&["--compression-algorithms=lzma"]).unwrap_err()[0]
+                .contains("zlib, zstd and uncompressed")
+        );
+        assert_eq!(resolved(&["--get-server-public-key"]).unwrap().server_key, ServerKey::Ask);
+        let missing = resolved(&["--server-public-key-path=/none.pem"]).unwrap_err();
+        assert!(missing[0].contains("the server's public key /none.pem"), "{missing:?}");
+    }
+
+    #[test]
+    fn timeouts_of_any_length_are_taken_and_all_that_is_no_duration_is_named() {
+        let wrong = resolved(&["--read-timeout=soon", "--connect-timeout=never"]).unwrap_err();
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        let mut options =
+            resolved(&["--read-timeout=250ms", "--connect-timeout=10000000000000000000s"]).unwrap();
+        assert_eq!(options.read_timeout, Some(std::time::Duration::from_millis(250)));
+        options.endpoint = Endpoint::Unix("/none.sock".into());
+        assert!(mydyno_wire::Client::connect(&options).is_err(), "no panic");
+    }
 }

@@ -6,12 +6,12 @@ use std::sync::mpsc::channel;
 
 use mydyno_load::clock::Clock;
 use mydyno_model::Header;
-use mydyno_model::facts::FactSet;
+use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{End, Interval, Manifest, Phase};
 use mydyno_model::summary::{Fingerprint, Summary};
 use mydyno_observe::{Sampler, Source};
-use mydyno_wire::{Client, ConnectOptions};
+use mydyno_wire::{Client, Compression, ConnectOptions, Session};
 use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::{self, Prepared};
 use time::OffsetDateTime;
@@ -244,7 +244,24 @@ pub fn bench(
 
 fn collect(client: &mut Client) -> FactSet {
     let server_pid = client.peer_pid();
-    mydyno_observe::collect(&Source::live(), Some(client), server_pid)
+    let mut facts = mydyno_observe::collect(&Source::live(), Some(client), server_pid);
+    facts.facts.extend(connection_facts(client.session()));
+    facts
+}
+
+/// What was agreed on with the server. The connections under load are opened with the same options.
+fn connection_facts(session: &Session) -> [(String, Fact); 3] {
+    let compression = match session.compression {
+        None => "none",
+        Some(Compression::Zlib) => "zlib",
+        Some(Compression::Zstd) => "zstd",
+    };
+    let fact = |id: &str, value: &str| (format!("connection.{id}"), Fact::ok(value, "", "handshake"));
+    [
+        fact("tls", session.tls.as_deref().unwrap_or("none")),
+        fact("compression", compression),
+        fact("authentication", session.authentication),
+    ]
 }
 
 fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used: bool) -> Manifest {
