@@ -1,8 +1,8 @@
 //! One connection under load: sends a statement, waits for its answer, times both.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
-use std::future::Future;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -16,11 +16,13 @@ use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
-use crate::opening::{Keeping, Ready};
+use crate::error::LoadError;
+use crate::opening::{Keeping, Opened, Ready};
 use crate::outbox::{self, Outbox};
 use crate::packets::{self, AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
-use crate::sys::{self, Epoll};
+use crate::sys::{self, Epoll, ThreadUse};
+use crate::waiting::{Arrivals, Timers};
 
 /// Bytes of the read buffer that all connections of a worker share: answers are parsed as they come and not kept.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -30,6 +32,8 @@ const TEXT: usize = usize::MAX;
 
 /// What the tasks of one worker share. One thread owns it, so cells are enough.
 pub struct Shared<'w> {
+    /// Number of the worker.
+    pub worker: usize,
     pub clock: &'w Clock,
     pub epoll: Epoll,
     pub packets: RefCell<Packets>,
@@ -42,9 +46,17 @@ pub struct Shared<'w> {
     pub succeeded: Cell<bool>,
     /// No new transactions.
     pub stopping: Cell<bool>,
-    /// Connections that were lost, and why the last one was.
+    /// Connections that were lost for good, those that are being opened again, and why the last one was lost.
     pub lost: Cell<usize>,
+    pub down: Cell<usize>,
     pub last_loss: RefCell<Option<String>>,
+    /// Arrivals of an open loop.
+    pub arrivals: RefCell<Option<Arrivals>>,
+    pub timers: Timers,
+    /// What was opened for tasks that have not yet seen it.
+    pub arrived: RefCell<BTreeMap<usize, Opened>>,
+    /// What opening connections cost since the last hand-over.
+    pub opening_use: Cell<ThreadUse>,
     buffer: RefCell<Box<[u8]>>,
     /// What goes into and comes out of an envelope; empty while connections have none.
     wrapped: RefCell<Vec<u8>>,
@@ -54,8 +66,9 @@ pub struct Shared<'w> {
 }
 
 impl<'w> Shared<'w> {
-    pub fn new(clock: &'w Clock, epoll: Epoll, packets: Packets, operations: usize) -> Self {
+    pub fn new(worker: usize, clock: &'w Clock, epoll: Epoll, packets: Packets, operations: usize) -> Self {
         Self {
+            worker,
             clock,
             epoll,
             packets: RefCell::new(packets),
@@ -65,7 +78,12 @@ impl<'w> Shared<'w> {
             succeeded: Cell::new(false),
             stopping: Cell::new(false),
             lost: Cell::new(0),
+            down: Cell::new(0),
             last_loss: RefCell::default(),
+            arrivals: RefCell::default(),
+            timers: Timers::default(),
+            arrived: RefCell::default(),
+            opening_use: Cell::default(),
             buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
             wrapped: RefCell::default(),
             outbox: RefCell::default(),
@@ -81,6 +99,27 @@ impl<'w> Shared<'w> {
             poll(task);
         }
         self.sending.set(false);
+    }
+
+    /// Waits until an instant has come, or until no new transactions are wanted.
+    pub async fn sleep_until(&self, at_ns: u64, task: usize) {
+        if self.clock.now_ns() < at_ns {
+            self.timers.set(at_ns, task);
+        }
+        poll_fn(|_| {
+            let over = self.stopping.get() || self.clock.now_ns() >= at_ns;
+            if over { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// Waits for what was opened for a task; `None` when no new transactions are wanted.
+    pub async fn opened(&self, task: usize) -> Option<Opened> {
+        poll_fn(|_| match self.arrived.borrow_mut().remove(&task) {
+            None if !self.stopping.get() => Poll::Pending,
+            opened => Poll::Ready(opened),
+        })
+        .await
     }
 }
 
@@ -98,7 +137,11 @@ enum Turn {
 /// One connection.
 pub struct Connection<'w> {
     shared: &'w Shared<'w>,
-    socket: OwnedFd,
+    /// Absent while it is being opened again.
+    socket: Option<OwnedFd>,
+    fd: RawFd,
+    /// Its number among all of the step.
+    pub number: usize,
     /// Number of its task: the token of its events.
     token: usize,
     parser: ReplyParser,
@@ -129,10 +172,12 @@ pub struct Connection<'w> {
 }
 
 impl<'w> Connection<'w> {
-    pub fn new(shared: &'w Shared<'w>, token: usize, ready: Ready) -> Self {
+    pub fn new(shared: &'w Shared<'w>, token: usize, number: usize, ready: Ready) -> Self {
         Self {
             shared,
-            socket: ready.socket,
+            fd: ready.socket.as_raw_fd(),
+            socket: Some(ready.socket),
+            number,
             token,
             parser: ready.parser,
             envelope: ready.envelope,
@@ -153,7 +198,36 @@ impl<'w> Connection<'w> {
     }
 
     pub fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+        self.fd
+    }
+
+    /// Number of its task.
+    pub fn task(&self) -> usize {
+        self.token
+    }
+
+    /// Closes the socket; nothing may be asked until [`Connection::renew`].
+    pub fn close(&mut self) {
+        self.socket = None;
+        self.fd = -1;
+    }
+
+    /// Goes on with a new connection.
+    ///
+    /// # Errors
+    /// The event loop cannot watch it.
+    pub fn renew(&mut self, ready: Ready) -> Result<(), LoadError> {
+        let fd = ready.socket.as_raw_fd();
+        self.shared.epoll.add_input(fd, self.token).map_err(|source| LoadError::System {
+            what: "watching a connection (epoll)".to_owned(),
+            source,
+        })?;
+        (self.socket, self.fd) = (Some(ready.socket), fd);
+        (self.parser, self.envelope, self.ids) = (ready.parser, ready.envelope, ready.ids);
+        (self.keeping, self.first_row) = (ready.keeping, None);
+        self.unsent = Vec::new();
+        self.broken = None;
+        Ok(())
     }
 
     /// Sends ROLLBACK and waits for the answer. It is not counted as a statement of the workload.
@@ -207,7 +281,7 @@ impl<'w> Connection<'w> {
     }
 
     fn send_bytes(&mut self, packet: &[u8]) {
-        match sys::send(self.socket.as_raw_fd(), packet) {
+        match sys::send(self.fd, packet) {
             Ok(n) if n == packet.len() => {}
             Ok(n) => self.keep_unsent(&packet[n..]),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.keep_unsent(packet),
@@ -228,7 +302,7 @@ impl<'w> Connection<'w> {
     #[cold]
     fn send_rest(&mut self) {
         while !self.unsent.is_empty() {
-            match sys::send(self.socket.as_raw_fd(), &self.unsent) {
+            match sys::send(self.fd, &self.unsent) {
                 Ok(n) => drop(self.unsent.drain(..n)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) => {
@@ -249,7 +323,7 @@ impl<'w> Connection<'w> {
     fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
         let mut buffer = self.shared.buffer.borrow_mut();
         loop {
-            let n = match sys::recv(self.socket.as_raw_fd(), &mut buffer) {
+            let n = match sys::recv(self.fd, &mut buffer) {
                 Ok(0) => {
                     let end = io::Error::from(io::ErrorKind::UnexpectedEof);
                     return Poll::Ready(Err(lost("waiting for an answer", end)));

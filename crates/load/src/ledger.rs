@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use mydyno_model::record::{ClientUse, Interval, OperationInfo, OperationTimes, Phase};
+use mydyno_model::record::{ArrivalCounts, ClientUse, Interval, OperationInfo, OperationTimes, Phase};
 use mydyno_stats::Distribution;
 
 use crate::account::{Handover, Message};
@@ -28,12 +28,14 @@ pub struct Ledger<'a> {
     errors: BTreeMap<u16, (u64, FirstError)>,
     /// How late a worker closed a window at worst.
     pub late_ns: u64,
-    /// Connections lost.
+    /// Connections lost for good.
     pub lost: usize,
+    /// Since when no connection at all is open, on the run's clock.
+    pub all_down_since_ns: Option<u64>,
     /// Why the last of them was.
     pub last_loss: Option<String>,
-    /// Transactions without an answer at the end.
-    pub unanswered: usize,
+    /// What was waiting when the last window ended.
+    pub last: ArrivalCounts,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,6 +43,8 @@ struct Progress {
     closed: Option<usize>,
     gone: bool,
     lost: usize,
+    down: usize,
+    connections: usize,
 }
 
 /// A window that not all workers have handed over.
@@ -48,6 +52,7 @@ struct Open {
     phase: Phase,
     end_ns: u64,
     recorder: Recorder,
+    arrivals: ArrivalCounts,
     client: ClientUse,
 }
 
@@ -56,22 +61,26 @@ impl<'a> Ledger<'a> {
         step: usize,
         operations: &'a [OperationInfo],
         windows: &'a Windows,
+        connections: usize,
         workers: usize,
         start_ns: u64,
     ) -> Self {
+        let of = |worker| (worker..connections).step_by(workers).count();
+        let workers = (0..workers).map(|n| Progress { connections: of(n), ..Progress::default() });
         Self {
             step,
             operations,
             windows,
-            workers: vec![Progress::default(); workers],
+            workers: workers.collect(),
             open: BTreeMap::new(),
             end_ns: start_ns,
             phase: None,
             errors: BTreeMap::new(),
             late_ns: 0,
             lost: 0,
+            all_down_since_ns: None,
             last_loss: None,
-            unanswered: 0,
+            last: ArrivalCounts::default(),
         }
     }
 
@@ -108,25 +117,39 @@ impl<'a> Ledger<'a> {
             }
         }
         let worker = &mut self.workers[handover.worker];
-        (worker.closed, worker.lost) = (Some(handover.window), handover.lost);
+        (worker.closed, worker.lost, worker.down) = (Some(handover.window), handover.lost, handover.down);
         self.lost = self.workers.iter().map(|w| w.lost).sum();
+        let all_down = self.workers.iter().all(|w| w.lost + w.down >= w.connections);
+        self.all_down_since_ns = all_down
+            .then(|| self.all_down_since_ns.map_or(handover.end_ns, |since| since.min(handover.end_ns)));
         self.last_loss = handover.last_loss.or(self.last_loss.take());
-        self.unanswered += handover.unanswered;
         self.late_ns = self.late_ns.max(handover.late_ns);
         let operations = self.operations.len();
         let open = self.open.entry(handover.window).or_insert_with(|| Open {
             phase: handover.phase,
             end_ns: handover.end_ns,
             recorder: Recorder::new(operations),
+            arrivals: ArrivalCounts::default(),
             client: ClientUse::default(),
         });
         open.end_ns = open.end_ns.max(handover.end_ns);
         open.recorder.merge(&handover.recorder);
+        add(&mut open.arrivals, &handover.arrivals);
         open.client.user_us += handover.usage.user_us;
         open.client.system_us += handover.usage.system_us;
         open.client.voluntary_switches += handover.usage.voluntary_switches;
         open.client.involuntary_switches += handover.usage.involuntary_switches;
         open.client.waits += handover.waits;
+    }
+
+    /// The last window that some worker has closed.
+    pub fn furthest(&self) -> Option<usize> {
+        self.workers.iter().filter_map(|w| w.closed).max()
+    }
+
+    /// End of the last window that was told of, on the run's clock.
+    pub fn told_until_ns(&self) -> u64 {
+        self.open.values().map(|open| open.end_ns).max().unwrap_or(0).max(self.end_ns)
     }
 
     /// The commonest error of the step, in words.
@@ -171,6 +194,7 @@ impl<'a> Ledger<'a> {
         let start_ns = self.end_ns;
         self.announce(open.phase, sink);
         self.end_ns = open.end_ns.max(start_ns);
+        self.last = open.arrivals;
         let (resident_bytes, threads) = sys::process_size();
         let recorder = open.recorder;
         let interval = Interval {
@@ -182,9 +206,10 @@ impl<'a> Ledger<'a> {
             queries: recorder.queries,
             errors: recorder.errors.iter().map(|(code, count)| (code.to_string(), *count)).collect(),
             retries: recorder.retries,
+            retried: recorder.retried.to_data(),
             reconnects: recorder.reconnects,
-            arrivals: mydyno_model::record::ArrivalCounts::default(),
-            connect: mydyno_model::record::HistogramData::default(),
+            arrivals: open.arrivals,
+            connect: recorder.connect.to_data(),
             client: ClientUse { resident_bytes, threads, ..open.client },
             lateness: recorder.lateness.to_data(),
             operations: self
@@ -204,4 +229,15 @@ impl<'a> Ledger<'a> {
         };
         sink(StepEvent::Interval(Box::new(interval)));
     }
+}
+
+/// Adds the counts of another worker in the same window.
+fn add(sum: &mut ArrivalCounts, more: &ArrivalCounts) {
+    let ArrivalCounts { intended, started, failed, dropped, queued, in_flight } = more;
+    sum.intended += intended;
+    sum.started += started;
+    sum.failed += failed;
+    sum.dropped += dropped;
+    sum.queued += queued;
+    sum.in_flight += in_flight;
 }

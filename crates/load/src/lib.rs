@@ -19,12 +19,14 @@ mod outbox;
 mod packets;
 mod recorder;
 pub mod retry;
+mod schedule;
 mod step;
 mod sys;
+mod waiting;
 mod window;
 mod worker;
 
 pub use error::LoadError;
 pub use recorder::FirstError;
 pub use step::{End, Shortfalls, StepEvent, StepSpec, run_step};
-pub use window::{Phases, Windows};
+pub use window::{Warmup, Windows};

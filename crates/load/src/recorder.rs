@@ -37,8 +37,16 @@ pub struct Recorder {
     pub errors: BTreeMap<u16, u64>,
     /// Transactions tried again.
     pub retries: u64,
-    /// Connections opened again.
+    /// Connections opened again after they were lost.
     pub reconnects: u64,
+    /// Transactions begun.
+    pub started: u64,
+    /// Transactions given up.
+    pub failed: u64,
+    /// Time in attempts that were tried again, each from its send to the end of its rollback.
+    pub retried: Histogram,
+    /// Time to open connections while the load runs.
+    pub connect: Histogram,
     /// From the intended instant to the send, per transaction.
     pub lateness: Histogram,
     /// By operation.
@@ -54,6 +62,10 @@ impl Recorder {
             errors: BTreeMap::new(),
             retries: 0,
             reconnects: 0,
+            started: 0,
+            failed: 0,
+            retried: Histogram::new(),
+            connect: Histogram::new(),
             lateness: Histogram::new(),
             times: vec![Times::default(); operations],
         }
@@ -87,6 +99,10 @@ impl Recorder {
         self.queries += other.queries;
         self.retries += other.retries;
         self.reconnects += other.reconnects;
+        self.started += other.started;
+        self.failed += other.failed;
+        self.retried.merge(&other.retried);
+        self.connect.merge(&other.connect);
         for (code, count) in &other.errors {
             *self.errors.entry(*code).or_insert(0) += count;
         }
@@ -108,7 +124,9 @@ mod tests {
         Statement(usize, u64, u64),
         Transaction(u64, u64),
         Error(u16),
-        Retry,
+        Retry(u64),
+        Failure,
+        Connect(u64),
     }
 
     fn happening() -> impl Strategy<Value = Happening> {
@@ -116,7 +134,9 @@ mod tests {
             (0usize..3, 0u64..1 << 40, 0u64..1 << 40).prop_map(|(o, r, s)| Happening::Statement(o, r, s)),
             (0u64..1 << 40, 0u64..1 << 40).prop_map(|(r, s)| Happening::Transaction(r, s)),
             (1000u16..1010).prop_map(Happening::Error),
-            Just(Happening::Retry),
+            (0u64..1 << 40).prop_map(Happening::Retry),
+            Just(Happening::Failure),
+            (0u64..1 << 40).prop_map(Happening::Connect),
         ]
     }
 
@@ -126,12 +146,21 @@ mod tests {
                 recorder.statement(*operation, *response, *service);
             }
             Happening::Transaction(response, service) => {
+                recorder.started += 1;
                 recorder.transactions += 1;
                 recorder.lateness.record(response.abs_diff(*service));
                 recorder.transaction(*response, *service);
             }
             Happening::Error(code) => recorder.error(*code),
-            Happening::Retry => recorder.retries += 1,
+            Happening::Retry(ns) => {
+                recorder.retries += 1;
+                recorder.retried.record(*ns);
+            }
+            Happening::Failure => recorder.failed += 1,
+            Happening::Connect(ns) => {
+                recorder.reconnects += 1;
+                recorder.connect.record(*ns);
+            }
         }
     }
 

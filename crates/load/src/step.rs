@@ -4,10 +4,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError};
 use mydyno_model::record::{Interval, Phase};
-use mydyno_wire::{Client, WireError};
+use mydyno_wire::Client;
 use mydyno_workload::Workload;
 
 use crate::account::Message;
@@ -15,10 +17,10 @@ use crate::clock::Clock;
 use crate::error::LoadError;
 use crate::gate::{Gate, Keeper};
 use crate::ledger::Ledger;
-use crate::opening;
+use crate::opening::{self, Closing, Connect, Openers};
 use crate::recorder::FirstError;
 use crate::sys;
-use crate::window::{Phases, Windows};
+use crate::window::{Warmup, Windows};
 use crate::worker::{self, Orders};
 
 /// File descriptors beside those of the connections: standard streams, epoll, files of the record, the server's
@@ -28,6 +30,9 @@ const OTHER_FILES: u64 = 128;
 /// How long answers are awaited after the last window; after an interruption, [`DRAIN_INTERRUPTED`].
 const DRAIN: Duration = Duration::from_secs(10);
 const DRAIN_INTERRUPTED: Duration = Duration::from_secs(2);
+
+/// How long no connection at all may be open before the step is given up: a restart of a server takes less.
+const GIVE_UP: Duration = Duration::from_secs(30);
 
 /// What a step does.
 pub struct StepSpec<'a, W> {
@@ -39,10 +44,20 @@ pub struct StepSpec<'a, W> {
     pub connections: usize,
     /// Worker threads; not more than connections.
     pub workers: usize,
-    /// Warm-up and measurement.
-    pub phases: Phases,
+    /// When transactions are asked.
+    pub arrivals: &'a Arrivals,
+    /// Seed of arrivals and think times.
+    pub seed: u64,
+    /// Load before the measurement.
+    pub warmup: Warmup<'a>,
+    /// Length of the measurement.
+    pub measure: Duration,
+    /// How connections are opened and kept.
+    pub keep: &'a ConnectionPlan,
+    /// Errors that end the step.
+    pub stop_on_error: Option<&'a StopOnError>,
     /// Opens a connection to the right database.
-    pub connect: &'a (dyn Fn() -> Result<Client, WireError> + Sync),
+    pub connect: Connect<'a>,
 }
 
 /// What happens during a step.
@@ -70,7 +85,12 @@ pub enum End {
     Complete(Shortfalls),
     /// The user asked to stop.
     Interrupted,
-    /// Every connection was lost.
+    /// An error came that the user wants none of.
+    Forbidden {
+        /// Which.
+        why: String,
+    },
+    /// Every connection was lost, and none could be opened again.
     AllLost {
         /// Why the last one was.
         why: String,
@@ -91,8 +111,10 @@ pub enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortfalls {
     /// Transactions that had no answer in the time for draining.
-    pub unanswered: usize,
-    /// Connections that were lost on the way.
+    pub unanswered: u64,
+    /// Transactions of the schedule that were due and never sent.
+    pub queued: u64,
+    /// Connections that were lost on the way and not opened again.
     pub lost: usize,
     /// How late a worker came to the end of a window at worst, in nanoseconds: the load generator stood still.
     pub late_ns: u64,
@@ -108,21 +130,33 @@ pub fn run_step<W: Workload>(
     stop: &AtomicBool,
     sink: &mut dyn FnMut(StepEvent),
 ) -> Result<End, LoadError> {
-    let needed = spec.connections as u64 + OTHER_FILES;
+    let connections = (spec.connections + spec.keep.idle) as u64;
+    let needed = connections + OTHER_FILES;
     sys::allow_open_files(needed).map_err(|limit| LoadError::System {
         what: format!(
-            "{} connections need {needed} open files and this process may have {limit}: raise the limit with `ulimit -n {needed}` or ask for fewer connections",
-            spec.connections
+            "{connections} connections need {needed} open files and this process may have {limit}: raise the limit with `ulimit -n {needed}` or ask for fewer connections"
         ),
         source: std::io::Error::from_raw_os_error(libc::EMFILE),
     })?;
     sink(StepEvent::Phase(Phase::Connect, clock.now_s()));
-    let windows = Windows::tile(spec.phases);
+    let windows = Windows::tile(spec.warmup.longest(), spec.measure);
     let [call_off, hopeless, succeeded] = [const { AtomicBool::new(false) }; 3];
+    let forbidden = Mutex::new(None);
+    let openers = opener_threads(spec.keep, spec.connections, spec.workers);
+    let openers =
+        if openers > 0 { Some((Openers::new(spec.workers).map_err(no_bell)?, openers)) } else { None };
     let orders = Orders {
         workload: spec.workload,
         clock,
         windows: &windows,
+        arrivals: spec.arrivals,
+        seed: spec.seed,
+        connections: spec.connections,
+        workers: spec.workers,
+        keep: spec.keep,
+        openers: openers.as_ref().map(|(openers, _)| openers),
+        stop_on_error: spec.stop_on_error,
+        forbidden: &forbidden,
         drain_limit_ns: DRAIN.as_nanos() as u64,
         drain_called_off_ns: DRAIN_INTERRUPTED.as_nanos() as u64,
         stop: &call_off,
@@ -131,12 +165,48 @@ pub fn run_step<W: Workload>(
     };
     let gate = Gate::default();
     std::thread::scope(|scope| {
-        // Whatever happens here, the workers are let go.
+        // Whatever happens here, the workers and the openers are let go.
         let _keeper = Keeper(&gate);
+        let _closing = Closing(orders.openers);
         let crew = Crew::hire(scope, spec, &orders, &gate, stop)?;
-        crew.muster(sink, spec.connections)?;
-        crew.lead(spec, &orders, &gate, stop, sink)
+        if let Some((openers, threads)) = &openers {
+            for number in 0..*threads {
+                let serve = || openers.serve(spec.workload, spec.connect, spec.connections, clock);
+                hire(scope, format!("open-{number}"), serve)?;
+            }
+        }
+        let idle = crew.muster(spec, stop, sink)?;
+        let end = crew.lead(spec, &orders, &gate, stop, sink);
+        for client in idle {
+            // Best effort: the server closes them anyway.
+            let _ = client.quit();
+        }
+        end
     })
+}
+
+fn no_bell(source: std::io::Error) -> LoadError {
+    LoadError::System { what: "making an event file (eventfd)".to_owned(), source }
+}
+
+/// Threads that open connections while the load runs: each can have one on the way.
+fn opener_threads(keep: &ConnectionPlan, connections: usize, workers: usize) -> usize {
+    match keep.reconnect_every {
+        Some(_) => connections.min(8 * workers),
+        None if keep.reconnect => workers,
+        None => 0,
+    }
+}
+
+fn hire<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: String,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<std::thread::ScopedJoinHandle<'scope, T>, LoadError> {
+    std::thread::Builder::new()
+        .name(name)
+        .spawn_scoped(scope, work)
+        .map_err(|e| LoadError::Worker(format!("{e}; ask for fewer --workers")))
 }
 
 /// What the workers tell before the load starts.
@@ -168,17 +238,20 @@ impl<'scope> Crew<'scope> {
             .map(|number| {
                 let (muster, messages) = (muster_in.clone(), messages_in.clone());
                 let worker = move || serve(number, spec, orders, gate, stop, &muster, &messages);
-                std::thread::Builder::new()
-                    .name(format!("load-{number}"))
-                    .spawn_scoped(scope, worker)
-                    .map_err(|e| LoadError::Worker(format!("{e}; ask for fewer --workers")))
+                hire(scope, format!("load-{number}"), worker)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { threads, muster, messages })
     }
 
-    /// Waits until all connections are open.
-    fn muster(&self, sink: &mut dyn FnMut(StepEvent), of: usize) -> Result<(), LoadError> {
+    /// Waits until all connections are open, and opens those that stay idle.
+    fn muster<W>(
+        &self,
+        spec: &StepSpec<'_, W>,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(StepEvent),
+    ) -> Result<Vec<Client>, LoadError> {
+        let of = spec.connections + spec.keep.idle;
         let (mut done, mut ready) = (0, 0);
         while ready < self.threads.len() {
             match self.muster.recv() {
@@ -191,7 +264,17 @@ impl<'scope> Crew<'scope> {
                 Err(_) => return Err(LoadError::Worker("it ended before the load started".to_owned())),
             }
         }
-        Ok(())
+        let mut idle = Vec::new();
+        while done < of {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LoadError::Interrupted);
+            }
+            let refused = |e| LoadError::Connect { number: done + 1, of, source: Box::new(e) };
+            idle.push((spec.connect)().map_err(refused)?);
+            done += 1;
+            sink(StepEvent::Connected { done, of });
+        }
+        Ok(idle)
     }
 
     /// Starts the load and collects what the workers tell until the last has gone.
@@ -206,17 +289,27 @@ impl<'scope> Crew<'scope> {
         let start_ns = orders.clock.now_ns();
         gate.open(Some(start_ns));
         let operations = spec.workload.operations();
-        let mut ledger = Ledger::new(spec.number, operations, orders.windows, spec.workers, start_ns);
+        let mut ledger =
+            Ledger::new(spec.number, operations, orders.windows, spec.connections, spec.workers, start_ns);
         ledger.begin(sink);
-        let mut interrupted = false;
+        let (mut interrupted, mut all_lost) = (false, false);
+        let mut warming_up = WarmingUp::new(spec.warmup, orders.windows);
         while ledger.working() > 0 {
             if stop.load(Ordering::Relaxed) && !orders.stop.swap(true, Ordering::Relaxed) {
                 interrupted = true;
             }
             match self.messages.recv_timeout(Duration::from_millis(50)) {
-                Ok(message) => ledger.take(message, sink),
+                Ok(message) => ledger.take(message, &mut |event| {
+                    warming_up.see(&event);
+                    sink(event);
+                }),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            warming_up.end_when_steady(ledger.furthest());
+            let down_ns = ledger.all_down_since_ns.map_or(0, |since| ledger.told_until_ns() - since);
+            if down_ns >= GIVE_UP.as_nanos() as u64 && !orders.stop.swap(true, Ordering::Relaxed) {
+                all_lost = true;
             }
         }
         ledger.close(sink);
@@ -227,19 +320,62 @@ impl<'scope> Crew<'scope> {
                 failure.get_or_insert(error.to_string());
             }
         }
-        let shortfalls =
-            Shortfalls { unanswered: ledger.unanswered, lost: ledger.lost, late_ns: ledger.late_ns };
+        let shortfalls = Shortfalls {
+            unanswered: ledger.last.in_flight,
+            queued: ledger.last.queued,
+            lost: ledger.lost,
+            late_ns: ledger.late_ns,
+        };
+        let forbidden = orders.forbidden.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(if let Some(why) = failure {
             End::Failed { why }
         } else if orders.hopeless.load(Ordering::Relaxed) {
             End::Hopeless { why: ledger.commonest_error().unwrap_or_default() }
-        } else if ledger.lost >= spec.connections {
+        } else if let Some(why) = forbidden {
+            End::Forbidden { why }
+        } else if all_lost || ledger.lost >= spec.connections {
             End::AllLost { why: ledger.last_loss.unwrap_or_default() }
         } else if interrupted {
             End::Interrupted
         } else {
             End::Complete(shortfalls)
         })
+    }
+}
+
+/// Ends a warm-up that lasts until the load is steady.
+struct WarmingUp<'a> {
+    warmup: Warmup<'a>,
+    windows: &'a Windows,
+    seen: Vec<Interval>,
+    /// Intervals that were judged.
+    judged: usize,
+}
+
+impl<'a> WarmingUp<'a> {
+    fn new(warmup: Warmup<'a>, windows: &'a Windows) -> Self {
+        Self { warmup, windows, seen: Vec::new(), judged: 0 }
+    }
+
+    fn see(&mut self, event: &StepEvent) {
+        if let (Warmup::Steady { .. }, StepEvent::Interval(interval)) = (&self.warmup, event)
+            && interval.phase == Phase::Warmup
+        {
+            self.seen.push((**interval).clone());
+        }
+    }
+
+    /// `furthest` is the last window that some worker has closed. The measurement begins two windows after it: no worker
+    /// can be there before it hears of it.
+    fn end_when_steady(&mut self, furthest: Option<usize>) {
+        let Warmup::Steady { is_steady, .. } = self.warmup else { return };
+        if self.seen.len() == self.judged {
+            return;
+        }
+        self.judged = self.seen.len();
+        if is_steady(&self.seen) {
+            self.windows.end_warmup_after(furthest.map_or(0, |window| window + 1) + 2);
+        }
     }
 }
 
@@ -257,9 +393,21 @@ fn serve<W: Workload>(
     let mine = || (number..spec.connections).step_by(spec.workers);
     // The step is off when the user says so or when another worker's connection was refused.
     let off = || stop.load(Ordering::Relaxed) || orders.stop.load(Ordering::Relaxed);
-    let connected = || drop(muster.send(Muster::Connected));
+    let pace = opening::Pace {
+        clock: orders.clock,
+        start_ns: orders.clock.now_ns(),
+        rate_per_s: spec.keep.rate_per_s,
+    };
     let opened = catch_unwind(AssertUnwindSafe(|| {
-        opening::connect(spec.workload, spec.connect, mine(), spec.connections, &off, connected)
+        let open = |number| {
+            if !pace.wait(number, &off) {
+                return Err(LoadError::Interrupted);
+            }
+            let ready = opening::open(spec.workload, spec.connect, number, spec.connections)?;
+            drop(muster.send(Muster::Connected));
+            Ok(ready)
+        };
+        mine().map(open).collect::<Result<Vec<_>, _>>()
     }));
     let ready = match opened.unwrap_or_else(|panic| Err(LoadError::Worker(words(&*panic)))) {
         Ok(ready) => ready,

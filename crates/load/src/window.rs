@@ -1,62 +1,93 @@
 //! The windows of a step: when each ends, and to which phase it belongs.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mydyno_model::record::Phase;
+use mydyno_model::record::{Interval, Phase};
 
-/// Lengths of the timed phases of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Phases {
-    /// Load that is not kept for the headline.
-    pub warmup: Duration,
-    /// Load that is.
-    pub measure: Duration,
+/// Load before the measurement, which is not kept for the headline.
+#[derive(Clone, Copy)]
+pub enum Warmup<'a> {
+    /// Of this length.
+    Fixed(Duration),
+    /// Until the windows so far are called steady, or the limit is reached.
+    Steady {
+        /// At most so long.
+        limit: Duration,
+        /// Whether what was seen so far has settled.
+        is_steady: &'a (dyn Fn(&[Interval]) -> bool + Sync),
+    },
+}
+
+impl Warmup<'_> {
+    /// Its longest length.
+    pub fn longest(&self) -> Duration {
+        match self {
+            Self::Fixed(length) | Self::Steady { limit: length, .. } => *length,
+        }
+    }
 }
 
 /// Windows of about a second that tile warm-up and measurement without gaps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Windows {
-    /// Phase and end (nanoseconds after the step's load began) of each window.
-    ends: Vec<(Phase, u64)>,
+    /// Ends of the windows of the warm-up, in nanoseconds after the step's load began.
+    warmup: Vec<u64>,
+    /// Ends of those of the measurement, after it began.
+    measure: Vec<u64>,
+    /// How many windows the warm-up has after all.
+    warmed_up_after: AtomicUsize,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Windows {
-    /// The windows of these phases. Each is one second; a rest of a phase makes a shorter one, or, when it is under
-    /// half a second, lengthens the one before.
-    pub fn tile(phases: Phases) -> Self {
-        let mut ends = Vec::new();
-        let mut start = 0;
-        for (phase, length) in [(Phase::Warmup, phases.warmup), (Phase::Measure, phases.measure)] {
-            let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
-            let whole = length / SECOND_NS;
-            let rest = length % SECOND_NS;
-            ends.extend((1..=whole).map(|n| (phase, start + n * SECOND_NS)));
-            match ends.last_mut() {
-                Some((last, end)) if *last == phase && rest < SECOND_NS / 2 => *end += rest,
-                _ if rest > 0 => ends.push((phase, start + length)),
-                _ => {}
-            }
-            start += length;
-        }
-        Self { ends }
+    /// The windows of a warm-up of at most this length, and of the measurement after it. Each is one second; a rest of
+    /// a phase makes a shorter one, or, when it is under half a second, lengthens the one before.
+    pub fn tile(warmup: Duration, measure: Duration) -> Self {
+        let warmup = tile(warmup);
+        Self { warmed_up_after: AtomicUsize::new(warmup.len()), warmup, measure: tile(measure) }
+    }
+
+    /// Ends the warm-up after so many windows. All workers must still be in earlier ones.
+    pub fn end_warmup_after(&self, windows: usize) {
+        self.warmed_up_after.fetch_min(windows, Ordering::Release);
+    }
+
+    fn warmup_windows(&self) -> usize {
+        self.warmed_up_after.load(Ordering::Acquire)
     }
 
     /// Number of windows.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.warmup_windows() + self.measure.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+    /// Length of the measurement in seconds.
+    pub fn measure_s(&self) -> f64 {
+        self.measure.last().copied().unwrap_or(0) as f64 / 1e9
     }
 
     /// Phase and end of a window; `None` after the last.
     pub fn get(&self, index: usize) -> Option<(Phase, u64)> {
-        self.ends.get(index).copied()
+        let warmup = self.warmup_windows();
+        if index < warmup {
+            return self.warmup.get(index).map(|end| (Phase::Warmup, *end));
+        }
+        let began = warmup.checked_sub(1).and_then(|last| self.warmup.get(last)).copied().unwrap_or(0);
+        self.measure.get(index - warmup).map(|end| (Phase::Measure, began + end))
     }
+}
+
+fn tile(length: Duration) -> Vec<u64> {
+    let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
+    let mut ends: Vec<u64> = (1..=length / SECOND_NS).map(|n| n * SECOND_NS).collect();
+    match ends.last_mut() {
+        Some(last) if length % SECOND_NS < SECOND_NS / 2 => *last = length,
+        _ if length % SECOND_NS > 0 => ends.push(length),
+        _ => {}
+    }
+    ends
 }
 
 #[cfg(test)]
@@ -65,9 +96,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn ends(warmup_ms: u64, measure_ms: u64) -> Vec<(Phase, u64)> {
-        let phases =
-            Phases { warmup: Duration::from_millis(warmup_ms), measure: Duration::from_millis(measure_ms) };
-        Windows::tile(phases).ends.iter().map(|(p, end)| (*p, end / 1_000_000)).collect()
+        all(&Windows::tile(Duration::from_millis(warmup_ms), Duration::from_millis(measure_ms)))
+    }
+
+    fn all(windows: &Windows) -> Vec<(Phase, u64)> {
+        let all: Vec<_> = (0..).map_while(|n| windows.get(n)).map(|(p, end)| (p, end / 1_000_000)).collect();
+        assert_eq!(all.len(), windows.len());
+        all
     }
 
     #[test]
@@ -78,6 +113,16 @@ mod tests {
         assert_eq!(ends(300, 1700), [(Warmup, 300), (Measure, 1300), (Measure, 2000)]);
         assert_eq!(ends(0, 200), [(Measure, 200)]);
         assert_eq!(ends(0, 0), []);
+    }
+
+    #[test]
+    fn a_warmup_that_ends_early_moves_the_measurement() {
+        use Phase::{Measure, Warmup};
+        let windows = Windows::tile(Duration::from_secs(60), Duration::from_secs(2));
+        windows.end_warmup_after(2);
+        windows.end_warmup_after(5);
+        let expected = [(Warmup, 1000), (Warmup, 2000), (Measure, 3000), (Measure, 4000)];
+        assert_eq!(all(&windows), expected);
     }
 
     proptest! {

@@ -1,8 +1,10 @@
 //! A worker thread: its connections and its event loop.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
 
+use mydyno_model::plan::{Arrivals as ArrivalPlan, ConnectionPlan, StopOnError};
 use mydyno_workload::Workload;
 
 use crate::account::{Account, Message};
@@ -11,9 +13,11 @@ use crate::connection::{Connection, Shared};
 use crate::drive::drive;
 use crate::error::LoadError;
 use crate::executor::Tasks;
-use crate::opening::Ready;
+use crate::opening::{Openers, Ready};
 use crate::packets::Packets;
-use crate::sys::{Epoll, Events, NO_EVENT};
+use crate::recorder::FirstError;
+use crate::schedule::Deal;
+use crate::sys::{self, Epoll, Events, NO_EVENT};
 use crate::window::Windows;
 
 /// Longest sleep: how late a worker may learn that the user asked to stop.
@@ -23,11 +27,25 @@ const LONGEST_WAIT_NS: u64 = 100_000_000;
 /// not wait long for its next statement.
 const BATCH: usize = 64;
 
+/// Token of the bell that tells of opened connections.
+const BELL: usize = usize::MAX;
+
 /// What all workers of a step have in common.
 pub struct Orders<'a, W> {
     pub workload: &'a W,
     pub clock: &'a Clock,
     pub windows: &'a Windows,
+    pub arrivals: &'a ArrivalPlan,
+    /// Of arrivals and pauses.
+    pub seed: u64,
+    pub connections: usize,
+    pub workers: usize,
+    pub keep: &'a ConnectionPlan,
+    /// Who opens connections while the load runs.
+    pub openers: Option<&'a Openers>,
+    pub stop_on_error: Option<&'a StopOnError>,
+    /// The error that called the load off.
+    pub forbidden: &'a Mutex<Option<String>>,
     /// How long answers are awaited after the last window.
     pub drain_limit_ns: u64,
     /// The same after the load was called off.
@@ -38,6 +56,24 @@ pub struct Orders<'a, W> {
     pub hopeless: &'a AtomicBool,
     /// A transaction has succeeded on some connection.
     pub succeeded: &'a AtomicBool,
+}
+
+impl<W: Workload> Orders<'_, W> {
+    /// Calls the load off when the user wants no such error.
+    pub fn forbid(&self, error: &FirstError) {
+        if self.stop_on_error.is_some_and(|stop| !stop.except.contains(&error.code)) {
+            let operation = self.workload.operations().get(error.operation).map_or("", |o| o.name.as_str());
+            let FirstError { code, sqlstate, message, .. } = error;
+            let mut forbidden = self.forbidden.lock().unwrap_or_else(PoisonError::into_inner);
+            forbidden.get_or_insert_with(|| format!("{code} ({sqlstate}) in {operation}: {message}"));
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Which arrivals a worker takes.
+    pub fn deal(&self, worker: usize) -> Deal {
+        Deal { worker: worker as u64, workers: self.workers as u64, connections: self.connections as u64 }
+    }
 }
 
 /// Lays everything out, waits at `gate` for the instant of the start, runs the load to the end of the last window, and
@@ -60,18 +96,30 @@ pub fn work<W: Workload>(
     let operations = orders.workload.operations().len();
     let epoll = Epoll::new().map_err(system("making an event loop (epoll)"))?;
     let packets = Packets::new(orders.workload.statements());
-    let shared = Shared::new(orders.clock, epoll, packets, operations);
-    let connections: Vec<Connection<'_>> =
-        ready.into_iter().enumerate().map(|(token, ready)| Connection::new(&shared, token, ready)).collect();
+    let shared = Shared::new(worker, orders.clock, epoll, packets, operations);
+    let connections: Vec<Connection<'_>> = ready
+        .into_iter()
+        .zip(numbers)
+        .enumerate()
+        .map(|(token, (ready, number))| Connection::new(&shared, token, number, ready))
+        .collect();
     for (token, connection) in connections.iter().enumerate() {
         shared.epoll.add_input(connection.fd(), token).map_err(system("watching a connection (epoll)"))?;
     }
-    let mut tasks = Tasks::new(
-        connections.into_iter().zip(numbers).map(|(c, number)| drive(orders, &shared, c, number as u64)),
-    );
+    if let Some(openers) = orders.openers {
+        let bell = openers.bell(worker).fd();
+        shared.epoll.add_input(bell, BELL).map_err(system("watching for new connections (epoll)"))?;
+    }
+    let mut tasks = Tasks::new(connections.into_iter().map(|c| {
+        let number = c.number;
+        drive(orders, &shared, c, number)
+    }));
 
     let Some(start_ns) = gate() else { return Ok(()) };
-    let mut account = Account::open(orders, &shared, worker, messages, start_ns);
+    if *orders.arrivals != ArrivalPlan::CLOSED {
+        sys::sleep_precisely();
+    }
+    let mut account = Account::open(orders, &shared, messages, start_ns);
     for number in tasks.numbers() {
         tasks.poll(number);
     }
@@ -79,19 +127,62 @@ pub fn work<W: Workload>(
     let mut events: Events = [NO_EVENT; 512];
     loop {
         let now_ns = orders.clock.now_ns();
+        let was_stopping = shared.stopping.get();
         if account.close_windows(now_ns, tasks.live()) {
             return Ok(());
         }
-        let wait_ns = account.next_ns().saturating_sub(now_ns).min(LONGEST_WAIT_NS);
-        let timeout_ms = wait_ns.div_ceil(1_000_000) as i32;
-        let ready =
-            shared.epoll.wait(&mut events, timeout_ms).map_err(system("waiting for answers (epoll)"))?;
+        if shared.stopping.get() && !was_stopping {
+            // Whoever waits for something else than an answer goes home.
+            for number in tasks.numbers() {
+                tasks.poll(number);
+            }
+        }
+        call(&shared, &mut tasks, now_ns);
+        shared.send_all(|task| tasks.poll(task));
+        let wait_ns = next_ns(&shared, &account).saturating_sub(now_ns).min(LONGEST_WAIT_NS);
+        let ready = shared.epoll.wait(&mut events, wait_ns).map_err(system("waiting for answers (epoll)"))?;
         account.waited();
         for batch in ready.chunks(BATCH) {
             for event in batch {
-                tasks.poll(event.u64 as usize);
+                match event.u64 as usize {
+                    BELL => hand_out(orders, &shared, &mut tasks),
+                    task => tasks.poll(task),
+                }
             }
             shared.send_all(|task| tasks.poll(task));
         }
+    }
+}
+
+/// When something is due that no socket tells.
+fn next_ns<W: Workload>(shared: &Shared<'_>, account: &Account<'_, '_, W>) -> u64 {
+    let timer_ns = shared.timers.next_ns().unwrap_or(u64::MAX);
+    let arrival_ns = match &*shared.arrivals.borrow() {
+        Some(arrivals) if arrivals.is_awaited() => arrivals.next_ns(),
+        _ => u64::MAX,
+    };
+    account.next_ns().min(timer_ns).min(arrival_ns)
+}
+
+/// Lets tasks go on whose instant or arrival has come.
+fn call<F: Future<Output = ()>>(shared: &Shared<'_>, tasks: &mut Tasks<F>, now_ns: u64) {
+    loop {
+        let called = shared.arrivals.borrow_mut().as_mut().and_then(|arrivals| arrivals.call(now_ns));
+        let Some(task) = called else { break };
+        tasks.poll(task);
+    }
+    while let Some(task) = shared.timers.call(now_ns) {
+        tasks.poll(task);
+    }
+}
+
+/// Hands connections that were opened to the tasks that wished for them.
+fn hand_out<W, F: Future<Output = ()>>(orders: &Orders<'_, W>, shared: &Shared<'_>, tasks: &mut Tasks<F>) {
+    let Some(openers) = orders.openers else { return };
+    for opened in openers.opened(shared.worker) {
+        let task = opened.task;
+        shared.opening_use.set(shared.opening_use.get().plus(&opened.usage));
+        shared.arrived.borrow_mut().insert(task, opened);
+        tasks.poll(task);
     }
 }

@@ -130,6 +130,10 @@ pub struct Interval {
     /// Transactions started again after a deadlock, a lock wait that timed out or a conflict.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub retries: u64,
+    /// Time in attempts that were tried again, each from its send to the end of its rollback. It is part of the
+    /// response time of the transaction.
+    #[serde(skip_serializing_if = "HistogramData::is_empty", default)]
+    pub retried: HistogramData,
     /// Connections opened again after they were lost.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub reconnects: u64,

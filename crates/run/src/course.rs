@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mydyno_load::{End, LoadError, Phases, Shortfalls, StepEvent};
+use mydyno_load::{End, LoadError, Shortfalls, StepEvent};
 use mydyno_model::Warning;
-use mydyno_model::plan::{Arrivals, Plan, StepPlan};
-use mydyno_model::record::EventKind;
+use mydyno_model::plan::{Arrivals, StepPlan, Warmup};
+use mydyno_model::record::{EventKind, Interval};
 use mydyno_model::summary::StepSummary;
 use mydyno_model::units::show_us;
 use mydyno_wire::Client;
@@ -15,6 +15,7 @@ use crate::bench::Progress;
 use crate::capacity::{Next, Search};
 use crate::error::RunError;
 use crate::recording::Recording;
+use crate::settled::settled;
 use crate::steps::NumberedStep;
 
 /// How the steps ended.
@@ -110,14 +111,19 @@ fn run_step(
         }
         Ok(client)
     };
-    let step = NumberedStep { number, plan: step, phases: phases(plan) };
+    let transaction = bench.work.operations().first().map_or("", |operation| operation.name.as_str());
+    let is_steady = |seen: &[Interval]| settled(&step.arrivals, transaction, seen);
+    let warmup = match plan.warmup {
+        Warmup::Fixed { time_s } => mydyno_load::Warmup::Fixed(Duration::from_secs_f64(time_s)),
+        Warmup::Steady { limit_s } => {
+            mydyno_load::Warmup::Steady { limit: Duration::from_secs_f64(limit_s), is_steady: &is_steady }
+        }
+    };
+    let step = NumberedStep { number, plan: step, whole: plan, warmup };
     let mut failure = None;
     let mut sink = |event: StepEvent| {
         if let Err(error) = recording.event(&step, event) {
             failure.get_or_insert(error);
-            stop.store(true, Ordering::Relaxed);
-        }
-        if recording.stopped_by.is_some() {
             stop.store(true, Ordering::Relaxed);
         }
     };
@@ -126,13 +132,13 @@ fn run_step(
         return Err(error);
     }
     Ok(match end {
-        Err(LoadError::Interrupted) | Ok(End::Interrupted) => Some(match recording.stopped_by.take() {
-            Some(error) => How::AnsweredBadly(format!("stopped at an error (--stop-on-error): {error}")),
-            None => {
-                recording.writer.event(clock.now_s(), EventKind::Interrupted)?;
-                How::Interrupted
-            }
-        }),
+        Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
+            recording.writer.event(clock.now_s(), EventKind::Interrupted)?;
+            Some(How::Interrupted)
+        }
+        Ok(End::Forbidden { why }) => {
+            Some(How::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
+        }
         // The first step that cannot start is an error of the plan or the server; later ones keep what was measured.
         Err(error) if first => return Err(error.into()),
         Err(error) => Some(How::BrokeOff(error.to_string())),
@@ -150,18 +156,11 @@ fn run_step(
     })
 }
 
-fn phases(plan: &Plan) -> Phases {
-    Phases {
-        warmup: Duration::from_secs_f64(plan.warmup.limit_s()),
-        measure: Duration::from_secs_f64(plan.time_s),
-    }
-}
-
 /// A load generator that comes this much late to the end of a window has stood still.
 const STALLED_NS: u64 = 100_000_000;
 
 fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
-    let &Shortfalls { unanswered, lost, late_ns } = shortfalls;
+    let &Shortfalls { unanswered, lost, late_ns, queued: _ } = shortfalls;
     let mut warnings = Vec::new();
     if late_ns > STALLED_NS {
         warnings.push(Warning::new(

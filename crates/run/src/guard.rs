@@ -127,13 +127,20 @@ fn most_connections(plan: &Plan) -> u64 {
 /// Connections of mydyno beside those of the load.
 const CONTROL_CONNECTIONS: u64 = 2;
 
-fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
+/// Connections under load, idle ones, and those that a server still counts while others already take their place.
+fn open_connections(plan: &Plan) -> u64 {
     let load = most_connections(plan);
+    let churning = plan.connections.reconnect_every.map_or(0, |_| load.div_ceil(10));
+    load + plan.connections.idle as u64 + churning
+}
+
+fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
+    let load = open_connections(plan);
     let needed = load + CONTROL_CONNECTIONS + found.other_sessions.unwrap_or(0);
     let mut reasons = Vec::new();
     if let Some(limit) = found.max_connections.filter(|limit| *limit < needed) {
         reasons.push(format!(
-            "the plan opens {load} connections, with those of others {needed} are needed, and max_connections is {limit}: raise it with `SET GLOBAL max_connections = {};` or ask for at most {} with --connections",
+            "the plan opens {load} connections, with those of others {needed} are needed, and max_connections is {limit}: raise it with `SET GLOBAL max_connections = {};` or ask for at most {} with --connections and --idle",
             needed + needed / 10,
             limit.saturating_sub(needed - load)
         ));
@@ -273,6 +280,17 @@ mod tests {
         assert_eq!(reasons.len(), 1, "{reasons:?}");
         assert!(reasons[0].contains("`SET GLOBAL max_connections = 225;`"), "{}", reasons[0]);
         assert!(reasons[0].contains("at most 146 with --connections"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn idle_connections_and_churn_need_room_too() {
+        let mut plan = plan(TargetKind::Sandbox, "100", false);
+        plan.connections.idle = 60;
+        let reasons = judge(&plan, &NEEDS, &roomy());
+        assert!(reasons[0].contains("the plan opens 160 connections"), "{reasons:?}");
+        plan.connections.reconnect_every = Some(10);
+        let reasons = judge(&plan, &NEEDS, &roomy());
+        assert!(reasons[0].contains("the plan opens 170 connections"), "{reasons:?}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod recording;
 mod repeats;
 pub mod request;
 mod sampling;
+mod settled;
+mod stall;
 pub mod steps;
 pub mod summarise;
 mod users_sql;

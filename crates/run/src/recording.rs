@@ -2,9 +2,8 @@
 
 use std::sync::mpsc::Receiver;
 
+use mydyno_load::StepEvent;
 use mydyno_load::clock::Clock;
-use mydyno_load::retry::is_retryable;
-use mydyno_load::{FirstError, StepEvent};
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{EventKind, Interval, Manifest, RunRecord};
 use mydyno_model::sample::Sample;
@@ -23,8 +22,6 @@ pub(crate) struct Recording<'a> {
     pub clock: &'a Clock,
     pub writer: &'a mut Writer,
     pub watch: &'a mut dyn FnMut(Progress<'_>),
-    /// The error that is to end the run.
-    pub stopped_by: Option<String>,
     samples: &'a Receiver<Sample>,
     /// Intervals of the step, while somebody wants its summary before the record is whole.
     kept: Option<Vec<Interval>>,
@@ -39,7 +36,7 @@ impl<'a> Recording<'a> {
         samples: &'a Receiver<Sample>,
         watch: &'a mut dyn FnMut(Progress<'_>),
     ) -> Self {
-        Self { bench, manifest, clock, writer, watch, stopped_by: None, samples, kept: None }
+        Self { bench, manifest, clock, writer, watch, samples, kept: None }
     }
 
     /// Adds a step to those of the plan.
@@ -78,7 +75,6 @@ impl<'a> Recording<'a> {
             }
             StepEvent::Error(error, at_s) => {
                 let operation = self.bench.work.operations().get(error.operation);
-                self.heed(&error, operation.map_or("", |o| o.name.as_str()));
                 let what = EventKind::Error {
                     step: number,
                     code: error.code.to_string(),
@@ -97,14 +93,5 @@ impl<'a> Recording<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether an error is to end the run.
-    fn heed(&mut self, error: &FirstError, operation: &str) {
-        let Some(stop) = &self.bench.resolved.plan.stop_on_error else { return };
-        if !stop.except.contains(&error.code) && !is_retryable(error.code) {
-            let text = format!("{} ({}) in {operation}: {}", error.code, error.sqlstate, error.message);
-            self.stopped_by.get_or_insert(text);
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! From a workload's description to its behaviour: the one place that knows all kinds.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use mydyno_load::{End, LoadError, Phases, StepEvent, StepSpec, clock::Clock, run_step};
-use mydyno_model::plan::StepPlan;
+use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::Clock, run_step};
+use mydyno_model::plan::{Plan, StepPlan};
 use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::catalogue::Kind;
@@ -19,14 +20,16 @@ use mydyno_workload::{OptionError, Workload, fingerprint};
 use crate::request::Resolved;
 
 /// A step with its place in the plan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct NumberedStep<'a> {
     /// From 0.
     pub number: usize,
-    /// What the plan says.
+    /// What the plan says of it.
     pub plan: &'a StepPlan,
-    /// Warm-up and measurement.
-    pub phases: Phases,
+    /// What it says of all.
+    pub whole: &'a Plan,
+    /// Load before the measurement.
+    pub warmup: Warmup<'a>,
 }
 
 /// A workload that can be prepared and run.
@@ -150,7 +153,12 @@ impl Work {
                 workload,
                 connections: step.plan.connections,
                 workers: step.plan.workers,
-                phases: step.phases,
+                arrivals: &step.plan.arrivals,
+                seed: step.whole.seed,
+                warmup: step.warmup,
+                measure: Duration::from_secs_f64(step.whole.time_s),
+                keep: &step.whole.connections,
+                stop_on_error: step.whole.stop_on_error.as_ref(),
                 connect,
             };
             run_step(clock, &spec, stop, sink)

@@ -1,13 +1,17 @@
 //! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
 
 use mydyno_model::Warning;
-use mydyno_model::record::{End, Interval, RunRecord};
+use mydyno_model::plan::Warmup;
+use mydyno_model::record::{End, Interval, Phase, RunRecord};
 use mydyno_model::sample::Sample;
-use mydyno_model::summary::StepSummary;
-use mydyno_model::units::show_count;
+use mydyno_model::summary::{LatencySummary, StepSummary};
+use mydyno_model::units::{show_count, show_seconds, show_us};
 use mydyno_observe::rates::Rates;
 
-use crate::summarise::{measured, written_warnings};
+use crate::capacity::reached;
+use crate::settled::settled;
+use crate::stall;
+use crate::summarise::{measured, windows_of, written_warnings};
 
 /// Share of their time on a CPU from which the workers are the limit.
 const CLIENT_BOUND: f64 = 0.9;
@@ -23,6 +27,8 @@ const BUSY: f64 = 0.90;
 const SWAPPING: f64 = 10.0;
 /// Width of throughput's interval, as a share of it, from which it says little.
 const WIDE: f64 = 0.5;
+/// Share of the 99th percentile of response time that lateness may make.
+const LATE: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
 
@@ -63,6 +69,7 @@ pub fn of_step(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
     let mut warnings: Vec<Warning> =
         written_warnings(record).into_iter().filter(|w| w.step == Some(step.step)).collect();
     warnings.extend(of_answers(step));
+    warnings.extend(of_arrivals(record, step));
     warnings.extend(of_steadiness(step));
     if step.client.cpu_share_of_workers > CLIENT_BOUND {
         let share = step.client.cpu_share_of_workers * 100.0;
@@ -114,13 +121,88 @@ fn of_answers(step: &StepSummary) -> Vec<Warning> {
     warnings
 }
 
+/// Whether the load was as it was to be, and the waiting that it shows.
+fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Err(short) = reached(step) {
+        warnings.push(Warning::new(
+            "overloaded",
+            format!("the rate was not reached: {short}"),
+            "response times grow with the length of such a run: lower --rate, give more --connections if the server has room, or let --find-capacity find the rate that holds",
+        ));
+    } else if let Some((late, response)) = tail(&step.lateness_us).zip(tail(&step.response_us))
+        && step.rate.is_some()
+        && late > LATE * response
+    {
+        warnings.push(Warning::new(
+            "short-of-connections",
+            format!(
+                "of a p99 of {} transactions waited {} for a free connection",
+                show_us(response),
+                show_us(late)
+            ),
+            "give more --connections, if the application has them too",
+        ));
+    }
+    if let Some(due) = step.due.filter(|due| due.warmup_dropped > 0) {
+        warnings.push(Warning::new(
+            "warmup-backlog",
+            format!(
+                "{} transactions were still waiting when the warm-up ended and were dropped before measuring",
+                show_count(due.warmup_dropped)
+            ),
+            "the server was behind before the window began: warm up longer with --warmup, or lower --rate",
+        ));
+    }
+    warnings.extend(hidden_wait(record, step));
+    if let Warmup::Steady { limit_s } = record.manifest.plan.warmup {
+        let transaction = record.manifest.operations.first().map_or("", |o| o.name.as_str());
+        let warmup: Vec<Interval> =
+            windows_of(record, step.step, Phase::Warmup).into_iter().cloned().collect();
+        if step.warmup_s >= limit_s && !settled(&step.arrivals, transaction, &warmup) {
+            warnings.push(Warning::new(
+                "not-settled",
+                format!("the warm-up had not settled within its limit of {}", show_seconds(limit_s)),
+                "give it more time, as in --warmup auto:5m",
+            ));
+        }
+    }
+    warnings
+}
+
+/// The 99th percentile, in microseconds.
+fn tail(times: &LatencySummary) -> Option<f64> {
+    times.percentiles.get("p99").map(|e| e.value)
+}
+
+/// A closed loop without think time that a stall hit.
+fn hidden_wait(record: &RunRecord, step: &StepSummary) -> Option<Warning> {
+    if step.rate.is_some() {
+        return None;
+    }
+    let transaction = record.manifest.operations.first()?;
+    let median = step.response_us.percentiles.get("p50").map(|e| e.value)?;
+    let stall = stall::longest(&measured(record, step.step), &transaction.name, median)?;
+    Some(Warning::new(
+        "hidden-wait",
+        format!(
+            "for {} until second {:.0} hardly anything was answered; a closed loop asks nothing meanwhile, so {} transactions show it where about {} would have waited",
+            show_seconds(stall.length_s),
+            stall.until_s,
+            show_count(step.connections as u64),
+            show_count(stall.hidden as u64)
+        ),
+        "its percentiles are too good: ask with --rate, which counts the waiting of all who would have come",
+    ))
+}
+
 fn of_steadiness(step: &StepSummary) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if step.steady == Some(false) {
         warnings.push(Warning::new(
             "not-steady",
             "throughput had not settled: its mean depends on how long was measured",
-            "warm up longer with --warmup, measure longer with --time, and look at the chart over time",
+            "warm up longer with --warmup (or --warmup auto), measure longer with --time, and look at the chart over time",
         ));
     }
     let throughput = &step.throughput.transactions_per_s;

@@ -1,13 +1,16 @@
 //! The load engine against a scripted server: what a real one does not do on request.
 #![allow(clippy::unwrap_used)]
 
+mod arrivals;
+mod reconnecting;
 mod script;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mydyno_load::clock::Clock;
-use mydyno_load::{End, LoadError, Phases, StepEvent, StepSpec, run_step};
+use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, run_step};
+use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError};
 use mydyno_model::record::{Interval, Phase};
 use mydyno_wire::{Client, ConnectOptions, Endpoint, WireError};
 use mydyno_workload::Options;
@@ -19,28 +22,78 @@ fn point_select() -> Oltp {
     Oltp::new(Mix::PointSelect, &Options::resolve("w", OPTIONS, &[]).unwrap(), 1).unwrap()
 }
 
-/// Runs a step of `measure` on a scripted server.
-fn run(answer: Answer, connections: usize, measure: Duration) -> (Result<End, LoadError>, Vec<Interval>) {
-    let script = Script::start(answer);
-    let workload = point_select();
-    let connect = || -> Result<Client, WireError> {
-        Client::connect(&ConnectOptions::new(Endpoint::Unix(script.socket()), "u"))
-    };
-    let spec = StepSpec {
-        number: 0,
-        workload: &workload,
-        connections,
-        workers: 2,
-        phases: Phases { warmup: Duration::ZERO, measure },
-        connect: &connect,
-    };
-    let mut intervals = Vec::new();
-    let end = run_step(&Clock::start(), &spec, &AtomicBool::new(false), &mut |event| {
-        if let StepEvent::Interval(interval) = event {
-            intervals.push(*interval);
+/// A step on a scripted server.
+struct Step {
+    connections: usize,
+    arrivals: Arrivals,
+    warmup: Duration,
+    measure: Duration,
+    keep: ConnectionPlan,
+    stop_on_error: Option<StopOnError>,
+}
+
+impl Default for Step {
+    /// A closed loop of four connections that are not opened again.
+    fn default() -> Self {
+        Self {
+            connections: 4,
+            arrivals: Arrivals::CLOSED,
+            warmup: Duration::ZERO,
+            measure: Duration::from_millis(600),
+            keep: ConnectionPlan { reconnect: false, ..ConnectionPlan::default() },
+            stop_on_error: None,
         }
-    });
-    (end, intervals)
+    }
+}
+
+type Ran = (Result<End, LoadError>, Vec<Interval>);
+
+impl Step {
+    fn run(&self, answer: Answer) -> Ran {
+        self.run_on(&Script::start(answer))
+    }
+
+    fn run_on(&self, script: &Script) -> Ran {
+        let connect = || -> Result<Client, WireError> {
+            Client::connect(&ConnectOptions::new(Endpoint::Unix(script.socket()), "u"))
+        };
+        self.run_with(&connect, Warmup::Fixed(self.warmup))
+    }
+
+    fn run_with(&self, connect: &(dyn Fn() -> Result<Client, WireError> + Sync), warmup: Warmup<'_>) -> Ran {
+        let workload = point_select();
+        let spec = StepSpec {
+            number: 0,
+            workload: &workload,
+            connections: self.connections,
+            workers: 2,
+            arrivals: &self.arrivals,
+            seed: 1,
+            warmup,
+            measure: self.measure,
+            keep: &self.keep,
+            stop_on_error: self.stop_on_error.as_ref(),
+            connect,
+        };
+        let mut intervals = Vec::new();
+        let end = run_step(&Clock::start(), &spec, &AtomicBool::new(false), &mut |event| {
+            if let StepEvent::Interval(interval) = event {
+                intervals.push(*interval);
+            }
+        });
+        check_books(&intervals);
+        (end, intervals)
+    }
+}
+
+/// What was waiting and what became due is what was done, given up, dropped or is waiting still.
+fn check_books(intervals: &[Interval]) {
+    let mut waiting = 0;
+    for i in intervals {
+        let ended = i.transactions + i.arrivals.failed + i.arrivals.dropped + i.arrivals.waiting();
+        assert_eq!(waiting + i.arrivals.intended, ended, "{i:#?}");
+        waiting = i.arrivals.waiting();
+    }
 }
 
 fn sum(intervals: &[Interval], of: fn(&Interval) -> u64) -> u64 {
@@ -49,7 +102,7 @@ fn sum(intervals: &[Interval], of: fn(&Interval) -> u64) -> u64 {
 
 #[test]
 fn answers_are_counted_once_each() {
-    let (end, intervals) = run(Answer::Whole, 4, Duration::from_millis(600));
+    let (end, intervals) = Step::default().run(Answer::Whole);
     assert!(matches!(end, Ok(End::Complete(s)) if s.unanswered == 0 && s.lost == 0), "{end:?}");
     let transactions = sum(&intervals, |i| i.transactions);
     assert!(transactions > 0);
@@ -62,7 +115,8 @@ fn answers_are_counted_once_each() {
 #[test]
 fn a_close_in_the_middle_of_an_answer_is_noticed_at_once() {
     // Half of the answer and the close arrive together, so the kernel reports them as one event.
-    let (end, intervals) = run(Answer::HalfThenClose { after: 3 }, 4, Duration::from_secs(60));
+    let step = Step { measure: Duration::from_secs(60), ..Step::default() };
+    let (end, intervals) = step.run(Answer::HalfThenClose { after: 3 });
     let Ok(End::AllLost { why }) = end else { panic!("{end:?}") };
     assert!(why.contains("waiting for an answer"), "{why}");
     assert_eq!(sum(&intervals, |i| i.errors.get("2013").copied().unwrap_or(0)), 4);
@@ -71,7 +125,8 @@ fn a_close_in_the_middle_of_an_answer_is_noticed_at_once() {
 
 #[test]
 fn a_load_that_never_succeeds_ends_with_its_commonest_error() {
-    let (end, _) = run(Answer::Error, 2, Duration::from_secs(60));
+    let step = Step { connections: 2, measure: Duration::from_secs(60), ..Step::default() };
+    let (end, _) = step.run(Answer::Error);
     let Ok(End::Hopeless { why }) = end else { panic!("{end:?}") };
     assert!(why.contains("error 1146") && why.contains("no such table"), "{why}");
 }
@@ -79,7 +134,6 @@ fn a_load_that_never_succeeds_ends_with_its_commonest_error() {
 #[test]
 fn a_refused_connection_lets_all_workers_go() {
     let script = Script::start(Answer::Whole);
-    let workload = point_select();
     let opened = std::sync::atomic::AtomicUsize::new(0);
     let connect = || -> Result<Client, WireError> {
         if opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 5 {
@@ -87,20 +141,51 @@ fn a_refused_connection_lets_all_workers_go() {
         }
         Client::connect(&ConnectOptions::new(Endpoint::Unix(script.socket()), "u"))
     };
-    let phases = Phases { warmup: Duration::ZERO, measure: Duration::from_secs(60) };
-    let spec =
-        StepSpec { number: 0, workload: &workload, connections: 64, workers: 4, phases, connect: &connect };
-    let end = run_step(&Clock::start(), &spec, &AtomicBool::new(false), &mut |_| {});
+    let step = Step { connections: 64, measure: Duration::from_secs(60), ..Step::default() };
+    let (end, _) = step.run_with(&connect, Warmup::Fixed(Duration::ZERO));
     assert!(matches!(&end, Err(LoadError::Connect { .. })), "{end:?}");
 }
 
 #[test]
 fn a_worker_that_panics_is_an_error_and_not_a_hang() {
-    let workload = point_select();
     let connect = || -> Result<Client, WireError> { panic!("a defect") };
-    let phases = Phases { warmup: Duration::ZERO, measure: Duration::from_secs(60) };
-    let spec =
-        StepSpec { number: 0, workload: &workload, connections: 8, workers: 4, phases, connect: &connect };
-    let end = run_step(&Clock::start(), &spec, &AtomicBool::new(false), &mut |_| {});
+    let step = Step { connections: 8, measure: Duration::from_secs(60), ..Step::default() };
+    let (end, _) = step.run_with(&connect, Warmup::Fixed(Duration::ZERO));
     assert!(matches!(&end, Err(LoadError::Worker(why)) if why.contains("a defect")), "{end:?}");
+}
+
+#[test]
+fn an_error_that_the_user_wants_none_of_ends_the_load() {
+    let forbidding = |except| Step {
+        connections: 2,
+        measure: Duration::from_secs(60),
+        stop_on_error: Some(StopOnError { except }),
+        ..Step::default()
+    };
+    let (end, _) = forbidding(vec![]).run(Answer::Error);
+    let Ok(End::Forbidden { why }) = end else { panic!("{end:?}") };
+    assert_eq!(why, "1146 (42S02) in point_select: no such table");
+    let (end, _) = forbidding(vec![1146]).run(Answer::Error);
+    assert!(matches!(end, Ok(End::Hopeless { .. })), "{end:?}");
+}
+
+#[test]
+fn a_warmup_ends_when_it_is_called_steady_and_its_limit_at_the_latest() {
+    let script = Script::start(Answer::After(Duration::from_millis(1)));
+    let connect = || -> Result<Client, WireError> {
+        Client::connect(&ConnectOptions::new(Endpoint::Unix(script.socket()), "u"))
+    };
+    let step = Step { measure: Duration::from_secs(1), ..Step::default() };
+    let of = |phase, intervals: &[Interval]| intervals.iter().filter(|i| i.phase == phase).count();
+    let limit = Duration::from_secs(60);
+    let after_one = |seen: &[Interval]| !seen.is_empty();
+    let (end, intervals) = step.run_with(&connect, Warmup::Steady { limit, is_steady: &after_one });
+    assert!(matches!(end, Ok(End::Complete(_))), "{end:?}");
+    // One window to be judged; two more, so that no worker is surprised; others if this machine stood still.
+    assert!((2..10).contains(&of(Phase::Warmup, &intervals)), "{}", of(Phase::Warmup, &intervals));
+    assert_eq!(of(Phase::Measure, &intervals), 1);
+
+    let limit = Duration::from_secs(2);
+    let (_, intervals) = step.run_with(&connect, Warmup::Steady { limit, is_steady: &|_| false });
+    assert_eq!((of(Phase::Warmup, &intervals), of(Phase::Measure, &intervals)), (2, 1));
 }

@@ -3,6 +3,9 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// How executions are answered.
 #[derive(Debug, Clone, Copy)]
@@ -16,11 +19,52 @@ pub enum Answer {
     },
     /// An error.
     Error,
+    /// OK after a while.
+    After(Duration),
+    /// OK, but for one stretch of time nobody is answered.
+    Stall {
+        /// From the first execution to its start.
+        from: Duration,
+        /// Its length.
+        length: Duration,
+    },
+    /// OK so many times in all, then everybody is thrown out and nobody let in for a while, as when a server restarts.
+    Restart {
+        /// Whole answers before.
+        after: usize,
+        /// How long it is away.
+        away: Duration,
+    },
 }
 
 /// The server; its threads end when their connections do.
 pub struct Script {
     folder: tempfile::TempDir,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    accepted: AtomicUsize,
+    executed: AtomicUsize,
+    first: Mutex<Option<Instant>>,
+    gone: Mutex<Option<Instant>>,
+}
+
+impl State {
+    fn since_first(&self) -> Duration {
+        self.first.lock().unwrap().get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Whether the server is away.
+    fn is_away(&self, answer: Answer) -> bool {
+        let Answer::Restart { after, away } = answer else { return false };
+        let mut gone = self.gone.lock().unwrap();
+        if gone.is_none() && self.executed.load(Ordering::SeqCst) >= after {
+            *gone = Some(Instant::now());
+        }
+        gone.is_some_and(|since| since.elapsed() < away)
+    }
 }
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
@@ -29,12 +73,21 @@ impl Script {
     pub fn start(answer: Answer) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                std::thread::spawn(move || serve(stream, answer));
+                let state = Arc::clone(&shared);
+                state.accepted.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || serve(stream, answer, &state));
             }
         });
-        Self { folder }
+        Self { folder, state }
+    }
+
+    /// Connections that were accepted.
+    pub fn accepted(&self) -> usize {
+        self.state.accepted.load(Ordering::SeqCst)
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -73,7 +126,10 @@ fn read_packet(stream: &mut UnixStream) -> Option<Vec<u8>> {
     Some(payload)
 }
 
-fn serve(mut stream: UnixStream, answer: Answer) -> Option<()> {
+fn serve(mut stream: UnixStream, answer: Answer, state: &State) -> Option<()> {
+    if state.is_away(answer) {
+        return None;
+    }
     stream.write_all(&greeting()).ok()?;
     read_packet(&mut stream)?;
     stream.write_all(&framed(2, OK)).ok()?;
@@ -96,6 +152,17 @@ fn serve(mut stream: UnixStream, answer: Answer) -> Option<()> {
             }
             0x17 => {
                 match answer {
+                    Answer::After(pause) => std::thread::sleep(pause),
+                    Answer::Stall { from, length } => {
+                        let now = state.since_first();
+                        if now >= from && now < from + length {
+                            std::thread::sleep(from + length - now);
+                        }
+                    }
+                    Answer::Restart { .. } if state.is_away(answer) => return None,
+                    _ => {}
+                }
+                match answer {
                     Answer::Error => stream.write_all(&framed(1, b"\xff\x7a\x04#42S02no such table")).ok()?,
                     Answer::HalfThenClose { after } if executed == after => {
                         let whole = framed(1, OK);
@@ -106,6 +173,7 @@ fn serve(mut stream: UnixStream, answer: Answer) -> Option<()> {
                     _ => stream.write_all(&framed(1, OK)).ok()?,
                 }
                 executed += 1;
+                state.executed.fetch_add(1, Ordering::SeqCst);
             }
             0x01 => return None,
             _ => stream.write_all(&framed(1, OK)).ok()?,
