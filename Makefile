@@ -55,8 +55,8 @@ fuzz-coverage: ## the same, one after the other, guided by coverage (needs a nig
 
 SEEDS ?= 1000
 stats: ## coverage of intervals and error rates of verdicts on simulated series, SEEDS seeds each
-	@$(CARGO) run --release --locked -p mydyno-stats --example coverage -- $(SEEDS)
-	@$(CARGO) run --release --locked -p mydyno-stats --example decisions -- $(SEEDS)
+	@$(CARGO) run -q --release --locked -p mydyno-stats --example measure -- $(SEEDS) \
+	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno

@@ -13,7 +13,8 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
-    /// Nominal coverage of the interval, as in `0.95`.
+    /// Nominal coverage of the interval, as in `0.95`. Absent beside an interval: it is *provisional*, made of what was
+    /// seen, but what was seen is too little or too unsteady to promise how often such intervals hold the truth.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level: Option<f64>,
     /// How the interval was computed, or why there is none.
@@ -25,6 +26,16 @@ impl Estimate {
     /// An estimate with an interval.
     pub fn with_interval(value: f64, low: f64, high: f64, level: f64, method: impl Into<String>) -> Self {
         Self { value, low: Some(low), high: Some(high), level: Some(level), method: method.into() }
+    }
+
+    /// An estimate whose interval is made of what was seen, but cannot be relied on: `method` ends with why.
+    pub fn provisional(value: f64, low: f64, high: f64, method: impl Into<String>) -> Self {
+        Self { value, low: Some(low), high: Some(high), level: None, method: method.into() }
+    }
+
+    /// Whether there is an interval whose level nobody promises.
+    pub fn is_provisional(&self) -> bool {
+        self.low.is_some() && self.high.is_some() && self.level.is_none()
     }
 
     /// An estimate whose interval cannot be given, and why.

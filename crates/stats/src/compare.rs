@@ -136,7 +136,7 @@ pub fn ratio_bootstrap(log_ratios: &[f64], level: f64, rng: &mut Rng) -> Estimat
 
 /// Two series that were measured one after the other, each correlated in itself, as when two run folders are
 /// compared: the ratio of their means with its interval. Unlike paired blocks it cannot tell the effect from what
-/// changed between the two runs; whoever shows it must say so.
+/// changed between the two runs; whoever shows it must say so. Provisional when one of the two is.
 pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate {
     let value = treatment.value / baseline.value;
     if !(baseline.value > 0.0 && treatment.value > 0.0) {
@@ -154,8 +154,14 @@ pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate
     let ln = |a: f64, b: f64| (a / b).ln();
     let low = ln(treatment.value, baseline.value) - ln(treatment.value, tl).hypot(ln(bh, baseline.value));
     let high = ln(treatment.value, baseline.value) + ln(th, treatment.value).hypot(ln(baseline.value, bl));
-    let level = baseline.level.unwrap_or(0.95).min(treatment.level.unwrap_or(0.95));
-    Estimate::with_interval(value, low.exp(), high.exp(), level, "two runs, one after the other (MOVER)")
+    let method = "two runs, one after the other (MOVER)";
+    match (baseline.level, treatment.level) {
+        (Some(a), Some(b)) => Estimate::with_interval(value, low.exp(), high.exp(), a.min(b), method),
+        _ => {
+            let method = format!("{method}; provisional: one of the two is");
+            Estimate::provisional(value, low.exp(), high.exp(), method)
+        }
+    }
 }
 
 /// What blocks of the same variant against itself differ by: the effect that two blocks of one pair show by chance

@@ -20,6 +20,20 @@ use crate::special::t_quantile;
 /// Fewest windows that an interval can be made of.
 pub const MIN_WINDOWS: usize = 16;
 
+/// Fewest windows that can promise the level of an interval: fewer do not see a server flip between two ways of
+/// working, or stall, often enough to know how often it does.
+pub const RELIABLE_WINDOWS: usize = 60;
+
+/// Wander (see [`MeanError::wander`]) from which a series is taken to drift below its noise. Stationary series with an
+/// autocorrelation up to 0.7 reach it in 1 to 4 % (docs/journal/statistics.md).
+pub const WANDERS: f64 = 1.25;
+
+/// Windows from which [`WANDERS`] tells drift from noise that is merely correlated.
+pub const WANDER_WINDOWS: usize = 100;
+
+/// Room for windows that are too rare to have been seen, as independent windows' worth of variance: Var += this/n · s²/n.
+const UNSEEN: f64 = 12.0;
+
 /// Greatest order of the autoregression.
 const MAX_ORDER: usize = 8;
 
@@ -34,6 +48,9 @@ pub struct MeanError {
     pub effective_n: f64,
     /// Skewness of the mean's distribution.
     pub skewness: f64,
+    /// How much larger the error is than noise from window to window alone would make it, at least 1: what slow wander
+    /// below that noise adds.
+    pub wander: f64,
 }
 
 impl MeanError {
@@ -42,6 +59,29 @@ impl MeanError {
         let t = t_quantile(0.5 + 0.5 * level, self.df);
         // The mean minus `upper quantile` is the low end: a sample skewed to the left needs more room to its left.
         (willink(t, self.skewness) * self.standard_error, -willink(-t, self.skewness) * self.standard_error)
+    }
+
+    /// The same with room for rare slow windows of which `windows` happened to hold too few: an interval cannot know what it
+    /// did not see, and without that room it is too short for series with stalls (docs/journal/statistics.md).
+    #[must_use]
+    pub(crate) fn with_room_for_the_unseen(self, windows: usize) -> Self {
+        let n = windows as f64;
+        let independent = self.effective_n * self.standard_error.powi(2) / n;
+        let variance = self.standard_error.powi(2) + UNSEEN / n * independent;
+        let effective_n = self.effective_n * self.standard_error.powi(2) / variance;
+        Self { standard_error: variance.sqrt(), effective_n, ..self }
+    }
+
+    /// Why no level can be promised for an interval from this many windows; `None` when it can.
+    pub(crate) fn doubt(&self, windows: usize) -> Option<String> {
+        if windows < RELIABLE_WINDOWS {
+            return Some(format!(
+                "fewer than {RELIABLE_WINDOWS} windows may have missed what happens a few times a minute"
+            ));
+        }
+        (windows >= WANDER_WINDOWS && self.wander >= WANDERS).then(|| {
+            "its level wanders more slowly than its noise: it speaks of this stretch of time only".to_owned()
+        })
     }
 }
 
@@ -77,6 +117,7 @@ pub fn mean_error(residuals: &[f64], regressors: usize) -> Option<MeanError> {
     }
     let spread = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
     answer.effective_n = spread / answer.standard_error.powi(2);
+    answer.wander = answer.standard_error / single.standard_error;
     Some(answer)
 }
 
@@ -123,6 +164,7 @@ fn mean_error_at_scale(residuals: &[f64], regressors: usize) -> Option<MeanError
         df: (2.0 / var_ln).max(1.0),
         effective_n: spread / (standard_error * standard_error),
         skewness: skewness(&model.innovations(residuals)) / nf.sqrt(),
+        wander: 1.0,
     })
 }
 

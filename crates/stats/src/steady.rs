@@ -31,29 +31,30 @@ pub fn assess(values: &[f64]) -> Steadiness {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
     let residuals: Vec<f64> = values.iter().map(|v| v - mean).collect();
-    assess_residuals(mean, &residuals, RELEVANT_CHANGE)
+    assess_residuals(mean, &residuals, RELEVANT_CHANGE, 1.0)
 }
 
-/// [`assess`] for a series given as its mean and what is left without it, with the smallest change that matters.
-pub(crate) fn assess_residuals(mean: f64, residuals: &[f64], relevant: f64) -> Steadiness {
+/// [`assess`] for a series given as its mean and what is left without it, with the smallest change that matters and
+/// how many times larger its noise is known to be than it looks.
+pub(crate) fn assess_residuals(mean: f64, residuals: &[f64], relevant: f64, hidden: f64) -> Steadiness {
     let n = residuals.len();
     if n < MIN_WINDOWS {
         let why = format!("too short to tell: {n} windows, at least {MIN_WINDOWS} are needed");
         return Steadiness { steady: None, change: 0.0, why };
     }
     let trend: Vec<f64> = (0..n).map(|t| (t as f64 + 0.5) / n as f64 - 0.5).collect();
-    let mut tests = vec![("from start to end", contrast(residuals, &trend))];
+    let mut tests = vec![("from start to end", contrast(residuals, &trend, hidden))];
     if n >= 2 * MIN_WINDOWS {
         // Fewer than ten windows say more about one spike than about a warm-up.
         for (when, windows) in
             [("after its first quarter", n.div_ceil(4)), ("after its start", (n / 10).max(10))]
         {
-            tests.push((when, start_against_second_half(residuals, windows)));
+            tests.push((when, start_against_second_half(residuals, windows, hidden)));
         }
     } else {
         let quarter = n.div_ceil(4);
         let step: Vec<f64> = (0..n).map(|t| if t < quarter { -1.0 } else { 0.0 }).collect();
-        tests.push(("after its first quarter", contrast(residuals, &step)));
+        tests.push(("after its first quarter", contrast(residuals, &step, hidden)));
     }
     // Several questions are asked; each gets its part of the allowance.
     let allowance = FALSE_ALARM / tests.len() as f64;
@@ -72,7 +73,7 @@ pub(crate) fn assess_residuals(mean: f64, residuals: &[f64], relevant: f64) -> S
 
 /// How much higher the second half is than the first `k` windows, and its two-sided p value. The noise is taken from the
 /// second half alone: a warm-up would hide behind its own size otherwise.
-fn start_against_second_half(residuals: &[f64], k: usize) -> (f64, f64) {
+fn start_against_second_half(residuals: &[f64], k: usize, hidden: f64) -> (f64, f64) {
     let half = &residuals[residuals.len() / 2..];
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (start_mean, half_mean) = (mean(&residuals[..k]), mean(half));
@@ -80,7 +81,7 @@ fn start_against_second_half(residuals: &[f64], k: usize) -> (f64, f64) {
     let noise: Vec<f64> = half.iter().map(|r| r - half_mean).collect();
     match mean_error(&noise, 1) {
         Some(error) => {
-            let standard_error = error.standard_error * (1.0 + half.len() as f64 / k as f64).sqrt();
+            let standard_error = hidden * error.standard_error * (1.0 + half.len() as f64 / k as f64).sqrt();
             (change, 2.0 * t_sf((change / standard_error).abs(), error.df))
         }
         None => (change, certain(change, residuals.len())),
@@ -93,7 +94,7 @@ fn certain(change: f64, n: usize) -> f64 {
 }
 
 /// Size of an effect of shape `x` in a series with correlated noise, and its two-sided p value.
-fn contrast(residuals: &[f64], x: &[f64]) -> (f64, f64) {
+fn contrast(residuals: &[f64], x: &[f64], hidden: f64) -> (f64, f64) {
     let n = x.len() as f64;
     let mean_x = x.iter().sum::<f64>() / n;
     let sxx: f64 = x.iter().map(|x| (x - mean_x).powi(2)).sum();
@@ -103,7 +104,7 @@ fn contrast(residuals: &[f64], x: &[f64]) -> (f64, f64) {
     match mean_error(&left, 2) {
         Some(error) => {
             // The long-run variance is n·SE²; the slope's variance is that over Σ(x − x̄)².
-            let standard_error = error.standard_error * (n / sxx).sqrt();
+            let standard_error = hidden * error.standard_error * (n / sxx).sqrt();
             (slope, 2.0 * t_sf((slope / standard_error).abs(), error.df))
         }
         None => (slope, certain(slope, x.len())),

@@ -1,10 +1,13 @@
 //! Headline estimates of one run with intervals: throughput, means, percentiles.
 //!
 //! Every function gives the point estimate always, and the interval only when the data can carry one; otherwise the
-//! estimate says in words why not, and what would help.
+//! estimate says in words why not, and what would help. Between the two stand *provisional* intervals (without a level):
+//! made of what was seen where that is too little to promise how often they hold the truth.
 
 use mydyno_model::Estimate;
 
+#[cfg(doc)]
+use crate::series::RELIABLE_WINDOWS;
 use crate::series::{MIN_WINDOWS, MeanError, mean_error};
 use crate::steady;
 
@@ -19,7 +22,7 @@ pub const LEVEL: f64 = 0.95;
 /// second. The value is all events divided by all time.
 ///
 /// No interval when there are fewer than [`MIN_WINDOWS`] windows, when the rate was not steady, or when all
-/// windows are equal.
+/// windows are equal. A provisional one below [`RELIABLE_WINDOWS`], or when the level wanders below the noise.
 pub fn throughput(counts: &[u64], widths_s: &[f64]) -> Estimate {
     let n = counts.len().min(widths_s.len());
     let (counts, widths_s) = (&counts[..n], &widths_s[..n]);
@@ -59,18 +62,23 @@ fn about_mean(value: f64, residuals: &[f64]) -> Estimate {
     let Some(error) = mean_error(residuals, 1).filter(|_| !equal) else {
         return Estimate::without_interval(value, "all windows are equal: no spread to judge by");
     };
-    let verdict = steady::assess_residuals(value, residuals, steady::RELEVANT_CHANGE);
+    let verdict = steady::assess_residuals(value, residuals, steady::RELEVANT_CHANGE, 1.0);
     if verdict.steady == Some(false) {
         return Estimate::without_interval(value, format!("not steady: {}", verdict.why));
     }
+    let doubt = error.doubt(residuals.len());
+    let error = error.with_room_for_the_unseen(residuals.len());
     let (below, above) = error.margins(LEVEL);
-    Estimate::with_interval(
-        value,
-        value - below,
-        value + above,
-        LEVEL,
-        method("mean", residuals.len(), &error),
-    )
+    let method = method("mean", residuals.len(), &error);
+    relied_on(value, (value - below, value + above), method, doubt)
+}
+
+/// An interval at [`LEVEL`], or a provisional one with the reason for doubt.
+fn relied_on(value: f64, (low, high): (f64, f64), method: String, doubt: Option<String>) -> Estimate {
+    match doubt {
+        None => Estimate::with_interval(value, low, high, LEVEL, method),
+        Some(why) => Estimate::provisional(value, low, high, format!("{method}; provisional: {why}")),
+    }
 }
 
 fn too_few(windows: usize) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use mydyno_model::Estimate;
 
-use super::{LEVEL, method, too_few};
+use super::{LEVEL, method, relied_on, too_few};
 use crate::histogram::{Distribution, Histogram, SparseHistogram};
 use crate::series::{MeanError, mean_error};
 use crate::steady;
@@ -15,6 +15,9 @@ const MIN_TAIL: f64 = 10.0;
 
 /// A change of the share of values beyond a percentile that matters, as a part of that share.
 const RELEVANT_CHANGE: f64 = 0.1;
+
+/// Correlation of neighbours that unmasking stops at.
+const MOST_CORRELATED: f64 = 0.95;
 
 /// A histogram of one window, dense or sparse.
 pub trait Window: Distribution {
@@ -58,7 +61,7 @@ pub fn percentiles<W: Window>(per_window: &[W], qs: &[f64]) -> Vec<Estimate> {
     let times: Vec<f64> =
         [0.5].iter().chain(&qs).map(|q| whole.quantile_ns(*q).unwrap_or_default()).collect();
     let mut beyond = Beyond::of(&whole, per_window, &times).into_iter();
-    let middle = beyond.next().and_then(|middle| middle.error());
+    let middle = beyond.next().and_then(|middle| Some(middle.unmasked(middle.error()?)));
     let each = qs.iter().zip(beyond);
     each.map(|(q, beyond)| percentile_of(&whole, per_window.len(), *q, &beyond, middle.as_ref())).collect()
 }
@@ -85,12 +88,14 @@ fn percentile_of(
     if whole.min_ns() == whole.max_ns() {
         return cannot("all values are equal: no spread to judge by".to_owned());
     }
-    let verdict = steady::assess_residuals(q.min(1.0 - q), &beyond.residuals, RELEVANT_CHANGE);
+    let own = beyond.own_error();
+    let error = beyond.error_with(&own, middle);
+    let hidden = error.standard_error / own.standard_error;
+    let verdict = steady::assess_residuals(q.min(1.0 - q), &beyond.residuals, RELEVANT_CHANGE, hidden);
     if verdict.steady == Some(false) {
         let why = verdict.why.replacen("it ", "the share of values beyond it ", 1);
         return cannot(format!("not steady: {why}"));
     }
-    let error = beyond.error_with(middle);
     // The residuals are of the share *above* the estimate: its upper margin is the lower one of the share below.
     let (minus, plus) = error.margins(LEVEL);
     // Where the error of the share is so large that it passes 0 or 1, the extremes seen are the ends: to withhold just
@@ -104,8 +109,8 @@ fn percentile_of(
         // Inside one bucket the recorder cannot tell; the bucket itself is the answer.
         (low, high) = (a as f64, b as f64);
     }
-    let method = method("Woodruff", windows, &error);
-    Estimate::with_interval(value, low.min(value), high.max(value), LEVEL, method)
+    let doubt = error.doubt(windows);
+    relied_on(value, (low.min(value), high.max(value)), method("Woodruff", windows, &error), doubt)
 }
 
 /// The share of values above a time, window by window.
@@ -147,33 +152,66 @@ impl Beyond {
         mean_error(&self.residuals, 1)
     }
 
+    /// The error of the share by its own windows, at least that of counting.
+    fn own_error(&self) -> MeanError {
+        let n = self.residuals.len() as f64;
+        let floor = (self.counting / n).sqrt();
+        let none =
+            MeanError { standard_error: floor, df: n - 1.0, effective_n: n, skewness: 0.0, wander: 1.0 };
+        let own = self.error().unwrap_or(none);
+        if own.standard_error < floor { MeanError { standard_error: floor, ..own } } else { own }
+    }
+
+    /// An error of this share with the persistence that counting masks given back: noise that is known to be independent pulls
+    /// the correlation of neighbours down by its share of the variance.
+    fn unmasked(&self, own: MeanError) -> MeanError {
+        let n = self.residuals.len() as f64;
+        let variance = self.variance();
+        let shared = (variance - self.counting).max(0.0);
+        let seen = n * own.standard_error.powi(2) / variance;
+        let correlation = ((seen - 1.0) / (seen + 1.0)).max(0.0);
+        let unmasked = (correlation * variance / shared.max(f64::MIN_POSITIVE)).min(MOST_CORRELATED);
+        if unmasked <= correlation {
+            return own;
+        }
+        let joint = ((shared * (1.0 + unmasked) / (1.0 - unmasked) + self.counting) / n).sqrt();
+        // Halfway on the log scale, and less in longer series, whose coarser looks see below the noise themselves.
+        let w = 0.5 * (60.0 / n).min(1.0);
+        let standard_error = own.standard_error * (joint / own.standard_error).max(1.0).powf(w);
+        MeanError { standard_error, effective_n: variance / standard_error.powi(2), ..own }
+    }
+
+    /// Variance of a residual.
+    fn variance(&self) -> f64 {
+        self.residuals.iter().map(|r| r * r).sum::<f64>() / (self.residuals.len() as f64 - 1.0)
+    }
+
     /// The error of the share. Far out in the tail the error of counting hides how much windows resemble their
     /// neighbours, so what the windows differ by beyond counting is taken to persist as long as it does in the
     /// `middle` of the distribution, where it is seen best; where that says that the error is larger, the answer lies between.
-    fn error_with(&self, middle: Option<&MeanError>) -> MeanError {
+    fn error_with(&self, own: &MeanError, middle: Option<&MeanError>) -> MeanError {
         let n = self.residuals.len() as f64;
-        let floor = (self.counting / n).sqrt();
-        let none = MeanError { standard_error: floor, df: n - 1.0, effective_n: n, skewness: 0.0 };
-        let own = self.error().unwrap_or_else(|| none.clone());
-        let own = if own.standard_error < floor { MeanError { standard_error: floor, ..own } } else { own };
-        let Some(middle) = middle else { return own };
-        let variance = self.residuals.iter().map(|r| r * r).sum::<f64>() / (n - 1.0);
+        let Some(middle) = middle else { return own.clone() };
+        let variance = self.variance();
         let shared = (variance - self.counting).max(0.0);
         let standard_error = (shared / middle.effective_n.clamp(1.0, n) + self.counting / n).sqrt();
         if standard_error <= own.standard_error {
-            return own;
+            return own.clone();
         }
         // Counting is well known; how well the rest is known, the middle says (Welch and Satterthwaite).
         let (a, b) = (shared / middle.effective_n.clamp(1.0, n), self.counting / n);
         let df = ((a + b).powi(2) / (a * a / middle.df + b * b / (n - 1.0))).min(own.df.max(middle.df));
-        // Halfway on the log scale: the larger one alone would be too wide when it is larger by chance.
-        let standard_error = (standard_error * own.standard_error).sqrt();
-        let df = (df * own.df).sqrt();
+        // Between the two on the log scale: halfway, because the larger one alone would be too wide when it is larger by
+        // chance; and nearer to it the more of what is seen here is counting.
+        let w = (0.5 + 0.5 * self.counting / variance).min(1.0);
+        let standard_error = standard_error.powf(w) * own.standard_error.powf(1.0 - w);
+        let df = df.powf(w) * own.df.powf(1.0 - w);
         MeanError {
             standard_error,
             df,
             effective_n: variance / standard_error.powi(2),
             skewness: own.skewness,
+            wander: own.wander,
         }
     }
 }

@@ -7,6 +7,7 @@ use mydyno_stats::power::{Forecast, default_schedule, forecast};
 use mydyno_stats::sequential::Schedule;
 use mydyno_stats::sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
 use mydyno_stats::sim::noise::Noise;
+use mydyno_stats::sim::rates::rates;
 use mydyno_stats::special::t_quantile;
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
 
@@ -150,4 +151,23 @@ fn without_spread_there_is_no_verdict_and_no_forecast() {
     assert!(decision.effect_ratio.low.is_none());
     assert_eq!(forecast(&LogEffect::of(&[0.1; 5]), &statement), Forecast::Unknown);
     assert_eq!(forecast(&LogEffect::of(&[0.1, 0.2]), &statement), Forecast::Unknown);
+}
+
+#[test]
+fn the_journal_states_the_rates_that_are_measured() {
+    let page = include_str!("../../../../docs/journal/statistics-measured.md");
+    let verdicts = page.split("## Verdicts").nth(1).unwrap();
+    for (name, noise) in [Noise::ALL[2], Noise::ALL[8]] {
+        let world = World::calibrated(noise, 0.04, TIME);
+        let supported = |world: &World, delta| {
+            let statement = Statement::new(Direction::Higher, delta).unwrap();
+            100.0 * rates(world, &statement, 1000).unwrap().supported
+        };
+        let line = verdicts.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
+        let cells: Vec<f64> =
+            line.split('|').filter_map(|cell| cell.trim().trim_end_matches(" %").parse().ok()).collect();
+        // Half a percent: another platform's logarithm may push a seed over the line.
+        assert!((cells[0] - supported(&world, 0.0)).abs() <= 0.5, "{name}: {cells:?}");
+        assert!((cells[3] - supported(&world.with_effect(0.05), 0.01)).abs() <= 0.5, "{name}: {cells:?}");
+    }
 }

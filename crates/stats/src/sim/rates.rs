@@ -1,0 +1,227 @@
+//! How often the decision path is right, on servers whose truth is known: rates of verdicts, forecasts, bias, width.
+
+use crate::Error;
+use crate::compare::{LogEffect, log_ratios, ratio_bootstrap};
+use crate::decision::walk;
+use crate::power::{Forecast, default_schedule};
+use crate::rng::Rng;
+use crate::sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
+use crate::sim::markdown::{percent, row, rule};
+use crate::sim::noise::Noise;
+use crate::special::t_quantile;
+use crate::verdict::{Direction, Statement, Verdict};
+
+/// Standard deviation of the log ratio of the two rows of a block.
+pub const PAIR_SD: f64 = 0.04;
+
+/// Blocks that an experiment may use.
+pub const BLOCKS: usize = 12;
+
+/// What became of the experiments in a world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Share that ended as *supported*.
+    pub supported: f64,
+    /// Share that ended as *refuted*.
+    pub refuted: f64,
+    /// Mean number of blocks used.
+    pub blocks: f64,
+    /// Share of the intervals at the stop that hold the true effect.
+    pub coverage: f64,
+}
+
+/// Runs `seeds` experiments with up to [`BLOCKS`] blocks.
+///
+/// # Errors
+/// None that a calibrated world can cause.
+pub fn rates(world: &World, statement: &Statement, seeds: u64) -> Result<Rates, Error> {
+    let schedule = default_schedule(BLOCKS)?;
+    let truth = world.effect.exp();
+    let mut rates = Rates { supported: 0.0, refuted: 0.0, blocks: 0.0, coverage: 0.0 };
+    let each = 1.0 / seeds as f64;
+    for seed in 0..seeds {
+        let outcome = run(world, statement, &schedule, RowTime::default(), seed)?;
+        match outcome.verdict {
+            Verdict::Supported => rates.supported += each,
+            Verdict::Refuted => rates.refuted += each,
+            Verdict::Undecided => {}
+        }
+        rates.blocks += each * outcome.blocks as f64;
+        let ends = outcome.effect_ratio.low.zip(outcome.effect_ratio.high);
+        if ends.is_some_and(|(low, high)| low <= truth && truth <= high) {
+            rates.coverage += each;
+        }
+    }
+    Ok(rates)
+}
+
+/// Rates on every model of noise, as Markdown.
+///
+/// # Errors
+/// None that a calibrated world can cause.
+pub fn table_of_verdicts(seeds: u64) -> Result<String, Error> {
+    let heads = [
+        "noise",
+        "no effect, δ 0: *supported* upwards",
+        "downwards",
+        "no effect, δ 1 %: *supported*",
+        "effect 5 %, δ 1 %: *supported*",
+        "*refuted*",
+        "blocks, mean",
+        "interval at the stop holds the truth, no effect",
+        "effect 5 %",
+        "bootstrap-t over 12 blocks",
+    ];
+    let mut table = row(heads.map(str::to_owned)) + &rule(heads.len());
+    for (name, noise) in Noise::ALL {
+        let none = World::calibrated(noise, PAIR_SD, RowTime::default());
+        let effect = none.with_effect(0.05);
+        let up = rates(&none, &Statement::new(Direction::Higher, 0.0)?, seeds)?;
+        let down = rates(&none, &Statement::new(Direction::Lower, 0.0)?, seeds)?;
+        let one = rates(&none, &Statement::new(Direction::Higher, 0.01)?, seeds)?;
+        let found = rates(&effect, &Statement::new(Direction::Higher, 0.01)?, seeds)?;
+        table += &row([
+            name.to_owned(),
+            percent(up.supported),
+            percent(down.supported),
+            percent(one.supported),
+            percent(found.supported),
+            percent(found.refuted),
+            format!("{:.1}", found.blocks),
+            percent(up.coverage),
+            percent(found.coverage),
+            percent(bootstrap_coverage(&effect, seeds)?),
+        ]);
+    }
+    Ok(table)
+}
+
+fn bootstrap_coverage(world: &World, seeds: u64) -> Result<f64, Error> {
+    let truth = world.effect.exp();
+    let mut held = 0u64;
+    for seed in 0..seeds {
+        let logs = log_ratios(&measure(world, BLOCKS, RowTime::default(), seed))?;
+        let estimate = ratio_bootstrap(&logs, 0.95, &mut Rng::stream(seed, &[9]));
+        held += u64::from(estimate.low.zip(estimate.high).is_some_and(|(l, h)| l <= truth && truth <= h));
+    }
+    Ok(held as f64 / seeds as f64)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Forecasts of the blocks that undecided experiments still need, against the blocks at which 80 % of these are decided
+/// when they go on, as Markdown.
+///
+/// # Errors
+/// None that a calibrated world can cause.
+pub fn table_of_forecasts(seeds: u64) -> Result<String, Error> {
+    const MOST_BLOCKS: usize = 200;
+    let heads = [
+        "true effect",
+        "pairs differ by",
+        "undecided after 12",
+        "true blocks",
+        "forecast over truth, median",
+    ];
+    let mut table = row(heads.map(str::to_owned)) + &rule(heads.len());
+    let statement = Statement::new(Direction::Higher, 0.01)?;
+    let schedule = default_schedule(BLOCKS)?;
+    for (effect, sd) in [(0.03, 0.04), (0.04, 0.06), (0.05, 0.08), (0.03, 0.05), (0.03, 0.06), (0.0, 0.03)] {
+        let world = World::calibrated(Noise::Ar1 { phi: 0.5 }, sd, RowTime::default()).with_effect(effect);
+        let (mut forecasts, mut continued) = (Vec::new(), Vec::new());
+        for seed in 0..seeds {
+            let logs = log_ratios(&measure(&world, MOST_BLOCKS, RowTime::default(), seed))?;
+            let forecast = walk(&logs, &statement, &schedule).and_then(|decision| decision.forecast);
+            if let Some(Forecast::Blocks(n) | Forecast::AtLeast(n)) = forecast {
+                forecasts.push(n as f64);
+                continued.push(logs);
+            }
+        }
+        let decided = |n: usize| {
+            let judged =
+                continued.iter().map(|logs| statement.judge(&LogEffect::of(&logs[..n]).ratio_t(0.95)));
+            judged.filter(|verdict| *verdict != Verdict::Undecided).count() as f64 / continued.len() as f64
+        };
+        let truth = (BLOCKS + 1..=MOST_BLOCKS).find(|n| decided(*n) >= 0.8);
+        let undecided = forecasts.len() as f64 / seeds as f64;
+        let over = truth.map_or("–".to_owned(), |n| format!("{:.2}", median(forecasts) / n as f64));
+        table += &row([
+            percent(effect),
+            percent(sd),
+            percent(undecided),
+            truth.map_or(format!("> {MOST_BLOCKS}"), |n| n.to_string()),
+            over,
+        ]);
+    }
+    Ok(table)
+}
+
+/// What a linear trend as large as the effect does to the estimate, interleaved and one arm after the other, as Markdown.
+///
+/// # Errors
+/// None that a calibrated world can cause.
+pub fn table_of_bias(seeds: u64) -> Result<String, Error> {
+    let heads = ["noise", "bias, interleaved", "one arm after the other"];
+    let mut table = row(heads.map(str::to_owned)) + &rule(heads.len());
+    let time = RowTime::default();
+    for (name, noise) in Noise::ALL.into_iter().filter(|(name, _)| ["independent", "drifting"].contains(name))
+    {
+        let world = World::calibrated(noise, PAIR_SD, time).with_effect(0.05).with_trend(0.05);
+        let (mut bias, mut by_hand) = (0.0, 0.0);
+        for seed in 0..seeds {
+            let logs = log_ratios(&measure(&world, BLOCKS, time, seed))?;
+            bias += (LogEffect::of(&logs).mean - world.effect) / seeds as f64;
+            let (a, b) = one_arm_after_the_other(&world, BLOCKS, time, seed);
+            by_hand += (LogEffect::of(&b).mean - LogEffect::of(&a).mean - world.effect) / seeds as f64;
+        }
+        let share = |bias: f64| format!("{:+.1} %", 100.0 * bias / world.effect);
+        table += &row([name.to_owned(), share(bias), share(by_hand)]);
+    }
+    Ok(table)
+}
+
+/// Widths of the interval, interleaved over one arm after the other, on drifting noise, as Markdown.
+///
+/// # Errors
+/// None that a calibrated world can cause.
+pub fn table_of_widths(seeds: u64) -> Result<String, Error> {
+    let heads = [
+        "walk",
+        "its size over the noise upon it",
+        "width over the other's",
+        "coverage",
+        "the other's coverage",
+    ];
+    let mut table = row(heads.map(str::to_owned)) + &rule(heads.len());
+    let time = RowTime::default();
+    for (phi, size) in [(0.999, 3.0), (0.9999, 3.0), (0.9999, 1.0)] {
+        let world = World::calibrated(Noise::Drifting { phi, size }, PAIR_SD, time);
+        let (mut paired, mut unpaired) = (Vec::new(), Vec::new());
+        let (mut held, mut held_by_hand) = (0u64, 0u64);
+        for seed in 0..seeds {
+            let logs = log_ratios(&measure(&world, BLOCKS, time, seed))?;
+            let estimate = LogEffect::of(&logs).ratio_t(0.95);
+            let (Some(low), Some(high)) = (estimate.low, estimate.high) else { continue };
+            paired.push((high / low).ln());
+            held += u64::from(low <= 1.0 && 1.0 <= high);
+            let (a, b) = one_arm_after_the_other(&world, BLOCKS, time, seed);
+            let (a, b) = (LogEffect::of(&a), LogEffect::of(&b));
+            let se = a.standard_error().unwrap_or(0.0).hypot(b.standard_error().unwrap_or(0.0));
+            let half = t_quantile(0.975, (2 * BLOCKS - 2) as f64) * se;
+            unpaired.push(2.0 * half);
+            held_by_hand += u64::from((b.mean - a.mean).abs() <= half);
+        }
+        let of = paired.len() as f64;
+        table += &row([
+            phi.to_string(),
+            size.to_string(),
+            format!("{:.2}", median(paired) / median(unpaired)),
+            percent(held as f64 / of),
+            percent(held_by_hand as f64 / of),
+        ]);
+    }
+    Ok(table)
+}
