@@ -395,4 +395,10 @@ mod tests {
         let errors = hot_row(&[("statements", "order-first")]).unwrap_err();
         assert!(errors[0].to_string().contains("--insert-order=on"), "{}", errors[0]);
     }
+
+    #[test]
+    fn the_first_operations_stay_what_they_are() {
+        let given = [("rows", "10"), ("insert-order", "on"), ("statements", "select-for-update")];
+        crate::golden::same("hot_row.txt", &crate::golden::stream(&hot_row(&given).unwrap(), 4));
+    }
 }

@@ -9,6 +9,8 @@ pub mod catalogue;
 pub mod data;
 pub mod fingerprint;
 pub mod generator;
+#[cfg(test)]
+mod golden;
 pub mod hot_row;
 pub mod mark;
 pub mod mix;

@@ -348,3 +348,125 @@ impl Workload for Slap {
         session.query(operation, list[turn % list.len()].as_bytes()).await.map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(given: &[(&str, &str)]) -> Options {
+        let given: Vec<(String, String)> =
+            given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        Options::resolve("slap", OPTIONS, &given).unwrap()
+    }
+
+    fn create(given: &[(&str, &str)]) -> String {
+        Slap::tables("d", &options(given), 1).unwrap().tables[0].create.clone()
+    }
+
+    const LOAD: &str = "auto-generate-sql-load-type";
+    const SERIAL: (&str, &str) = ("auto-generate-sql-add-autoincrement", "on");
+    const GUID: (&str, &str) = ("auto-generate-sql-guid-primary", "on");
+
+    /// Texts, GUIDs and long numbers as one letter each.
+    fn shape(sql: &str) -> String {
+        let mut out = String::new();
+        for part in sql.split_inclusive(['(', ')', ',', ' ']) {
+            let (word, mark) = part.split_at(part.trim_end_matches(['(', ')', ',', ' ']).len());
+            out.push_str(match word {
+                w if w.starts_with('\'') && w.len() == 128 => "S",
+                w if w.starts_with('\'') && w.len() == 38 => "G",
+                w if w.starts_with('\'') => "K",
+                w if !w.is_empty() && w.bytes().all(|b| b.is_ascii_digit()) => "N",
+                w => w,
+            });
+            out.push_str(mark);
+        }
+        out
+    }
+
+    fn shapes(given: &[(&str, &str)]) -> Vec<String> {
+        let slap = Slap::new(&options(given), 1).unwrap();
+        let mut shapes = Vec::new();
+        crate::transcript::recite(&slap, 0, 4, &mut |asked| {
+            shapes.push(shape(&String::from_utf8_lossy(asked.sql)));
+        });
+        shapes.dedup();
+        shapes
+    }
+
+    // The expectations are what `mysqlslap --only-print` of 10.11 prints for the same options.
+
+    #[test]
+    fn tables_have_the_shapes_that_mysqlslap_gives_them() {
+        assert_eq!(create(&[]), "CREATE TABLE t1 (intcol1 INT(32),charcol1 VARCHAR(128)) ENGINE=innodb");
+        assert_eq!(
+            create(&[
+                SERIAL,
+                ("number-int-cols", "2"),
+                ("number-char-cols", "2"),
+                ("mysql-storage-engine", "memory")
+            ]),
+            "CREATE TABLE t1 (id serial,intcol1 INT(32),intcol2 INT(32),charcol1 VARCHAR(128),charcol2 VARCHAR(128)) ENGINE=memory"
+        );
+        assert_eq!(
+            create(&[
+                GUID,
+                ("auto-generate-sql-secondary-indexes", "2"),
+                ("int-cols-index", "on"),
+                ("char-cols-index", "on")
+            ]),
+            "CREATE TABLE t1 (id varchar(36) primary key,id0 varchar(36) unique key,id1 varchar(36) unique key,\
+             intcol1 INT(32), INDEX(intcol1),charcol1 VARCHAR(128), INDEX(charcol1)) ENGINE=innodb"
+        );
+    }
+
+    #[test]
+    fn statements_have_the_shapes_that_mysqlslap_gives_them() {
+        let insert = "INSERT INTO t1 VALUES (N,S)";
+        let select = "SELECT intcol1,charcol1 FROM t1";
+        assert_eq!(shapes(&[]), [insert, select, insert, select]);
+        assert_eq!(shapes(&[(LOAD, "read"), SERIAL]), [select]);
+        assert_eq!(shapes(&[(LOAD, "write"), SERIAL]), ["INSERT INTO t1 VALUES (NULL,N,S)"]);
+        assert_eq!(
+            shapes(&[(LOAD, "write"), GUID, ("auto-generate-sql-secondary-indexes", "1")]),
+            ["INSERT INTO t1 VALUES (uuid(),uuid(),N,S)"]
+        );
+        assert_eq!(shapes(&[(LOAD, "key"), SERIAL]), [format!("{select} WHERE id = K")]);
+        assert_eq!(shapes(&[(LOAD, "key"), GUID]), [format!("{select} WHERE id = G")]);
+        assert_eq!(shapes(&[(LOAD, "update")]), ["UPDATE t1 SET intcol1 = N,charcol1 = S"]);
+        assert_eq!(
+            shapes(&[(LOAD, "update"), SERIAL, ("number-char-cols", "2")]),
+            ["UPDATE t1 SET intcol1 = N,charcol1 = S,charcol2 = S WHERE id = K"]
+        );
+        assert_eq!(shapes(&[GUID])[1], format!("{select} WHERE id = G"));
+    }
+
+    #[test]
+    fn keys_are_those_of_rows_that_are_there() {
+        let given = options(&[(LOAD, "key"), GUID, ("auto-generate-sql-write-number", "3")]);
+        let tables = Slap::tables("d", &given, 1).unwrap();
+        let keys: Vec<String> = (1..=3).map(|row| tables.value(0, 0, row)).collect();
+        for sql in Slap::new(&given, 1).unwrap().reads {
+            assert!(keys.iter().any(|key| sql.ends_with(key.as_str())), "{sql}");
+        }
+    }
+
+    #[test]
+    fn options_that_do_not_go_together_are_told() {
+        let problems = |given: &[(&str, &str)]| Slap::new(&options(given), 1).unwrap_err()[0].to_string();
+        assert!(problems(&[(LOAD, "key")]).contains("needs a primary key"));
+        assert!(problems(&[SERIAL, GUID]).contains("not both"));
+        assert!(problems(&[("number-int-cols", "0"), ("number-char-cols", "0")]).contains("needs a column"));
+    }
+
+    #[test]
+    fn the_first_operations_stay_what_they_are() {
+        let mut text = String::new();
+        for load in ["mixed", "update", "write", "key", "read"] {
+            text.push_str(&format!("## {load}\n"));
+            let slap = Slap::new(&options(&[(LOAD, load), GUID]), 1).unwrap();
+            text.push_str(&crate::golden::stream(&slap, 4));
+        }
+        crate::golden::same("slap.txt", &text);
+    }
+}

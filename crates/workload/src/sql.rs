@@ -298,3 +298,98 @@ impl Workload for Sql {
         self.ask(&self.given[chosen], session).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::recite;
+
+    fn sql(given: &[(&str, &str)]) -> Result<Sql, Vec<String>> {
+        let given: Vec<(String, String)> =
+            given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let options = Options::resolve("sql", OPTIONS, &given).unwrap();
+        Sql::new(&options, 1).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+    }
+
+    fn asked(sql: &Sql, transactions: usize) -> Vec<String> {
+        let mut asked = Vec::new();
+        recite(sql, 0, transactions, &mut |a| asked.push(String::from_utf8_lossy(a.sql).into_owned()));
+        asked
+    }
+
+    #[test]
+    fn a_single_statement_is_the_transaction() {
+        let one = sql(&[("sql", " SELECT 1; ")]).unwrap();
+        assert_eq!(asked(&one, 2), ["SELECT 1", "SELECT 1"]);
+        assert_eq!(one.operations().len(), 1);
+        assert!(!one.transactional() && !one.writes());
+    }
+
+    #[test]
+    fn statements_come_as_often_as_their_weights_say() {
+        let two = sql(&[("sql", "3: SELECT 1"), ("sql", "1:SELECT 2")]).unwrap();
+        let all = asked(&two, 20_000);
+        let rare = all.iter().filter(|s| *s == "SELECT 2").count();
+        // A quarter of 20,000; five standard errors are 306.
+        assert!(rare.abs_diff(5_000) < 306, "{rare}");
+    }
+
+    #[test]
+    fn a_transaction_asks_every_statement_in_its_order() {
+        let all = [("sql", "UPDATE a SET b = 1"), ("sql", "SELECT 2"), ("transaction", "on")];
+        let transaction = sql(&all).unwrap();
+        assert_eq!(asked(&transaction, 1), ["BEGIN", "UPDATE a SET b = 1", "SELECT 2", "COMMIT"]);
+        assert!(transaction.transactional() && transaction.writes());
+    }
+
+    #[test]
+    fn the_text_protocol_prepares_nothing_of_the_users() {
+        let text = sql(&[("sql", "SELECT 1"), ("sql-protocol", "text")]).unwrap();
+        assert!(text.statements().is_empty());
+        assert_eq!(asked(&text, 1), ["SELECT 1"]);
+    }
+
+    #[test]
+    fn a_file_holds_statements_between_semicolons() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.sql");
+        let text = "-- reads\n70: SELECT ';' AS a;\n\n;\n30: SELECT 2 /* last; */\n";
+        std::fs::write(&path, text).unwrap();
+        let file = sql(&[("sql-file", path.to_str().unwrap())]).unwrap();
+        let places: Vec<(&str, &str)> =
+            file.asked().iter().map(|a| (a.sql.as_str(), a.place.rsplit('/').next().unwrap())).collect();
+        assert_eq!(places, [("SELECT ';' AS a", "s.sql:2"), ("SELECT 2", "s.sql:5")]);
+        assert_eq!(file.up_to, [70, 100]);
+    }
+
+    #[test]
+    fn every_statement_that_cannot_be_asked_is_told() {
+        let problems = sql(&[
+            ("sql", "SELECT 1; SELECT 2"),
+            ("sql", "SELECT ?"),
+            ("sql", "BEGIN"),
+            ("sql", " "),
+            ("sql", "99999999999: SELECT 1"),
+        ])
+        .unwrap_err();
+        for (problem, told) in problems.iter().zip([
+            "several statements",
+            "need a mix",
+            "--transaction",
+            "no statement",
+            "weight",
+        ]) {
+            assert!(problem.contains(told), "{told}: {problem}");
+        }
+        assert_eq!(problems.len(), 5);
+        assert!(sql(&[]).unwrap_err()[0].contains("must give a statement"));
+        let weights = [("sql", "2: SELECT 1"), ("transaction", "on")];
+        assert!(sql(&weights).unwrap_err()[0].contains("make no sense"));
+    }
+
+    #[test]
+    fn the_first_operations_stay_what_they_are() {
+        let two = sql(&[("sql", "3: SELECT 1"), ("sql", "1:SELECT 2")]).unwrap();
+        crate::golden::same("sql.txt", &crate::golden::stream(&two, 12));
+    }
+}

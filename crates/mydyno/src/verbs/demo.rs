@@ -34,6 +34,7 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
         schema: None,
         no_observe: false,
         allow_load: false,
+        allow_write: false,
         out: args.out.clone(),
         help: None,
         load: LoadArgs {

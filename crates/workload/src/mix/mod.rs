@@ -173,3 +173,6 @@ impl Mix {
         self.statements.len() as u32 - 1
     }
 }
+
+#[cfg(test)]
+mod tests;

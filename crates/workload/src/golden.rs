@@ -1,0 +1,33 @@
+//! Golden files: what must stay the same from version to version.
+
+use std::path::Path;
+
+/// Compares a text with the kept one. `MYDYNO_WRITE_GOLDEN=1` keeps it anew, for a change that is meant and told.
+pub fn same(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("MYDYNO_WRITE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
+    assert!(
+        kept == text,
+        "{} differs from line {:?} (from 0) on: data and operations of a seed may never change",
+        path.display(),
+        differs
+    );
+}
+
+/// The first transactions of two connections, a statement a line.
+pub fn stream<W: crate::Workload>(workload: &W, transactions: usize) -> String {
+    let mut text = String::new();
+    for connection in [0, 1] {
+        text.push_str(&format!("# connection {connection}\n"));
+        crate::transcript::recite(workload, connection, transactions, &mut |asked| {
+            text.push_str(&format!("{asked}\n"));
+        });
+    }
+    text
+}

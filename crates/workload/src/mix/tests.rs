@@ -1,0 +1,277 @@
+//! What a mix's file comes to, what is wrong with files, and what transactions ask.
+
+use std::fmt::Write as _;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use mydyno_wire::Value;
+use proptest::{prop_assert, prop_assert_eq, proptest};
+
+use super::*;
+use crate::session::{Answer, Fault, Kept, Param, Session, Statement, Workload};
+
+const SHOP: &str = include_str!("../../../../workloads/shop.toml");
+const QUEUE: &str = include_str!("../../../../workloads/queue.toml");
+const TIMELINE: &str = include_str!("../../../../workloads/timeline.toml");
+
+/// Writes down what is asked; answers every question for a row with `row`.
+struct Notes<'a> {
+    mix: &'a Mix,
+    row: Option<Vec<Value>>,
+    text: String,
+}
+
+impl Notes<'_> {
+    fn note(&mut self, statement: Statement, params: &[Param<'_>]) {
+        let spec = &self.mix.statements()[statement.0 as usize];
+        let _ = write!(self.text, "{}", self.mix.operations()[spec.operation].name);
+        for param in params {
+            let _ = match param {
+                Param::Int(n) => write!(self.text, " {n}"),
+                Param::Bytes(bytes) => write!(self.text, " '{}'", String::from_utf8_lossy(bytes)),
+                Param::Null => write!(self.text, " NULL"),
+            };
+        }
+        self.text.push('\n');
+    }
+}
+
+impl Session for Notes<'_> {
+    async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
+        self.note(statement, params);
+        Ok(Answer { rows: 1, affected_rows: 1 })
+    }
+
+    async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
+        self.note(statement, params);
+        Ok(Kept { answer: Answer { rows: 1, affected_rows: 0 }, row: self.row.clone() })
+    }
+
+    async fn query(&mut self, _: usize, _: &[u8]) -> Result<Answer, Fault> {
+        Ok(Answer::default())
+    }
+}
+
+fn ask(mix: &Mix, stream: &mut Stream, row: Option<Vec<Value>>) -> String {
+    let mut notes = Notes { mix, row, text: String::new() };
+    {
+        let asked = pin!(mix.transaction(stream, &mut notes));
+        let done = asked.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(done, Poll::Ready(Ok(()))));
+    }
+    notes.text
+}
+
+fn problems(text: &str) -> Vec<String> {
+    Mix::parse("m.toml", text, 1).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+fn one(body: &str) -> Mix {
+    Mix::parse("m.toml", &format!("[transactions.t]\n{body}"), 1).unwrap()
+}
+
+#[test]
+fn the_first_operations_of_the_examples_stay_what_they_are() {
+    let mut text = String::new();
+    for (name, file) in [("shop", SHOP), ("queue", QUEUE), ("timeline", TIMELINE)] {
+        let mix = Mix::parse(name, file, 1).unwrap();
+        for connection in [0, 1] {
+            let _ = writeln!(text, "# {name}, connection {connection}");
+            let mut stream = mix.stream(connection);
+            for _ in 0..8 {
+                text.push_str(&ask(&mix, &mut stream, Some(vec![Value::Int(42)])));
+            }
+        }
+    }
+    crate::golden::same("mixes.txt", &text);
+}
+
+#[test]
+fn every_mistake_of_a_file_is_told_at_once_with_its_place() {
+    let text = "\
+abot = 'a shop'
+
+[tables.item]
+create = 'CREATE TABLE thing (id INT)'
+rows = -1
+[tables.item.columns]
+id = { unifrom = [1, 2] }
+price = { uniform = [9, 1] }
+
+[transactions.buy]
+wieght = 3
+values = { item = { zipfian = 'itme' }, n = { choice = [1, 'a'] } }
+[[transactions.buy.statements]]
+sql = 'SELECT 1; SELECT 2'
+[[transactions.buy.statements]]
+sql = 'SELECT a FROM item WHERE id = :itm'
+[[transactions.buy.statements]]
+sql = 'SELECT a FROM item WHERE id = ? AND b = ?'
+params = [1]
+";
+    assert_eq!(
+        problems(text),
+        [
+            "m.toml:1:1: a mix has no key \"abot\": did you mean about?",
+            "m.toml:4:10: this should be CREATE TABLE item (…)",
+            "m.toml:5:8: -1 is not a whole number from 0 to 10000000000",
+            "m.toml:7:8: a generator has no key \"unifrom\": did you mean uniform?",
+            "m.toml:8:21: a range goes upward: [1, 9]",
+            "m.toml:11:1: a transaction has no key \"wieght\": did you mean weight?",
+            "m.toml:12:31: the mix has no table \"itme\" (did you mean \"item\"?): give [lowest, highest] or a table",
+            "m.toml:12:56: a choice is a list of texts, or of whole numbers",
+            "m.toml:14:7: these are several statements: give one at a time",
+            "m.toml:16:7: nothing gives :itm a value: name it in `values`, or in `keep` of an earlier statement",
+            "m.toml:19:10: the statement has 2 `?` and 1 params",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_place_too() {
+    let problems = problems("about = 'a\n[tables.item\nrows = 1 2\n");
+    assert!(problems.len() >= 2, "{problems:?}");
+    assert!(problems[0].starts_with("m.toml:1:"), "{problems:?}");
+}
+
+#[test]
+fn a_file_cannot_reach_into_other_databases_while_it_prepares() {
+    let with = |create: &str, after: &str| {
+        problems(&format!(
+            "[tables.a]\ncreate = \"{create}\"\nafter = [\"{after}\"]\n[transactions.t]\nstatements = [{{ sql = 'SELECT 1' }}]"
+        ))
+    };
+    let fine = ("CREATE TABLE a (id INT)", "CREATE INDEX i ON a (id)");
+    for (create, after, told) in [
+        ("CREATE TABLE a AS SELECT * FROM prod.a", fine.1, "\"prod\" looks like another database"),
+        ("DROP DATABASE prod", fine.1, "this should be CREATE TABLE a"),
+        (fine.0, "DROP DATABASE prod", "after the rows may come"),
+        (fine.0, "CREATE USER evil", "only indexes are made"),
+        (fine.0, "DELETE FROM prod.a", "\"prod\" looks like another database"),
+        (fine.0, "/*! DROP DATABASE prod */", "after the rows may come"),
+    ] {
+        let problems = with(create, after);
+        assert!(problems.len() == 1 && problems[0].contains(told), "{create}; {after}: {problems:?}");
+    }
+}
+
+#[test]
+fn named_values_are_drawn_once_and_marks_each_time() {
+    let mix = one("values = { a = { unique = true } }
+statements = [
+  { name = 'x', sql = 'SELECT :a, :a', repeat = 2 },
+  { name = 'y', sql = 'SELECT ?, ?', params = [{ sequence = 5 }, { value = 'a' }] },
+]");
+    let mut stream = mix.stream(3);
+    let first = ask(&mix, &mut stream, None);
+    let second = ask(&mix, &mut stream, None);
+    let lines: Vec<&str> = first.lines().collect();
+    assert_eq!(lines.len(), 5, "{first}");
+    let unique = lines[1].rsplit(' ').next().unwrap();
+    assert_eq!(
+        lines,
+        [
+            "begin",
+            &format!("t.x {unique} {unique}"),
+            &format!("t.x {unique} {unique}"),
+            &format!("t.y 5 {unique}"),
+            "commit"
+        ]
+    );
+    assert!(second.contains("t.y 6 ") && !second.contains(unique), "{second}");
+}
+
+#[test]
+fn a_result_gives_values_to_later_statements_and_ends_the_transaction_without_a_row() {
+    let mix = one("statements = [
+  { name = 'x', sql = 'SELECT id, note FROM a', keep = { id = 'int', note = 'text' } },
+  { name = 'y', sql = 'SELECT :note, :id' },
+]");
+    let row = vec![Value::UInt(7), Value::Bytes(b"so so".to_vec())];
+    let asked = ask(&mix, &mut mix.stream(0), Some(row));
+    assert_eq!(asked, "begin\nt.x\nt.y 'so so' 7\ncommit\n");
+    let nulls = ask(&mix, &mut mix.stream(0), Some(vec![Value::Null, Value::Null]));
+    assert_eq!(nulls, "begin\nt.x\nt.y NULL NULL\ncommit\n");
+    assert_eq!(ask(&mix, &mut mix.stream(0), None), "begin\nt.x\ncommit\n");
+}
+
+#[test]
+fn a_single_statement_is_recorded_once_as_the_transaction() {
+    let mix = one("statements = [{ name = 'x', sql = 'SELECT 1' }]");
+    assert_eq!(mix.operations().len(), 1);
+    assert_eq!(mix.operations()[0].kind, OperationKind::Transaction);
+    assert!(!mix.transactional() && !mix.writes());
+    let begun = one("begin = true\nstatements = [{ name = 'x', sql = 'SELECT 1' }]");
+    assert_eq!(begun.operations().len(), 4);
+    assert!(begun.transactional());
+}
+
+#[test]
+fn transactions_come_as_often_as_their_weights_say() {
+    let mix = Mix::parse(
+        "m.toml",
+        "[transactions.a]\nweight = 3\nstatements = [{ name = 'x', sql = 'SELECT 1' }]\n\
+         [transactions.b]\nweight = 1\nstatements = [{ name = 'x', sql = 'SELECT 2' }]\n",
+        1,
+    )
+    .unwrap();
+    let mut stream = mix.stream(0);
+    let rare = (0..20_000).filter(|_| ask(&mix, &mut stream, None).starts_with("b.x")).count();
+    // A quarter of 20,000; five standard errors are 306.
+    assert!(rare.abs_diff(5_000) < 306, "{rare}");
+}
+
+#[test]
+fn a_transaction_that_is_tried_again_asks_the_same() {
+    let mix = Mix::parse("queue", QUEUE, 1).unwrap();
+    let mut stream = mix.stream(0);
+    for _ in 0..50 {
+        let before = stream.clone();
+        let first = ask(&mix, &mut stream, Some(vec![Value::Int(1)]));
+        let mut again = before.clone();
+        assert_eq!(first, ask(&mix, &mut again, Some(vec![Value::Int(1)])));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_each_connection_the_same_stream_and_others_another() {
+    let mix = |seed| Mix::parse("shop", SHOP, seed).unwrap();
+    let of = |mix: &Mix, connection| {
+        let mut stream = mix.stream(connection);
+        (0..20).map(|_| ask(mix, &mut stream, Some(vec![Value::Int(1)]))).collect::<String>()
+    };
+    assert_eq!(of(&mix(1), 5), of(&mix(1), 5));
+    assert_ne!(of(&mix(1), 5), of(&mix(1), 6));
+    assert_ne!(of(&mix(1), 5), of(&mix(2), 5));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_mix_or_told_why_not(text in ".{0,200}") {
+        if let Err(errors) = Mix::parse("m.toml", &text, 1) {
+            prop_assert!(!errors.is_empty());
+            let lines = text.matches('\n').count() + 1;
+            prop_assert!(errors.iter().all(|e| e.line >= 1 && e.line <= lines && e.column >= 1));
+        }
+    }
+
+    /// Cut anywhere, an example is a mix or a list of mistakes.
+    #[test]
+    fn a_file_that_is_cut_off_is_told_why_it_is_none(cut in 0usize..3000) {
+        let end = (0..=cut.min(SHOP.len())).rev().find(|at| SHOP.is_char_boundary(*at)).unwrap_or(0);
+        if let Err(errors) = Mix::parse("m.toml", &SHOP[..end], 1) {
+            prop_assert!(!errors.is_empty());
+        }
+    }
+
+    #[test]
+    fn values_stay_what_their_generators_allow(seed: u64, connection in 0u64..100_000) {
+        let mix = Mix::parse("m.toml", "[transactions.t]\nstatements = [{ name = 'x', sql = 'SELECT ?, ?, ?', params = [{ uniform = [-3, 3] }, { choice = ['a', 'bb'] }, { pattern = '##' }] }]", seed).unwrap();
+        let asked = ask(&mix, &mut mix.stream(connection), None);
+        let parts: Vec<&str> = asked.trim_end().split(' ').collect();
+        prop_assert_eq!(parts.len(), 4);
+        prop_assert!((-3..=3).contains(&parts[1].parse::<i64>().unwrap()));
+        prop_assert!(["'a'", "'bb'"].contains(&parts[2]));
+        prop_assert!(parts[3].len() == 4 && parts[3][1..3].bytes().all(|b| b.is_ascii_digit()));
+    }
+}
