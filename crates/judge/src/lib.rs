@@ -4,11 +4,14 @@
 //! is violated, holds, makes no sense here or cannot be told, and what that rests on. Nothing here reads a file or a
 //! clock: claims come as texts, facts as documents.
 
+pub mod accept;
 mod audit;
 mod claim;
 mod claims;
+mod diff;
 mod error;
 pub mod expr;
+mod fix;
 mod fixture;
 mod judge;
 mod ledger;
@@ -19,7 +22,9 @@ mod template;
 pub use audit::{audit, counts};
 pub use claim::{Claim, ReadyStep};
 pub use claims::Claims;
+pub use diff::{Change, diff};
 pub use error::{JudgeError, Problem};
+pub use fix::{FixFile, fix};
 pub use fixture::{Catalogue, facts as fixture_facts};
 pub use judge::{judge, rank};
 pub use ledger::weakens;

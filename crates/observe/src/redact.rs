@@ -67,6 +67,69 @@ const NAMED_VARIABLES: [&str; 14] = [
     "ssl_cipher",
 ];
 
+/// Ends of the names of variables whose texts are files, folders, addresses and names that users chose.
+const NAMED_ENDS: [&str; 23] = [
+    "_file",
+    "_files",
+    "_dir",
+    "_directory",
+    "_path",
+    "_index",
+    "_basename",
+    "_name",
+    "_names",
+    "_address",
+    "_addresses",
+    "_addr",
+    "_host",
+    "_hosts",
+    "_user",
+    "_users",
+    "_db",
+    "_dbs",
+    "_database",
+    "_databases",
+    "_table",
+    "_tables",
+    "_socket",
+];
+
+/// Beginnings of such names, and whole ones.
+const NAMED_STARTS: [&str; 18] = [
+    "replicate_",
+    "binlog_do_",
+    "binlog_ignore_",
+    "wsrep_",
+    "init_",
+    "ssl_",
+    "admin_ssl_",
+    "group_replication_",
+    "relay_log",
+    "log_bin",
+    "log_error",
+    "socket",
+    "pid_file",
+    "gtid_executed",
+    "gtid_purged",
+    "gtid_binlog_",
+    "gtid_slave_",
+    "gtid_current_",
+];
+
+/// What such variables hold when they hold no name.
+const SWITCHES: [&str; 14] = [
+    "ON", "OFF", "YES", "NO", "NONE", "AUTO", "DEFAULT", "TABLE", "FILE", "STRICT", "UPGRADE", "DISABLED",
+    "ENABLED", "REQUIRED",
+];
+
+/// Whether a variable's text is, or holds, a name that users chose, though nothing in the text shows it.
+fn is_named_variable(variable: &str, text: &str) -> bool {
+    let switch = text.is_empty() || SWITCHES.iter().any(|s| text.eq_ignore_ascii_case(s));
+    !switch
+        && (NAMED_ENDS.iter().any(|end| variable.ends_with(end))
+            || NAMED_STARTS.iter().any(|start| variable.starts_with(start)))
+}
+
 /// Fields of facts that are objects and hold no name.
 const PLAIN_FIELDS: [&str; 6] = ["type", "types", "priority", "source", "name", "written"];
 
@@ -204,10 +267,13 @@ fn holds_names(id: &str, value: &Value) -> bool {
     if let Some(variable) = id.strip_prefix("server.variable.").or_else(|| id.strip_prefix("server.status."))
     {
         let path = value.as_str().is_some_and(|text| text.contains('/') || text.contains('@'));
-        return path || NAMED_VARIABLES.contains(&variable);
+        let named = value.as_str().is_some_and(|text| is_named_variable(variable, text));
+        return path || named || NAMED_VARIABLES.contains(&variable);
     }
     if id.starts_with("server.origin.") || id.starts_with("server.default.") {
-        return value.to_string().contains('/');
+        let variable = id.rsplit('.').next().unwrap_or_default();
+        let named = value.as_str().is_some_and(|text| is_named_variable(variable, text));
+        return named || value.to_string().contains('/');
     }
     NAMED.iter().any(|named| named.covers(id))
 }
@@ -336,7 +402,7 @@ fn without_quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mydyno_model::Header;
+    use mydyno_model::{Document as _, Header};
     use serde_json::json;
     use time::OffsetDateTime;
 
@@ -424,6 +490,25 @@ mod tests {
             format!("/{}", first.text("host.name").unwrap())
         );
         assert_ne!(first.text("host.name"), redact(&before).unwrap().text("host.name"));
+    }
+
+    #[test]
+    fn names_in_variables_are_hidden_though_they_are_no_paths() {
+        let before = set(&[
+            ("server.variable.slow_query_log_file", Fact::ok("acme-db7-slow.log", "", "q")),
+            ("server.variable.replicate_do_db", Fact::ok("payroll,crm", "", "q")),
+            ("server.variable.wsrep_sst_donor", Fact::ok("acme-node2", "", "q")),
+            ("server.variable.relay_log", Fact::ok("acme-relay", "", "q")),
+            ("server.variable.wsrep_on", Fact::ok("OFF", "", "q")),
+            ("server.variable.innodb_flush_method", Fact::ok("O_DIRECT", "", "q")),
+        ]);
+        let after = redact(&before).unwrap();
+        let text = after.to_json();
+        for name in ["acme", "payroll", "crm", "db7", "node2"] {
+            assert!(!text.contains(name), "{name} is left in {text}");
+        }
+        assert_eq!(after.text("server.variable.wsrep_on"), Some("OFF"));
+        assert_eq!(after.text("server.variable.innodb_flush_method"), Some("O_DIRECT"));
     }
 
     #[test]

@@ -127,7 +127,8 @@ fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
-    const PRIVILEGES: &str = "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES";
+    // An administrator sees everybody's privileges. A grantee is 'user'@'host'; a user's name may hold an @ itself.
+    const PRIVILEGES: &str = "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')";
     let rows = sql.rows(PRIVILEGES).map_err(|e| e.missing("PROCESS"))?;
     if rows.iter().flatten().flatten().any(|privilege| privilege.eq_ignore_ascii_case("PROCESS")) {
         return Ok(());

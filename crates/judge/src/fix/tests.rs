@@ -1,0 +1,95 @@
+use mydyno_model::Header;
+use mydyno_model::facts::{Fact, FactSet};
+use mydyno_model::finding::Findings;
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::macros::date;
+
+use super::*;
+use crate::accept::{Entry, apply};
+use crate::audit::audit;
+use crate::claims::Claims;
+
+fn findings() -> Findings {
+    let list: [(&str, Value, &str); 12] = [
+        ("server.family", json!("mariadb"), ""),
+        ("server.version", json!("10.11.19-MariaDB"), ""),
+        ("server.version_number", json!(101_119), ""),
+        ("server.variable.log_bin", json!("ON"), ""),
+        ("server.variable.sync_binlog", json!(7), ""),
+        ("server.variable.innodb_flush_log_at_trx_commit", json!(1), ""),
+        ("host.swap.total_bytes", json!(1_073_741_824), "bytes"),
+        ("host.sysctl.vm.swappiness", json!(60), ""),
+        ("storage.datadir.disks", json!(["sda"]), ""),
+        ("block.sda.scheduler", json!("bfq"), ""),
+        ("schema.tables", json!(3), "count"),
+        ("schema.without_primary_key", json!(0), "count"),
+    ];
+    let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
+    let set = FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
+    let claims = Claims::embedded().unwrap();
+    let wanted = ["sync-binlog-mariadb", "swappiness", "io-scheduler", "no-primary-key"];
+    audit(
+        claims.iter().filter(|c| wanted.contains(&c.document.id.as_str())),
+        &set,
+        "d",
+        OffsetDateTime::UNIX_EPOCH,
+    )
+}
+
+fn text(files: &[FixFile], path: &str) -> String {
+    files.iter().find(|f| f.path == path).map(|f| f.text.clone()).unwrap_or_else(|| panic!("no {path}"))
+}
+
+#[test]
+fn every_form_has_its_file_and_every_change_its_way_back() {
+    let files = fix(&findings());
+    assert!(text(&files, "now.sql").contains("SET GLOBAL sync_binlog = 1;"));
+    assert!(text(&files, "undo.sql").contains("SET GLOBAL sync_binlog = 7;"));
+    assert!(
+        text(&files, "option-file/zz-mydyno.cnf")
+            .contains("[mysqld]\n# sync-binlog-mariadb\nsync_binlog = 1\n")
+    );
+    assert!(text(&files, "now.sh").contains("sysctl -w vm.swappiness='1'"));
+    assert!(text(&files, "now.sh").contains("echo mq-deadline > /sys/block/sda/queue/scheduler"));
+    assert!(text(&files, "undo.sh").contains("sysctl -w vm.swappiness='60'"));
+    assert!(text(&files, "undo.sh").contains("echo bfq > /sys/block/sda/queue/scheduler"));
+    assert!(text(&files, "sysctl.d/60-mydyno.conf").contains("vm.swappiness = 1"));
+    assert!(
+        text(&files, "udev/60-mydyno.rules")
+            .contains("KERNEL==\"sda\", ATTR{queue/scheduler}=\"mq-deadline\"")
+    );
+    let guide = text(&files, "README.md");
+    for file in files.iter().filter(|f| f.path != "README.md") {
+        assert!(guide.contains(&format!("`{}`", file.path)), "the guide does not name {}", file.path);
+    }
+}
+
+#[test]
+fn what_is_accepted_is_not_put_right_until_the_day_is_over() {
+    let entry = |claim: &str| Entry {
+        claim: claim.to_owned(),
+        reason: "it is meant so".to_owned(),
+        until: date!(2027 - 03 - 31),
+    };
+    let mut accepted = findings();
+    let notes = apply(&mut accepted, &[entry("swappiness"), entry("no-such")], date!(2027 - 03 - 31));
+    assert_eq!(accepted.counts["accepted"], 1);
+    assert_eq!(accepted.counts["violated"], 2);
+    assert!(notes.len() == 1 && notes[0].contains("no-such"), "{notes:?}");
+    assert!(!fix(&accepted).iter().any(|f| f.path.starts_with("sysctl")));
+    let mut over = findings();
+    let notes = apply(&mut over, &[entry("swappiness")], date!(2027 - 04 - 01));
+    assert_eq!(over.counts["accepted"], 0);
+    assert!(notes[0].contains("counts again"), "{notes:?}");
+}
+
+#[test]
+fn the_order_is_severity_and_confidence_against_the_cost_of_the_remedy() {
+    let findings = findings();
+    let order: Vec<&str> = findings.findings.iter().map(|f| f.claim.as_str()).collect();
+    assert_eq!(order[0], "sync-binlog-mariadb");
+    assert_eq!(order[3], "no-primary-key", "what holds comes after what is violated");
+    assert_eq!(findings.counts["violated"], 3);
+    assert_eq!(findings.counts["holds"], 1);
+}
