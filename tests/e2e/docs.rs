@@ -122,7 +122,7 @@ fn links_between_documents_lead_somewhere() {
 fn every_warning_is_in_the_guide_to_a_result() {
     let guide = fs::read_to_string(root().join("docs/guides/reading-a-result.md")).unwrap();
     let mut ids = Vec::new();
-    for source in ["crates/run/src/warnings.rs", "crates/run/src/bench.rs"] {
+    for source in ["crates/run/src/warnings.rs", "crates/run/src/course.rs"] {
         let code = fs::read_to_string(root().join(source)).unwrap();
         for rest in code.split("Warning::new(").skip(1) {
             ids.push(rest.split('"').nth(1).unwrap().to_owned());

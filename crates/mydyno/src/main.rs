@@ -9,6 +9,7 @@ mod private;
 mod progress;
 mod secrets;
 mod signals;
+mod sparkline;
 mod target;
 mod ui;
 mod verbs;

@@ -5,15 +5,25 @@ use std::time::Instant;
 
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{Interval, Phase};
-use mydyno_model::units::{show_count, show_seconds, show_us};
+use mydyno_model::units::{show_count, show_seconds, show_us, three_digits};
 use mydyno_run::Progress;
 use mydyno_stats::{Distribution, SparseHistogram};
 use mydyno_workload::prepare::Prepared;
 
+use crate::sparkline::Sparkline;
 use crate::ui::Ui;
 
 /// Plain output shows a bar's state this often, in seconds.
 const PLAIN_EVERY_S: f64 = 5.0;
+
+/// Seconds that the sparkline of throughput shows.
+const SPARKLINE_S: usize = 20;
+
+/// Characters of a bar.
+const BAR: usize = 24;
+
+/// Fewer connections are open before a bar could be read.
+const MANY_CONNECTIONS: usize = 500;
 
 /// Shows progress on standard error.
 pub struct Shower<'a> {
@@ -22,12 +32,20 @@ pub struct Shower<'a> {
     started: Instant,
     shown_at_s: f64,
     bar_open: bool,
+    throughput: Sparkline,
 }
 
 impl<'a> Shower<'a> {
     /// `operation` is the transaction's name.
     pub fn new(ui: &'a Ui, operation: &'a str) -> Self {
-        Self { ui, operation, started: Instant::now(), shown_at_s: -PLAIN_EVERY_S, bar_open: false }
+        Self {
+            ui,
+            operation,
+            started: Instant::now(),
+            shown_at_s: -PLAIN_EVERY_S,
+            bar_open: false,
+            throughput: Sparkline::new(SPARKLINE_S),
+        }
     }
 
     /// Shows one piece of progress.
@@ -47,65 +65,77 @@ impl<'a> Shower<'a> {
                 }
             }
             Progress::Connecting { done, of, .. } => {
-                if *of >= 500 {
+                if *of >= MANY_CONNECTIONS {
                     self.bar("connections", *done as u64, *of as u64);
                 }
             }
-            Progress::Step { .. } | Progress::Tried { .. } => {}
-            Progress::Phase { step, phase, .. } => self.phase(step, *phase),
-            Progress::Interval { step, interval } => self.interval(step, interval),
+            Progress::Step { step, before, of, .. } => self.step(step, *before, *of),
+            Progress::Tried { step, broken } => {
+                let rate = step.arrivals.rate_per_s().map_or("-".to_owned(), three_digits);
+                self.line(&match broken.first() {
+                    None => format!("{rate}/s holds"),
+                    Some(why) => format!("{rate}/s does not hold: {why}"),
+                });
+            }
+            Progress::Phase { phase, .. } => self.phase(*phase),
+            Progress::Interval { interval, .. } => self.interval(interval),
         }
     }
 
-    fn phase(&mut self, step: &StepPlan, phase: Phase) {
+    fn step(&mut self, step: &StepPlan, before: usize, of: Option<usize>) {
+        self.throughput.clear();
+        let place = match of {
+            Some(1) => String::new(),
+            Some(of) => format!("Step {} of {of}: ", before + 1),
+            None => format!("Step {}: ", before + 1),
+        };
+        let plural = if step.connections == 1 { "" } else { "s" };
+        let rate = match step.arrivals.rate_per_s() {
+            Some(rate) => format!(", {}/s", three_digits(rate)),
+            None => String::new(),
+        };
+        let repeat = if step.repeat > 0 { format!(", repeat {}", step.repeat + 1) } else { String::new() };
+        self.line(&format!(
+            "{place}{} connection{plural}{rate}{repeat}",
+            show_count(step.connections as u64)
+        ));
+    }
+
+    fn phase(&mut self, phase: Phase) {
         self.end_bar();
         if phase == Phase::Connect {
             self.started = Instant::now();
-            let plural = if step.connections == 1 { "" } else { "s" };
-            self.line(&format!("{} connection{plural}", step.connections));
+            self.shown_at_s = -PLAIN_EVERY_S;
         }
     }
 
-    fn interval(&mut self, _: &StepPlan, interval: &Interval) {
+    fn interval(&mut self, interval: &Interval) {
         let phase = match interval.phase {
             Phase::Warmup => "warm-up",
             Phase::Measure => "measure",
             Phase::Connect | Phase::Drain => return,
         };
-        let times = interval.operations.get(self.operation).map(|t| &t.response);
-        let times = times.and_then(|data| SparseHistogram::from_data(data).ok()).unwrap_or_default();
-        let quantile = |q: f64| times.quantile_ns(q).map_or_else(|| "-".to_owned(), |ns| show_us(ns / 1e3));
-        let per_s = |n: u64| show_count((n as f64 / interval.width_s).round() as u64);
-        let errors: u64 = interval.errors.values().sum();
-        let errors = if errors == 0 { String::new() } else { format!("  errors {}", show_count(errors)) };
-        self.line(&format!(
-            "{:>6.0}s {phase}  {:>9} tx/s {:>10} stmt/s  p50 {:>8}  p99 {:>8}{errors}",
-            interval.start_s + interval.width_s,
-            per_s(interval.transactions),
-            per_s(interval.queries),
-            quantile(0.5),
-            quantile(0.99),
-        ));
+        self.throughput.push(interval.transactions as f64 / interval.width_s.max(1e-9));
+        let text = line_of(phase, interval, self.operation);
+        let text = if self.ui.live { format!("{text}  {}", self.throughput.text()) } else { text };
+        let errors = match interval.errors.values().sum() {
+            0u64 => String::new(),
+            errors => self.ui.alarm(&format!("  errors {}", show_count(errors))),
+        };
+        let late = match interval.arrivals.queued {
+            0 => String::new(),
+            queued => format!("  waiting {}", show_count(queued)),
+        };
+        self.line(&format!("{text}{late}{errors}"));
     }
 
     fn bar(&mut self, what: &str, done: u64, of: u64) {
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        let share = if of == 0 { 1.0 } else { done as f64 / of as f64 };
-        let rate = done as f64 / elapsed_s.max(1e-3);
-        let left = if done == 0 || elapsed_s < 1.0 {
-            String::new()
-        } else {
-            format!(", {} left", show_seconds((of - done) as f64 / rate))
-        };
-        let text = format!(
-            "{} of {} {what} ({:.0} %), {}/s{left}",
-            show_count(done),
-            show_count(of),
-            share * 100.0,
-            show_count(rate as u64)
-        );
+        let text = bar_text(what, done, of, elapsed_s);
         if self.ui.live {
-            let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
+            let full = ((BAR as f64 * share(done, of)) as usize).min(BAR);
+            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[K{bar} {text}");
             self.bar_open = true;
         } else if elapsed_s - self.shown_at_s >= PLAIN_EVERY_S && elapsed_s >= 1.0 {
             self.shown_at_s = elapsed_s;
@@ -128,5 +158,65 @@ impl<'a> Shower<'a> {
 impl Drop for Shower<'_> {
     fn drop(&mut self) {
         self.end_bar();
+    }
+}
+
+fn share(done: u64, of: u64) -> f64 {
+    if of == 0 { 1.0 } else { done as f64 / of as f64 }
+}
+
+/// What a second brought.
+fn line_of(phase: &str, interval: &Interval, operation: &str) -> String {
+    let times = interval.operations.get(operation).map(|t| &t.response);
+    let times = times.and_then(|data| SparseHistogram::from_data(data).ok()).unwrap_or_default();
+    let quantile = |q: f64| times.quantile_ns(q).map_or_else(|| "-".to_owned(), |ns| show_us(ns / 1e3));
+    format!(
+        "{:>6.0}s {phase}  {:>9} tx/s {:>10} stmt/s  p50 {:>8}  p99 {:>8}",
+        interval.start_s + interval.width_s,
+        per_s(interval.transactions, interval.width_s),
+        per_s(interval.queries, interval.width_s),
+        quantile(0.5),
+        quantile(0.99),
+    )
+}
+
+/// Slow rates keep their fraction.
+fn per_s(count: u64, width_s: f64) -> String {
+    let rate = count as f64 / width_s.max(1e-9);
+    if rate >= 100.0 { show_count(rate.round() as u64) } else { three_digits(rate) }
+}
+
+fn bar_text(what: &str, done: u64, of: u64, elapsed_s: f64) -> String {
+    let rate = done as f64 / elapsed_s.max(1e-3);
+    let left = if done == 0 || elapsed_s < 1.0 {
+        String::new()
+    } else {
+        format!(", {} left", show_seconds(of.saturating_sub(done) as f64 / rate))
+    };
+    format!(
+        "{} of {} {what} ({:.0} %), {}/s{left}",
+        show_count(done),
+        show_count(of),
+        share(done, of) * 100.0,
+        show_count(rate as u64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_says_how_much_how_fast_and_how_long_still() {
+        assert_eq!(
+            bar_text("rows", 250_000, 1_000_000, 5.0),
+            "250,000 of 1,000,000 rows (25 %), 50,000/s, 15 s left"
+        );
+        assert_eq!(bar_text("rows", 0, 10, 0.0), "0 of 10 rows (0 %), 0/s");
+    }
+
+    #[test]
+    fn slow_rates_keep_their_fraction() {
+        assert_eq!((per_s(1, 2.0), per_s(12_345, 1.0)), ("0.5".to_owned(), "12,345".to_owned()));
     }
 }

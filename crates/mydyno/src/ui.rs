@@ -17,6 +17,8 @@ pub struct Ui {
     pub color: bool,
     /// Standard error is a terminal: progress may redraw its line.
     pub live: bool,
+    /// Colour on standard error.
+    live_color: bool,
     /// A result could not be written.
     lost: Arc<AtomicBool>,
 }
@@ -26,11 +28,13 @@ impl Ui {
     pub fn detect(json: bool, quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let live = !quiet && !dumb && std::io::stderr().is_terminal();
         Self {
             json,
             quiet,
             color: !json && !no_color && !dumb && std::io::stdout().is_terminal(),
-            live: !quiet && !dumb && std::io::stderr().is_terminal(),
+            live,
+            live_color: live && !no_color,
             lost: Arc::default(),
         }
     }
@@ -60,6 +64,11 @@ impl Ui {
         if !self.quiet {
             let _ = writeln!(std::io::stderr().lock(), "{text}");
         }
+    }
+
+    /// A part of a note that stands out.
+    pub fn alarm(&self, text: &str) -> String {
+        if self.live_color { format!("\x1b[31m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// What went wrong, and the way out; always.

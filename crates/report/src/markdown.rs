@@ -47,6 +47,14 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         [step] => table(out, sheet::figures(step)),
         _ => table(out, sheet::steps(run.summary)),
     }
+    if !run.summary.points.is_empty() {
+        out.push_str("Repeats together:\n\n");
+        table(out, sheet::points(run.summary));
+    }
+    if let Some(capacity) = &run.summary.capacity {
+        let _ = writeln!(out, "{}\n", esc(&words::capacity(capacity)));
+        table(out, sheet::capacity(run.summary));
+    }
     if let Some(Ok(fit)) = scaling::law(run) {
         let _ = writeln!(out, "Scalability law: {}.\n", esc(&scaling::words(&fit)));
     }

@@ -1,7 +1,7 @@
 //! Tables of plain text, for the terminal and for Markdown.
 
 use mydyno_model::Estimate;
-use mydyno_model::summary::{StepSummary, Summary};
+use mydyno_model::summary::{CapacityTrial, PointSummary, StepSummary, Summary};
 
 use crate::charts::step_name;
 use crate::compare::{Difference, client_cpu_us};
@@ -62,6 +62,9 @@ pub fn steps(summary: &Summary) -> Sheet {
     let steps = &summary.steps;
     let mut sheet = Sheet::default();
     sheet.column("connections", 0, steps.iter().map(|s| s.connections.to_string()));
+    if steps.iter().any(|s| s.repeat > 0) {
+        sheet.column("repeat", 7, steps.iter().map(|s| (s.repeat + 1).to_string()));
+    }
     if steps.iter().any(|s| s.rate.is_some()) {
         sheet.column("asked/s", 1, steps.iter().map(|s| s.rate.map_or("–".to_owned(), number)));
     }
@@ -83,9 +86,61 @@ pub fn steps(summary: &Summary) -> Sheet {
         }
     }
     sheet.column("max", 5, steps.iter().map(|s| s.response_us.max.map_or("–".to_owned(), us)));
+    if steps.iter().any(|s| s.rate.is_some()) {
+        sheet.column("late p99", 3, steps.iter().map(|s| time(s.lateness_us.percentiles.get("p99"))));
+    }
+    if steps.iter().any(|s| s.rate.is_some() && s.due.is_some()) {
+        let waiting = |s: &StepSummary| s.due.map_or("–".to_owned(), |due| number(due.waiting as f64));
+        sheet.column("waiting", 2, steps.iter().map(waiting));
+    }
     let errors = |s: &StepSummary| number(s.errors.values().sum::<u64>() as f64);
     sheet.column("errors", 1, steps.iter().map(errors));
     sheet.column("steady", 9, steps.iter().map(|s| words::steady(s).to_owned()));
+    sheet
+}
+
+/// A row a point of the sweep that was measured more than once.
+pub fn points(summary: &Summary) -> Sheet {
+    let points = &summary.points;
+    let mut sheet = Sheet::default();
+    sheet.column("connections", 0, points.iter().map(|p| p.connections.to_string()));
+    if points.iter().any(|p| p.rate.is_some()) {
+        sheet.column("asked/s", 1, points.iter().map(|p| p.rate.map_or("–".to_owned(), number)));
+    }
+    sheet.column("repeats", 1, points.iter().map(|p| p.steps.len().to_string()));
+    let tps = |p: &PointSummary| p.throughput.transactions_per_s.clone();
+    sheet.column("transactions/s", 0, points.iter().map(|p| number(tps(p).value)));
+    sheet.column("low–high", 0, points.iter().map(|p| between(Unit::PerSecond, Some(&tps(p)))));
+    let names = points.first().map(|p| p.response_us.keys().collect::<Vec<_>>()).unwrap_or_default();
+    for name in names {
+        let drop = if name == "p99" { 0 } else { 3 };
+        let of = |p: &PointSummary| p.response_us.get(name).cloned();
+        sheet.column(percentile_label(name), drop, points.iter().map(|p| time(of(p).as_ref())));
+        if name == "p99" {
+            sheet.column("low–high", 1, points.iter().map(|p| between(Unit::Us, of(p).as_ref())));
+        }
+    }
+    sheet
+}
+
+/// A row a trial of a search for the highest rate, slowest first; the last column is prose.
+pub fn capacity(summary: &Summary) -> Sheet {
+    let Some(capacity) = &summary.capacity else { return Sheet::default() };
+    let mut trials: Vec<_> = capacity.trials.iter().collect();
+    trials.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    let step = |t: &CapacityTrial| summary.steps.iter().find(|s| s.step == t.step);
+    let percentile =
+        |t: &CapacityTrial, name: &str| time(step(t).and_then(|s| s.response_us.percentiles.get(name)));
+    let mut sheet = Sheet::default();
+    sheet.column("asked/s", 0, trials.iter().map(|t| number(t.rate_per_s)));
+    sheet.column("done/s", 0, trials.iter().map(|t| number(t.done_per_s)));
+    sheet.column("p50", 0, trials.iter().map(|t| percentile(t, "p50")));
+    sheet.column("p99", 0, trials.iter().map(|t| percentile(t, "p99")));
+    let holds = |t: &CapacityTrial| match t.broken.first() {
+        None => "holds".to_owned(),
+        Some(why) => why.clone(),
+    };
+    sheet.column("", 0, trials.iter().map(|t| holds(t)));
     sheet
 }
 
@@ -109,6 +164,21 @@ pub fn figures(step: &StepSummary) -> Sheet {
         for (kind, times) in [("service", &step.service_us), ("lateness", &step.lateness_us)] {
             if let Some(e) = times.percentiles.get("p99") {
                 row(format!("{kind} p99"), us(e.value), between(Unit::Us, Some(e)));
+            }
+        }
+    }
+    if let Some(due) = step.due.filter(|_| step.rate.is_some()) {
+        let count = |n: u64| number(n as f64);
+        row("due".to_owned(), count(due.carried + due.intended), String::new());
+        row("done".to_owned(), count(due.done), String::new());
+        row("failed".to_owned(), count(due.failed), String::new());
+        row("still waiting at the end".to_owned(), count(due.waiting), String::new());
+        row("longest queue".to_owned(), count(due.most_queued), String::new());
+    }
+    if let Some(times) = &step.connect_us {
+        for name in ["p50", "p99"] {
+            if let Some(e) = times.percentiles.get(name) {
+                row(format!("opening a connection {name}"), us(e.value), between(Unit::Us, Some(e)));
             }
         }
     }

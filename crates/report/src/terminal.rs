@@ -130,8 +130,15 @@ impl Page {
     fn headline(&mut self, run: &RunView<'_>) {
         match run.summary.steps.as_slice() {
             [] => self.line("No step was measured."),
+            _ if run.summary.capacity.is_some() => self.capacity(run),
             [step] => self.sheet(sheet::figures(step), false),
             _ => self.sheet(sheet::steps(run.summary), false),
+        }
+        if !run.summary.points.is_empty() {
+            self.gap();
+            let title = self.bold("Repeats together");
+            self.line(&title);
+            self.sheet(sheet::points(run.summary), false);
         }
         if let Some(Ok(fit)) = scaling::law(run) {
             let text = format!("Scalability law: {}.", scaling::words(&fit));
@@ -151,6 +158,17 @@ impl Page {
             }
         }
         self.gap();
+    }
+
+    fn capacity(&mut self, run: &RunView<'_>) {
+        if let Some(capacity) = &run.summary.capacity {
+            for part in wrap(&safe(&words::capacity(capacity)), self.width) {
+                let part = self.bold(&part);
+                self.line(&part);
+            }
+            self.gap();
+            self.sheet(sheet::capacity(run.summary), true);
+        }
     }
 
     fn errors(&mut self, run: &RunView<'_>) {

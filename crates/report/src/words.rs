@@ -1,7 +1,9 @@
 //! Sentences that every form of the report shares.
 
-use mydyno_model::plan::{Arrivals, Spacing, StepPlan, TargetKind, Transport, Warmup};
-use mydyno_model::summary::StepSummary;
+use mydyno_model::plan::{
+    Arrivals, ConnectionPlan, RateStep, Shape, Spacing, Spread, StepPlan, TargetKind, Transport, Warmup,
+};
+use mydyno_model::summary::{CapacitySummary, StepSummary};
 use mydyno_model::units::show_seconds;
 use mydyno_model::{Estimate, Warning};
 
@@ -159,9 +161,9 @@ pub fn target(run: &RunView<'_>) -> String {
 pub fn load(run: &RunView<'_>) -> String {
     let plan = &run.record.manifest.plan;
     let arrivals = match plan.steps.first().map(|s| &s.arrivals) {
-        Some(Arrivals::Open { spacing: Spacing::Poisson, .. }) => "open loop with Poisson arrivals",
-        Some(Arrivals::Open { .. }) => "open loop with even arrivals",
-        Some(Arrivals::Closed { .. }) | None => "closed loop",
+        _ if plan.capacity.is_some() => "search for the highest rate of an open loop".to_owned(),
+        Some(arrivals) => kind(arrivals),
+        None => "closed loop".to_owned(),
     };
     let mut connections: Vec<usize> = plan.steps.iter().map(|s| s.connections).collect();
     connections.dedup();
@@ -169,8 +171,16 @@ pub fn load(run: &RunView<'_>) -> String {
         [one] => plural(*one, "connection"),
         many => format!("{} connections", list(many.iter().map(ToString::to_string))),
     };
-    let mut rates: Vec<f64> = plan.steps.iter().filter_map(|s| s.arrivals.rate_per_s()).collect();
-    rates.dedup();
+    let flat = |s: &StepPlan| match &s.arrivals {
+        Arrivals::Open { rate_per_s, shape: Shape::Flat, .. } if plan.capacity.is_none() => Some(*rate_per_s),
+        _ => None,
+    };
+    let mut rates: Vec<f64> = Vec::new();
+    for rate in plan.steps.iter().filter_map(flat) {
+        if !rates.contains(&rate) {
+            rates.push(rate);
+        }
+    }
     let rates = match rates.as_slice() {
         [] => String::new(),
         many => format!(" at {}/s", list(many.iter().map(|r| number(*r)))),
@@ -179,8 +189,82 @@ pub fn load(run: &RunView<'_>) -> String {
         Warmup::Fixed { time_s } => show_seconds(time_s),
         Warmup::Steady { limit_s } => format!("up to {}", show_seconds(limit_s)),
     };
-    let each = if plan.steps.len() > 1 { " each" } else { "" };
-    format!("{arrivals}, {connections}{rates}, {}{each} after {warmup} of warm-up", show_seconds(plan.time_s))
+    let each = if plan.steps.len() > 1 || plan.capacity.is_some() { " each" } else { "" };
+    let repeats = match plan.steps.iter().map(|s| s.repeat + 1).max() {
+        Some(repeats @ 2..) => format!(", {repeats} repeats"),
+        _ => String::new(),
+    };
+    format!(
+        "{arrivals}, {connections}{}{rates}{repeats}, {}{each} after {warmup} of warm-up",
+        kept(&plan.connections),
+        show_seconds(plan.time_s)
+    )
+}
+
+/// Closed or open, and how the requests are spaced.
+fn kind(arrivals: &Arrivals) -> String {
+    match arrivals {
+        Arrivals::Closed { think: None } => "closed loop".to_owned(),
+        Arrivals::Closed { think: Some(think) } => {
+            let spread = match think.spread {
+                Spread::Constant => "",
+                Spread::Exponential => " on average",
+            };
+            format!("closed loop with {}{spread} of think time", show_seconds(think.mean_s))
+        }
+        Arrivals::Open { spacing, shape, .. } => {
+            let spacing = match spacing {
+                Spacing::Poisson => "Poisson",
+                Spacing::Constant => "even",
+            };
+            let shape = match shape {
+                Shape::Flat => String::new(),
+                Shape::Ramp { from_per_s, to_per_s } => {
+                    format!(", a ramp from {}/s to {}/s", number(*from_per_s), number(*to_per_s))
+                }
+                Shape::Steps { steps } => {
+                    let step =
+                        |s: &RateStep| format!("{}/s for {}", number(s.rate_per_s), show_seconds(s.time_s));
+                    format!(", {}", list(steps.iter().map(step)))
+                }
+            };
+            format!("open loop with {spacing} arrivals{shape}")
+        }
+    }
+}
+
+/// What is out of the ordinary about the connections.
+fn kept(plan: &ConnectionPlan) -> String {
+    let mut text = String::new();
+    if plan.idle > 0 {
+        text.push_str(&format!(" and {} idle", number(plan.idle as f64)));
+    }
+    if let Some(every) = plan.reconnect_every {
+        let every = if every == 1 {
+            "transaction".to_owned()
+        } else {
+            format!("{} transactions", number(every as f64))
+        };
+        text.push_str(&format!(", opened anew every {every}"));
+    }
+    text
+}
+
+/// What a search for the highest rate found, in a sentence or two.
+pub fn capacity(capacity: &CapacitySummary) -> String {
+    let holds = capacity.holds.join(",");
+    let claim = match (capacity.rate_per_s, capacity.confirmed) {
+        (Some(rate), true) => format!("{}/s holds {holds}, measured more than once.", number(rate)),
+        (Some(rate), false) => format!("{}/s held {holds} when it was measured, once.", number(rate)),
+        (None, _) => format!("No rate holds {holds}."),
+    };
+    let broken =
+        capacity.broken_at_per_s.map(|rate| format!(" {}/s does not.", number(rate))).unwrap_or_default();
+    let mut end = capacity.end.clone();
+    if let Some(first) = end.get(..1).map(str::to_uppercase) {
+        end.replace_range(..1, &first);
+    }
+    format!("Capacity: {claim}{broken} {end}.")
 }
 
 /// `1, 4 and 16`.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use mydyno_model::plan::TargetKind;
+use mydyno_model::summary::StepSummary;
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
 use mydyno_sandbox::Spec;
@@ -214,9 +215,17 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
         let status = if ended.answered_badly { Status::Bad } else { Status::Environment };
         return Err(Failure { status, problems: vec![why.clone(), record] });
     }
-    let steps = &ended.summary.steps;
+    // A search goes where the bounds break; they are asked of the rate that it claims.
+    let claimed = ended.summary.capacity.as_ref().map(|capacity| capacity.rate_per_s);
+    let asked = |s: &&StepSummary| claimed.is_none_or(|rate| rate.is_some() && s.rate == rate);
+    let steps: Vec<&StepSummary> = ended.summary.steps.iter().filter(asked).collect();
     let mut problems: Vec<String> =
         resolved.bounds.iter().flat_map(|b| steps.iter().filter_map(|s| b.broken_by(s))).collect();
+    if let Some(capacity) = &ended.summary.capacity
+        && capacity.rate_per_s.is_none()
+    {
+        problems.push(format!("no rate holds {}: {}", capacity.holds.join(","), capacity.end));
+    }
     for step in steps.iter().filter(|s| s.transactions == 0) {
         problems.push(format!("no transaction completed with {} connections", step.connections));
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mydyno_model::Estimate;
-use mydyno_model::summary::{LatencySummary, StepSummary};
+use mydyno_model::summary::{LatencySummary, PointSummary, StepSummary};
 
 use super::run_heading;
 use crate::RunView;
@@ -77,10 +77,19 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
         out.push_str(&run_heading(runs, n));
+        if let Some(capacity) = &run.summary.capacity {
+            let _ = writeln!(out, "<p>{}</p>", esc(&words::capacity(capacity)));
+        }
         match run.summary.steps.as_slice() {
             [] => out.push_str("<p class=\"empty\">No step was measured: there is nothing to show. The warnings above and the events of the record say why.</p>\n"),
             [step] if runs.len() == 1 => out.push_str(&cards(step)),
             steps => out.push_str(&steps_table(steps).html()),
+        }
+        if !run.summary.points.is_empty() {
+            out.push_str(
+                "<p>Repeats together; the intervals are those of the differences between repeats.</p>\n",
+            );
+            out.push_str(&points_table(&run.summary.points).html());
         }
         let notes = words::about_intervals(run);
         if run.summary.steps.len() > 1 || runs.len() > 1 {
@@ -148,6 +157,30 @@ fn percentiles(step: &StepSummary) -> Table {
         cells.extend(names.iter().map(|n| Cell::estimate(Unit::Us, times.percentiles.get(*n))));
         cells.push(exact(times.max));
         cells.push(Cell::from(number(times.count as f64)));
+        table.row(cells);
+    }
+    table
+}
+
+/// A row a point that was measured more than once.
+fn points_table(points: &[PointSummary]) -> Table {
+    let names: Vec<&String> = points.first().map(|p| p.response_us.keys().collect()).unwrap_or_default();
+    let rates = points.iter().any(|p| p.rate.is_some());
+    let mut head = vec!["connections".to_owned()];
+    head.extend(rates.then(|| "asked".to_owned()));
+    head.extend(["repeats", "transactions", "queries"].map(str::to_owned));
+    head.extend(names.iter().map(|n| percentile_label(n)));
+    let mut table = Table::new(head);
+    table.stacks = true;
+    for point in points {
+        let mut cells = vec![Cell::from(point.connections.to_string())];
+        if rates {
+            cells.push(Cell::from(point.rate.map_or("–".to_owned(), |r| format!("{}/s", number(r)))));
+        }
+        cells.push(Cell::from(point.steps.len().to_string()));
+        cells.push(Cell::estimate(Unit::PerSecond, Some(&point.throughput.transactions_per_s)));
+        cells.push(Cell::estimate(Unit::PerSecond, Some(&point.throughput.queries_per_s)));
+        cells.extend(names.iter().map(|n| Cell::estimate(Unit::Us, point.response_us.get(*n))));
         table.row(cells);
     }
     table
