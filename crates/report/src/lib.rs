@@ -6,6 +6,7 @@ mod chart;
 mod charts;
 mod compare;
 mod figures;
+pub mod findings;
 mod latency;
 mod markdown;
 mod page;

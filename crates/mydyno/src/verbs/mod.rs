@@ -1,6 +1,8 @@
 //! The verbs, one file each.
 
+mod audit;
 mod bench;
+mod claims;
 mod demo;
 mod host;
 mod report;
@@ -19,6 +21,8 @@ use crate::ui::Ui;
 pub enum Verb {
     /// A private server, a short sweep, a report: no configuration.
     Demo(demo::Args),
+    /// Judge a server and its host: what is wrong, the evidence, the remedy, the way back. It only reads.
+    Audit(Box<audit::Args>),
     /// Load a server and keep an honest record.
     Bench(Box<bench::Args>),
     /// Show runs again: HTML, Markdown, terminal or JSON.
@@ -27,6 +31,8 @@ pub enum Verb {
     Host(host::Args),
     /// Make, list and end private servers.
     Server(server::Args),
+    /// List the claims that an audit judges, explain one, or examine a folder of your own.
+    Claims(claims::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
 }
@@ -38,10 +44,12 @@ pub enum Verb {
 pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     match cli.verb {
         Verb::Demo(args) => demo::run(&args, argv, ui),
+        Verb::Audit(args) => audit::run(&args, password, ui),
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
         Verb::Report(args) => report::run(&args, ui),
         Verb::Host(args) => host::run(&args, ui),
         Verb::Server(args) => server::run(&args, ui),
+        Verb::Claims(args) => claims::run(&args, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
     }
 }

@@ -1,0 +1,44 @@
+//! `--fix`: the remedies as a folder of files.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use mydyno_judge::fix;
+use mydyno_model::finding::Findings;
+
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Writes the remedies into a folder that is made for them: nothing that is there is written over.
+pub fn write(folder: &Path, findings: &Findings, ui: &Ui) -> Result<(), Failure> {
+    let files = fix(findings);
+    if files.is_empty() {
+        ui.note("There is nothing to put right, so no remedies are written");
+        return Ok(());
+    }
+    let failed =
+        |path: &Path, e: std::io::Error| Failure::environment(format!("--fix {}: {e}", path.display()));
+    let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+    make(folder).map_err(|e| failed(folder, e))?;
+    for file in &files {
+        let path = folder.join(file.path);
+        if let Some(parent) = path.parent().filter(|p| !p.exists()) {
+            make(parent).map_err(|e| failed(parent, e))?;
+        }
+        let mode = if file.path.ends_with(".sh") { 0o700 } else { 0o600 };
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&path)
+            .and_then(|mut f| f.write_all(file.text.as_bytes()))
+            .map_err(|e| failed(&path, e))?;
+    }
+    ui.note(&format!(
+        "Remedies written to {}: start with README.md there. Nothing has been applied",
+        folder.display()
+    ));
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! `mydyno claims`: the catalogue of claims, one explained, or a folder of them examined.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mydyno_judge::{Claim, Claims, examine, unused_bindings};
+use mydyno_model::claim::{Step, StepKind};
+use serde_json::json;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno claims`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Explain one claim.
+    pub id: Option<String>,
+    /// List the claims of one area only.
+    #[arg(long, value_name = "AREA", conflicts_with = "id")]
+    pub area: Option<String>,
+    /// Folder with claims of your own, which take the place of those of the same id.
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    pub claims: Option<PathBuf>,
+    /// Examine a folder of claims: their form, their fixtures, and whether these notice slips of the pen.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["id", "area"])]
+    pub check: Option<PathBuf>,
+}
+
+/// Lists, explains or examines.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    if let Some(folder) = &args.check {
+        return check(folder, ui);
+    }
+    let claims = load(args.claims.as_deref())?;
+    let chosen: Vec<&Claim> = match &args.id {
+        Some(id) => vec![claims.find(id).map_err(|e| Failure::usage(e.to_string()))?],
+        None => claims.iter().filter(|c| args.area.as_ref().is_none_or(|a| *a == c.area)).collect(),
+    };
+    if let (Some(area), true) = (&args.area, chosen.is_empty()) {
+        let areas = claims.areas().join(", ");
+        return Err(Failure::usage(format!("no area is called {area:?}; there are {areas}")));
+    }
+    if ui.json {
+        let list: Vec<_> = chosen.iter().map(|c| document(c)).collect();
+        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else if let (Some(_), [claim]) = (&args.id, chosen.as_slice()) {
+        ui.out(&explain(claim));
+    } else {
+        let width = chosen.iter().map(|c| c.document.id.len()).max().unwrap_or(0);
+        for claim in chosen {
+            let d = &claim.document;
+            ui.out(&format!("{:<width$}  {:<11} {:<8} {}", d.id, claim.area, d.severity.name(), d.title));
+        }
+    }
+    Ok(Status::Fine)
+}
+
+/// The claims in the program, and those of a folder in their place.
+///
+/// # Errors
+/// The folder cannot be read, or all that is wrong with its claims.
+pub fn load(folder: Option<&Path>) -> Result<Claims, Failure> {
+    let embedded = Claims::embedded().map_err(|e| Failure::environment(e.to_string()))?;
+    let Some(folder) = folder else { return Ok(embedded) };
+    let files = files(folder)?;
+    let own = Claims::read(files.iter().map(|(f, t)| (f.as_str(), t.as_str())));
+    Ok(embedded.with(own.map_err(|e| Failure::usage(e.to_string()))?))
+}
+
+/// Texts of a folder's `AREA/ID.toml`.
+fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let failed = |path: &Path, e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
+    let entries = |path: &Path| -> Result<Vec<PathBuf>, Failure> {
+        let read = std::fs::read_dir(path).map_err(|e| failed(path, e))?;
+        read.map(|e| e.map(|e| e.path()).map_err(|e| failed(path, e))).collect()
+    };
+    let mut found = BTreeMap::new();
+    for area in entries(folder)?.into_iter().filter(|p| p.is_dir()) {
+        for path in entries(&area)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
+            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+            found.insert(name, text);
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no claims stand there; each is AREA/ID.toml",
+            folder.display()
+        )));
+    }
+    Ok(found)
+}
+
+fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
+    let files = files(folder)?;
+    let (mut bad, mut slips, mut unnoticed, mut recorded) = (0_usize, 0_usize, 0_usize, 0_usize);
+    for (file, text) in &files {
+        let problems: Vec<String> = match Claim::read(file, text) {
+            Err(problems) => problems.iter().map(ToString::to_string).collect(),
+            Ok(claim) => {
+                let found = examine(&claim, &mydyno_observe::catalogue::unit_of);
+                slips += found.slips;
+                unnoticed += found.unnoticed.len();
+                recorded += found.recorded;
+                let unused = unused_bindings(&claim).into_iter().map(|n| format!("nothing uses ${n}"));
+                let slips = found.unnoticed.iter().map(|u| format!("no fixture notices that in {u}"));
+                found
+                    .problems
+                    .iter()
+                    .cloned()
+                    .chain(unused)
+                    .chain(slips)
+                    .map(|p| format!("{file}: {p}"))
+                    .collect()
+            }
+        };
+        bad += usize::from(!problems.is_empty());
+        for problem in problems {
+            ui.out(&problem);
+        }
+    }
+    ui.out(&format!(
+        "{} claims, {bad} to mend; {slips} slips of the pen tried, {unnoticed} not noticed; {recorded} violated fixtures were recorded from live systems",
+        files.len()
+    ));
+    Ok(if bad == 0 { Status::Fine } else { Status::Bad })
+}
+
+/// The claim as a document, with what is read off its file. Fixtures are for its authors.
+fn document(claim: &Claim) -> serde_json::Value {
+    let mut document = json!({"area": claim.area, "needs": claim.needs()});
+    if let (Some(out), Ok(serde_json::Value::Object(fields))) =
+        (document.as_object_mut(), serde_json::to_value(&claim.document))
+    {
+        out.extend(fields.into_iter().filter(|(name, _)| name != "fixture" && name != "facts"));
+    }
+    document
+}
+
+fn explain(claim: &Claim) -> String {
+    let d = &claim.document;
+    let mut text = format!(
+        "{} ({}, {}): {}\n\n{}\n\n{}\n",
+        d.id,
+        claim.area,
+        d.severity.name(),
+        d.title,
+        d.what.trim(),
+        d.why.trim()
+    );
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!("\n{name}:\n  {}\n", value.trim().replace('\n', "\n  ")));
+        }
+    };
+    line("It applies when", d.applies_when.as_deref().unwrap_or_default());
+    for (name, expression) in &d.bindings {
+        line(&format!("${name} is"), expression);
+    }
+    line("It holds when", &d.check);
+    line("It needs", &claim.needs().join("\n"));
+    line("Now", &steps(&d.remedy.now));
+    line("Lasting", &steps(&d.remedy.persistent));
+    line("Risk", &d.remedy.risk);
+    if let Some(ledger) = &d.ledger {
+        line("Ledger", &ledger.note);
+    }
+    line("But", &d.traps.join("\n"));
+    line("Sources", &d.sources.join("\n"));
+    text.push_str(&format!("\nSince {}\n", d.since));
+    text
+}
+
+fn steps(steps: &[Step]) -> String {
+    let one = |step: &Step| -> String {
+        let when = step.when.as_ref().map(|w| format!("when {w}: ")).unwrap_or_default();
+        let each = step.each.as_ref().map(|e| format!("for {e}: ")).unwrap_or_default();
+        let forms = step.forms();
+        let forms = forms.iter().map(|(kind, text)| match kind {
+            StepKind::Text | StepKind::Sql | StepKind::Shell => (*text).to_owned(),
+            other => format!("{}: {text}", format!("{other:?}").to_lowercase()),
+        });
+        format!("{when}{each}{}", forms.collect::<Vec<_>>().join(", "))
+    };
+    steps.iter().map(one).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,69 @@
+//! Findings as Markdown, for tickets and wikis.
+
+use mydyno_model::finding::{Findings, State};
+
+use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step};
+use crate::text::{markdown as safe, markdown_code as code};
+
+/// The findings as a Markdown document.
+pub fn markdown(findings: &Findings) -> String {
+    let mut out = format!("# Audit\n\n{}\n\n{}.\n", safe(&seen(findings)), counted(findings));
+    for note in &findings.scope.notes {
+        out.push_str(&format!("\n{}\n", safe(note)));
+    }
+    for finding in of_state(findings, State::Violated) {
+        let severity = finding.severity.name();
+        out.push_str(&format!(
+            "\n## {} ({severity}, {})\n\n{}\n\n{}\n",
+            safe(&finding.claim),
+            safe(&finding.area),
+            safe(&finding.summary),
+            safe(&finding.why)
+        ));
+        let mut block = |title: &str, lines: Vec<String>| {
+            if !lines.is_empty() {
+                out.push_str(&format!("\n{title}:\n\n{}", code(&lines.join("\n"))));
+            }
+        };
+        block(
+            "Evidence",
+            finding.evidence.iter().map(evidence).chain(finding.arithmetic.iter().cloned()).collect(),
+        );
+        if let Some(remedy) = &finding.remedy {
+            block("Now", remedy.now.iter().map(step).collect());
+            block("Lasting", remedy.persistent.iter().map(lasting).collect());
+            block("Undo", finding.undo.iter().map(step).collect());
+            out.push_str(&format!("\nRisk: {}\n", safe(&remedy.risk)));
+        }
+        if let Some(entry) = &finding.ledger {
+            out.push_str(&format!("\nLedger: {}\n", safe(&ledger(entry))));
+        }
+        for trap in &finding.traps {
+            out.push_str(&format!("\nBut: {}\n", safe(trap)));
+        }
+        out.push_str(&format!("\nProof: {}\n\nSources:\n\n", safe(&proof(&finding.proof))));
+        for source in &finding.sources {
+            out.push_str(&format!("- {}\n", safe(source)));
+        }
+    }
+    let unknown: Vec<_> = of_state(findings, State::Unknown).collect();
+    if !unknown.is_empty() {
+        out.push_str("\n## Cannot be told\n\n");
+        for finding in unknown {
+            out.push_str(&format!("- {}: {}\n", safe(&finding.claim), safe(&finding.summary)));
+        }
+    }
+    let accepted: Vec<_> = findings.findings.iter().filter_map(|f| Some((f, f.accepted.as_ref()?))).collect();
+    if !accepted.is_empty() {
+        out.push_str("\n## Accepted\n\n");
+        for (finding, reason) in accepted {
+            out.push_str(&format!(
+                "- {} until {}: {}\n",
+                safe(&finding.claim),
+                safe(&reason.until),
+                safe(&reason.reason)
+            ));
+        }
+    }
+    out
+}

@@ -1,0 +1,74 @@
+use mydyno_model::Document;
+use mydyno_model::finding::Findings;
+use serde_json::Value;
+
+use super::*;
+
+fn findings() -> Findings {
+    Findings::from_json(include_str!("example.json")).unwrap()
+}
+
+fn page(all: bool) -> String {
+    terminal(&findings(), Page { color: false, width: 80, all })
+}
+
+#[test]
+fn the_page_says_what_is_violated_why_and_what_to_do() {
+    let page = page(false);
+    for part in [
+        "mariadb 10.11.19",
+        "1 violated, 1 accepted, 1 cannot be told, 1 hold",
+        "HIGH  sync-binlog-mariadb (durability)",
+        "server.variable.sync_binlog = 0 (SHOW GLOBAL VARIABLES)",
+        "@@sync_binlog [0] == 1: false",
+        "Now       SET GLOBAL sync_binlog = 1;",
+        "Lasting   option file, [mysqld]: sync_binlog = 1",
+        "Undo      SET GLOBAL sync_binlog = 0;",
+        "Ledger    durability: strengthened",
+        "needs PROCESS",
+        "swappiness until 2027-01-31: planned with the next kernel",
+    ] {
+        assert!(page.contains(part), "{part} is not on\n{page}");
+    }
+    assert!(!page.contains("no-primary-key"), "what holds is only listed on demand");
+    assert!(
+        super::terminal(&findings(), Page { color: false, width: 80, all: true }).contains("no-primary-key")
+    );
+}
+
+#[test]
+fn texts_of_a_server_do_not_steer_the_terminal() {
+    let mut findings = findings();
+    findings.findings[0].summary = "a\u{1b}[2Jb\nc".to_owned();
+    findings.findings[0].evidence[0].value = Value::from("x\u{1b}]0;y\u{7}");
+    let page = terminal(&findings, Page { color: false, width: 80, all: true });
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{7}'), "{page:?}");
+}
+
+#[test]
+fn markdown_shows_the_same() {
+    let text = markdown(&findings());
+    for part in ["## sync-binlog-mariadb (high, durability)", "    SET GLOBAL sync\\_binlog", "needs PROCESS"]
+    {
+        let part = part.replace("\\_", "_");
+        assert!(text.contains(&part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn sarif_has_results_suppressions_and_says_what_was_not_seen() {
+    let document: Value = serde_json::from_str(&sarif(&findings())).unwrap();
+    let run = &document["runs"][0];
+    assert_eq!(document["version"], "2.1.0");
+    assert_eq!(run["results"].as_array().unwrap().len(), 2);
+    assert_eq!(run["results"][0]["ruleId"], "sync-binlog-mariadb");
+    assert_eq!(run["results"][0]["level"], "error");
+    assert_eq!(run["results"][1]["suppressions"][0]["status"], "accepted");
+    for (n, result) in run["results"].as_array().unwrap().iter().enumerate() {
+        let index = result["ruleIndex"].as_u64().unwrap() as usize;
+        assert_eq!(index, n);
+        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
+    }
+    let notes = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
+    assert_eq!(notes.len(), 1);
+}
