@@ -16,7 +16,7 @@ const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
 /// More packets than any method of authentication exchanges.
 const MAX_PACKETS: u32 = 32;
 /// Most methods of authentication that a server may go through. An account of MariaDB may have several; each costs this
-/// side work, of parsec and RSA some milliseconds to a second.
+/// side work, parsec up to a tenth of a second.
 const MAX_SWITCHES: u8 = 8;
 /// `utf8mb4_general_ci`: known to every server since 5.5.
 const UTF8MB4: u8 = 45;

@@ -173,7 +173,8 @@ pub struct ConnectOptions {
     /// Whether a MariaDB that can (10.5 and newer) names the types behind its columns, see [`crate::Column::type_name`].
     pub extended_metadata: bool,
     /// Whether a MySQL that can (8.0 and newer) may leave out column definitions, as it does once
-    /// `SET resultset_metadata = NONE` was run.
+    /// `SET resultset_metadata = NONE` was run. Prepared statements are then read by the definitions of when they were
+    /// prepared, which hold unless parameters of another type change the columns'.
     pub optional_metadata: bool,
     /// Whether servers that can (MySQL 5.7, MariaDB 10.2 and newer) say what a statement changed in its session, see
     /// [`crate::Client::session_changes`].

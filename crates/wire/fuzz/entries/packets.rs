@@ -21,6 +21,17 @@ fn packets(bytes: &[u8], step: usize) -> (Vec<Vec<u8>>, Option<String>) {
     (out, None)
 }
 
+/// What the frames announce that they make.
+fn announced(mut bytes: &[u8]) -> usize {
+    let mut total = 0;
+    while let Some(&[a, b, c, _, d, e, f]) = bytes.first_chunk() {
+        total += u32::from_le_bytes([d, e, f, 0]) as usize;
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        bytes = bytes.get(7 + length..).unwrap_or_default();
+    }
+    total
+}
+
 /// What comes out of compressed frames, at most 17 MiB at a time.
 fn open(envelope: &mut Envelope, bytes: &[u8]) -> Result<usize, String> {
     let (mut total, mut received, mut opened) = (0, bytes, Vec::new());
@@ -42,9 +53,13 @@ pub fn run(data: &[u8]) -> String {
     let pieces = packets(bytes, usize::from(step).max(1));
     assert_eq!((&pieces.0, pieces.1.is_some()), (&whole.0, whole.1.is_some()));
     let mut outcome = format!("{} {:?}", whole.0.len(), whole.1);
+    // Megabytes take a second under a sanitizer: one such input of 256 is opened.
+    let opened = announced(bytes) < 1 << 20 || step == 0;
     for algorithm in [Compression::Zlib, Compression::Zstd] {
-        let mut envelope = Envelope::new(None, Some(Codec::new(algorithm))).expect("there is a codec");
-        outcome += &format!("{:?}", open(&mut envelope, bytes).map(|total| total.min(3)));
+        if opened {
+            let mut envelope = Envelope::new(None, Some(Codec::new(algorithm))).expect("there is a codec");
+            outcome += &format!("{:?}", open(&mut envelope, bytes).map(|total| total.min(3)));
+        }
         let mut sealed = Vec::new();
         let mut envelope = Envelope::new(None, Some(Codec::new(algorithm))).expect("there is a codec");
         envelope.seal(bytes, &mut sealed).expect("anything can be compressed");

@@ -92,7 +92,7 @@ impl Client {
         let form = HeaderForm::of(capabilities);
         let payload = self.channel.next(FIRST)?.payload;
         let (count, follow) = match payload.first() {
-            Some(0x00) if form.is_ok(payload.len()) => {
+            Some(0x00) => {
                 let end = OkPacket::parse(payload, FIRST)?;
                 note_changes(tracked, payload, FIRST, &mut self.changes)?;
                 return Ok(end);

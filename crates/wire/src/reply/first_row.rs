@@ -12,8 +12,8 @@ use crate::value::{Value, read_binary_row};
 
 const STATE: &str = "keeping the first row";
 
-/// Largest packet that is kept.
-const MAX_BYTES: usize = 64 << 20;
+/// Largest row that is kept, and most memory of its columns' definitions.
+const MAX_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -35,6 +35,9 @@ pub struct FirstRow {
     /// Columns as the server last sent them, for replies that come without.
     known: Arc<[Column]>,
     columns: Vec<Column>,
+    /// Columns of the result.
+    count: u32,
+    definition_bytes: usize,
     row: Option<Vec<Value>>,
 }
 
@@ -48,6 +51,8 @@ impl FirstRow {
             packets: Assembler::new(MAX_BYTES),
             known,
             columns: Vec::new(),
+            count: 0,
+            definition_bytes: 0,
             row: None,
         }
     }
@@ -68,14 +73,13 @@ impl FirstRow {
             match self.stage {
                 Stage::Header => {
                     let form = HeaderForm::of(self.capabilities);
-                    let no_rows = match payload.first() {
-                        Some(0x00) => form.is_ok(payload.len()),
-                        first => matches!(first, None | Some(0xFB | 0xFF)),
-                    };
+                    let no_rows = matches!(payload.first(), None | Some(0x00 | 0xFB | 0xFF));
                     self.stage = if no_rows {
                         Stage::Done
                     } else {
-                        match form.read(payload, STATE)? {
+                        let (count, follow) = form.read(payload, STATE)?;
+                        self.count = count;
+                        match (count, follow) {
                             (left, true) => Stage::Columns { left },
                             (_, false) if self.capabilities.has(eof) => Stage::Row,
                             (_, false) => Stage::ColumnsEnd,
@@ -83,7 +87,16 @@ impl FirstRow {
                     };
                 }
                 Stage::Columns { left } => {
-                    self.columns.push(Column::parse(payload, self.capabilities, STATE)?);
+                    let column = Column::parse(payload, self.capabilities, STATE)?;
+                    self.definition_bytes += column.size_bytes();
+                    if self.definition_bytes > MAX_BYTES {
+                        return Err(WireError::TooLarge {
+                            what: "the column definitions of a result",
+                            limit_bytes: MAX_BYTES,
+                            way_out: "ask for fewer columns",
+                        });
+                    }
+                    self.columns.push(column);
                     self.stage = match left {
                         0 | 1 if self.capabilities.has(eof) => Stage::Row,
                         0 | 1 => Stage::ColumnsEnd,
@@ -101,7 +114,7 @@ impl FirstRow {
                         let columns = if self.columns.is_empty() { &*self.known } else { &*self.columns };
                         self.row = Some(match self.binary {
                             true => read_binary_row(payload, columns, STATE)?,
-                            false => text_row(payload)?,
+                            false => text_row(payload, self.count)?,
                         });
                     }
                     self.stage = Stage::Done;
@@ -119,10 +132,10 @@ impl FirstRow {
 }
 
 /// The cells of a text row, as bytes.
-fn text_row(payload: &[u8]) -> Result<Vec<Value>, WireError> {
+fn text_row(payload: &[u8], count: u32) -> Result<Vec<Value>, WireError> {
     let mut r = Reader::new(payload, "text row", STATE);
     let mut row = Vec::new();
-    while !r.is_empty() {
+    for _ in 0..count {
         row.push(r.cell("a cell")?.map_or(Value::Null, |cell| Value::Bytes(cell.to_vec())));
     }
     Ok(row)

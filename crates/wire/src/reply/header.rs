@@ -12,32 +12,16 @@ const MAX_COLUMNS: u64 = 65_535;
 pub(crate) enum HeaderForm {
     /// A number of columns, whose definitions follow.
     Plain,
-    /// MariaDB with cached metadata: the number, and behind it whether definitions follow.
-    FlagBehind,
-    /// MySQL with optional metadata: whether definitions follow, and behind that the number.
-    FlagBefore,
+    /// The number, and behind it whether definitions follow: MariaDB with cached metadata, MySQL with optional metadata.
+    /// MySQL's documentation has the two the other way round; 8.0.12 and 9.7 send them so.
+    Flagged,
 }
 
 impl HeaderForm {
-    /// More bytes than a header of any form has and fewer than any OK packet: with [`Self::FlagBefore`] both may begin
-    /// with 0.
-    pub const BELOW: usize = 7;
-
     /// That of a session's capabilities.
     pub fn of(capabilities: Capabilities) -> Self {
-        if capabilities.has(Capabilities::MARIADB_CACHE_METADATA) {
-            Self::FlagBehind
-        } else if capabilities.has(Capabilities::OPTIONAL_METADATA) {
-            Self::FlagBefore
-        } else {
-            Self::Plain
-        }
-    }
-
-    /// Whether a packet of `length` bytes that begins with 0 is an OK packet.
-    #[inline]
-    pub fn is_ok(self, length: usize) -> bool {
-        self != Self::FlagBefore || length >= Self::BELOW
+        let flagged = [Capabilities::MARIADB_CACHE_METADATA, Capabilities::OPTIONAL_METADATA];
+        if flagged.into_iter().any(|flag| capabilities.has(flag)) { Self::Flagged } else { Self::Plain }
     }
 
     /// Reads the number of columns and whether their definitions follow.
@@ -49,13 +33,12 @@ impl HeaderForm {
             return Err(WireError::protocol("local file request", state, "local files are never sent"));
         }
         let mut r = Reader::new(payload, "result header", state);
-        let before = self != Self::FlagBefore || r.u8("whether column definitions follow")? != 0;
         let columns = r.lenenc_int("number of columns")?;
         if columns == 0 || columns > MAX_COLUMNS {
             return Err(r.error(format!("it announces {columns} columns")));
         }
-        let behind = self != Self::FlagBehind || r.u8("whether column definitions follow")? != 0;
-        Ok((columns as u32, before && behind))
+        let follow = self == Self::Plain || r.u8("whether column definitions follow")? != 0;
+        Ok((columns as u32, follow))
     }
 }
 
@@ -67,13 +50,9 @@ mod tests {
     fn each_form_says_columns_and_whether_definitions_follow() {
         let read = |form: HeaderForm, bytes: &[u8]| form.read(bytes, "testing").ok();
         assert_eq!(read(HeaderForm::Plain, &[3]), Some((3, true)));
-        assert_eq!(read(HeaderForm::FlagBehind, &[3, 1]), Some((3, true)));
-        assert_eq!(read(HeaderForm::FlagBehind, &[0xFC, 0, 1, 0]), Some((256, false)));
-        assert_eq!(read(HeaderForm::FlagBefore, &[1, 3]), Some((3, true)));
-        assert_eq!(read(HeaderForm::FlagBefore, &[0, 0xFC, 0, 1]), Some((256, false)));
-        assert_eq!(read(HeaderForm::FlagBefore, &[0, 0]), None);
-        assert_eq!(read(HeaderForm::FlagBefore, &[0]), None);
-        assert!(!HeaderForm::FlagBefore.is_ok(2) && HeaderForm::FlagBefore.is_ok(7));
-        assert!(HeaderForm::Plain.is_ok(2));
+        assert_eq!(read(HeaderForm::Flagged, &[3, 1]), Some((3, true)));
+        assert_eq!(read(HeaderForm::Flagged, &[0xFC, 0, 1, 0]), Some((256, false)));
+        assert_eq!(read(HeaderForm::Flagged, &[3]), None);
+        assert_eq!(read(HeaderForm::Plain, &[0]), None);
     }
 }

@@ -8,7 +8,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, ServerKey, TlsMode, Value, WireError};
+use mydyno_wire::{
+    Capabilities, Client, Compression, ConnectOptions, Endpoint, ServerKey, SessionChange, TlsMode, Value,
+    WireError,
+};
 use tempfile::TempDir;
 
 use crate::certificates::Certificates;
@@ -150,6 +153,116 @@ fn exercise(options: &ConnectOptions) -> Result<Client, WireError> {
     Ok(client)
 }
 
+/// What a session can do beside statements and results, by name: `yes`, or that the server does not offer it.
+fn abilities(client: &mut Client) -> Result<Vec<(&'static str, &'static str)>, WireError> {
+    let has = |client: &Client, capability| client.session().capabilities.has(capability);
+    let mut cells = Vec::new();
+    let tracked = has(client, Capabilities::SESSION_TRACK);
+    client.use_schema("matrix")?;
+    let said = client.session_changes().contains(&SessionChange::Schema("matrix".into()));
+    assert_eq!(said, tracked, "a server that tracks sessions says that the schema changed");
+    cells.push(("session tracking", if tracked { "yes" } else { "not offered" }));
+
+    let reset = match client.reset() {
+        Ok(()) => "yes",
+        Err(WireError::Unsupported(_)) => "not offered",
+        Err(error) => return Err(error),
+    };
+    cells.push(("COM_RESET_CONNECTION", reset));
+
+    client.execute("CREATE TEMPORARY TABLE matrix.b (a INT, c VARCHAR(9))")?;
+    let insert = client.prepare("INSERT INTO matrix.b VALUES (?, ?)")?;
+    let rows = [vec![Value::Int(1), Value::from("x")], vec![Value::Int(2), Value::Null]];
+    let bulk = match client.execute_bulk(&insert, &rows) {
+        Ok(done) => {
+            assert_eq!(done.affected_rows, 2);
+            "yes"
+        }
+        Err(WireError::Unsupported(_)) => "not offered",
+        Err(error) => return Err(error),
+    };
+    cells.push(("COM_STMT_BULK_EXECUTE", bulk));
+
+    let select = client.prepare("SELECT CAST(? AS SIGNED), 'x'")?;
+    let left_out = if has(client, Capabilities::MARIADB_CACHE_METADATA) {
+        "yes (cached by MariaDB)"
+    } else if has(client, Capabilities::OPTIONAL_METADATA) {
+        client.execute("SET resultset_metadata = NONE")?;
+        let rows = client.query("SELECT 5, 'x' UNION SELECT 6, NULL")?;
+        assert_eq!((rows.columns[0].name.as_str(), rows.text(1, 0).unwrap().as_ref()), ("", "6"));
+        "yes (optional in MySQL)"
+    } else {
+        "not offered"
+    };
+    for number in [7, 8] {
+        let rows = client.execute_prepared(&select, &[Value::Int(number)])?;
+        assert_eq!((rows.number(0, 0), rows.text(0, 1).unwrap().as_ref()), (Some(number), "x"));
+    }
+    cells.push(("column definitions left out", left_out));
+
+    if client.server().is_mariadb() {
+        let extended = has(client, Capabilities::MARIADB_EXTENDED_METADATA);
+        let rows = client.query("SELECT POINT(1, 2)")?;
+        assert_eq!(rows.columns[0].type_name == "point", extended);
+        cells.push(("names of types behind columns", if extended { "yes" } else { "not offered" }));
+    }
+    Ok(cells)
+}
+
+/// An account that the operating system vouches for, where the server has such.
+fn of_the_system(engine: &Engine, root: &mut Client, transport: Transport) -> Option<String> {
+    if !root.server().is_mariadb() {
+        return None;
+    }
+    // Where it is not built in it is a library.
+    let _ = root.execute("INSTALL SONAME 'auth_socket'");
+    let own = Command::new("id").arg("-un").output().unwrap();
+    let own = String::from_utf8(own.stdout).unwrap().trim().to_owned();
+    let mut options = engine.options(transport);
+    options.user.clone_from(&own);
+    options.password = Some("of no use".into());
+    let account = format!("'{own}'@'localhost'");
+    let clause = if transport == Transport::Socket { account } else { "'nobody'@'127.0.0.1'".to_owned() };
+    if transport != Transport::Socket {
+        options.user = "nobody".into();
+    }
+    let _ = root.execute(&format!("CREATE USER {clause}"));
+    // An account that exists is changed by a grant in servers older than ALTER USER.
+    root.execute(&format!("GRANT USAGE ON *.* TO {clause} IDENTIFIED VIA unix_socket")).ok()?;
+    let cell = match Client::connect(&options) {
+        Ok(mut client) => {
+            let user = client.query("SELECT CURRENT_USER()").unwrap();
+            assert_eq!(user.scalar().unwrap(), format!("{own}@localhost"));
+            "yes".to_owned()
+        }
+        Err(error @ WireError::Refused { .. }) if transport != Transport::Socket && error.code() == 1698 => {
+            "refused by the server: over its socket only".to_owned()
+        }
+        Err(WireError::Tls { detail, .. }) if refused_tls(&detail).is_some() => {
+            refused_tls(&detail).unwrap_or_default().to_owned()
+        }
+        Err(error) => format!("FAILED: {error}"),
+    };
+    if transport == Transport::Socket {
+        root.execute(&format!("SET PASSWORD FOR '{own}'@'localhost' = ''"))
+            .or_else(|_| root.execute(&format!("ALTER USER '{own}'@'localhost' IDENTIFIED BY ''")))
+            .unwrap();
+    }
+    Some(cell)
+}
+
+/// The stated reasons to do without TLS.
+fn refused_tls(detail: &str) -> Option<&'static str> {
+    [
+        ("does not offer it", "no TLS in this server"),
+        ("older than 1.2", "TLS older than 1.2: refused"),
+        ("no cipher in common", "no cipher in common: refused"),
+    ]
+    .into_iter()
+    .find(|(part, _)| detail.contains(part))
+    .map(|(_, cell)| cell)
+}
+
 /// A cell of the table: it works, or the stated reason why not.
 fn outcome(options: &ConnectOptions) -> String {
     match exercise(options) {
@@ -161,14 +274,8 @@ fn outcome(options: &ConnectOptions) -> String {
                 (None, _) => "yes".into(),
             }
         }
-        Err(WireError::Tls { detail, .. }) if detail.contains("does not offer it") => {
-            "no TLS in this server".into()
-        }
-        Err(WireError::Tls { detail, .. }) if detail.contains("older than 1.2") => {
-            "TLS older than 1.2: refused".into()
-        }
-        Err(WireError::Tls { detail, .. }) if detail.contains("no cipher in common") => {
-            "no cipher in common: refused".into()
+        Err(WireError::Tls { detail, .. }) if refused_tls(&detail).is_some() => {
+            refused_tls(&detail).unwrap_or_default().into()
         }
         Err(error) if error.to_string().contains("gave no RSA key") => {
             "no RSA key in this server: refused".into()
@@ -182,6 +289,10 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
     let version = root.server().text.clone();
     let methods = accounts(&mut root);
     assert!(!methods.is_empty(), "{}", engine.name);
+    root.execute("CREATE DATABASE matrix").unwrap();
+    for host in ["localhost", "127.0.0.1"] {
+        root.execute(&format!("GRANT ALL ON matrix.* TO '{}'@'{host}'", user(methods[0]))).unwrap();
+    }
     let mut cells = BTreeMap::new();
     for transport in [Transport::Socket, Transport::Tcp, Transport::Tls] {
         // Empties the cache of caching_sha2_password, so that the first connection goes the long way.
@@ -206,6 +317,19 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
             options.compression = vec![algorithm];
             cells.insert((transport, name.to_owned()), outcome(&options));
         }
+        let mut options = engine.options(transport);
+        options.user = user(methods[0]).into();
+        options.password = Some("pass word".into());
+        let able = cells[&(transport, methods[0].to_owned())].starts_with("yes");
+        if able {
+            let seen = abilities(&mut Client::connect(&options).unwrap());
+            for (what, cell) in seen.unwrap_or_else(|e| panic!("{} {transport:?}: {e}", engine.name)) {
+                cells.insert((transport, what.to_owned()), cell.to_owned());
+            }
+        }
+        if let Some(cell) = of_the_system(engine, &mut root, transport) {
+            cells.insert((transport, "unix_socket".to_owned()), cell);
+        }
     }
     (version, cells)
 }
@@ -214,7 +338,7 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
 #[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
 fn every_engine_holds_or_is_refused_for_the_stated_reason() {
     let only = std::env::var("MYDYNO_ENGINE").ok();
-    let mut table = String::new();
+    let mut ran = Vec::new();
     let mut failed = Vec::new();
     for name in ENGINES.into_iter().filter(|name| only.as_deref().is_none_or(|o| o == *name)) {
         let (version, cells) = rows_of(&Engine::start(name));
@@ -225,20 +349,41 @@ fn every_engine_holds_or_is_refused_for_the_stated_reason() {
             }
             by_way.entry(way).or_default()[transport as usize] = cell;
         }
-        for (way, [socket, tcp, tls]) in by_way {
+        let mut table = String::new();
+        for (way, cells) in by_way {
+            let [socket, tcp, tls] = cells.map(|cell| if cell.is_empty() { "–".to_owned() } else { cell });
             writeln!(table, "| {name} | {version} | {way} | {socket} | {tcp} | {tls} |").unwrap();
         }
+        ran.push((name, table));
     }
-    println!("{table}");
+    for (_, table) in &ran {
+        println!("{table}");
+    }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() && only.is_none() {
-        let page = format!(
-            "# Servers\n\nWritten by `make test-engines`: each cell is a connection that ran text and prepared \
-             statements, results of 100 kB, an error and a reset (where the server has it), or the reason why it is \
-             refused. TLS verifies the server's certificate and its name. Encryption is never left out where it was \
-             asked for.\n\n| engine | version | authentication or compression | Unix socket | TCP | TCP with TLS \
-             |\n|---|---|---|---|---|---|\n{table}"
-        );
-        std::fs::write(project().join("docs/reference/engines.md"), page).unwrap();
+    if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() {
+        write_page(&ran);
     }
+}
+
+/// Writes the page anew, with the rows of engines that did not run as they were.
+fn write_page(ran: &[(&str, String)]) {
+    let path = project().join("docs/reference/engines.md");
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut page = "# Servers\n\nWritten by `make test-engines`: each cell is a connection that ran text and prepared \
+                    statements, results of 100 kB, an error and a reset (where the server has it), or the reason why it \
+                    is refused. TLS verifies the server's certificate and its name. Encryption is never left out where it \
+                    was asked for. What load runs on them: [workloads on servers](engines-workloads.md).\n\n| engine | \
+                    version | authentication, compression or ability | Unix socket | TCP | TCP with TLS \
+                    |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    for name in ENGINES {
+        match ran.iter().find(|(engine, _)| *engine == name) {
+            Some((_, rows)) => page.push_str(rows),
+            None => {
+                let kept = before.lines().filter(|line| line.starts_with(&format!("| {name} |")));
+                kept.for_each(|line| page.extend([line, "\n"]));
+            }
+        }
+    }
+    std::fs::write(path, page).unwrap();
 }

@@ -53,7 +53,7 @@ fn optional(then: Vec<Act>) -> Fake {
 
 #[test]
 fn results_without_definitions_are_read_where_a_mysql_leaves_them_out() {
-    let result = [packet(1, &[0, 1]), packet(2, ROW), packet(3, END)].concat();
+    let result = [packet(1, &[1, 0]), packet(2, ROW), packet(3, END)].concat();
     let fake = optional(vec![Act::Read, Act::Send(result)]);
     let mut client = Client::connect(&fake.options()).unwrap();
     let rows = client.query("SELECT c FROM t").unwrap();
@@ -64,7 +64,7 @@ fn results_without_definitions_are_read_where_a_mysql_leaves_them_out() {
 fn a_binary_result_of_a_statement_without_definitions_cannot_be_read() {
     // A prepare of one parameter and one column whose definitions are left out.
     let prepared = packet(1, &[0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
-    let result = [packet(1, &[0, 1]), packet(2, b"\0\0\x04abcd"), packet(3, END)].concat();
+    let result = [packet(1, &[1, 0]), packet(2, b"\0\0\x04abcd"), packet(3, END)].concat();
     let fake = optional(vec![Act::Read, Act::Send(prepared), Act::Read, Act::Send(result)]);
     let mut client = Client::connect(&fake.options()).unwrap();
     let statement = client.prepare("SELECT c FROM t WHERE a = ?").unwrap();
