@@ -39,3 +39,46 @@ fn a_kept_server_is_shown_and_left_alone_until_all_is_asked_for() {
     home.fine(&["host", "restore", "--all"]);
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
+
+#[test]
+fn levers_are_listed_with_what_this_machine_lacks_and_nothing_is_changed() {
+    let home = Home::new();
+    let levers = home.json(&["host", "levers", "--json"])["levers"].clone();
+    let levers = levers.as_array().unwrap();
+    for id in
+        ["vm.swappiness", "thp.enabled", "swap.file", "cgroup.memory", "disk.file_system", "server.allocator"]
+    {
+        assert!(levers.iter().any(|lever| lever["id"] == id), "{id}");
+    }
+    let file_systems = levers.iter().find(|lever| lever["id"] == "disk.file_system").unwrap();
+    for value in file_systems["values"].as_array().unwrap() {
+        let lacks = value["lacks"].as_str();
+        assert!(lacks.is_none_or(|text| text.contains("install") || text.contains("modprobe")), "{value}");
+    }
+    assert!(home.fine(&["host", "levers"]).contains("vm.swappiness"));
+    assert!(!home.state().exists());
+}
+
+#[test]
+fn a_server_with_levers_names_all_mistakes_at_once_and_asks_for_the_users_word() {
+    let home = Home::new();
+    let up = ["server", "up", "x", "--lever", "vm.swapiness=1", "--lever", "cgroup.memory=much"];
+    let error = home.fails(2, &up);
+    assert!(error.contains("did you mean vm.swappiness") && error.contains("512M"), "{error}");
+    let error = home.fails(3, &["server", "up", "x", "--lever", "vm.swappiness=61"]);
+    assert!(error.contains("--allow-host-change"), "{error}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_server_with_levers_is_kept_with_them_and_taken_down_with_them() {
+    let home = Home::new();
+    let levers = ["--lever", "server.nice=3", "--lever", "variable.max_connections=44"];
+    home.fine(&[&["server", "up", "tuned"], &levers[..]].concat());
+    let changes = home.json(&["host", "status", "--json"])["changes"].clone();
+    assert!(changes.as_array().unwrap().iter().all(|c| c["lease"]["state"] == "kept"), "{changes}");
+    let rows = home.fine(&["server", "cli", "tuned", "-e", "SELECT @@GLOBAL.max_connections"]);
+    assert_eq!(rows.lines().last(), Some("44"));
+    home.fine(&["server", "down", "tuned"]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}

@@ -18,6 +18,7 @@ use crate::lease::Lease;
 use crate::machine::{Machine, Presence, ProcessIdentity};
 use crate::restore::Outcome;
 use crate::sys;
+use crate::task::Attribute;
 
 /// How long a killed process may take to give its memory back.
 const END_PATIENCE: Duration = Duration::from_secs(60);
@@ -47,19 +48,40 @@ pub fn start(
     purpose: &str,
     command: Command,
 ) -> Result<Started, HostError> {
-    start_inside(journal, lease, purpose, command, None)
+    start_placed(journal, lease, purpose, command, &Placement::default())
 }
 
-/// The same inside a control group: the program's first instruction is charged to it.
+/// Where a process runs from its first instruction on.
+#[derive(Debug, Clone, Default)]
+pub struct Placement<'a> {
+    /// The control group that it is started in.
+    pub group: Option<&'a MadeGroup>,
+    /// What the scheduler does with it; all its threads inherit it.
+    pub scheduling: &'a [(Attribute, String)],
+}
+
+impl Placement<'_> {
+    fn put(&self, pid: u32) -> Result<(), HostError> {
+        if let Some(group) = self.group {
+            group.take_in(pid).map_err(|e| HostError::io("move a process into", &group.name, e))?;
+        }
+        for (attribute, value) in self.scheduling {
+            attribute.give(pid, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The same in its place: nothing of the program runs elsewhere before.
 ///
 /// # Errors
-/// As [`start`], and the group does not let it in.
-pub fn start_inside(
+/// As [`start`], and the kernel does not let it into its place; then nothing runs.
+pub fn start_placed(
     journal: &Journal,
     lease: &Lease,
     purpose: &str,
     command: Command,
-    group: Option<&MadeGroup>,
+    placement: &Placement,
 ) -> Result<Started, HostError> {
     let program = PathBuf::from(command.get_program());
     let fail = |source| HostError::Start { program: program.clone(), source };
@@ -76,15 +98,12 @@ pub fn start_inside(
     let journalled = match announcement.read_exact(&mut pid) {
         Ok(()) => {
             let pid = u32::from_ne_bytes(pid);
-            record(journal, lease, purpose, pid, &program).and_then(|recorded| match group {
-                Some(group) => match group.take_in(pid) {
-                    Ok(()) => Ok(Some(recorded)),
-                    Err(e) => {
-                        journal.close(recorded.0, Closing::Released, "it was not let in")?;
-                        Err(HostError::io("move a process into", &group.name, e))
-                    }
-                },
-                None => Ok(Some(recorded)),
+            record(journal, lease, purpose, pid, &program).and_then(|recorded| {
+                if let Err(error) = placement.put(pid) {
+                    journal.close(recorded.0, Closing::Released, "it could not be put in its place")?;
+                    return Err(error);
+                }
+                Ok(Some(recorded))
             })
         }
         // The fork failed; `spawn` says why.

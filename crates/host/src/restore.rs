@@ -57,7 +57,8 @@ pub fn put_back(
     let mut ours: Vec<&Open> = ours.iter().collect();
     ours.sort_by_key(|open| std::cmp::Reverse(open.entry.id));
     let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
-    for open in ours {
+    for open in &ours {
+        let open: &Open = open;
         // A folder must not go while the process that works in it could not be ended.
         let stuck = outcomes.iter().find(|(later, outcome)| {
             later.entry.purpose == open.entry.purpose && outcome.state == RestoreState::Failed
@@ -74,6 +75,9 @@ pub fn put_back(
             (None, Change::Swap(swap)) => swap.put_back(machine)?,
             (None, Change::Cgroup(group)) => group.put_back(),
             (None, Change::Task(task)) => task.put_back(machine)?,
+            (None, Change::Variable(variable)) if ends(&ours, variable) => {
+                Outcome::restored("its server is ended, and its value with it")
+            }
             (None, Change::Variable(variable)) => put_back_variable(machine, variable, servers)?,
             (None, Change::Unknown(_)) => {
                 Outcome::failed("a newer mydyno made this change: run its `mydyno host restore`")
@@ -85,6 +89,12 @@ pub fn put_back(
         outcomes.push((open.clone(), outcome));
     }
     Ok(outcomes)
+}
+
+/// Whether the variable's server is among what is put back: then nobody needs to speak with it, and it may be one that
+/// does not answer.
+fn ends(ours: &[&Open], variable: &ChangedVariable) -> bool {
+    ours.iter().any(|open| matches!(&open.entry.change, Change::Process(p) if p.identity == variable.process))
 }
 
 /// Who can speak with private servers, to put variables back while they run.

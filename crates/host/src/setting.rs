@@ -53,6 +53,25 @@ pub fn read(machine: &Machine, name: &str) -> Result<String, HostError> {
     read_known(machine, &known)
 }
 
+/// Names of settings that mydyno may change on a machine; `queue.DEVICE.…` of loop devices are known too.
+pub fn names(machine: &Machine) -> Vec<String> {
+    whitelist::names(machine)
+}
+
+/// Whether a name is that of a setting that mydyno may change.
+pub fn is_known(name: &str) -> bool {
+    whitelist::find(name).is_some()
+}
+
+/// What values a setting takes, for people.
+///
+/// # Errors
+/// It is not on the whitelist.
+pub fn form(machine: &Machine, name: &str) -> Result<String, HostError> {
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    Ok(known.form.describe(&known, machine))
+}
+
 /// Whether a setting can be changed here, without changing it.
 ///
 /// # Errors

@@ -79,6 +79,18 @@ impl Attribute {
         }
     }
 
+    /// Gives it to a process that has one thread, as before its program runs.
+    pub(crate) fn give(self, pid: u32, value: &str) -> Result<(), HostError> {
+        let value = self.normal(value)?;
+        let failed = |why: String| HostError::Task { pid, attribute: self.name(), why };
+        self.write(pid, &value).map_err(|e| failed(e.to_string()))?;
+        match self.read(pid) {
+            Ok(now) if now == value => Ok(()),
+            Ok(now) => Err(failed(format!("it became {now} instead of {value}"))),
+            Err(e) => Err(failed(e.to_string())),
+        }
+    }
+
     /// The one spelling of a value.
     ///
     /// # Errors

@@ -117,6 +117,30 @@ pub(crate) fn find(name: &str) -> Option<Known> {
     })
 }
 
+/// Names of the settings that are listed for a machine: those of block queues for disks that hold something.
+pub(crate) fn names(machine: &Machine) -> Vec<String> {
+    let mut names = vec!["vm.dirty".to_owned(), "vm.dirty_background".to_owned()];
+    names.extend(SYSCTLS.iter().map(|(name, _)| (*name).to_owned()));
+    names.extend(THP.iter().map(|(name, _, _)| (*name).to_owned()));
+    let entries = fs::read_dir(machine.sys().join("block"));
+    let mut disks: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let sectors: u64 = fs::read_to_string(entry.path().join("size")).ok()?.trim().parse().ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let real = !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
+            (sectors > 0 && real).then_some(name)
+        })
+        .collect();
+    disks.sort();
+    for disk in disks {
+        names.extend(QUEUE.iter().map(|(file, _)| format!("queue.{disk}.{file}")));
+    }
+    names
+}
+
 impl Known {
     /// Its files on a machine.
     pub(crate) fn files(&self, machine: &Machine) -> Vec<PathBuf> {

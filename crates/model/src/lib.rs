@@ -10,6 +10,7 @@ pub mod document;
 pub mod estimate;
 pub mod facts;
 pub mod finding;
+pub mod lever;
 pub mod plan;
 pub mod record;
 pub mod sample;

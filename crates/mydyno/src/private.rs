@@ -78,6 +78,7 @@ pub fn failure(error: SandboxError) -> Failure {
         | SandboxError::Setting { .. }
         | SandboxError::EngineName { .. }
         | SandboxError::NameTaken { .. }
+        | SandboxError::LeverValue { .. }
         | SandboxError::NoSuchServer { .. } => Status::Usage,
         SandboxError::Interrupted => Status::Interrupted,
         _ => Status::Environment,

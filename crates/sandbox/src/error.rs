@@ -73,6 +73,76 @@ pub enum SandboxError {
         /// What was given.
         input: String,
     },
+    /// An allocator that is not installed.
+    #[error(
+        "{name} is not on this host: there is no {looked_for} in the folders of libraries: install {package}"
+    )]
+    NoAllocator {
+        /// As in `jemalloc`.
+        name: &'static str,
+        /// Its file.
+        looked_for: &'static str,
+        /// What brings it.
+        package: &'static str,
+    },
+    /// A variable of the environment that is not on the list.
+    #[error(
+        "{name:?} is not a variable of the environment that mydyno gives to servers, or its value is not one line: it knows {known}"
+    )]
+    Environment {
+        /// What was given.
+        name: String,
+        /// The list.
+        known: String,
+    },
+    /// Data that are on no block device.
+    #[error("{} is not on one block device, so its I/O cannot be limited: give the server a disk of its own with disk.file_system", path.display())]
+    NoDisk {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// A running server that does not answer.
+    #[error("cannot connect to private server {name}: {source}")]
+    Unreachable {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: mydyno_wire::WireError,
+    },
+    /// A variable that cannot be read or set.
+    #[error("variable {name}: {source}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What the server says.
+        source: mydyno_wire::WireError,
+    },
+    /// A variable without a value, which cannot be set back.
+    #[error("variable {name} has no value that could be set back: set it when the server starts")]
+    VariableNull {
+        /// The variable.
+        name: String,
+    },
+    /// A value that the server changes.
+    #[error("the server made {shown} of {name}={value}, and it is as before: give {shown} if that is meant")]
+    VariableRounded {
+        /// The variable.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What it became.
+        shown: String,
+    },
+    /// A lever's value that is none.
+    #[error("{id} cannot be {value:?}: it takes {takes}")]
+    LeverValue {
+        /// The lever.
+        id: String,
+        /// What was given.
+        value: String,
+        /// What it takes.
+        takes: String,
+    },
     /// A program that did not end in time.
     #[error("{} took longer than {} s {doing} and was ended: try it by hand, or name another one with --basedir DIR", program.display(), waited.as_secs())]
     TooSlow {

@@ -57,8 +57,15 @@ impl ServerFolder {
         &self.path
     }
 
+    /// A folder wherever it lies.
+    pub(crate) fn with_path(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Its data: on its own disk if it has one.
     pub(crate) fn data(&self) -> PathBuf {
-        self.path.join("data")
+        let disk = self.path.join("disk");
+        if disk.is_dir() { disk.join("data") } else { self.path.join("data") }
     }
 
     pub(crate) fn tmp(&self) -> PathBuf {

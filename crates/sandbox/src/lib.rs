@@ -5,6 +5,8 @@
 //! `mydyno host restore` does.
 
 mod accounts;
+pub mod allocator;
+mod arrangement;
 mod cache;
 pub mod client;
 mod connect;
@@ -14,6 +16,7 @@ mod error;
 pub mod find;
 mod folder;
 mod init;
+pub mod levers;
 mod list;
 mod log;
 mod quirks;
@@ -23,12 +26,15 @@ mod start;
 mod template;
 mod undo;
 mod up;
+pub mod variable;
 pub mod version;
 
+pub use arrangement::Arrangement;
 pub use connect::connect_options;
 pub use error::SandboxError;
 pub use find::Install;
 pub use folder::check_name;
+pub use levers::Turns;
 pub use list::{down, free, list};
 pub use log::tail;
 pub use settings::{Setting, parse_set};

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mydyno_host::process::{self, Started};
+use mydyno_host::cgroup::MadeGroup;
+use mydyno_host::process::{self, Placement, Started};
 
+use crate::arrangement::{Arrangement, environment};
 use crate::connect::{self, Attempt};
 use crate::error::SandboxError;
 use crate::find::Install;
@@ -63,11 +65,19 @@ pub(crate) fn owner_option() -> Option<&'static str> {
     (effective_uid() == 0).then_some("--user=root")
 }
 
+/// With what a server is started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way<'a> {
+    pub(crate) settings: &'a [Setting],
+    pub(crate) arrangement: &'a Arrangement,
+    pub(crate) group: Option<&'a MadeGroup>,
+}
+
 /// Starts the server of a folder and waits until it accepts connections.
 pub(crate) fn start(
     site: &Site,
     install: &Install,
-    settings: &[Setting],
+    way: &Way,
     folder: &ServerFolder,
     purpose: &str,
     password: &str,
@@ -76,8 +86,9 @@ pub(crate) fn start(
     for _ in 0..PORT_ATTEMPTS {
         let port = free_port()?;
         progress(Progress::Starting { port });
-        let command = command(install, settings, folder, port)?;
-        let mut started = process::start(site.journal, site.lease, purpose, command)?;
+        let command = command(install, way, folder, port)?;
+        let placement = Placement { group: way.group, scheduling: &way.arrangement.scheduling };
+        let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;
         match wait_ready(site, &mut started, folder, password) {
             Ok(version) => return Ok(Ready { started, port, version }),
             Err(SandboxError::Ended { .. }) if port_was_taken(&folder.log()) => {
@@ -90,20 +101,22 @@ pub(crate) fn start(
     Err(SandboxError::NoPort { attempts: PORT_ATTEMPTS })
 }
 
-fn command(
-    install: &Install,
-    settings: &[Setting],
-    folder: &ServerFolder,
-    port: u16,
-) -> Result<Command, SandboxError> {
+fn command(install: &Install, way: &Way, folder: &ServerFolder, port: u16) -> Result<Command, SandboxError> {
     let path = folder.log();
     let io = |e| SandboxError::io("create", &path, e);
     let log = File::create_new(&path).map_err(io)?;
     let errors = log.try_clone().map_err(io)?;
     let mut command = base_command(install);
+    for (name, value) in environment(way.arrangement)? {
+        if value.is_empty() {
+            command.env_remove(name);
+        } else {
+            command.env(name, value);
+        }
+    }
     command.args(options(&install.engine, When::Start)).args(owner_option());
     // What the user sets comes first, so that what makes the server private has the last word.
-    command.args(settings.iter().map(Setting::option));
+    command.args(way.settings.iter().map(Setting::option));
     let file = |option: &str, path: &Path| format!("--{option}={}", path.display());
     command.args([
         file("datadir", &folder.data()),

@@ -6,6 +6,7 @@ use mydyno_model::change::RestoreState;
 
 use crate::error::SandboxError;
 use crate::site::Site;
+use crate::variable::PrivateServers;
 
 impl Site<'_> {
     /// Takes over everything of one purpose and puts it back, newest first.
@@ -36,7 +37,7 @@ impl Site<'_> {
 
     fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<(), SandboxError> {
         let taken = self.journal.take_over(self.lease, wanted)?;
-        let outcomes = put_back(self.journal, self.lease.machine(), &taken)?;
+        let outcomes = put_back(self.journal, self.lease.machine(), &taken, &PrivateServers)?;
         let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;
         match outcomes.iter().find(failed) {
             Some((open, outcome)) => {

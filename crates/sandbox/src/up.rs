@@ -4,20 +4,24 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use mydyno_host::journal::refusal;
+use mydyno_host::journal::{Open, refusal};
+use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder};
 use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
 use crate::accounts::{USER, init_statements, new_password};
+use crate::arrangement::{make_disk, make_group};
 use crate::copy::copy_folder;
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
+use crate::levers::Turns;
 use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
-use crate::start::{Ready, start};
+use crate::start::{Ready, Way, start};
 use crate::template::{check_room, obtain};
+use crate::variable;
 
 /// The private server that is wanted.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +34,10 @@ pub struct Spec {
     pub basedir: Option<PathBuf>,
     /// Variables, each as `var=value`.
     pub set: Vec<String>,
+    /// Levers that are turned for it, and put back when it goes.
+    pub turns: Turns,
+    /// The user's permission to turn those of the whole host.
+    pub allow_host_change: Option<AllowHostChange>,
     /// Whether it outlives this command: then `mydyno server down NAME` ends it, else [`down`](crate::down) must.
     pub keep: bool,
 }
@@ -49,7 +57,8 @@ pub(crate) fn purpose(name: &str) -> String {
 /// Anything that keeps it from running; then everything is put back, and the error says what to do.
 pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Result<ServerInfo, SandboxError> {
     check_name(&spec.name)?;
-    let settings = spec.set.iter().map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    let settings =
+        spec.set.iter().chain(&spec.turns.options).map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
     let folder = ServerFolder::of(site.state, &spec.name);
     folder.socket()?;
     site.check_name_is_free(&spec.name)?;
@@ -62,18 +71,29 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         .mode(0o700)
         .create(&servers)
         .map_err(|e| SandboxError::io("create", &servers, e))?;
-    check_room(&servers, template.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
+    if spec.turns.arrangement.disk.is_none() {
+        check_room(&servers, template.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
+    }
     let purpose = purpose(&spec.name);
-    let id = folder::create(site.journal, site.lease, &purpose, folder.path())
+    folder::create(site.journal, site.lease, &purpose, folder.path())
         .map_err(|error| name_taken(error, &spec.name))?;
     let made = (|| {
+        site.check_cancelled()?;
+        spec.turns.turn_host(site, &purpose, spec.allow_host_change)?;
+        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose)?;
         progress(Progress::Copying);
         site.check_cancelled()?;
         copy_folder(&template.data, &folder.data(), UNIQUE)?;
-        let (info, process) = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
+        let info = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
+        for (name, value) in &spec.turns.variables {
+            variable::set(site, &info, &purpose, name, value)?;
+        }
         if spec.keep {
             site.check_cancelled()?;
-            site.journal.keep(&[id, process], &format!("mydyno server down {}", spec.name))?;
+            let own = |open: &Open| open.entry.purpose == purpose;
+            let all: Vec<u64> =
+                site.journal.read()?.open.iter().filter(|o| own(o)).map(|o| o.entry.id).collect();
+            site.journal.keep(&all, &format!("mydyno server down {}", spec.name))?;
         }
         Ok(info)
     })();
@@ -87,7 +107,7 @@ fn fill_and_start(
     folder: &ServerFolder,
     spec: &Spec,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(ServerInfo, u64), SandboxError> {
+) -> Result<ServerInfo, SandboxError> {
     fs::create_dir(folder.tmp()).map_err(|e| SandboxError::io("create", folder.tmp(), e))?;
     let password = new_password()?;
     folder.write_private(&folder.password_file(), &format!("{password}\n"))?;
@@ -96,8 +116,9 @@ fn fill_and_start(
     let client = format!("[client]\nuser={USER}\npassword={password}\nsocket={socket}\n");
     folder.write_private(&folder.client_options(), &client)?;
     let purpose = purpose(&spec.name);
-    let Ready { started, port, version } =
-        start(site, install, settings, folder, &purpose, &password, progress)?;
+    let group = make_group(site, &spec.turns.arrangement, &folder.data(), &purpose)?;
+    let way = Way { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
+    let Ready { started, port, version } = start(site, install, &way, folder, &purpose, &password, progress)?;
     // The server has run it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
     let password_file = folder.password_file().display().to_string();
@@ -121,7 +142,7 @@ fn fill_and_start(
         process: started.identity,
         program: install.program.clone(),
     })?;
-    Ok((info, started.id))
+    Ok(info)
 }
 
 /// As in `mysql://root@localhost/?socket=/path/s.sock&password-file=/path/password`.

@@ -4,14 +4,15 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use mydyno_host::cgroup::{self, Limits, RESOURCES, Resource};
+use mydyno_host::cgroup::{self, Limits, MadeGroup, RESOURCES, Resource};
 use mydyno_host::disk::{self, DiskSpec};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
+use mydyno_host::process::{self, Placement};
 use mydyno_host::restore::{self, NoServers};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::task::{self, Attribute};
-use mydyno_host::{HostError, folder, loops, process, swap};
+use mydyno_host::{HostError, folder, loops, swap};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
@@ -32,7 +33,7 @@ fn all_restored(f: &Fixture) {
     let left: Vec<_> = fs::read_dir(f.temp.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["state"]);
     assert!(!mountinfo().contains(f.temp.path().to_str().unwrap()));
-    assert_eq!(backed_by(f.temp.path()), [PathBuf::new(); 0]);
+    assert!(backed_by(f.temp.path()).is_empty());
 }
 
 fn mountinfo() -> String {
@@ -75,6 +76,10 @@ fn sleeper() -> Command {
     let mut command = Command::new("sleep");
     command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
+}
+
+fn placed(group: &MadeGroup) -> Placement<'_> {
+    Placement { group: Some(group), scheduling: &[] }
 }
 
 fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
@@ -199,7 +204,8 @@ fn a_process_is_started_inside_a_group_with_its_limits() {
             continue;
         }
         let (_, group) = cgroup::make(&f.journal, &f.lease, "test", &limits).unwrap();
-        let started = process::start_inside(&f.journal, &f.lease, "test", sleeper(), Some(&group)).unwrap();
+        let started =
+            process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placed(&group)).unwrap();
         let inside = fs::read_to_string(format!("/proc/{}/cgroup", started.identity.pid)).unwrap();
         assert!(inside.contains(&group.name), "{inside}");
         all_restored(&f);
@@ -218,7 +224,7 @@ fn a_limit_of_memory_holds() {
     // It wants twice as much, and is killed within its group.
     let mut greedy = Command::new("sh");
     greedy.args(["-c", "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 600"]).stderr(Stdio::null());
-    let mut started = process::start_inside(&f.journal, &f.lease, "test", greedy, Some(&group)).unwrap();
+    let mut started = process::start_placed(&f.journal, &f.lease, "test", greedy, &placed(&group)).unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let killed = || {
         let v1 = group.read("memory.oom_control").unwrap_or_default();
@@ -288,5 +294,21 @@ fn scheduling_of_a_process_is_changed_and_put_back() {
         assert_eq!(done[0].1.state, RestoreState::LeftAlone);
         assert_eq!(read(Attribute::Nice), "9");
     }
+    all_restored(&f);
+}
+
+#[test]
+fn a_process_has_its_scheduling_from_its_first_instruction_on() {
+    let f = fixture();
+    let scheduling = [(Attribute::Affinity, "0".to_owned()), (Attribute::Nice, "3".to_owned())];
+    let placement = Placement { group: None, scheduling: &scheduling };
+    let started = process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placement).unwrap();
+    for (attribute, value) in &scheduling {
+        assert_eq!(&task::read(&f.machine, &started.identity, *attribute).unwrap(), value);
+    }
+    let nonsense = [(Attribute::Affinity, "999".to_owned())];
+    let placement = Placement { group: None, scheduling: &nonsense };
+    process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placement).unwrap_err();
+    assert_eq!(f.journal.read().unwrap().open.len(), 1);
     all_restored(&f);
 }

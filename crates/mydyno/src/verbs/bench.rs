@@ -112,6 +112,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 basedir: args.target.basedir.clone(),
                 set: args.target.set.clone(),
                 keep: false,
+                ..Spec::default()
             };
             private::with_server("bench", &spec, &stop, ui, |server| {
                 let target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;

@@ -1,9 +1,11 @@
 //! `mydyno host`: the journal of what mydyno has changed on this host.
 
 use clap::{Args as ClapArgs, Subcommand};
-use mydyno_host::{Host, restore};
+use mydyno_host::{Host, Machine, restore};
 use mydyno_model::change::{ChangeInfo, HostStatus, LeaseState, RestoreOutcome, RestoreReport, RestoreState};
+use mydyno_model::lever::{LeverInfo, LeverList, LeverScope};
 use mydyno_model::{Document, Header};
+use mydyno_sandbox::variable::PrivateServers;
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -24,6 +26,8 @@ enum Step {
     Status,
     /// Put back what commands that died have left changed. Run it again whenever it was interrupted.
     Restore(RestoreArgs),
+    /// List what mydyno can turn on this host and on private servers, and what this machine lacks for the rest.
+    Levers,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -39,6 +43,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     match &args.step {
         Step::Status => status(ui),
         Step::Restore(args) => put_back(args, ui),
+        Step::Levers => levers(ui),
     }
 }
 
@@ -61,10 +66,50 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
+fn levers(ui: &Ui) -> Result<Status, Failure> {
+    let levers = mydyno_sandbox::levers::list(&Machine::real().map_err(environment)?);
+    if ui.json {
+        let header = Header::of::<LeverList>(OffsetDateTime::now_utc());
+        ui.out(&LeverList { header, levers, extra: Map::new() }.to_json());
+    } else {
+        ui.out(&levers.iter().map(lever).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(Status::Fine)
+}
+
+/// As in `vm.swappiness  [host]  a setting of the kernel: a whole number from 0 to 200; now 60`.
+fn lever(lever: &LeverInfo) -> String {
+    let scope = match lever.scope {
+        LeverScope::Host => "host",
+        LeverScope::ServerStart => "server start",
+        LeverScope::ServerRunning => "server running",
+    };
+    let mut line = format!("{:<32} [{scope}] {}: {}", lever.id, lever.what, lever.takes);
+    if let Some(now) = &lever.now {
+        line.push_str(&format!("; now {now}"));
+    }
+    if let Some(price) = &lever.ledger {
+        line.push_str(&format!("\n{:33}price: {price}", ""));
+    }
+    if let Some(lack) = &lever.lacks {
+        line.push_str(&format!("\n{:33}not here: {lack}", ""));
+    }
+    for value in &lever.values {
+        let says = value.lacks.as_ref().map_or_else(|| "here".to_owned(), |lack| format!("not here: {lack}"));
+        line.push_str(&format!("\n{:33}{}: {says}", "", value.value));
+        if let Some(price) = &value.ledger {
+            line.push_str(&format!("; price: {price}"));
+        }
+    }
+    line
+}
+
 fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
     let host = find_host("host restore")?;
     let outcomes = match &host {
-        Some(host) => restore::restore(&host.journal, &host.lease, args.all).map_err(environment)?,
+        Some(host) => {
+            restore::restore(&host.journal, &host.lease, args.all, &PrivateServers).map_err(environment)?
+        }
         None => vec![],
     };
     let failed = outcomes.iter().any(|o| o.outcome == RestoreState::Failed);

@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
+use mydyno_host::setting::AllowHostChange;
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
 use mydyno_model::{Document, Header};
-use mydyno_sandbox::{SandboxError, Site, Spec};
+use mydyno_sandbox::{SandboxError, Site, Spec, Turns};
 use mydyno_wire::Client;
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -51,6 +52,13 @@ struct Up {
     /// A server variable; may be given several times.
     #[arg(long = "set", value_name = "VAR=VALUE")]
     set: Vec<String>,
+    /// A lever to turn for the server, as in `disk.file_system=xfs` or `cgroup.memory=512M`; `mydyno host levers` lists
+    /// them. May be given several times.
+    #[arg(long = "lever", value_name = "ID=VALUE")]
+    levers: Vec<String>,
+    /// Permit levers of the whole host, as in `vm.swappiness=1`, until the server goes.
+    #[arg(long)]
+    allow_host_change: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -103,6 +111,8 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         engine: args.engine.clone(),
         basedir: args.basedir.clone(),
         set: args.set.clone(),
+        turns: turns(args, ui)?,
+        allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
     };
     let site = Site::new(&host).cancelled_by(&cancelled);
@@ -113,6 +123,35 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         ui.out(&introduce(&info));
     }
     Ok(Status::Fine)
+}
+
+/// What `--lever` asks for, all mistakes at once. Prices, and changes of the whole host, are named before they happen.
+fn turns(args: &Up, ui: &Ui) -> Result<Turns, Failure> {
+    let mut problems = Vec::new();
+    let mut wanted = Vec::new();
+    for text in &args.levers {
+        match text.split_once('=') {
+            Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
+            None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
+        }
+    }
+    let parsed = Turns::parse(&wanted);
+    if let Err(mistakes) = &parsed {
+        problems.extend(mistakes.iter().map(ToString::to_string));
+    }
+    let turns = match parsed {
+        Ok(turns) if problems.is_empty() => turns,
+        _ => return Err(Failure { status: Status::Usage, problems }),
+    };
+    for price in &turns.ledger {
+        ui.note(price);
+    }
+    let of_the_host = turns.of_the_host();
+    if !of_the_host.is_empty() && args.allow_host_change {
+        let until = format!("until `mydyno server down {}`", args.name);
+        ui.note(&format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
+    }
+    Ok(turns)
 }
 
 fn introduce(info: &ServerInfo) -> String {

@@ -1,6 +1,10 @@
 //! Private servers that are not of this place: seen, and left alone.
 #![allow(clippy::unwrap_used)]
 
+mod ground;
+mod kills;
+mod levers;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

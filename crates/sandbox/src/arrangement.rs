@@ -1,0 +1,117 @@
+//! How a private server is started, beside its variables: on which disk, within which limits, with which allocator.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
+use mydyno_host::disk::{self, DiskSpec};
+use mydyno_host::setting::{self, AllowHostChange};
+use mydyno_host::task::Attribute;
+
+use crate::allocator::Allocator;
+use crate::error::SandboxError;
+use crate::site::Site;
+
+/// Variables of the environment that can be given to a server.
+pub(crate) const VARIABLES: &[&str] = &[
+    "GLIBC_TUNABLES",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_CONF",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "TCMALLOC_AGGRESSIVE_DECOMMIT",
+    "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
+    "TCMALLOC_RELEASE_RATE",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES",
+    "MIMALLOC_PURGE_DELAY",
+    "LIBAIO_DISABLE",
+    "TZ",
+];
+
+/// How a private server is started.
+#[derive(Debug, Clone, Default)]
+pub struct Arrangement {
+    /// A disk of its own for its data.
+    pub disk: Option<DiskSpec>,
+    /// Settings of that disk's queue, as in `nr_requests`; they concern nobody else.
+    pub queue: Vec<(String, String)>,
+    /// Limits of the control group that it is started in; those of I/O count for the disk that its data are on.
+    pub limits: Limits,
+    /// The memory allocator; none: what the environment of mydyno says.
+    pub allocator: Option<Allocator>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+    /// What the scheduler does with it.
+    pub scheduling: Vec<(Attribute, String)>,
+}
+
+/// The variables that an arrangement gives a server; an empty value takes one away.
+pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, OsString)>, SandboxError> {
+    let mut variables: Vec<(OsString, OsString)> = Vec::new();
+    if let Some(allocator) = arrangement.allocator {
+        let library = allocator.library()?.map(Into::into).unwrap_or_default();
+        variables.push(("LD_PRELOAD".into(), library));
+    }
+    for (name, value) in &arrangement.environment {
+        if !VARIABLES.contains(&name.as_str()) || value.contains(['\0', '\n']) {
+            return Err(SandboxError::Environment { name: name.clone(), known: VARIABLES.join(" ") });
+        }
+        variables.push((name.into(), value.into()));
+    }
+    Ok(variables)
+}
+
+/// Makes the disk for the data, if one is wanted.
+pub(crate) fn make_disk(
+    site: &Site,
+    arrangement: &Arrangement,
+    folder: &Path,
+    purpose: &str,
+) -> Result<(), SandboxError> {
+    let Some(spec) = &arrangement.disk else { return Ok(()) };
+    let disk = disk::make(site.journal, site.lease, purpose, folder, spec)?;
+    let device = disk.device.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (file, value) in &arrangement.queue {
+        let name = format!("queue.{device}.{file}");
+        // The device is mydyno's own, so nobody has to permit it.
+        let own = AllowHostChange::by_the_user();
+        setting::set(site.journal, site.lease, purpose, &name, value, own)?;
+    }
+    Ok(())
+}
+
+/// Makes the control group, if there are limits. `data` is the data directory.
+pub(crate) fn make_group(
+    site: &Site,
+    arrangement: &Arrangement,
+    data: &Path,
+    purpose: &str,
+) -> Result<Option<MadeGroup>, SandboxError> {
+    if arrangement.limits.is_empty() {
+        return Ok(None);
+    }
+    let mut limits = arrangement.limits.clone();
+    if let Some(io) = &mut limits.io {
+        *io = IoLimit { device: whole_device(data)?, ..io.clone() };
+    }
+    Ok(Some(cgroup::make(site.journal, site.lease, purpose, &limits)?.1))
+}
+
+/// The number of the disk that a folder is on, as in `259:0`: limits count for whole disks, not partitions.
+fn whole_device(folder: &Path) -> Result<String, SandboxError> {
+    let device = fs::metadata(folder).map_err(|e| SandboxError::io("read", folder, e))?.dev();
+    let number = format!("{}:{}", libc::major(device), libc::minor(device));
+    let sys = Path::new("/sys/dev/block").join(&number);
+    let Ok(sys) = fs::canonicalize(&sys) else {
+        return Err(SandboxError::NoDisk { path: folder.to_owned() });
+    };
+    let whole = if sys.join("partition").exists() {
+        sys.parent().unwrap_or(&sys).join("dev")
+    } else {
+        sys.join("dev")
+    };
+    let text = fs::read_to_string(&whole).map_err(|e| SandboxError::io("read", &whole, e))?;
+    Ok(text.trim().to_owned())
+}

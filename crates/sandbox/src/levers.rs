@@ -1,0 +1,505 @@
+//! All levers by name: what an experiment can turn, checked before anything is touched.
+//!
+//! A lever is turned at one of three times: on the whole host, when a private server is started, or while it runs. What is
+//! wanted is read into [`Turns`], with all mistakes at once; each part is then handed to whoever turns it, through the
+//! journal.
+
+use mydyno_host::cgroup::{IoLimit, RESOURCES, Resource};
+use mydyno_host::disk::DiskSpec;
+use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
+use mydyno_host::setting::{self, AllowHostChange};
+use mydyno_host::task::Attribute;
+use mydyno_host::{HostError, Machine, folder, loops, swap};
+use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
+use mydyno_model::units::parse_size;
+
+use crate::allocator::{ALLOCATORS, Allocator};
+use crate::arrangement::{Arrangement, VARIABLES};
+use crate::error::SandboxError;
+use crate::settings::parse_set;
+use crate::site::Site;
+
+/// Sizes of disks that are not asked for by name.
+const DISK_BYTES: u64 = 2 << 30;
+/// Several levers under one name.
+struct Bundle {
+    id: &'static str,
+    what: &'static str,
+    parts: &'static [(&'static str, &'static str)],
+}
+
+const BUNDLES: [Bundle; 2] = [
+    Bundle {
+        id: "bundle.durable",
+        what: "every commit synced, redo and binary log",
+        parts: &[
+            ("option.log_bin", "1"),
+            ("option.sync_binlog", "1"),
+            ("option.innodb_flush_log_at_trx_commit", "1"),
+            ("option.innodb_doublewrite", "1"),
+        ],
+    },
+    Bundle {
+        id: "bundle.relaxed",
+        what: "commits synced once a second",
+        parts: &[("option.sync_binlog", "0"), ("option.innodb_flush_log_at_trx_commit", "2")],
+    },
+];
+/// Variables with which a crash loses what was acknowledged, or more: value patterns are in the documentation of each.
+const DURABILITY: &[&str] = &[
+    "innodb_flush_log_at_trx_commit",
+    "sync_binlog",
+    "innodb_doublewrite",
+    "innodb_checksum_algorithm",
+    "innodb_flush_method",
+    "innodb_fast_shutdown",
+    "sync_master_info",
+    "sync_relay_log",
+];
+
+/// What is wanted of levers.
+#[derive(Debug, Clone, Default)]
+pub struct Turns {
+    /// Settings of the whole host, by name.
+    pub host: Vec<(String, String)>,
+    /// A swap file for the whole host.
+    pub swap_bytes: Option<u64>,
+    /// How the private server is started.
+    pub arrangement: Arrangement,
+    /// Variables that it is started with, as `var=value`.
+    pub options: Vec<String>,
+    /// Variables that are set while it runs.
+    pub variables: Vec<(String, String)>,
+    /// What is paid in durability or semantics, one sentence each.
+    pub ledger: Vec<String>,
+}
+
+impl Turns {
+    /// Reads what is wanted. A bundle stands for its levers.
+    ///
+    /// # Errors
+    /// All mistakes: names that no lever has, and values that a lever does not take.
+    pub fn parse(wanted: &[(String, String)]) -> Result<Self, Vec<SandboxError>> {
+        let mut turns = Self::default();
+        let mut disk = Disk::default();
+        let mut problems = Vec::new();
+        for (id, value) in wanted {
+            match BUNDLES.iter().find(|bundle| bundle.id == id) {
+                Some(bundle) if value == "on" => {
+                    for (id, value) in bundle.parts {
+                        turns.read(id, value, &mut disk).unwrap_or_else(|e| problems.push(e));
+                    }
+                }
+                Some(_) => problems.push(bad(id, value, "on")),
+                None => turns.read(id, value, &mut disk).unwrap_or_else(|e| problems.push(e)),
+            }
+        }
+        match disk.spec() {
+            Ok(spec) => turns.arrangement.disk = spec,
+            Err(error) => problems.push(error),
+        }
+        if let Some(disk) = &turns.arrangement.disk {
+            let prices = disk.file_system.ledger().map(str::to_owned).into_iter();
+            let options = disk.options.not_durable();
+            let lost = options.iter().map(|o| format!("durability: a power cut can lose data with {o}"));
+            turns.ledger.extend(prices.chain(lost));
+        }
+        if problems.is_empty() { Ok(turns) } else { Err(problems) }
+    }
+
+    fn read(&mut self, id: &str, value: &str, disk: &mut Disk) -> Result<(), SandboxError> {
+        let size = || parse_size(value).map_err(|_| bad(id, value, "a size like 512M"));
+        let (room, rest) = id.split_once('.').unwrap_or((id, ""));
+        match (room, rest) {
+            _ if setting::is_known(id) => self.host.push((id.to_owned(), value.to_owned())),
+            ("swap", "file") => self.swap_bytes = Some(size()?),
+            ("cgroup", "memory") => self.arrangement.limits.memory_bytes = Some(size()?),
+            ("cgroup", "swap") => self.arrangement.limits.swap_bytes = Some(size()?),
+            ("cgroup", "cpu") => {
+                let cpus = value.parse().ok().filter(|c: &f64| c.is_finite() && *c >= 0.01);
+                self.arrangement.limits.cpus = Some(cpus.ok_or_else(|| bad(id, value, CPU))?);
+            }
+            ("cgroup", "cpuset") => {
+                self.arrangement.limits.cpuset = Some(Attribute::Affinity.normal(value)?);
+            }
+            ("cgroup", "io") => self.arrangement.limits.io = Some(io_limit(id, value)?),
+            ("disk", "file_system") => {
+                let known = || FILE_SYSTEMS.map(FileSystem::name).join(" ");
+                disk.file_system = Some(FileSystem::named(value).ok_or_else(|| bad(id, value, &known()))?);
+            }
+            ("disk", queue) if queue.strip_prefix("queue.").is_some_and(is_queue_file) => {
+                let file = queue.trim_start_matches("queue.");
+                if file == "write_cache" && value == "write through" {
+                    self.ledger.push("durability: `write through` keeps flushes from the disk".to_owned());
+                }
+                self.arrangement.queue.push((file.to_owned(), value.to_owned()));
+            }
+            ("disk", "mount_options") => disk.options = value.to_owned(),
+            ("disk", "size") => disk.bytes = Some(size()?),
+            ("server", "allocator") => {
+                let known = || ALLOCATORS.map(Allocator::name).join(" ");
+                self.arrangement.allocator =
+                    Some(Allocator::named(value).ok_or_else(|| bad(id, value, &known()))?);
+            }
+            ("server", "affinity" | "nice" | "class") => {
+                let attribute = match rest {
+                    "affinity" => Attribute::Affinity,
+                    "nice" => Attribute::Nice,
+                    _ => Attribute::Class,
+                };
+                self.arrangement.scheduling.push((attribute, attribute.normal(value)?));
+            }
+            ("env", name) if VARIABLES.contains(&name) => {
+                self.arrangement.environment.push((name.to_owned(), value.to_owned()));
+            }
+            ("option", name) if !name.is_empty() => {
+                let text = format!("{name}={value}");
+                let setting = parse_set(&text)?;
+                self.pay(&setting.name);
+                self.options.push(text);
+            }
+            ("variable", name) if !name.is_empty() => {
+                self.pay(name);
+                self.variables.push((name.to_owned(), value.to_owned()));
+            }
+            _ => return Err(HostError::NoLever { name: id.to_owned(), nearest: nearest(id) }.into()),
+        }
+        Ok(())
+    }
+
+    fn pay(&mut self, variable: &str) {
+        if DURABILITY.contains(&variable) {
+            self.ledger.push(format!("durability: {variable} decides what a crash can lose"));
+        }
+    }
+
+    /// What concerns the whole host: it needs the user's permission, and is named before it happens.
+    pub fn of_the_host(&self) -> Vec<String> {
+        let settings = self.host.iter().map(|(name, value)| format!("{name}={value}"));
+        settings.chain(self.swap_bytes.map(|bytes| format!("swap.file={bytes}"))).collect()
+    }
+
+    /// Turns what concerns the whole host, in order. All of it carries `purpose` in the journal, with which it is put back.
+    ///
+    /// # Errors
+    /// It is not permitted, or one cannot be turned; those before it are then for the caller to put back.
+    pub fn turn_host(
+        &self,
+        site: &Site,
+        purpose: &str,
+        allowed: Option<AllowHostChange>,
+    ) -> Result<Vec<u64>, SandboxError> {
+        let names = self.of_the_host();
+        if names.is_empty() {
+            return Ok(vec![]);
+        }
+        let allowed = allowed.ok_or_else(|| HostError::NotAllowed { what: names.join(", ") })?;
+        let mut ids = Vec::new();
+        for (name, value) in &self.host {
+            ids.extend(setting::set(site.journal, site.lease, purpose, name, value, allowed)?);
+        }
+        if let Some(bytes) = self.swap_bytes {
+            let path = site.state.path().join(format!("swap-{}", std::process::id()));
+            ids.push(folder::create(site.journal, site.lease, purpose, &path)?);
+            let file = path.join("swap");
+            ids.push(swap::turn_on(site.journal, site.lease, purpose, &file, bytes, allowed)?);
+        }
+        Ok(ids)
+    }
+}
+
+/// Any loop device stands for the one that will be ours.
+fn is_queue_file(file: &str) -> bool {
+    setting::is_known(&format!("queue.loop0.{file}"))
+}
+
+const CPU: &str = "a number of CPUs like 1.5, at least 0.01";
+const IO: &str = "limits a second like read_iops=200,write_iops=100,read_bytes=20M,write_bytes=10M";
+
+/// The disk as its levers come in.
+#[derive(Debug, Default)]
+struct Disk {
+    file_system: Option<FileSystem>,
+    bytes: Option<u64>,
+    options: String,
+}
+
+impl Disk {
+    fn spec(&self) -> Result<Option<DiskSpec>, SandboxError> {
+        let Some(file_system) = self.file_system else {
+            let others = self.bytes.is_some() || !self.options.is_empty();
+            let known = FILE_SYSTEMS.map(FileSystem::name).join(" ");
+            return if others { Err(bad("disk.file_system", "", &known)) } else { Ok(None) };
+        };
+        let options = file_system.options(&self.options)?;
+        Ok(Some(DiskSpec { file_system, bytes: self.bytes.unwrap_or(DISK_BYTES), options }))
+    }
+}
+
+fn io_limit(id: &str, value: &str) -> Result<IoLimit, SandboxError> {
+    let mut limit = IoLimit {
+        device: String::new(),
+        read_iops: None,
+        write_iops: None,
+        read_bytes: None,
+        write_bytes: None,
+    };
+    for part in value.split(',') {
+        let (name, number) = part.split_once('=').ok_or_else(|| bad(id, value, IO))?;
+        let number = parse_size(number).ok().filter(|n| *n > 0).ok_or_else(|| bad(id, value, IO))?;
+        *match name {
+            "read_iops" => &mut limit.read_iops,
+            "write_iops" => &mut limit.write_iops,
+            "read_bytes" => &mut limit.read_bytes,
+            "write_bytes" => &mut limit.write_bytes,
+            _ => return Err(bad(id, value, IO)),
+        } = Some(number);
+    }
+    Ok(limit)
+}
+
+fn bad(id: &str, value: &str, takes: &str) -> SandboxError {
+    SandboxError::LeverValue { id: id.to_owned(), value: value.to_owned(), takes: takes.to_owned() }
+}
+
+/// All levers on a machine, with whether each can be turned here. Nothing is changed.
+pub fn list(machine: &Machine) -> Vec<LeverInfo> {
+    let mut levers: Vec<LeverInfo> =
+        setting::names(machine).iter().map(|name| of_host(machine, name)).collect();
+    levers.push(LeverInfo {
+        takes: "a size like 512M".to_owned(),
+        lacks: lack(mydyno_host::room::check_memory(machine)),
+        ..blank("swap.file", "a swap file of this size", LeverScope::Host)
+    });
+    levers.extend(RESOURCES.map(|resource| of_group(machine, resource)));
+    levers.extend(of_disk(machine));
+    levers.extend(of_server());
+    levers
+}
+
+fn blank(id: &str, what: &str, scope: LeverScope) -> LeverInfo {
+    LeverInfo {
+        id: id.to_owned(),
+        what: what.to_owned(),
+        scope,
+        takes: String::new(),
+        values: vec![],
+        now: None,
+        lacks: None,
+        ledger: None,
+    }
+}
+
+fn lack<T, E: std::fmt::Display>(checked: Result<T, E>) -> Option<String> {
+    checked.err().map(|error| error.to_string())
+}
+
+fn of_host(machine: &Machine, name: &str) -> LeverInfo {
+    LeverInfo {
+        takes: setting::form(machine, name).unwrap_or_default(),
+        now: setting::read(machine, name).ok(),
+        lacks: lack(setting::check(machine, name)),
+        ledger: name
+            .ends_with(".write_cache")
+            .then(|| "durability: `write through` keeps flushes from the disk".to_owned()),
+        ..blank(name, "a setting of the kernel", LeverScope::Host)
+    }
+}
+
+fn of_group(machine: &Machine, resource: Resource) -> LeverInfo {
+    let (what, takes) = match resource {
+        Resource::Memory => ("memory of the server's control group", "a size like 512M"),
+        Resource::Swap => ("swap of the server's control group, beside its memory", "a size like 512M"),
+        Resource::Cpu => ("CPU time of the server's control group", CPU),
+        Resource::Cpuset => ("CPUs of the server's control group", "a list of CPUs like 0-1,3"),
+        Resource::Io => ("I/O of the server's control group on the disk of its data", IO),
+    };
+    LeverInfo {
+        takes: takes.to_owned(),
+        lacks: lack(resource.check(machine)),
+        ..blank(&format!("cgroup.{}", resource.name()), what, LeverScope::ServerStart)
+    }
+}
+
+fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
+    let lacks = lack(loops::check());
+    let value = |file_system: FileSystem| LeverValue {
+        value: file_system.name().to_owned(),
+        lacks: lack(file_system.check(machine)),
+        ledger: file_system.ledger().map(str::to_owned),
+    };
+    let lever = |id: &str, what: &str, takes: &str| LeverInfo {
+        takes: takes.to_owned(),
+        lacks: lacks.clone(),
+        ..blank(id, what, LeverScope::ServerStart)
+    };
+    vec![
+        LeverInfo {
+            values: FILE_SYSTEMS.map(value).into(),
+            ..lever(
+                "disk.file_system",
+                "a disk of its own for the server's data: a file as a loop device",
+                "a file system",
+            )
+        },
+        lever(
+            "disk.mount_options",
+            "mount options of that disk",
+            "options with commas, as in noatime,barrier=0",
+        ),
+        lever(
+            "disk.queue.scheduler",
+            "the scheduler of that disk's queue",
+            "a scheduler, as in none or mq-deadline",
+        ),
+        lever("disk.queue.nr_requests", "requests that its queue holds", "a whole number from 4"),
+        lever("disk.queue.read_ahead_kb", "its read-ahead", "a multiple of 64"),
+        LeverInfo {
+            ledger: Some("durability: `write through` keeps flushes from the disk".to_owned()),
+            ..lever("disk.queue.write_cache", "whether flushes reach it", "write back or write through")
+        },
+        lever("disk.size", "size of that disk", "a size like 4G; 2 GiB unless given"),
+    ]
+}
+
+fn of_server() -> Vec<LeverInfo> {
+    let at_start = |id: &str, what: &str, takes: &str| LeverInfo {
+        takes: takes.to_owned(),
+        ..blank(id, what, LeverScope::ServerStart)
+    };
+    let value = |allocator: Allocator| LeverValue {
+        value: allocator.name().to_owned(),
+        lacks: lack(allocator.library()),
+        ledger: None,
+    };
+    let mut levers = vec![LeverInfo {
+        values: ALLOCATORS.map(value).into(),
+        ..at_start("server.allocator", "the server's memory allocator (LD_PRELOAD)", "an allocator")
+    }];
+    levers.extend([Attribute::Affinity, Attribute::Nice, Attribute::Class].map(|attribute| {
+        let what = match attribute {
+            Attribute::Affinity => "CPUs that the server may run on",
+            Attribute::Nice => "the server's nice value",
+            Attribute::Class => "the server's scheduling class",
+        };
+        at_start(&format!("server.{}", attribute.name()), what, attribute.form())
+    }));
+    levers.extend(
+        VARIABLES.iter().map(|name| at_start(&format!("env.{name}"), "the server's environment", "one line")),
+    );
+    levers.push(at_start("option.VARIABLE", "a variable that the server is started with", "its value"));
+    levers.push(LeverInfo {
+        takes: "its value".to_owned(),
+        ..blank(
+            "variable.VARIABLE",
+            "a global variable, set while the server runs",
+            LeverScope::ServerRunning,
+        )
+    });
+    levers.extend(BUNDLES.iter().map(|bundle| {
+        let parts: Vec<String> = bundle.parts.iter().map(|(id, value)| format!("{id}={value}")).collect();
+        let mut paid = Turns::default();
+        for (id, _) in bundle.parts {
+            paid.pay(id.trim_start_matches("option."));
+        }
+        LeverInfo {
+            ledger: Some(paid.ledger.join("; ")).filter(|price| !price.is_empty()),
+            ..at_start(bundle.id, &format!("{}: {}", bundle.what, parts.join(" ")), "on")
+        }
+    }));
+    levers
+}
+
+/// The lever whose name looks most like what was given, if one does.
+fn nearest(id: &str) -> Option<String> {
+    let server = of_server().into_iter().map(|lever| lever.id);
+    let groups = RESOURCES.map(|resource| format!("cgroup.{}", resource.name()));
+    let disk = ["disk.file_system", "disk.mount_options", "disk.size", "swap.file"].map(str::to_owned);
+    let settings = Machine::real().map(|machine| setting::names(&machine)).unwrap_or_default();
+    let distance = |name: &str| strsim::damerau_levenshtein(name, id);
+    server
+        .chain(groups)
+        .chain(disk)
+        .chain(settings)
+        .min_by_key(|name| distance(name))
+        .filter(|name| distance(name) <= 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {
+        let owned: Vec<_> =
+            wanted.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+        Turns::parse(&owned).map_err(|all| all.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn each_lever_goes_to_whoever_turns_it() {
+        let turns = parse(&[
+            ("vm.swappiness", "1"),
+            ("swap.file", "64M"),
+            ("cgroup.memory", "512M"),
+            ("cgroup.io", "read_iops=200,write_bytes=1M"),
+            ("disk.file_system", "ext4"),
+            ("disk.mount_options", "noatime,barrier=0"),
+            ("server.nice", "5"),
+            ("server.allocator", "jemalloc"),
+            ("env.MALLOC_ARENA_MAX", "2"),
+            ("option.innodb_doublewrite", "0"),
+            ("variable.max_connections", "50"),
+        ])
+        .unwrap();
+        assert_eq!(turns.of_the_host(), ["vm.swappiness=1", "swap.file=67108864"]);
+        assert_eq!(turns.arrangement.limits.memory_bytes, Some(512 << 20));
+        let io = turns.arrangement.limits.io.unwrap();
+        assert_eq!((io.read_iops, io.write_bytes, io.write_iops), (Some(200), Some(1 << 20), None));
+        let disk = turns.arrangement.disk.unwrap();
+        assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", DISK_BYTES));
+        assert_eq!(turns.options, ["innodb_doublewrite=0"]);
+        assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
+        assert_eq!(turns.ledger.len(), 2, "{:?}", turns.ledger);
+    }
+
+    #[test]
+    fn a_bundle_stands_for_its_levers_and_names_its_price() {
+        let turns = parse(&[("bundle.relaxed", "on")]).unwrap();
+        assert_eq!(turns.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
+        assert_eq!(turns.ledger.len(), 2);
+    }
+
+    #[test]
+    fn all_mistakes_are_named_at_once() {
+        let problems = parse(&[
+            ("vm.swapiness", "1"),
+            ("cgroup.memory", "much"),
+            ("server.nice", "99"),
+            ("disk.mount_options", "noatime"),
+            ("option.datadir", "/x"),
+            ("cgroup.io", "iops=3"),
+        ])
+        .unwrap_err();
+        assert_eq!(problems.len(), 6, "{problems:#?}");
+        for says in ["did you mean vm.swappiness", "512M", "from -20 to 19", "sets this itself", "read_iops"]
+        {
+            assert!(problems.iter().any(|p| p.contains(says)), "{says}: {problems:#?}");
+        }
+    }
+
+    #[test]
+    fn every_listed_lever_says_what_it_takes_and_can_be_asked_for_by_its_name() {
+        let machine = Machine::real().unwrap();
+        let levers = list(&machine);
+        for lever in &levers {
+            assert!(!lever.takes.is_empty() && !lever.what.is_empty(), "{lever:?}");
+            let id = lever.id.replace("VARIABLE", "max_connections");
+            let unknown = parse(&[(&id, "?")]).err().unwrap_or_default();
+            assert!(unknown.iter().all(|p| !p.contains("there is no lever")), "{id}: {unknown:?}");
+        }
+        let mut ids: Vec<&str> = levers.iter().map(|l| l.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), levers.len());
+    }
+}

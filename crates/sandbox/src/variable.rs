@@ -1,0 +1,197 @@
+//! Variables of private servers, changed while they run and set back.
+
+use mydyno_host::Change;
+use mydyno_host::change::ChangedVariable;
+use mydyno_host::journal::Closing;
+use mydyno_host::machine::Presence;
+use mydyno_host::restore::{Outcome, Servers};
+use mydyno_model::server::ServerInfo;
+use mydyno_wire::Client;
+
+use crate::connect::connect_options;
+use crate::error::SandboxError;
+use crate::folder::{Description, ServerFolder};
+use crate::site::Site;
+
+/// The global value of a variable, as the server shows it.
+///
+/// # Errors
+/// The server cannot be reached, or has no such variable.
+pub fn read(server: &ServerInfo, name: &str) -> Result<String, SandboxError> {
+    check_name(name)?;
+    show(&mut connect(server)?, name)
+}
+
+/// Sets a global variable of a running private server: journal first, then the value, then it is read back. Returns the
+/// number of the journal entry; `None` when the variable has the value already.
+///
+/// # Errors
+/// The server refuses it, or makes another value of it; then it is as before.
+pub fn set(
+    site: &Site,
+    server: &ServerInfo,
+    purpose: &str,
+    name: &str,
+    value: &str,
+) -> Result<Option<u64>, SandboxError> {
+    check_name(name)?;
+    let folder = ServerFolder::of(site.state, &server.name);
+    let process = match folder.load()? {
+        Some(Description { process, .. }) => process,
+        None => return Err(SandboxError::NoSuchServer { name: server.name.clone(), known: vec![] }),
+    };
+    if site.lease.machine().presence(&process)? != Presence::Running {
+        return Err(SandboxError::NoSuchServer { name: server.name.clone(), known: vec![] });
+    }
+    let mut client = connect(server)?;
+    let mut changed = ChangedVariable {
+        process,
+        folder: folder.path().to_owned(),
+        name: name.to_owned(),
+        was: String::new(),
+        now: plain(value),
+    };
+    // The value before counts from the instant at which nobody else holds the variable.
+    let key = changed.key();
+    let mut refused = None;
+    let recorded =
+        site.journal.record_if_needed(site.lease, purpose, &key, || match show(&mut client, name) {
+            Ok(was) if same(&was, &changed.now) => Ok(None),
+            Ok(was) => {
+                changed.was = was;
+                Ok(Some(Change::Variable(changed.clone())))
+            }
+            Err(error) => {
+                refused = Some(error);
+                Ok(None)
+            }
+        })?;
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    let Some(id) = recorded else { return Ok(None) };
+    let written = write(&mut client, name, &changed.now).and_then(|()| show(&mut client, name));
+    let error = match written {
+        Ok(shown) if same(&shown, &changed.now) => return Ok(Some(id)),
+        Ok(shown) => SandboxError::VariableRounded { name: name.to_owned(), value: value.to_owned(), shown },
+        Err(error) => error,
+    };
+    // One that was refused is as it was; most of those could not be written back either.
+    if !same(&show(&mut client, name)?, &changed.was) {
+        write(&mut client, name, &changed.was)?;
+    }
+    site.journal.close(id, Closing::Restored, "it could not be set")?;
+    Err(error)
+}
+
+/// Speaks with the private servers of this host to put their variables back.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateServers;
+
+impl Servers for PrivateServers {
+    fn put_back(&self, variable: &ChangedVariable) -> Outcome {
+        match put_back(variable) {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::failed(error.to_string()),
+        }
+    }
+}
+
+fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
+    let Some(description) = ServerFolder::with_path(variable.folder.clone()).load()? else {
+        return Ok(Outcome::left_alone("its server's folder is gone"));
+    };
+    let mut client = connect(&description.server)?;
+    let current = show(&mut client, &variable.name)?;
+    if same(&current, &variable.was) {
+        return Ok(Outcome::restored(format!("it is {} already", variable.was)));
+    }
+    if !same(&current, &variable.now) {
+        return Ok(Outcome::left_alone(format!(
+            "somebody else has set it to {current} since; mydyno had set it from {} to {}",
+            variable.was, variable.now
+        )));
+    }
+    write(&mut client, &variable.name, &variable.was)?;
+    let back = show(&mut client, &variable.name)?;
+    Ok(if same(&back, &variable.was) {
+        Outcome::restored(format!("set back to {}", variable.was))
+    } else {
+        Outcome::failed(format!("it became {back} instead of {}", variable.was))
+    })
+}
+
+fn connect(server: &ServerInfo) -> Result<Client, SandboxError> {
+    let refused = |source| SandboxError::Unreachable { name: server.name.clone(), source };
+    // A socket that nobody listens on is a server that has just ended.
+    Client::connect(&connect_options(server)?).map_err(refused)
+}
+
+fn show(client: &mut Client, name: &str) -> Result<String, SandboxError> {
+    let failed = |source| SandboxError::Variable { name: name.to_owned(), source };
+    let rows = client.query(&format!("SELECT @@GLOBAL.{name}")).map_err(failed)?;
+    rows.scalar()
+        .map(|text| text.into_owned())
+        .ok_or_else(|| SandboxError::VariableNull { name: name.to_owned() })
+}
+
+fn write(client: &mut Client, name: &str, value: &str) -> Result<(), SandboxError> {
+    let literal = if value.parse::<f64>().is_ok_and(f64::is_finite) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+    };
+    let failed = |source| SandboxError::Variable { name: name.to_owned(), source };
+    client.query(&format!("SET GLOBAL {name} = {literal}")).map(drop).map_err(failed)
+}
+
+/// Names stand in statements, so they have letters, digits and underscores only.
+fn check_name(name: &str) -> Result<(), SandboxError> {
+    let fine = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if fine {
+        return Ok(());
+    }
+    let why = "a variable's name has letters, digits and underscores".to_owned();
+    Err(SandboxError::Setting { input: name.to_owned(), why })
+}
+
+/// `SET GLOBAL` takes no `64M`.
+fn plain(value: &str) -> String {
+    let number = value.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']).is_some_and(|n| n.parse::<u64>().is_ok());
+    match mydyno_model::units::parse_size(value) {
+        Ok(bytes) if number => bytes.to_string(),
+        _ => value.to_owned(),
+    }
+}
+
+/// Whether two texts are one value: switches have two spellings, fractions trailing zeros, words any case.
+fn same(a: &str, b: &str) -> bool {
+    let plain = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "on" | "true" => "1".to_owned(),
+        "off" | "false" => "0".to_owned(),
+        other => other.to_owned(),
+    };
+    let (a, b) = (plain(a), plain(b));
+    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_has_several_spellings() {
+        for (a, b) in [("1", "ON"), ("off", "0"), ("10.000000", "10"), ("MIXED", "mixed"), ("x", "x")] {
+            assert!(same(a, b), "{a} {b}");
+        }
+        assert!(!same("1", "2") && !same("ROW", "MIXED"));
+        assert_eq!((plain("64M"), plain("64"), plain("M")), ("67108864".into(), "64".into(), "M".into()));
+    }
+
+    #[test]
+    fn names_that_are_no_names_reach_no_statement() {
+        for name in ["", "a b", "a;b", "a.b", "a'"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Levers of a real private server.
+
+use std::fs;
+
+use mydyno_host::restore::restore;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_host::{Journal, Lease, setting};
+use mydyno_model::change::RestoreState;
+use mydyno_sandbox::variable::{self, PrivateServers};
+use mydyno_sandbox::{SandboxError, Spec, down, up};
+
+use crate::ground::{Ground, levers_of_this_machine, turns, whole_host};
+
+fn spec(name: &str, wanted: &[(String, String)]) -> Spec {
+    Spec {
+        name: name.to_owned(),
+        turns: turns(wanted),
+        allow_host_change: Some(AllowHostChange::by_the_user()),
+        ..Spec::default()
+    }
+}
+
+fn lever(id: &str, value: &str) -> (String, String) {
+    (id.to_owned(), value.to_owned())
+}
+
+#[test]
+fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace() {
+    let _alone = whole_host();
+    let ground = Ground::new();
+    let machine = ground.host.machine();
+    let wanted = levers_of_this_machine(machine);
+    let has = |id: &str| wanted.iter().any(|(name, _)| name == id);
+    let before = setting::read(machine, "vm.vfs_cache_pressure").unwrap();
+    let info = up(&ground.site(), &spec("all", &wanted), &mut |_| {}).unwrap();
+    let pid = info.pid.unwrap();
+    let proc =
+        |file: &str| String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}")).unwrap()).into_owned();
+    if has("cgroup.memory") {
+        assert!(proc("cgroup").contains("mydyno-"), "{}", proc("cgroup"));
+    }
+    if has("disk.file_system") {
+        assert!(info.datadir.ends_with("/disk/data"), "{}", info.datadir);
+        assert!(fs::read_to_string("/proc/mounts").unwrap().contains("servers/all/disk ext4"));
+    }
+    if has("vm.vfs_cache_pressure") {
+        assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), "101");
+    }
+    assert!(proc("environ").contains("MALLOC_ARENA_MAX=2"));
+    assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("1"));
+    assert_eq!(variable::read(&info, "max_connections").unwrap(), "77");
+    assert_eq!(variable::read(&info, "innodb_buffer_pool_size").unwrap(), "33554432");
+    down(&ground.site(), "all").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), before);
+}
+
+#[test]
+fn what_concerns_the_whole_host_needs_the_users_word_and_leaves_nothing_without_it() {
+    let ground = Ground::new();
+    let spec = Spec { allow_host_change: None, ..spec("no", &[lever("vm.swappiness", "61")]) };
+    let error = up(&ground.site(), &spec, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("--allow-host-change") && error.contains("vm.swappiness=61"), "{error}");
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_variable_goes_there_and_back_while_its_server_runs() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let info = up(&site, &spec("v", &[]), &mut |_| {}).unwrap();
+    let read = |name: &str| variable::read(&info, name).unwrap();
+    let (was_capacity, was_slow) = (read("innodb_io_capacity"), read("slow_query_log"));
+    variable::set(&site, &info, "try", "innodb_io_capacity", "321").unwrap().unwrap();
+    variable::set(&site, &info, "try", "slow_query_log", "ON").unwrap().unwrap();
+    variable::set(&site, &info, "try", "long_query_time", "2.5").unwrap().unwrap();
+    variable::set(&site, &info, "try", "binlog_format", "row").unwrap();
+    variable::set(&site, &info, "try", "max_connections", "99").unwrap().unwrap();
+    assert_eq!((read("innodb_io_capacity"), read("long_query_time")), ("321".into(), "2.500000".into()));
+    let held = variable::set(&site, &info, "another", "slow_query_log", "1").unwrap_err().to_string();
+    assert!(held.contains("slow_query_log") && held.contains("in use"), "{held}");
+    // Somebody else changes one of them.
+    let mut client = mydyno_wire::Client::connect(&mydyno_sandbox::connect_options(&info).unwrap()).unwrap();
+    client.query("SET GLOBAL max_connections = 55").unwrap();
+    let journal: &Journal = &ground.host.journal;
+    let taken = journal.take_over(&ground.host.lease, |open| open.entry.purpose == "try").unwrap();
+    let done =
+        mydyno_host::restore::put_back(journal, ground.host.machine(), &taken, &PrivateServers).unwrap();
+    for (open, outcome) in &done {
+        let expected = match open.entry.change.what().contains("max_connections") {
+            true => RestoreState::LeftAlone,
+            false => RestoreState::Restored,
+        };
+        assert_eq!(outcome.state, expected, "{}: {}", open.entry.change.what(), outcome.why);
+    }
+    assert_eq!((read("innodb_io_capacity"), read("slow_query_log")), (was_capacity, was_slow));
+    assert_eq!(read("max_connections"), "55");
+    down(&site, "v").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_value_that_the_server_refuses_or_rounds_leaves_the_variable_as_it_was() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let info = up(&site, &spec("r", &[]), &mut |_| {}).unwrap();
+    let was = variable::read(&info, "join_buffer_size").unwrap();
+    let entries = || ground.host.journal.read().unwrap().open.len();
+    let before = entries();
+    let error = variable::set(&site, &info, "try", "join_buffer_size", "131073").unwrap_err();
+    assert!(matches!(&error, SandboxError::VariableRounded { shown, .. } if shown == "131072"), "{error}");
+    for (name, value) in [("no_such_variable", "1"), ("version", "x"), ("innodb_io_capacity", "many")] {
+        let error = variable::set(&site, &info, "try", name, value).unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+    }
+    assert_eq!((variable::read(&info, "join_buffer_size").unwrap(), entries()), (was, before));
+}
+
+#[test]
+fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let kept = Spec { keep: true, ..spec("k", &[]) };
+    let info = up(&site, &kept, &mut |_| {}).unwrap();
+    let was = variable::read(&info, "innodb_io_capacity").unwrap();
+    let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let theirs = mydyno_host::Host::held(
+        ground.host.state.clone(),
+        Lease::of_process(ground.host.machine(), other.id(), "prove").unwrap(),
+    );
+    let their_site = mydyno_sandbox::Site::new(&theirs);
+    variable::set(&their_site, &info, "prove", "innodb_io_capacity", "444").unwrap().unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let done = restore(&ground.host.journal, &ground.host.lease, false, &PrivateServers).unwrap();
+    let variable = done.iter().find(|d| d.change.what.contains("innodb_io_capacity")).unwrap();
+    assert_eq!(variable.outcome, RestoreState::Restored, "{}", variable.why);
+    assert_eq!(variable::read(&info, "innodb_io_capacity").unwrap(), was);
+    down(&site, "k").unwrap();
+}
