@@ -395,3 +395,81 @@ impl MadeGroup {
         Outcome::restored(if found { "removed" } else { "it is not there" })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine with one tree of version 2 and, if wanted, the memory controller on version 1.
+    fn machine(at: &Path, subtree: &str, v1_memory: bool) -> Machine {
+        for folder in ["sys/kernel/random", "self/ns", "unified", "memory"] {
+            fs::create_dir_all(at.join(folder)).unwrap();
+        }
+        let write = |file: &str, text: &str| fs::write(at.join(file), text).unwrap();
+        write("sys/kernel/random/boot_id", "b1");
+        write("sys/kernel/hostname", "db1");
+        write("unified/cgroup.controllers", "cpu io memory");
+        write("unified/cgroup.subtree_control", subtree);
+        let _ = std::os::unix::fs::symlink("pid:[1]", at.join("self/ns/pid"));
+        let at_text = at.display();
+        let v1 = format!("30 24 0:26 / {at_text}/memory rw shared:1 - cgroup cgroup rw,memory\n");
+        let v2 = format!("31 24 0:27 / {at_text}/unified rw shared:2 - cgroup2 cgroup2 rw,nsdelegate\n");
+        write("self/mountinfo", &format!("{}{v2}", if v1_memory { v1 } else { String::new() }));
+        Machine::at(at, at.join("sysfs"), at).unwrap()
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            memory_bytes: Some(64 << 20),
+            swap_bytes: Some(1 << 20),
+            cpus: Some(1.5),
+            cpuset: None,
+            io: Some(IoLimit {
+                device: "7:3".to_owned(),
+                read_iops: Some(10),
+                write_iops: None,
+                read_bytes: None,
+                write_bytes: Some(4096),
+            }),
+        }
+    }
+
+    fn written(machine: &Machine, resource: Resource) -> Vec<(String, String)> {
+        let tree = resource.tree(machine).unwrap();
+        let writes = limits().writes(resource, &tree, "g").unwrap();
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        writes.iter().map(|(path, text)| (name(path), text.clone())).collect()
+    }
+
+    #[test]
+    fn limits_are_written_as_each_version_wants_them() {
+        let temp = tempfile::tempdir().unwrap();
+        let one = |file: &str, text: &str| vec![(file.to_owned(), text.to_owned())];
+        let v2 = machine(temp.path(), "cpu io memory", false);
+        assert_eq!(written(&v2, Resource::Memory), one("memory.max", "67108864"));
+        assert_eq!(written(&v2, Resource::Swap), one("memory.swap.max", "1048576"));
+        assert_eq!(written(&v2, Resource::Cpu), one("cpu.max", "150000 100000"));
+        assert_eq!(written(&v2, Resource::Io), one("io.max", "7:3 riops=10 wbps=4096"));
+        let v1 = machine(temp.path(), "cpu io memory", true);
+        assert_eq!(written(&v1, Resource::Memory), one("memory.limit_in_bytes", "67108864"));
+        assert_eq!(written(&v1, Resource::Swap), one("memory.memsw.limit_in_bytes", "68157440"));
+        let io = limits().writes(Resource::Io, &Tree::V1("/c".into()), "g").unwrap();
+        let io: Vec<String> = io.iter().map(|(path, text)| format!("{} {text}", path.display())).collect();
+        let throttle = "/c/g/blkio.throttle";
+        assert_eq!(
+            io,
+            [format!("{throttle}.read_iops_device 7:3 10"), format!("{throttle}.write_bps_device 7:3 4096")]
+        );
+    }
+
+    #[test]
+    fn a_controller_that_is_not_handed_down_is_named_with_the_command_that_does_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let machine = machine(temp.path(), "memory", false);
+        assert!(Resource::Memory.check(&machine).is_ok());
+        let error = Resource::Cpu.check(&machine).unwrap_err().to_string();
+        assert!(error.contains("echo +cpu >") && error.contains("cgroup.subtree_control"), "{error}");
+        let error = Resource::Cpuset.check(&machine).unwrap_err().to_string();
+        assert!(error.contains("cgroup.controllers"), "{error}");
+    }
+}

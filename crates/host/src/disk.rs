@@ -45,7 +45,7 @@ pub struct Disk {
 /// # Errors
 /// What is missing, and how to get it.
 pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostError> {
-    loops::check()?;
+    loops::check(lease.machine())?;
     spec.file_system.check(lease.machine())?;
     let least = spec.file_system.least_bytes();
     if spec.bytes < least {

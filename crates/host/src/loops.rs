@@ -17,6 +17,7 @@ use crate::error::HostError;
 use crate::folder::random_mark;
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
+use crate::machine::Machine;
 use crate::restore::Outcome;
 use crate::sys;
 
@@ -50,7 +51,8 @@ impl AttachedLoop {
 ///
 /// # Errors
 /// Why not, and how to get it.
-pub fn check() -> Result<(), HostError> {
+pub fn check(machine: &Machine) -> Result<(), HostError> {
+    machine.check_admin("a loop device")?;
     open_control().map(drop)
 }
 

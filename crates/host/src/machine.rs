@@ -226,6 +226,30 @@ impl Machine {
             .any(|file| file.split('.').next() == Some(name))
     }
 
+    /// Whether this process has a capability in force: `CapEff` of proc_pid_status(5), numbers of capabilities(7).
+    pub(crate) fn has_capability(&self, number: u32) -> bool {
+        let text = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+            .is_some_and(|set| set >> number & 1 == 1)
+    }
+
+    /// Mounting, attaching and swapping need CAP_SYS_ADMIN.
+    ///
+    /// # Errors
+    /// This process does not have it.
+    pub(crate) fn check_admin(&self, what: &str) -> Result<(), HostError> {
+        const CAP_SYS_ADMIN: u32 = 21;
+        if self.has_capability(CAP_SYS_ADMIN) {
+            return Ok(());
+        }
+        Err(HostError::Lacks {
+            what: what.to_owned(),
+            lack: "this process does not have CAP_SYS_ADMIN".to_owned(),
+            way_out: "run as root, in a container with that capability".to_owned(),
+        })
+    }
+
     /// `MemAvailable` of proc_meminfo(5), in bytes.
     ///
     /// # Errors

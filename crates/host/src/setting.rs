@@ -113,23 +113,30 @@ pub fn set(
         return Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form });
     }
     let mut before = None;
+    let values = |names: &[String]| -> Vec<(String, String)> {
+        names.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect()
+    };
+    let mut unmoved = Vec::new();
     let recorded = journal.record_if_needed(lease, purpose, &key(name), || {
         let was = read_known(machine, &known)?;
         if was == value {
             return Ok(None);
         }
         before = Some(was.clone());
+        unmoved = values(&known.unmoved);
         Ok(Some(Change::Setting(ChangedSetting {
             name: name.to_owned(),
             was,
             now: value.to_owned(),
             device: known.device_identity(machine),
             namespace: known.namespace(machine),
-            along: known.along.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect(),
+            along: [values(&known.along), unmoved.clone()].concat(),
         })))
     })?;
     let (Some(id), Some(was)) = (recorded, before) else { return Ok(None) };
-    let result = write_known(machine, &known, value).and_then(|()| read_known(machine, &known));
+    let result = write_known(machine, &known, value)
+        .and_then(|()| write_where_different(machine, &unmoved))
+        .and_then(|()| read_known(machine, &known));
     let problem = match result {
         Ok(now) if now == value => return Ok(Some(id)),
         Ok(now) => HostError::SettingKernel { name: name.to_owned(), value: value.to_owned(), became: now },
@@ -137,6 +144,7 @@ pub fn set(
     };
     // It was this command that made the kernel's value what it is, so the old one goes back whatever it is now.
     write_known(machine, &known, &was)?;
+    write_where_different(machine, &unmoved)?;
     journal.close(id, Closing::Restored, "it could not be set")?;
     Err(problem)
 }
@@ -210,15 +218,20 @@ impl ChangedSetting {
 
     /// Puts back what the kernel changed along with the setting. `None` when that went well.
     fn put_back_along(&self, machine: &Machine) -> Option<Outcome> {
-        for (name, was) in &self.along {
-            let Some(known) = whitelist::find(name) else { continue };
-            let differs = read_known(machine, &known).is_ok_and(|now| now != *was);
-            if differs && let Err(error) = write_known(machine, &known, was) {
-                return Some(Outcome::failed(format!("{name} cannot be set back to {was}: {error}")));
-            }
-        }
-        None
+        let error = write_where_different(machine, &self.along).err()?;
+        Some(Outcome::failed(format!("what changed along with it cannot be set back: {error}")))
     }
+}
+
+/// Sets those of some settings that have other values by now.
+fn write_where_different(machine: &Machine, values: &[(String, String)]) -> Result<(), HostError> {
+    for (name, value) in values {
+        let Some(known) = whitelist::find(name) else { continue };
+        if read_known(machine, &known).is_ok_and(|now| now != *value) {
+            write_known(machine, &known, value)?;
+        }
+    }
+    Ok(())
 }
 
 fn known_namespace(machine: &Machine, name: &str) -> Option<String> {

@@ -35,6 +35,15 @@ pub struct SwapFile {
     pub namespace: Option<String>,
 }
 
+/// Whether a file can be swapped to here, without room on its disk.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn check(machine: &Machine) -> Result<(), HostError> {
+    machine.check_admin("a swap file")?;
+    check_memory(machine)
+}
+
 /// Makes a file in a folder of mydyno's and swaps to it. Returns the number of the journal entry.
 ///
 /// # Errors
@@ -59,7 +68,7 @@ pub fn turn_on(
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     check_space(folder, bytes + SPACE_KEPT)?;
-    check_memory(machine)?;
+    check(machine)?;
     let file = make(path, bytes).map_err(|e| HostError::io("write", path, e))?;
     let inode = file.metadata().map_err(|e| HostError::io("read", path, e))?.ino();
     drop(file);

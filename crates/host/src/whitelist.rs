@@ -28,8 +28,10 @@ pub(crate) struct Known {
     files: Vec<(Root, String)>,
     /// The block device, for settings of one.
     device: Option<String>,
-    /// Settings that the kernel resets when this one is set.
+    /// Settings that the kernel gives new values along with this one; they go back with it.
     pub(crate) along: Vec<String>,
+    /// Settings that the kernel resets without need when this one is set; they get their values again at once.
+    pub(crate) unmoved: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +91,7 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         files,
         device: None,
         along: vec![],
+        unmoved: vec![],
     };
     if let "vm.dirty" | "vm.dirty_background" = name {
         let file = name.replace('.', "/");
@@ -111,6 +114,12 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         // The elevator switch sets these to the new scheduler's defaults (block/elevator.c, block/blk-wbt.c).
         along: match file {
             "scheduler" => ["nr_requests", "wbt_lat_usec"].map(|n| format!("queue.{device}.{n}")).into(),
+            _ => vec![],
+        },
+        // New limits of a queue come with the read-ahead that suits its optimal I/O size (blk_apply_bdi_limits of
+        // block/blk-settings.c, since Linux 6.9), whatever the administrator had set.
+        unmoved: match file {
+            "write_cache" | "rotational" => vec![format!("queue.{device}.read_ahead_kb")],
             _ => vec![],
         },
         ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{file}"))])

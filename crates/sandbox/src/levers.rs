@@ -268,7 +268,7 @@ pub fn list(machine: &Machine) -> Vec<LeverInfo> {
         setting::names(machine).iter().map(|name| of_host(machine, name)).collect();
     levers.push(LeverInfo {
         takes: "a size like 512M".to_owned(),
-        lacks: lack(mydyno_host::room::check_memory(machine)),
+        lacks: lack(swap::check(machine)),
         ..blank("swap.file", "a swap file of this size", LeverScope::Host)
     });
     levers.extend(RESOURCES.map(|resource| of_group(machine, resource)));
@@ -322,7 +322,7 @@ fn of_group(machine: &Machine, resource: Resource) -> LeverInfo {
 }
 
 fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
-    let lacks = lack(loops::check());
+    let lacks = lack(loops::check(machine));
     let value = |file_system: FileSystem| LeverValue {
         value: file_system.name().to_owned(),
         lacks: lack(file_system.check(machine)),

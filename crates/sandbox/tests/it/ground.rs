@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mydyno_host::restore::restore;
+use mydyno_host::restore::{put_back, restore};
 use mydyno_host::{Host, Machine, StateDir};
 use mydyno_model::change::RestoreState;
 use mydyno_sandbox::variable::PrivateServers;
@@ -75,9 +75,12 @@ impl Ground {
     }
 }
 
+/// What a failed test leaves.
 impl Drop for Ground {
     fn drop(&mut self) {
-        let _ = restore(&self.host.journal, &self.host.lease, true, &PrivateServers);
+        if let Ok(left) = self.host.journal.take_over(&self.host.lease, |_| true) {
+            let _ = put_back(&self.host.journal, self.host.machine(), &left, &PrivateServers);
+        }
     }
 }
 

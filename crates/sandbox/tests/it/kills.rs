@@ -23,7 +23,12 @@ fn turns_levers_until_it_is_killed() {
     let host = host_in(Path::new(&folder));
     let site = Site::new(&host).with_cache(shared_cache());
     let turns = turns(&levers_of_this_machine(host.machine()));
+    let parent = std::os::unix::process::parent_id();
     for _ in 0..rounds {
+        // Whoever was to kill it was killed.
+        if std::os::unix::process::parent_id() != parent {
+            return;
+        }
         let spec = Spec {
             name: "k".to_owned(),
             turns: turns.clone(),

@@ -41,7 +41,14 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     }
     if has("disk.file_system") {
         assert!(info.datadir.ends_with("/disk/data"), "{}", info.datadir);
-        assert!(fs::read_to_string("/proc/mounts").unwrap().contains("servers/all/disk ext4"));
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let line = mounts.lines().find(|line| line.contains("servers/all/disk ext4")).unwrap();
+        let device = line.split(' ').next().unwrap().trim_start_matches("/dev/");
+        for (file, value) in
+            [("read_ahead_kb", "64"), ("write_cache", "write through"), ("nr_requests", "64")]
+        {
+            assert_eq!(setting::read(machine, &format!("queue.{device}.{file}")).unwrap(), value);
+        }
     }
     if has("vm.vfs_cache_pressure") {
         assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), "101");
