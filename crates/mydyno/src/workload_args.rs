@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use mydyno_workload::catalogue;
-use mydyno_workload::options::{Default, Form, OptionSpec};
+use mydyno_workload::options::{ALIASES, Default, Form, OptionSpec};
 
 /// Options that were given, by name, as they were typed.
 #[derive(Debug, Clone, std::default::Default)]
@@ -25,6 +25,7 @@ pub fn default_text(spec: &OptionSpec) -> String {
         Default::Count(n) => n.to_string(),
         Default::Switch(on) => if on { "on" } else { "off" }.to_owned(),
         Default::Word(word) => word.to_owned(),
+        Default::Real(x) => x.to_string(),
         Default::Nothing => "none".to_owned(),
     }
 }
@@ -33,6 +34,7 @@ pub fn default_text(spec: &OptionSpec) -> String {
 pub fn form_text(form: &Form) -> String {
     match form {
         Form::Count { .. } => "N".to_owned(),
+        Form::Real { .. } => "X".to_owned(),
         Form::Switch => "on|off".to_owned(),
         Form::Choice(words) => words.join("|"),
         Form::Texts => "TEXT".to_owned(),
@@ -48,6 +50,8 @@ impl Args for WorkloadArgs {
                 .value_name(form_text(&spec.form))
                 .help(format!("{} [default: {}]", spec.help, default_text(spec)))
                 .help_heading("Workload (see `mydyno workloads NAME`)");
+            let aliases = ALIASES.iter().filter(|(_, name)| *name == spec.name).map(|(alias, _)| *alias);
+            arg = arg.visible_aliases(aliases.collect::<Vec<_>>());
             if spec.form == Form::Switch {
                 arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
             }

@@ -27,9 +27,6 @@ use crate::summarise::summarise;
 use crate::users_sql;
 use crate::writer::{self, Writer};
 
-/// Connections that fill tables at the same time, when there are as many tables.
-const FILLERS: usize = 4;
-
 /// A bench to be run.
 pub struct Bench<'a> {
     /// The plan.
@@ -159,7 +156,7 @@ pub fn cleanup(work: &Work, target: &ConnectOptions) -> Result<bool, RunError> {
 const CONTROL_SESSION: &str = "SET SESSION autocommit = 1, sql_mode = '', wait_timeout = 604800";
 
 /// A connection for control statements, some of which take long: no limit but the user's patience.
-fn control(target: &ConnectOptions) -> Result<Client, RunError> {
+pub(crate) fn control(target: &ConnectOptions) -> Result<Client, RunError> {
     let mut target = target.clone();
     target.read_timeout = None;
     let mut client = Client::connect(&target).map_err(RunError::wire("connecting"))?;
@@ -170,10 +167,15 @@ fn control(target: &ConnectOptions) -> Result<Client, RunError> {
 /// Refuses what the guard does not let through.
 fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result<(), RunError> {
     let missing = work.tables.existing(client)?.is_none();
+    let heap_bytes = if missing { work.tables.heap_bytes() } else { 0 };
     let needs = Needs {
         statements: work.statements(),
         writes: work.writes() || missing,
-        disk_bytes: if missing { work.tables.size_bytes() } else { 0 },
+        // MEMORY's rows are nowhere on disk.
+        disk_bytes: if missing && heap_bytes == 0 { work.tables.size_bytes() } else { 0 },
+        heap_bytes,
+        engine: resolved.options.values().get("storage-engine").and_then(|v| v.as_str()).filter(|_| missing),
+        query_bytes: work.longest_query_bytes() as u64,
     };
     let found = guard::look(client).map_err(RunError::wire("looking at the server"))?;
     let mut reasons = guard::judge(&resolved.plan, &needs, &found);
@@ -196,7 +198,7 @@ fn fill(
         Ok(client)
     };
     let mut progress = |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of });
-    let prepared = work.tables.prepare(&connect, FILLERS, stop, &mut progress)?;
+    let prepared = work.tables.prepare(&connect, work.fillers, stop, &mut progress)?;
     watch(Progress::Ready(prepared));
     Ok(prepared)
 }

@@ -11,7 +11,7 @@ use mydyno_model::summary::StepSummary;
 use mydyno_model::units::show_us;
 use mydyno_wire::Client;
 
-use crate::bench::Progress;
+use crate::bench::{Progress, control};
 use crate::capacity::{Next, Search};
 use crate::error::RunError;
 use crate::recording::Recording;
@@ -119,6 +119,13 @@ fn run_step(
             mydyno_load::Warmup::Steady { limit: Duration::from_secs_f64(limit_s), is_steady: &is_steady }
         }
     };
+    let before = bench.work.before_step();
+    if !before.is_empty() {
+        let mut client = control(&target)?;
+        for sql in before {
+            client.execute(&sql).map_err(RunError::wire("putting the tables back before a step"))?;
+        }
+    }
     let step = NumberedStep { number, plan: step, whole: plan, warmup };
     let mut failure = None;
     let mut sink = |event: StepEvent| {

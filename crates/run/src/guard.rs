@@ -12,14 +12,20 @@ use mydyno_wire::{Client, WireError};
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// What the load needs of the server, apart from the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs<'a> {
     /// Prepared statements of one connection.
     pub statements: usize,
     /// Whether the load changes data, or tables are to be made.
     pub writes: bool,
     /// Bytes that are to be written to disk for the tables; 0 when they are there.
     pub disk_bytes: u64,
+    /// Bytes that the largest table is to take of the server's memory, in engine MEMORY; else 0.
+    pub heap_bytes: u64,
+    /// Engine of tables that are to be made.
+    pub engine: Option<&'a str>,
+    /// Bytes of the longest statement that is sent as text.
+    pub query_bytes: u64,
 }
 
 /// What the guard read from the server.
@@ -45,6 +51,12 @@ pub struct Found {
     pub disk: Option<(u64, u64)>,
     /// Its data directory.
     pub datadir: String,
+    /// `max_allowed_packet`.
+    pub max_allowed_packet: Option<u64>,
+    /// `max_heap_table_size`.
+    pub max_heap_table_size: Option<u64>,
+    /// Engines that it has, in small letters; empty when it does not say.
+    pub engines: Vec<String>,
 }
 
 /// Reads what the judgement needs. What this account may not see stays unknown.
@@ -64,6 +76,9 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
         cluster_peers: status(client, "wsrep_cluster_size")?.map(|n| n.saturating_sub(1)),
         read_only: number(client, "SELECT @@global.read_only")?.unwrap_or(0) != 0,
         datadir: text(client, "SELECT @@datadir")?.unwrap_or_default(),
+        max_allowed_packet: number(client, "SELECT @@max_allowed_packet")?,
+        max_heap_table_size: number(client, "SELECT @@global.max_heap_table_size")?,
+        engines: engines(client)?,
         ..Found::default()
     };
     found.other_sessions = other_sessions(client)?;
@@ -96,6 +111,11 @@ fn text(client: &mut Client, sql: &str) -> Result<Option<String>, WireError> {
     }
 }
 
+fn engines(client: &mut Client) -> Result<Vec<String>, WireError> {
+    let sql = "SELECT LOWER(GROUP_CONCAT(ENGINE)) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')";
+    Ok(text(client, sql)?.map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default())
+}
+
 fn number(client: &mut Client, sql: &str) -> Result<Option<u64>, WireError> {
     Ok(text(client, sql)?.and_then(|text| text.parse().ok()))
 }
@@ -109,11 +129,14 @@ fn status(client: &mut Client, name: &str) -> Result<Option<u64>, WireError> {
 }
 
 /// Every reason not to load this server with this plan.
-pub fn judge(plan: &Plan, needs: &Needs, found: &Found) -> Vec<String> {
+pub fn judge(plan: &Plan, needs: &Needs<'_>, found: &Found) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(too_few_connections(plan, found));
     reasons.extend(too_few_statements(plan, needs, found));
     reasons.extend(no_space(needs, found));
+    reasons.extend(no_engine(needs, found));
+    reasons.extend(too_little_heap(needs, found));
+    reasons.extend(too_small_packets(needs, found));
     if plan.target.kind == TargetKind::Server && !plan.allow.load {
         reasons.extend(in_use(needs, found));
     }
@@ -155,7 +178,7 @@ fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
     reasons
 }
 
-fn too_few_statements(plan: &Plan, needs: &Needs, found: &Found) -> Option<String> {
+fn too_few_statements(plan: &Plan, needs: &Needs<'_>, found: &Found) -> Option<String> {
     let limit = found.max_prepared_stmt_count?;
     let own = most_connections(plan) * needs.statements as u64;
     let needed = own + found.prepared_stmt_count.unwrap_or(0);
@@ -171,7 +194,7 @@ fn too_few_statements(plan: &Plan, needs: &Needs, found: &Found) -> Option<Strin
 }
 
 /// The tables must fit with a tenth to spare, for redo, undo and what else the server writes.
-fn no_space(needs: &Needs, found: &Found) -> Option<String> {
+fn no_space(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let (free, _) = found.disk.filter(|_| needs.disk_bytes > 0)?;
     let needed = needs.disk_bytes + needs.disk_bytes / 10;
     (free < needed).then(|| {
@@ -184,13 +207,45 @@ fn no_space(needs: &Needs, found: &Found) -> Option<String> {
     })
 }
 
+fn no_engine(needs: &Needs<'_>, found: &Found) -> Option<String> {
+    let engine = needs.engine.filter(|_| !found.engines.is_empty())?;
+    (!found.engines.iter().any(|e| e == engine)).then(|| {
+        format!(
+            "the server has no storage engine {engine}: give --storage-engine one of its own ({})",
+            found.engines.join(", ")
+        )
+    })
+}
+
+fn too_little_heap(needs: &Needs<'_>, found: &Found) -> Option<String> {
+    let limit = found.max_heap_table_size.filter(|limit| *limit < needs.heap_bytes)?;
+    Some(format!(
+        "the largest table needs about {} of the server's memory and max_heap_table_size is {}: raise it with `SET GLOBAL max_heap_table_size = {};`, if the server has that much to spare, or ask for a --table-size of at most 1/{} of this one",
+        show_bytes(needs.heap_bytes as f64),
+        show_bytes(limit as f64),
+        needs.heap_bytes + needs.heap_bytes / 10,
+        needs.heap_bytes.div_ceil(limit.max(1))
+    ))
+}
+
+/// A statement's packet holds one byte more than its text.
+fn too_small_packets(needs: &Needs<'_>, found: &Found) -> Option<String> {
+    let limit = found.max_allowed_packet.filter(|limit| *limit <= needs.query_bytes)?;
+    Some(format!(
+        "the longest statement has {} bytes and max_allowed_packet is {limit}: raise it with `SET GLOBAL max_allowed_packet = {};` or give --bulk-bytes at most {}",
+        needs.query_bytes,
+        (needs.query_bytes + 1).next_multiple_of(1024),
+        limit.saturating_sub(1)
+    ))
+}
+
 /// Below this share of free disk a server is close to trouble without our help.
 const LITTLE_FREE: f64 = 0.05;
 
 /// Tables below this size are made without knowing the server's free disk.
 const MUCH_DISK: u64 = 1 << 30;
 
-fn in_use(needs: &Needs, found: &Found) -> Vec<String> {
+fn in_use(needs: &Needs<'_>, found: &Found) -> Vec<String> {
     let mut reasons = Vec::new();
     let allow = "give --allow-load if that is meant";
     match found.other_sessions {
@@ -251,7 +306,14 @@ mod tests {
         resolve(&request, target, 2, time::OffsetDateTime::UNIX_EPOCH).unwrap().plan
     }
 
-    const NEEDS: Needs = Needs { statements: 10, writes: true, disk_bytes: 1 << 30 };
+    const NEEDS: Needs<'_> = Needs {
+        statements: 10,
+        writes: true,
+        disk_bytes: 1 << 30,
+        heap_bytes: 0,
+        engine: Some("innodb"),
+        query_bytes: 0,
+    };
 
     fn roomy() -> Found {
         Found {
@@ -265,7 +327,24 @@ mod tests {
             read_only: false,
             disk: Some((100 << 30, 200 << 30)),
             datadir: "/data/".to_owned(),
+            max_allowed_packet: Some(16 << 20),
+            max_heap_table_size: Some(16 << 20),
+            engines: ["innodb", "myisam", "memory"].map(str::to_owned).to_vec(),
         }
+    }
+
+    #[test]
+    fn engines_memory_and_packets_that_do_not_do_are_told_before_with_the_way_out() {
+        let needs = Needs { heap_bytes: 64 << 20, engine: Some("rocksdb"), query_bytes: 16 << 20, ..NEEDS };
+        let reasons = judge(&plan(TargetKind::Sandbox, "1", false), &needs, &roomy());
+        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        assert!(
+            reasons[0].contains("no storage engine rocksdb") && reasons[0].contains("innodb, myisam, memory")
+        );
+        assert!(reasons[1].contains("`SET GLOBAL max_heap_table_size = 73819750;`"), "{}", reasons[1]);
+        assert!(reasons[1].ends_with("at most 1/4 of this one"), "{}", reasons[1]);
+        assert!(reasons[2].contains("`SET GLOBAL max_allowed_packet = 16778240;`"), "{}", reasons[2]);
+        assert!(reasons[2].ends_with("--bulk-bytes at most 16777215"), "{}", reasons[2]);
     }
 
     #[test]

@@ -7,11 +7,15 @@ use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::Clock, run
 use mydyno_model::plan::{Plan, StepPlan};
 use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
+use mydyno_workload::bulk_insert::BulkInsert;
 use mydyno_workload::catalogue::Kind;
 use mydyno_workload::hot_row::HotRow;
 use mydyno_workload::mix::{Asked, Mix};
 use mydyno_workload::oltp::Oltp;
+use mydyno_workload::oltp_insert::OltpInsert;
 use mydyno_workload::prepare::Tables;
+use mydyno_workload::sbtest;
+use mydyno_workload::select_random::SelectRandom;
 use mydyno_workload::slap::Slap;
 use mydyno_workload::sql::Sql;
 use mydyno_workload::work_tables::WorkTables;
@@ -36,11 +40,16 @@ pub struct NumberedStep<'a> {
 pub struct Work {
     /// Its tables.
     pub tables: WorkTables,
+    /// Connections that fill them.
+    pub fillers: usize,
     behaviour: Behaviour,
 }
 
 enum Behaviour {
     Oltp(Oltp),
+    OltpInsert(OltpInsert),
+    SelectRandom(SelectRandom),
+    BulkInsert(BulkInsert),
     HotRow(HotRow),
     Slap(Slap),
     Sql(Sql),
@@ -52,6 +61,9 @@ macro_rules! with {
     ($work:expr, $workload:ident => $what:expr) => {
         match &$work.behaviour {
             Behaviour::Oltp($workload) => $what,
+            Behaviour::OltpInsert($workload) => $what,
+            Behaviour::SelectRandom($workload) => $what,
+            Behaviour::BulkInsert($workload) => $what,
             Behaviour::HotRow($workload) => $what,
             Behaviour::Slap($workload) => $what,
             Behaviour::Sql($workload) => $what,
@@ -71,10 +83,19 @@ impl Work {
     pub fn new(resolved: &Resolved) -> Result<Self, Vec<OptionError>> {
         let (plan, options) = (&resolved.plan, &resolved.options);
         let (database, seed) = (&plan.database, plan.seed);
+        let connections = plan.steps.iter().map(|s| s.connections).max().unwrap_or(1);
+        let sbtests = |database: &str| {
+            sbtest::data(options, seed).map(|data| WorkTables::Oltp(Tables::new(database, data)))
+        };
         let (tables, behaviour) = match resolved.spec.kind {
-            Kind::Oltp(mix) => (
-                WorkTables::Oltp(Tables::new(database, options, seed)),
-                Behaviour::Oltp(Oltp::new(mix, options, seed)?),
+            Kind::Oltp(mix) => (sbtests(database)?, Behaviour::Oltp(Oltp::new(mix, options, seed)?)),
+            Kind::OltpInsert => (sbtests(database)?, Behaviour::OltpInsert(OltpInsert::new(options, seed))),
+            Kind::SelectRandom(shape) => {
+                (sbtests(database)?, Behaviour::SelectRandom(SelectRandom::new(shape, options, seed)))
+            }
+            Kind::BulkInsert => (
+                WorkTables::Own(BulkInsert::tables(database, options, connections, seed)),
+                Behaviour::BulkInsert(BulkInsert::new(options, connections)),
             ),
             Kind::HotRow => (
                 WorkTables::Own(HotRow::tables(database, options, seed)),
@@ -94,7 +115,10 @@ impl Work {
                 (tables, Behaviour::Mix(Box::new(mix)))
             }
         };
-        Ok(Self { tables, behaviour })
+        // A thread of the server works for each, and generating rows takes as long: one for each CPU keeps both busy.
+        let fillers = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let work = Self { tables, fillers, behaviour };
+        Ok(if work.keeps_row_count() { work } else { work.with_tables(Tables::for_changing_row_count) })
     }
 
     /// Operations, the transaction first.
@@ -110,6 +134,30 @@ impl Work {
     /// Whether it changes data.
     pub fn writes(&self) -> bool {
         with!(self, workload => workload.writes())
+    }
+
+    /// Whether transactions leave as many rows as they find.
+    fn keeps_row_count(&self) -> bool {
+        with!(self, workload => workload.keeps_row_count())
+    }
+
+    /// The same with tables of the OLTP family changed.
+    #[must_use]
+    pub fn with_tables(mut self, change: impl FnOnce(Tables) -> Tables) -> Self {
+        if let WorkTables::Oltp(tables) = self.tables {
+            self.tables = WorkTables::Oltp(change(tables));
+        }
+        self
+    }
+
+    /// Statements that put the tables back to where a step starts from.
+    pub fn before_step(&self) -> Vec<String> {
+        with!(self, workload => workload.before_step())
+    }
+
+    /// Bytes of the longest statement that is sent as text.
+    pub fn longest_query_bytes(&self) -> usize {
+        with!(self, workload => workload.longest_query_bytes())
     }
 
     /// Whether it asks tables of the user's and its statements only read.
@@ -131,7 +179,7 @@ impl Work {
         match &self.behaviour {
             Behaviour::Sql(sql) => sql.asked(),
             Behaviour::Mix(mix) => mix.asked(),
-            Behaviour::Oltp(_) | Behaviour::HotRow(_) | Behaviour::Slap(_) => &[],
+            _ => &[],
         }
     }
 

@@ -7,6 +7,7 @@ use mydyno_model::sample::Sample;
 use mydyno_model::summary::{LatencySummary, StepSummary};
 use mydyno_model::units::{show_count, show_seconds, show_us};
 use mydyno_observe::rates::Rates;
+use mydyno_workload::engine::Engine;
 
 use crate::capacity::reached;
 use crate::settled::settled;
@@ -54,6 +55,7 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
             "mend that and repeat the run",
         )),
     }
+    warnings.extend(without_transactions(record));
     if !record.manifest.plan.observe {
         warnings.push(Warning::new(
             "not-observed",
@@ -62,6 +64,19 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
         ));
     }
     warnings
+}
+
+/// BEGIN and COMMIT on an engine that knows neither.
+fn without_transactions(record: &RunRecord) -> Option<Warning> {
+    let engine = record.manifest.plan.workload.options.get("storage-engine")?.as_str()?;
+    let begins = record.manifest.operations.iter().any(|o| o.sql == "BEGIN");
+    (begins && !Engine::of(engine).is_transactional()).then(|| {
+        Warning::new(
+            "no-transactions",
+            format!("engine {engine} has no transactions: BEGIN and COMMIT did nothing, and what failed was not rolled back"),
+            "compare it only with runs on engines of its kind, or leave them out with --skip-trx",
+        )
+    })
 }
 
 /// Warnings about one step.

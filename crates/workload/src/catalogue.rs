@@ -2,10 +2,13 @@
 
 use thiserror::Error;
 
+use crate::bulk_insert;
 use crate::hot_row::{self, HotRow};
 use crate::mix::{self, Mix};
 use crate::oltp::{self, Oltp};
 use crate::options::{OptionError, OptionSpec, Options, nearest};
+use crate::sbtest;
+use crate::select_random::{self, Shape};
 use crate::slap::{self, Slap};
 use crate::sql::{self, Sql};
 
@@ -29,6 +32,12 @@ pub struct Spec {
 pub enum Kind {
     /// The OLTP family on sysbench's tables.
     Oltp(oltp::Mix),
+    /// Single rows into sysbench's tables.
+    OltpInsert,
+    /// Several places of an index of sysbench's tables.
+    SelectRandom(Shape),
+    /// A table for each connection to fill.
+    BulkInsert,
     /// Many sessions on few rows.
     HotRow,
     /// What mysqlslap generates.
@@ -68,6 +77,55 @@ pub const ALL: &[Spec] = &[
         transaction: "20 statements: BEGIN, 10 rows by primary key, 4 ranges, 2 updates, delete, insert, COMMIT",
         options: oltp::OPTIONS,
         kind: Kind::Oltp(oltp::Mix::ReadWrite),
+    },
+    Spec {
+        name: "oltp_insert",
+        summary: "inserts one row",
+        transaction: "1 statement, sent as text: a row into one of the tables; no BEGIN or COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::OltpInsert,
+    },
+    Spec {
+        name: "oltp_delete",
+        summary: "deletes one row by its primary key",
+        transaction: "1 statement: DELETE by primary key, also of rows that are gone; no BEGIN or COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::Delete),
+    },
+    Spec {
+        name: "oltp_update_index",
+        summary: "updates an indexed column of one row",
+        transaction: "as many statements as --index-updates says, 1 by default: k = k + 1 by primary key; no BEGIN or COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::UpdateIndex),
+    },
+    Spec {
+        name: "oltp_update_non_index",
+        summary: "updates a column without index of one row",
+        transaction: "as many statements as --non-index-updates says, 1 by default: another c by primary key; no BEGIN or COMMIT",
+        options: oltp::OPTIONS,
+        kind: Kind::Oltp(oltp::Mix::UpdateNonIndex),
+    },
+    Spec {
+        name: "select_random_points",
+        summary: "reads the rows of some values of an indexed column",
+        transaction: "1 statement on the first table: k IN (10 values); no BEGIN or COMMIT",
+        options: select_random::POINTS_OPTIONS,
+        kind: Kind::SelectRandom(Shape::Points),
+    },
+    Spec {
+        name: "select_random_ranges",
+        summary: "counts the rows of some ranges of an indexed column",
+        transaction: "1 statement on the first table: 10 times k BETWEEN … AND …, joined by OR; no BEGIN or COMMIT",
+        options: select_random::RANGES_OPTIONS,
+        kind: Kind::SelectRandom(Shape::Ranges),
+    },
+    Spec {
+        name: "bulk_insert",
+        summary: "fills one table a connection, many rows a statement",
+        transaction: "1 statement, sent as text: an INSERT of as many rows as fit into --bulk-bytes; each step begins with empty tables",
+        options: bulk_insert::OPTIONS,
+        kind: Kind::BulkInsert,
     },
     Spec {
         name: "hot_row",
@@ -128,7 +186,12 @@ pub fn find(name: &str) -> Result<&'static Spec, UnknownWorkload> {
 /// All that do not.
 pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
     match spec.kind {
-        Kind::Oltp(mix) => Oltp::new(mix, options, 0).map(drop),
+        Kind::Oltp(mix) => {
+            let tables = sbtest::data(options, 0).map(drop);
+            both(tables, Oltp::new(mix, options, 0).map(drop))
+        }
+        Kind::OltpInsert | Kind::SelectRandom(_) => sbtest::data(options, 0).map(drop),
+        Kind::BulkInsert => Ok(()),
         Kind::HotRow => HotRow::new(options, 0).map(drop),
         Kind::Slap => Slap::new(options, 0).map(drop),
         Kind::Sql => Sql::new(options, 0).map(drop),
@@ -139,9 +202,9 @@ pub fn check(spec: &Spec, options: &Options) -> Result<(), Vec<OptionError>> {
 /// Whether mydyno makes tables for a workload; else it asks those that are there.
 pub fn brings_tables(spec: &Spec, options: &Options) -> bool {
     match spec.kind {
-        Kind::Oltp(_) | Kind::HotRow | Kind::Slap => true,
         Kind::Sql => false,
         Kind::Mix => Mix::new(options, 0).is_ok_and(|mix| mix.tables("").is_some()),
+        _ => true,
     }
 }
 
@@ -149,7 +212,18 @@ pub fn brings_tables(spec: &Spec, options: &Options) -> bool {
 pub fn think_s(spec: &Spec, options: &Options) -> f64 {
     match spec.kind {
         Kind::Mix => Mix::new(options, 0).map_or(0.0, |mix| mix.think_s),
-        Kind::Oltp(_) | Kind::HotRow | Kind::Slap | Kind::Sql => 0.0,
+        _ => 0.0,
+    }
+}
+
+/// Neither, or the errors of both.
+fn both(a: Result<(), Vec<OptionError>>, b: Result<(), Vec<OptionError>>) -> Result<(), Vec<OptionError>> {
+    match (a, b) {
+        (Err(mut first), Err(second)) => {
+            first.extend(second);
+            Err(first)
+        }
+        (a, b) => a.and(b),
     }
 }
 
@@ -164,9 +238,7 @@ pub fn example(spec: &Spec) -> String {
             format!("mydyno bench {name} --sandbox --sql 'SELECT 1' --connections 1,4,16 --time 10s")
         }
         Kind::Mix => "mydyno bench workloads/shop.toml --sandbox --connections 1,4,16 --time 10s".to_owned(),
-        Kind::Oltp(_) | Kind::Slap => {
-            format!("mydyno bench {name} --sandbox --connections 1,4,16 --time 10s")
-        }
+        _ => format!("mydyno bench {name} --sandbox --connections 1,4,16 --time 10s"),
     }
 }
 

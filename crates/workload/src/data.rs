@@ -67,21 +67,9 @@ impl Row {
         fill_digits(&mut rng, &mut row.pad);
         row
     }
-
-    /// Appends `(id,k,'c','pad')`.
-    pub fn push_sql(&self, id: u64, sql: &mut Vec<u8>) {
-        sql.push(b'(');
-        push_number(id, sql);
-        sql.push(b',');
-        push_number(self.k, sql);
-        sql.extend_from_slice(b",'");
-        sql.extend_from_slice(&self.c);
-        sql.extend_from_slice(b"','");
-        sql.extend_from_slice(&self.pad);
-        sql.extend_from_slice(b"')");
-    }
 }
 
+/// Appends a number in decimal digits.
 pub(crate) fn push_number(mut n: u64, out: &mut Vec<u8>) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();

@@ -53,12 +53,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         default: Default::Word("update"),
         help: "update at once; or lock with SELECT … FOR UPDATE, then update; or insert the order before the update, which holds the lock for less time",
     },
-    OptionSpec {
-        name: "mysql-storage-engine",
-        form: Form::Choice(&["innodb", "myisam", "aria", "memory", "rocksdb"]),
-        default: Default::Word("innodb"),
-        help: "storage engine of the tables",
-    },
+    crate::engine::OPTION,
 ];
 
 /// The order of the statements of a sale.
@@ -133,7 +128,7 @@ impl HotRow {
 
     /// The tables that these options ask for.
     pub fn tables(database: &str, options: &Options, seed: u64) -> OwnTables {
-        let engine = options.word("mysql-storage-engine");
+        let engine = options.word(crate::engine::OPTION.name);
         let (rows, stock) = (options.count("rows"), options.count("stock"));
         let insert_order = options.switch("insert-order");
         let column = |name: &str, generator| ColumnSpec { name: name.to_owned(), generator };

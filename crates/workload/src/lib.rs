@@ -5,8 +5,11 @@
 //! prepares and, as an `async fn` over a [`Session`], what one transaction asks. How transactions are driven
 //! (connections, clocks, arrivals, recording) is crate `load`'s.
 
+pub mod bulk_insert;
 pub mod catalogue;
 pub mod data;
+pub mod distribution;
+pub mod engine;
 pub mod fingerprint;
 pub mod generator;
 #[cfg(test)]
@@ -15,13 +18,17 @@ pub mod hot_row;
 pub mod mark;
 pub mod mix;
 pub mod oltp;
+pub mod oltp_insert;
 pub mod options;
 pub mod own_tables;
 pub mod prepare;
+pub mod sbtest;
+pub mod select_random;
 pub mod session;
 pub mod slap;
 pub mod sql;
 pub mod sql_text;
+pub mod table;
 pub mod transcript;
 pub mod work_tables;
 

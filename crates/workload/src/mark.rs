@@ -8,14 +8,23 @@ use serde_json::Value;
 /// The table that is the mark.
 pub const TABLE: &str = "mydyno_mark";
 
+/// Comment of databases that mydyno made, where servers keep one (MariaDB 10.5 and newer). It comes with the database,
+/// so that one that is left without a mark by a kill is still known.
+const COMMENT: &str = "made by mydyno";
+
+/// Comments of the mark's table. They come with the table, so that a kill leaves both or neither.
+const MADE: &str = "made by mydyno; mydyno drops this database on cleanup";
+const ADOPTED: &str = "made by mydyno; the database was there before, and mydyno leaves it on cleanup";
+
 /// Whose a database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// There is no such database.
+    /// There is no such database, or nothing is in it: an empty one may be ours, of a prepare that was killed before
+    /// it could leave its mark, and may be used in any case.
     Missing,
     /// It holds our mark.
     Ours,
-    /// It exists without our mark.
+    /// Something is in it, and not our mark.
     Foreign,
 }
 
@@ -59,32 +68,96 @@ pub fn owner(client: &mut Client, database: &str) -> Result<Owner, WireError> {
     if client.query(&exists)?.rows.is_empty() {
         return Ok(Owner::Missing);
     }
-    let mark = format!(
-        "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name} AND TABLE_NAME = '{TABLE}'"
+    let tables = format!(
+        "SELECT COUNT(*), COALESCE(SUM(TABLE_NAME = '{TABLE}'), 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}"
     );
-    Ok(if client.query(&mark)?.rows.is_empty() { Owner::Foreign } else { Owner::Ours })
+    let tables = client.query(&tables)?;
+    Ok(match (tables.number(0, 0), tables.number(0, 1)) {
+        (_, Some(1)) => Owner::Ours,
+        (Some(0), _) => Owner::Missing,
+        _ => Owner::Foreign,
+    })
 }
 
-/// Creates a database with the mark in it.
+/// Whether a database exists, and whether its comment says that mydyno made it.
+fn exists(client: &mut Client, database: &str) -> Result<Option<bool>, WireError> {
+    let of = |column: &str| {
+        format!("SELECT {column} FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {}", literal(database))
+    };
+    match client.query(&of("SCHEMA_COMMENT")) {
+        Ok(rows) => Ok((!rows.is_empty()).then(|| rows.scalar().as_deref() == Some(COMMENT))),
+        // Servers without such comments.
+        Err(WireError::Server(_)) => Ok((!client.query(&of("1"))?.is_empty()).then_some(false)),
+        Err(e) => Err(e),
+    }
+}
+
+/// Creates a database with the mark in it, or leaves the mark in an empty one.
 ///
 /// # Errors
 /// What the server or the connection said.
 pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
-    let database = quoted(database);
-    client.execute(&format!("CREATE DATABASE {database} CHARACTER SET latin1"))?;
+    let name = quoted(database);
+    let found = exists(client, database)?;
+    if found.is_none() {
+        let create = format!("CREATE DATABASE {name} CHARACTER SET latin1");
+        match client.execute(&format!("{create} COMMENT {}", literal(COMMENT))) {
+            Err(WireError::Server(error)) if error.code == SYNTAX_ERROR => client.execute(&create)?,
+            other => other?,
+        };
+    }
+    let comment = if found == Some(false) { ADOPTED } else { MADE };
     client.execute(&format!(
-        "CREATE TABLE {database}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value TEXT NOT NULL) \
-         COMMENT 'made by mydyno; mydyno drops this database on cleanup'"
+        "CREATE TABLE {name}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value TEXT NOT NULL) COMMENT {}",
+        literal(comment)
     ))?;
     Ok(())
 }
 
-/// Drops a database of ours and everything in it.
+/// `ER_PARSE_ERROR`: the server does not know comments of databases.
+const SYNTAX_ERROR: u16 = 1064;
+
+/// Drops a database of ours and everything in it. Of one that was there before mydyno, only the tables that the marks
+/// name.
 ///
 /// # Errors
 /// What the server or the connection said.
 pub fn drop(client: &mut Client, database: &str) -> Result<(), WireError> {
-    client.execute(&format!("DROP DATABASE {}", quoted(database))).map(|_| ())
+    let name = quoted(database);
+    let comment = format!(
+        "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{TABLE}'",
+        literal(database)
+    );
+    if client.query(&comment)?.scalar().as_deref() != Some(ADOPTED) {
+        return client.execute(&format!("DROP DATABASE {name}")).map(|_| ());
+    }
+    let marks = client.query(&format!("SELECT value FROM {name}.{TABLE}"))?.rows;
+    let marks = marks.iter().filter_map(|row| serde_json::from_slice(row.first()?.as_deref()?).ok());
+    client.execute("SET SESSION foreign_key_checks = 0")?;
+    for table in marks.flat_map(tables_of) {
+        client.execute(&format!("DROP TABLE IF EXISTS {name}.{}", quoted(&table)))?;
+    }
+    client.execute(&format!("DROP TABLE {name}.{TABLE}")).map(|_| ())
+}
+
+/// Drops a database that a killed prepare left empty and that says that it is ours; whether there was one.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn drop_empty(client: &mut Client, database: &str) -> Result<bool, WireError> {
+    if exists(client, database)? != Some(true) {
+        return Ok(false);
+    }
+    client.execute(&format!("DROP DATABASE {}", quoted(database))).map(|_| true)
+}
+
+/// Names of the tables that a mark is about: it lists them, or counts those of sysbench's.
+fn tables_of(mark: DataMark) -> Vec<String> {
+    match mark.shape.get("tables") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(count) => (1..=count.as_u64().unwrap_or(0)).map(|n| format!("sbtest{n}")).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// What the mark says about a family's tables; `None` when it says nothing that can be read.
@@ -111,6 +184,30 @@ pub fn set_data(client: &mut Client, database: &str, family: &str, mark: &DataMa
         literal(&value)
     ))?;
     Ok(())
+}
+
+/// Leaves a note in the mark, or takes it away.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn note(client: &mut Client, database: &str, name: &str, value: Option<&str>) -> Result<(), WireError> {
+    let (database, name) = (quoted(database), literal(name));
+    let sql = match value {
+        Some(value) => {
+            format!("REPLACE INTO {database}.{TABLE} (name, value) VALUES ({name}, {})", literal(value))
+        }
+        None => format!("DELETE FROM {database}.{TABLE} WHERE name = {name}"),
+    };
+    client.execute(&sql).map(|_| ())
+}
+
+/// Whether there is a note of this name in the mark.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn is_noted(client: &mut Client, database: &str, name: &str) -> Result<bool, WireError> {
+    let sql = format!("SELECT 1 FROM {}.{TABLE} WHERE name = {}", quoted(database), literal(name));
+    Ok(!client.query(&sql)?.is_empty())
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
 use crate::data::{C_BYTES, PAD_BYTES, Purpose, fill_digits};
-use crate::options::{Default, Form, OptionError, OptionSpec, Options};
+use crate::distribution::{self, Keys};
+use crate::engine::{self, Engine};
+use crate::options::{OptionError, OptionSpec, Options, join};
+use crate::sbtest;
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
 
 /// Which transaction of the family.
@@ -18,49 +21,48 @@ pub enum Mix {
     WriteOnly,
     /// Both.
     ReadWrite,
+    /// Deletes by primary key.
+    Delete,
+    /// Updates of the indexed column.
+    UpdateIndex,
+    /// Updates of a column without index.
+    UpdateNonIndex,
 }
 
-const fn count(name: &'static str, min: u64, max: u64, default: u64, help: &'static str) -> OptionSpec {
-    OptionSpec { name, form: Form::Count { min, max }, default: Default::Count(default), help }
-}
-
-const fn switch(name: &'static str, default: bool, help: &'static str) -> OptionSpec {
-    OptionSpec { name, form: Form::Switch, default: Default::Switch(default), help }
+impl Mix {
+    /// Whether its statements stand between BEGIN and COMMIT, unless told otherwise.
+    fn in_transaction(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::WriteOnly | Self::ReadWrite)
+    }
 }
 
 const MOST_STATEMENTS: u64 = 100_000;
 
-/// Options of the family, under sysbench's names.
-pub const OPTIONS: &[OptionSpec] = &[
-    count("tables", 1, 65_536, 1, "number of tables"),
-    count("table-size", 1, 10_000_000_000, 10_000, "rows per table"),
-    count("range-size", 1, 1_000_000_000, 100, "rows of a range"),
-    count("point-selects", 0, MOST_STATEMENTS, 10, "rows read by primary key per transaction"),
-    switch("range-selects", true, "whether ranges are read at all"),
-    count("simple-ranges", 0, MOST_STATEMENTS, 1, "plain ranges per transaction"),
-    count("sum-ranges", 0, MOST_STATEMENTS, 1, "summed ranges per transaction"),
-    count("order-ranges", 0, MOST_STATEMENTS, 1, "ordered ranges per transaction"),
-    count("distinct-ranges", 0, MOST_STATEMENTS, 1, "distinct ranges per transaction"),
-    count("index-updates", 0, MOST_STATEMENTS, 1, "updates of the indexed column per transaction"),
-    count("non-index-updates", 0, MOST_STATEMENTS, 1, "updates of a column without index per transaction"),
-    count(
-        "delete-inserts",
-        0,
-        MOST_STATEMENTS,
-        1,
-        "deletes followed by an insert of the same key per transaction",
-    ),
-    switch("skip-trx", false, "no BEGIN and COMMIT: each statement commits by itself"),
-    switch("auto-inc", true, "the key column is AUTO_INCREMENT"),
-    switch("create-secondary", true, "index column k after the rows are in"),
-    switch("secondary", false, "a secondary index on id in place of the primary key"),
-    OptionSpec {
-        name: "mysql-storage-engine",
-        form: Form::Choice(&["innodb", "myisam", "aria", "memory", "rocksdb"]),
-        default: Default::Word("innodb"),
-        help: "storage engine of the tables",
-    },
+const fn count(name: &'static str, default: u64, help: &'static str) -> OptionSpec {
+    OptionSpec::count(name, 0, MOST_STATEMENTS, default, help)
+}
+
+/// Options that shape a transaction.
+const TRANSACTION: [OptionSpec; 11] = [
+    OptionSpec::count("range-size", 1, 1_000_000_000, 100, "rows of a range"),
+    count("point-selects", 10, "rows read by primary key per transaction"),
+    OptionSpec::switch("range-selects", true, "whether ranges are read at all"),
+    count("simple-ranges", 1, "plain ranges per transaction"),
+    count("sum-ranges", 1, "summed ranges per transaction"),
+    count("order-ranges", 1, "ordered ranges per transaction"),
+    count("distinct-ranges", 1, "distinct ranges per transaction"),
+    count("index-updates", 1, "updates of the indexed column per transaction"),
+    count("non-index-updates", 1, "updates of a column without index per transaction"),
+    count("delete-inserts", 1, "deletes followed by an insert of the same key per transaction"),
+    OptionSpec::switch("skip-trx", false, "no BEGIN and COMMIT: each statement commits by itself"),
 ];
+
+/// Options of sysbench's `oltp_common`, under its names, and those of the distribution of keys.
+pub const COMMON: [OptionSpec; 23] =
+    join::<6, 17, 23>(sbtest::OPTIONS, join::<11, 6, 17>(TRANSACTION, distribution::OPTIONS));
+
+/// Options of the family.
+pub const OPTIONS: &[OptionSpec] = &COMMON;
 
 /// Kinds of statement; the number is the place in [`TEXTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,10 +111,12 @@ impl Counts {
 #[derive(Debug, Clone)]
 pub struct Oltp {
     tables: u64,
-    table_size: u64,
+    keys: Keys,
     range_size: u64,
     counts: Counts,
     begin_commit: bool,
+    /// Whether the tables' engine can roll back.
+    can_roll_back: bool,
     seed: u64,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
@@ -136,21 +140,17 @@ impl Oltp {
                     .to_owned(),
             ));
         }
-        if options.switch("secondary") && options.word("mysql-storage-engine") == "rocksdb" {
-            errors.push(OptionError::Impossible(
-                "--secondary=on does not go with --mysql-storage-engine=rocksdb".to_owned(),
-            ));
-        }
         if !errors.is_empty() {
             return Err(errors);
         }
-        let begin_commit = mix != Mix::PointSelect && !options.switch("skip-trx");
+        let begin_commit = mix.in_transaction() && !options.switch("skip-trx");
         let mut oltp = Self {
             tables: options.count("tables"),
-            table_size: options.count("table-size"),
+            keys: Keys::new(options, options.count("table-size")),
             range_size: options.count("range-size"),
             counts,
             begin_commit,
+            can_roll_back: Engine::of(options.word(engine::OPTION.name)).is_transactional(),
             seed,
             operations: Vec::new(),
             statements: Vec::new(),
@@ -160,16 +160,6 @@ impl Oltp {
         };
         oltp.lay_out();
         Ok(oltp)
-    }
-
-    /// Number of tables.
-    pub fn tables(&self) -> u64 {
-        self.tables
-    }
-
-    /// Rows of a table.
-    pub fn table_size(&self) -> u64 {
-        self.table_size
     }
 
     /// Operations and statements. A transaction of one statement is recorded once, as the transaction.
@@ -232,7 +222,7 @@ impl Oltp {
     }
 
     fn key(&self, stream: &mut Stream) -> i64 {
-        (stream.rng.below(self.table_size) + 1) as i64
+        self.keys.draw(&mut stream.rng) as i64
     }
 
     async fn points<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
@@ -293,7 +283,12 @@ impl Oltp {
             let delete = Statement(self.first[Ask::Delete as usize] + table);
             let insert = Statement(self.first[Ask::Insert as usize] + table);
             for _ in 0..n {
-                let (id, k) = (self.key(stream), self.key(stream));
+                let id = self.key(stream);
+                if self.counts.of(Ask::Insert) == 0 {
+                    session.execute(delete, &[Param::Int(id)]).await?;
+                    continue;
+                }
+                let k = self.key(stream);
                 let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
                 fill_digits(&mut stream.rng, &mut c);
                 fill_digits(&mut stream.rng, &mut pad);
@@ -317,6 +312,18 @@ fn counts(mix: Mix, options: &Options) -> Counts {
         Mix::ReadOnly => (true, false),
         Mix::WriteOnly => (false, true),
         Mix::ReadWrite => (true, true),
+        Mix::Delete => {
+            set(Ask::Delete, 1);
+            (false, false)
+        }
+        Mix::UpdateIndex => {
+            set(Ask::UpdateIndex, options.count("index-updates"));
+            (false, false)
+        }
+        Mix::UpdateNonIndex => {
+            set(Ask::UpdateNonIndex, options.count("non-index-updates"));
+            (false, false)
+        }
     };
     if reads {
         set(Ask::Point, options.count("point-selects"));
@@ -358,11 +365,15 @@ impl Workload for Oltp {
     }
 
     fn transactional(&self) -> bool {
-        self.begin_commit
+        self.begin_commit && self.can_roll_back
     }
 
     fn writes(&self) -> bool {
         [Ask::UpdateIndex, Ask::UpdateNonIndex, Ask::Delete].iter().any(|ask| self.counts.of(*ask) > 0)
+    }
+
+    fn keeps_row_count(&self) -> bool {
+        self.counts.of(Ask::Delete) == self.counts.of(Ask::Insert)
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
@@ -425,6 +436,23 @@ mod tests {
         assert_eq!(point.operations()[0].kind, OperationKind::Transaction);
         assert_eq!(point.operations()[0].sql, "SELECT c FROM sbtest1 WHERE id=?");
         assert!(!point.transactional() && !point.writes());
+    }
+
+    #[test]
+    fn single_statement_workloads_ask_without_begin() {
+        assert_eq!(kinds(&oltp(Mix::Delete, &[("delete-inserts", "3")])), ["delete"]);
+        assert_eq!(kinds(&oltp(Mix::UpdateIndex, &[("index-updates", "2")])), ["index_update"; 2]);
+        assert_eq!(kinds(&oltp(Mix::UpdateNonIndex, &[])), ["non_index_update"]);
+        assert!(!oltp(Mix::Delete, &[]).keeps_row_count() && oltp(Mix::ReadWrite, &[]).keeps_row_count());
+    }
+
+    #[test]
+    fn an_engine_without_transactions_has_nothing_to_roll_back() {
+        assert!(oltp(Mix::ReadWrite, &[]).transactional());
+        let myisam = oltp(Mix::ReadWrite, &[("storage-engine", "myisam")]);
+        assert!(!myisam.transactional());
+        // The statements stay those of the original.
+        assert_eq!(kinds(&myisam).len(), 20);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 /// Form of an option's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
     /// A whole number between two bounds, both allowed.
     Count {
@@ -25,10 +25,17 @@ pub enum Form {
     Texts,
     /// A file. Its text goes into the plan, which so needs the file no more.
     File,
+    /// A number between two bounds, both allowed.
+    Real {
+        /// Smallest.
+        min: f64,
+        /// Largest.
+        max: f64,
+    },
 }
 
 /// Value when an option is not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Default {
     /// A number.
     Count(u64),
@@ -36,12 +43,14 @@ pub enum Default {
     Switch(bool),
     /// A word.
     Word(&'static str),
+    /// A number.
+    Real(f64),
     /// No value.
     Nothing,
 }
 
 /// One option of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OptionSpec {
     /// Long name without the dashes, as in `table-size`.
     pub name: &'static str,
@@ -60,9 +69,51 @@ impl Default {
             Self::Count(n) => json!(n),
             Self::Switch(on) => json!(on),
             Self::Word(word) => json!(word),
+            Self::Real(x) => json!(x),
             Self::Nothing => Value::Null,
         }
     }
+}
+
+/// Names of the originals that are understood beside those of today: what may be typed, and what it means.
+pub const ALIASES: &[(&str, &str)] =
+    &[("mysql-storage-engine", "storage-engine"), ("rand-type", "distribution")];
+
+impl OptionSpec {
+    /// A whole number from `min` to `max`.
+    pub const fn count(name: &'static str, min: u64, max: u64, default: u64, help: &'static str) -> Self {
+        Self { name, form: Form::Count { min, max }, default: Default::Count(default), help }
+    }
+
+    /// `on` or `off`.
+    pub const fn switch(name: &'static str, default: bool, help: &'static str) -> Self {
+        Self { name, form: Form::Switch, default: Default::Switch(default), help }
+    }
+
+    /// A number from `min` to `max`.
+    pub const fn real(name: &'static str, min: f64, max: f64, default: f64, help: &'static str) -> Self {
+        Self { name, form: Form::Real { min, max }, default: Default::Real(default), help }
+    }
+
+    /// Whether it goes by this name.
+    pub fn is(&self, name: &str) -> bool {
+        self.name == name || ALIASES.contains(&(name, self.name))
+    }
+}
+
+/// Two groups of options as one; `N` is the sum of their lengths.
+pub const fn join<const A: usize, const B: usize, const N: usize>(
+    a: [OptionSpec; A],
+    b: [OptionSpec; B],
+) -> [OptionSpec; N] {
+    assert!(A + B == N, "N is the sum of both lengths");
+    let mut all = [OptionSpec::switch("", false, ""); N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < A { a[i] } else { b[i - A] };
+        i += 1;
+    }
+    all
 }
 
 /// Why options cannot be used.
@@ -115,7 +166,7 @@ impl Options {
             specs.iter().map(|s| (s.name.to_owned(), s.default.value())).collect();
         let mut errors = Vec::new();
         for (name, text) in given {
-            match specs.iter().find(|s| s.name == name) {
+            match specs.iter().find(|s| s.is(name)) {
                 None => errors.push(OptionError::Unknown {
                     name: name.clone(),
                     workload: workload.to_owned(),
@@ -149,6 +200,11 @@ impl Options {
     /// A word.
     pub fn word(&self, name: &str) -> &str {
         self.0.get(name).and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// A number that need not be whole.
+    pub fn real(&self, name: &str) -> f64 {
+        self.0.get(name).and_then(Value::as_f64).unwrap_or(0.0)
     }
 
     /// Texts, in the order in which they were given.
@@ -222,6 +278,13 @@ fn parse(spec: &OptionSpec, text: &str) -> Result<Value, OptionError> {
             .find(|w| w.eq_ignore_ascii_case(text))
             .map(|w| json!(w))
             .ok_or_else(|| invalid(format!("one of {}", words.join(", ")))),
+        Form::Real { min, max } => text
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|x| (min..=max).contains(x))
+            .map(|x| json!(x))
+            .ok_or_else(|| invalid(format!("a number from {min} to {max}"))),
         Form::Texts => Ok(json!([text])),
         Form::File => {
             let content = read(text).map_err(invalid)?;
@@ -275,6 +338,17 @@ mod tests {
     fn what_is_not_given_has_its_default() {
         let options = Options::resolve("w", SPECS, &given(&[("skip-trx", "on")])).unwrap();
         assert_eq!((options.count("table-size"), options.switch("skip-trx")), (10, true));
+    }
+
+    #[test]
+    fn an_alias_sets_the_option_of_today_s_name() {
+        const SPECS: &[OptionSpec] =
+            &[crate::engine::OPTION, OptionSpec::real("exponent", 0.0, 2.0, 0.8, "")];
+        let resolve = |pairs| Options::resolve("w", SPECS, &given(pairs));
+        let options = resolve(&[("mysql-storage-engine", "MyISAM"), ("exponent", "1.5")]).unwrap();
+        assert_eq!((options.word("storage-engine"), options.real("exponent")), ("myisam", 1.5));
+        let errors = resolve(&[("exponent", "NaN")]).unwrap_err();
+        assert_eq!(errors[0].to_string(), "--exponent: \"NaN\" is not a number from 0 to 2");
     }
 
     const TEXTS: &[OptionSpec] = &[

@@ -289,7 +289,7 @@ impl OwnTables {
         client
             .execute("SET SESSION unique_checks = 0, foreign_key_checks = 0")
             .map_err(doing("switching off checks of this session"))?;
-        let batch_bytes = prepare::batch_bytes(&mut client)?;
+        let batch_bytes = prepare::batch_bytes(&mut client, prepare::BATCH_BYTES)?;
         while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             self.fill_chunk(&mut client, chunk, batch_bytes, done, off)?;
         }

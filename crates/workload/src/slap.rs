@@ -59,12 +59,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         "different inserts or updates, asked in turn",
     ),
     count("auto-generate-sql-unique-query-number", 1, 1_000_000, 10, "different reads, asked in turn"),
-    OptionSpec {
-        name: "mysql-storage-engine",
-        form: Form::Choice(&["innodb", "myisam", "aria", "memory", "rocksdb"]),
-        default: Default::Word("innodb"),
-        help: "storage engine of the table",
-    },
+    crate::engine::OPTION,
 ];
 
 /// What finds a row.
@@ -300,7 +295,7 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
         let definition = format!("{name} VARCHAR(128){}", indexed("char-cols-index", &name));
         add(definition, name, Generator::Alphanumeric { min: TEXT_BYTES, max: TEXT_BYTES });
     }
-    let engine = options.word("mysql-storage-engine");
+    let engine = options.word(crate::engine::OPTION.name);
     let create = format!("CREATE TABLE {TABLE} ({}) ENGINE={engine}", definitions.join(","));
     let table = TableSpec {
         name: TABLE.to_owned(),

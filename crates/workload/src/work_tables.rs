@@ -51,6 +51,14 @@ impl WorkTables {
         }
     }
 
+    /// Bytes that the largest table takes of the server's memory, where its engine keeps rows there only.
+    pub fn heap_bytes(&self) -> u64 {
+        match self {
+            Self::Oltp(tables) if tables.data().engine.is_memory() => tables.data().largest_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Takes the database for this connection, so that no other mydyno makes, drops or loads its tables meanwhile. The
     /// lock goes with the connection. Several may ask a database of the user's.
     ///

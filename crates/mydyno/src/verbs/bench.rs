@@ -10,7 +10,7 @@ use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
 use mydyno_sandbox::Spec;
 use mydyno_wire::ConnectOptions;
-use mydyno_workload::prepare::{PrepareError, Prepared};
+use mydyno_workload::prepare::{PrepareError, Prepared, Tuning};
 use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
@@ -51,6 +51,12 @@ pub struct Args {
     /// Database for the tables; mydyno makes and marks it [default: mydyno].
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
+    /// Connections that fill tables, also within one [default: one for each CPU].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub prepare_threads: Option<u16>,
+    /// Rows a second at the most while tables are filled [default: no limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub prepare_rate: Option<u64>,
     /// Do not sample host and server.
     #[arg(long)]
     pub no_observe: bool,
@@ -170,17 +176,20 @@ fn step(
     match args.step {
         None => load(args, resolved, target, argv, true, stop, ui),
         Some(Step::Run) => load(args, resolved, target, argv, false, stop, ui),
-        Some(Step::Prepare) => prepare(resolved, target, stop, ui),
-        Some(Step::Check) => check(resolved, target, ui),
-        Some(Step::Cleanup) => cleanup(resolved, target, ui),
+        Some(Step::Prepare) => prepare(args, resolved, target, stop, ui),
+        Some(Step::Check) => check(args, resolved, target, ui),
+        Some(Step::Cleanup) => cleanup(args, resolved, target, ui),
     }
 }
 
-fn work(resolved: &Resolved) -> Result<Work, Failure> {
-    Work::new(resolved).map_err(|errors| Failure {
+fn work(args: &Args, resolved: &Resolved) -> Result<Work, Failure> {
+    let mut work = Work::new(resolved).map_err(|errors| Failure {
         status: Status::Usage,
         problems: errors.iter().map(ToString::to_string).collect(),
-    })
+    })?;
+    work.fillers = args.prepare_threads.map_or(work.fillers, usize::from);
+    let rows_per_s = args.prepare_rate.map(|rate| rate as f64);
+    Ok(work.with_tables(|tables| tables.tuned(Tuning { rows_per_s, ..Tuning::default() })))
 }
 
 fn load(
@@ -192,7 +201,7 @@ fn load(
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<Status, Failure> {
-    let work = work(resolved)?;
+    let work = work(args, resolved)?;
     let run = run_name(resolved.spec.name);
     let folder = match &args.out {
         Some(folder) => folder.clone(),
@@ -234,12 +243,13 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
 }
 
 fn prepare(
+    args: &Args,
     resolved: &Resolved,
     target: &ConnectOptions,
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<Status, Failure> {
-    let work = work(resolved)?;
+    let work = work(args, resolved)?;
     let mut shower = Shower::new(ui, "");
     let prepared = mydyno_run::prepare(resolved, &work, target, stop, &mut |progress| shower.show(&progress))
         .map_err(failure)?;
@@ -255,8 +265,8 @@ fn prepare(
     Ok(Status::Fine)
 }
 
-fn check(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
-    let work = work(resolved)?;
+fn check(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
+    let work = work(args, resolved)?;
     let database = &resolved.plan.database;
     match mydyno_run::check(&work, target) {
         Ok(data) if ui.json => {
@@ -283,8 +293,8 @@ fn check(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status
     }
 }
 
-fn cleanup(resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
-    let dropped = mydyno_run::cleanup(&work(resolved)?, target).map_err(failure)?;
+fn cleanup(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
+    let dropped = mydyno_run::cleanup(&work(args, resolved)?, target).map_err(failure)?;
     let database = &resolved.plan.database;
     if ui.json {
         ui.out(&json!({"database": database, "dropped": dropped}).to_string());

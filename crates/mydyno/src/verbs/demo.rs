@@ -32,6 +32,8 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
         step: None,
         seed: None,
         schema: None,
+        prepare_threads: None,
+        prepare_rate: None,
         no_observe: false,
         allow_load: false,
         allow_write: false,

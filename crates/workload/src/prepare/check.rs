@@ -1,0 +1,119 @@
+//! Rows against what the seed says.
+
+use std::collections::BTreeMap;
+
+use mydyno_wire::Client;
+
+use super::{PrepareError, Tables, doing};
+use crate::mark::{self, DataMark};
+use crate::table::{RowDigest, Table};
+
+/// Number and digest of the rows of a table, or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sum {
+    /// Rows.
+    pub rows: u64,
+    /// Sum of their [`RowDigest`]s: the same in any order.
+    pub digest: u128,
+}
+
+impl Sum {
+    /// Adds a row.
+    pub fn add(&mut self, digest: u32) {
+        self.rows += 1;
+        self.digest += u128::from(digest);
+    }
+
+    /// The rows `first` to `last` as the seed makes them.
+    pub fn of_seed(table: &dyn Table, first: u64, last: u64) -> Self {
+        let mut sum = Self::default();
+        for id in first..=last {
+            sum.add(RowDigest::of(table, id));
+        }
+        sum
+    }
+
+    /// The rows as the server has them; `part` is empty or a WHERE clause.
+    pub fn of_server(
+        client: &mut Client,
+        table: &dyn Table,
+        name: &str,
+        part: &str,
+    ) -> Result<Self, PrepareError> {
+        let columns = table.columns();
+        let sql =
+            format!("SELECT COUNT(*), COALESCE(SUM(CRC32(CONCAT_WS(',',{columns}))),0) FROM {name}{part}");
+        let rows = client.query(&sql).map_err(doing(format!("checking {name}")))?;
+        let cell = |column: usize| Some(rows.rows.first()?.get(column)?.as_deref()?.to_vec());
+        let number = |column| String::from_utf8(cell(column)?).ok()?.parse::<u128>().ok();
+        Ok(Self { rows: number(0).unwrap_or(0) as u64, digest: number(1).unwrap_or(0) })
+    }
+}
+
+impl std::fmt::Display for Sum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} rows with checksum {}", self.rows, self.digest)
+    }
+}
+
+/// The first and the last row's number; 0 of an empty table.
+pub(super) fn ends(client: &mut Client, table: &dyn Table, name: &str) -> Result<(u64, u64), PrepareError> {
+    let key = key(table);
+    let sql = format!("SELECT COALESCE(MIN({key}),0), COALESCE(MAX({key}),0) FROM {name}");
+    let rows = client.query(&sql).map_err(doing(format!("checking {name}")))?;
+    Ok((rows.number(0, 0).unwrap_or(0), rows.number(0, 1).unwrap_or(0)))
+}
+
+/// The column of the rows' numbers.
+pub(super) fn key(table: &dyn Table) -> &str {
+    table.columns().split(',').next().unwrap_or_default()
+}
+
+impl Tables {
+    /// Checks the rows: their number and ends while no run has added or removed any, their bytes while no run has
+    /// changed them. What is expected comes from the seed alone.
+    ///
+    /// # Errors
+    /// Every table that is not as it should be.
+    pub fn check(&self, client: &mut Client) -> Result<DataMark, Vec<PrepareError>> {
+        let data = self.require(client).map_err(|e| vec![e])?;
+        let noted = mark::is_noted(client, &self.database, &self.count_note());
+        let count_changed = noted.map_err(|e| vec![doing("reading the mark")(e)])?;
+        let mut errors = Vec::new();
+        // The mark's seed made the rows, which need not be this run's.
+        let seeded = self.data.reseeded(data.seed);
+        for table in &seeded {
+            if let Err(error) = self.check_table(client, table.as_ref(), data.used, count_changed) {
+                errors.push(error);
+            }
+        }
+        if errors.is_empty() { Ok(data) } else { Err(errors) }
+    }
+
+    fn check_table(
+        &self,
+        client: &mut Client,
+        table: &dyn Table,
+        used: bool,
+        count_changed: bool,
+    ) -> Result<(), PrepareError> {
+        let name = format!("{}.{}", mark::quoted(&self.database), mark::quoted(table.name()));
+        let (found, (first, last)) = (Sum::of_server(client, table, &name, "")?, ends(client, table, &name)?);
+        let mut wrong = BTreeMap::new();
+        if !count_changed && (found.rows, first, last) != (table.rows(), 1, table.rows()) {
+            let text = |rows, first, last| format!("{rows} rows from {first} to {last}");
+            wrong.insert(text(found.rows, first, last), text(table.rows(), 1, table.rows()));
+        } else if !used {
+            let expected = Sum::of_seed(table, 1, table.rows());
+            if found != expected {
+                wrong.insert(found.to_string(), expected.to_string());
+            }
+        }
+        match wrong.pop_first() {
+            None => Ok(()),
+            Some((found, expected)) => {
+                Err(PrepareError::Inconsistent { table: table.name().to_owned(), found, expected })
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Filling tables on several connections, also within one table, and going on where an earlier fill was cut off.
+//!
+//! A table is cut into ranges of rows. A range is one transaction, in the order of the key, and is verified against
+//! the seed when it is in. In a table that was there before, what a range holds is found out first: rows in order from
+//! its beginning are kept, anything else is deleted. Why it is done this way, and what other ways cost, is measured in
+//! docs/journal/prepare.md.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mydyno_wire::{Client, WireError};
+
+use super::check::{Sum, ends, key};
+use super::{Leaving, PrepareError, Progress, Tables, batch_bytes, doing};
+use crate::mark;
+use crate::table::{Both, RowDigest, Table, Tuple};
+
+/// How tables are filled. The default is what measured best.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuning {
+    /// Bytes of an INSERT at the most; less where `max_allowed_packet` is less.
+    pub batch_bytes: usize,
+    /// Bytes of the INSERTs of a transaction, about.
+    pub range_bytes: usize,
+    /// Whether the filling sessions check unique keys at once.
+    pub unique_checks: bool,
+    /// Whether secondary indexes are made after the rows are in.
+    pub late_indexes: bool,
+    /// Whether each range is verified when it is in.
+    pub verify: bool,
+    /// Rows a second over all connections at the most.
+    pub rows_per_s: Option<f64>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            batch_bytes: super::BATCH_BYTES,
+            range_bytes: 16 << 20,
+            unique_checks: false,
+            late_indexes: true,
+            verify: true,
+            rows_per_s: None,
+        }
+    }
+}
+
+/// Opens a connection without a database.
+type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
+
+/// Some rows of a table.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    table: usize,
+    first: u64,
+    last: u64,
+}
+
+/// How far a table is.
+#[derive(Debug)]
+struct State {
+    /// It was there before, so that rows may be in.
+    resumed: bool,
+    made: Mutex<bool>,
+    /// Ranges that are not in.
+    left: AtomicUsize,
+}
+
+struct Fill<'a> {
+    tables: &'a Tables,
+    ranges: Vec<Range>,
+    states: Vec<State>,
+    next: AtomicUsize,
+    done: AtomicU64,
+    /// Rows that were sent, for the rate.
+    sent: AtomicU64,
+    started: Instant,
+    off: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Fills the tables; `present` are the names of those that are there.
+pub(super) fn fill(
+    tables: &Tables,
+    present: &BTreeSet<String>,
+    connect: Connect<'_>,
+    connections: usize,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), PrepareError> {
+    let failed = AtomicBool::new(false);
+    let off = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+    let fill = Fill::new(tables, present, connections, &off);
+    let fillers = connections.clamp(1, fill.ranges.len().max(1));
+    let at_work = AtomicUsize::new(fillers);
+    let of = tables.rows();
+    let failures: Vec<PrepareError> = std::thread::scope(|scope| {
+        let filler = || {
+            let _leaving = Leaving(&at_work);
+            let result = fill.work(connect);
+            if result.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            result
+        };
+        let threads: Vec<_> = (0..fillers).map(|_| scope.spawn(filler)).collect();
+        while at_work.load(Ordering::Acquire) > 0 {
+            progress(Progress { rows: fill.done.load(Ordering::Relaxed).min(of), of });
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        let ended = threads.into_iter().map(|t| t.join().unwrap_or(Err(PrepareError::Interrupted)));
+        ended.filter_map(Result::err).collect()
+    });
+    // The first failure that is not just the others' reaction to it.
+    let (interrupted, real): (Vec<_>, Vec<_>) =
+        failures.into_iter().partition(|e| matches!(e, PrepareError::Interrupted));
+    if let Some(error) = real.into_iter().chain(interrupted).next() {
+        return Err(error);
+    }
+    progress(Progress { rows: of, of });
+    Ok(())
+}
+
+/// Ranges for each connection at the least, so that all are at work to the end.
+const RANGES_PER_CONNECTION: u64 = 4;
+const FEWEST_ROWS: u64 = 1_000;
+
+impl<'a> Fill<'a> {
+    fn new(
+        tables: &'a Tables,
+        present: &BTreeSet<String>,
+        connections: usize,
+        off: &'a (dyn Fn() -> bool + Sync),
+    ) -> Self {
+        let (mut ranges, mut states) = (Vec::new(), Vec::new());
+        let share = tables.rows() / (RANGES_PER_CONNECTION * connections.max(1) as u64);
+        for (number, table) in tables.data.tables.iter().enumerate() {
+            let most = (tables.tuning.range_bytes / table.sql_bytes().max(1)) as u64;
+            let rows = most.min(share.max(FEWEST_ROWS)).max(1);
+            // A table without rows has one range all the same: it is to be made.
+            let count = table.rows().div_ceil(rows).max(1);
+            for range in 0..count {
+                let (first, last) = (range * rows + 1, ((range + 1) * rows).min(table.rows()));
+                ranges.push(Range { table: number, first, last });
+            }
+            let resumed = present.contains(table.name());
+            let left = AtomicUsize::new(count as usize);
+            states.push(State { resumed, made: Mutex::new(resumed), left });
+        }
+        Self {
+            tables,
+            ranges,
+            states,
+            next: AtomicUsize::new(0),
+            done: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            started: Instant::now(),
+            off,
+        }
+    }
+
+    /// What each connection does.
+    fn work(&self, connect: Connect<'_>) -> Result<(), PrepareError> {
+        let mut client = connect().map_err(doing("connecting"))?;
+        client.use_schema(&self.tables.database).map_err(doing("choosing the database"))?;
+        let checks = u8::from(self.tables.tuning.unique_checks);
+        client
+            .execute(&format!("SET SESSION unique_checks = {checks}, foreign_key_checks = 0"))
+            .map_err(doing("switching off checks of this session"))?;
+        let limit = batch_bytes(&mut client, self.tables.tuning.batch_bytes)?;
+        while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            self.make_table(&mut client, range.table)?;
+            self.fill_range(&mut client, range, limit)?;
+            if self.states[range.table].left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.finish_table(&mut client, range.table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a table, once.
+    fn make_table(&self, client: &mut Client, number: usize) -> Result<(), PrepareError> {
+        let mut made = self.states[number].made.lock().unwrap_or_else(PoisonError::into_inner);
+        if *made {
+            return Ok(());
+        }
+        let table = &self.tables.data.tables[number];
+        let creating = || doing(format!("creating table {}", table.name()));
+        client.execute(&table.create()).map_err(creating())?;
+        if !self.tables.tuning.late_indexes {
+            for index in table.late_indexes() {
+                client.execute(&index.sql).map_err(creating())?;
+            }
+        }
+        *made = true;
+        Ok(())
+    }
+
+    fn fill_range(&self, client: &mut Client, range: &Range, limit: usize) -> Result<(), PrepareError> {
+        /// Deadlocks and lock waits of neighbours that are being deleted.
+        const TRIES: usize = 5;
+        let mut resumed = self.states[range.table].resumed;
+        for attempt in 1.. {
+            match self.try_range(client, range, limit, resumed) {
+                Err(PrepareError::Wire { source, .. })
+                    if matches!(source.code(), 1205 | 1213) && attempt < TRIES =>
+                {
+                    client.execute("ROLLBACK").map_err(doing("rolling back"))?;
+                    resumed = true;
+                }
+                // What an earlier fill left is not what it should be: once more from the beginning.
+                Err(PrepareError::Inconsistent { .. }) if resumed && attempt == 1 => {
+                    self.delete(client, range)?;
+                }
+                other => return other,
+            }
+        }
+        Ok(())
+    }
+
+    fn try_range(
+        &self,
+        client: &mut Client,
+        range: &Range,
+        limit: usize,
+        resumed: bool,
+    ) -> Result<(), PrepareError> {
+        let table = &*self.tables.data.tables[range.table];
+        let from = if resumed { self.go_on_from(client, range)? } else { range.first };
+        let mut sum = Sum::of_seed(table, range.first, from - 1);
+        self.done.fetch_add(sum.rows, Ordering::Relaxed);
+        self.insert(client, range, from, limit, &mut sum)?;
+        if !self.tables.tuning.verify {
+            return Ok(());
+        }
+        let found = Sum::of_server(client, table, &mark::quoted(table.name()), &part(table, range))?;
+        if found == sum {
+            return Ok(());
+        }
+        Err(PrepareError::Inconsistent {
+            table: format!("{}, rows {} to {}", table.name(), range.first, range.last),
+            found: found.to_string(),
+            expected: sum.to_string(),
+        })
+    }
+
+    /// The first row of a range that is missing. Rows that are not in order from the range's beginning are deleted.
+    fn go_on_from(&self, client: &mut Client, range: &Range) -> Result<u64, PrepareError> {
+        let table = &*self.tables.data.tables[range.table];
+        let key = key(table);
+        let sql = format!(
+            "SELECT COUNT(*), COALESCE(MIN({key}),0), COALESCE(MAX({key}),0) FROM {}{}",
+            mark::quoted(table.name()),
+            part(table, range)
+        );
+        let rows = client.query(&sql).map_err(doing(format!("looking at the rows of {}", table.name())))?;
+        let number = |column| rows.number(0, column).unwrap_or(0);
+        match (number(0), number(1), number(2)) {
+            (0, _, _) => Ok(range.first),
+            (count, first, last) if first == range.first && last == first + count - 1 => Ok(last + 1),
+            _ => self.delete(client, range).map(|()| range.first),
+        }
+    }
+
+    fn delete(&self, client: &mut Client, range: &Range) -> Result<(), PrepareError> {
+        let table = &*self.tables.data.tables[range.table];
+        let sql = format!("DELETE FROM {}{}", mark::quoted(table.name()), part(table, range));
+        client.execute(&sql).map(drop).map_err(doing(format!("deleting rows of {}", table.name())))
+    }
+
+    /// Inserts the rows of a range from `from` on, in one transaction, and adds them to `sum`.
+    fn insert(
+        &self,
+        client: &mut Client,
+        range: &Range,
+        from: u64,
+        limit: usize,
+        sum: &mut Sum,
+    ) -> Result<(), PrepareError> {
+        let table = &*self.tables.data.tables[range.table];
+        let inserting = || doing(format!("inserting into {}", table.name()));
+        let head = format!("INSERT INTO {} ({}) VALUES ", mark::quoted(table.name()), table.columns());
+        let mut sql = Vec::with_capacity(limit);
+        let mut rows = 0;
+        client.execute("BEGIN").map_err(inserting())?;
+        for id in from..=range.last {
+            if rows == 0 {
+                sql.clear();
+                sql.extend_from_slice(head.as_bytes());
+            } else {
+                sql.push(b',');
+            }
+            let (mut tuple, mut digest) = (Tuple::open(&mut sql), RowDigest::default());
+            table.row(id, &mut Both(&mut tuple, &mut digest));
+            tuple.close();
+            sum.add(digest.finish());
+            rows += 1;
+            if sql.len() + table.sql_bytes() + 1 > limit || id == range.last {
+                self.wait_for_turn(rows)?;
+                client.execute_bytes(&sql).map_err(inserting())?;
+                self.done.fetch_add(rows, Ordering::Relaxed);
+                rows = 0;
+            }
+        }
+        client.execute("COMMIT").map(drop).map_err(inserting())
+    }
+
+    /// Waits until the rate allows so many rows more.
+    fn wait_for_turn(&self, rows: u64) -> Result<(), PrepareError> {
+        let before = self.sent.fetch_add(rows, Ordering::Relaxed);
+        let at_s = self.tables.tuning.rows_per_s.map_or(0.0, |rate| before as f64 / rate);
+        let at = self.started + Duration::try_from_secs_f64(at_s).unwrap_or(Duration::MAX / 4);
+        loop {
+            if (self.off)() {
+                return Err(PrepareError::Interrupted);
+            }
+            let left = at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
+    }
+
+    /// Makes the indexes of a table whose rows are in, and looks that there are no others.
+    fn finish_table(&self, client: &mut Client, number: usize) -> Result<(), PrepareError> {
+        let table = &*self.tables.data.tables[number];
+        let found = ends(client, table, &mark::quoted(table.name()))?;
+        let expected = (table.rows().min(1), table.rows());
+        if found != expected {
+            return Err(PrepareError::Inconsistent {
+                table: table.name().to_owned(),
+                found: format!("rows from {} to {}", found.0, found.1),
+                expected: format!("rows from {} to {}", expected.0, expected.1),
+            });
+        }
+        for index in table.late_indexes() {
+            if (self.off)() {
+                return Err(PrepareError::Interrupted);
+            }
+            if self.states[number].resumed || !self.tables.tuning.late_indexes {
+                let there = format!(
+                    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND INDEX_NAME = {}",
+                    mark::literal(&self.tables.database),
+                    mark::literal(table.name()),
+                    mark::literal(&index.name)
+                );
+                if !client.query(&there).map_err(doing("listing the indexes"))?.is_empty() {
+                    continue;
+                }
+            }
+            client.execute(&index.sql).map_err(doing(format!("indexing {}", table.name())))?;
+        }
+        Ok(())
+    }
+}
+
+/// A WHERE clause for a range.
+fn part(table: &dyn Table, range: &Range) -> String {
+    format!(" WHERE {} BETWEEN {} AND {}", key(table), range.first, range.last)
+}

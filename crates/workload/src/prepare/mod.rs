@@ -1,0 +1,338 @@
+//! Tables and rows: made, checked, dropped.
+
+mod check;
+mod fill;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use mydyno_wire::{Client, WireError};
+use thiserror::Error;
+
+use crate::fingerprint;
+use crate::mark::{self, DataMark, Owner};
+use crate::table::DataSet;
+pub use fill::Tuning;
+
+/// Bytes of one INSERT at the most; less where `max_allowed_packet` is less.
+pub(crate) const BATCH_BYTES: usize = 512 * 1024;
+
+/// Why tables could not be made, checked or dropped.
+#[derive(Debug, Error)]
+pub enum PrepareError {
+    /// The database is somebody's.
+    #[error(
+        "database {database:?} exists and was not made by mydyno (it has no table {}): name another with --schema, or drop it yourself if it is not needed",
+        mark::TABLE
+    )]
+    Foreign {
+        /// Its name.
+        database: String,
+    },
+    /// Another mydyno is at work in the database.
+    #[error(
+        "another mydyno is using database {database:?} on this server: wait for it, or name another database with --schema"
+    )]
+    InUse {
+        /// Its name.
+        database: String,
+    },
+    /// There is nothing to run on.
+    #[error(
+        "database {database:?} has no {what}: run the `prepare` step first, or no step at all, which prepares when needed"
+    )]
+    NotPrepared {
+        /// Its name.
+        database: String,
+        /// What is missing.
+        what: String,
+    },
+    /// Rows are not what the mark says.
+    #[error("{table}: {found}, expected {expected}")]
+    Inconsistent {
+        /// Table.
+        table: String,
+        /// What was found.
+        found: String,
+        /// What the seed or the mark says.
+        expected: String,
+    },
+    /// A table of this name is another workload's, or somebody's.
+    #[error(
+        "database {database:?} has a table {table} that this workload did not make: name another database with --schema"
+    )]
+    Taken {
+        /// The database.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// The user asked to stop.
+    #[error("interrupted: the tables are incomplete; the next prepare goes on from there")]
+    Interrupted,
+    /// The server or the connection.
+    #[error("{doing}: {source}")]
+    Wire {
+        /// What was being done.
+        doing: String,
+        /// What was said.
+        source: Box<WireError>,
+    },
+}
+
+pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(WireError) -> PrepareError {
+    let doing = doing.into();
+    move |source| PrepareError::Wire { doing, source: Box::new(source) }
+}
+
+/// A data set in a database.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    database: String,
+    data: DataSet,
+    tuning: Tuning,
+    keeps_row_count: bool,
+}
+
+/// How far preparing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows that are in.
+    pub rows: u64,
+    /// Rows in the end.
+    pub of: u64,
+}
+
+/// What preparing found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    /// The tables were there already.
+    Reused,
+    /// They were made.
+    Made,
+}
+
+impl Tables {
+    /// The tables of a data set in a database.
+    pub fn new(database: &str, data: DataSet) -> Self {
+        Self { database: database.to_owned(), data, tuning: Tuning::default(), keeps_row_count: true }
+    }
+
+    /// The same for a workload that adds or removes rows.
+    #[must_use]
+    pub fn for_changing_row_count(mut self) -> Self {
+        self.keeps_row_count = false;
+        self
+    }
+
+    /// The same, filled in another way.
+    #[must_use]
+    pub fn tuned(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// What is in the tables.
+    pub fn data(&self) -> &DataSet {
+        &self.data
+    }
+
+    /// Rows of all tables.
+    pub fn rows(&self) -> u64 {
+        self.data.rows()
+    }
+
+    /// Bytes that the tables take, roughly: for the check of free space before preparing.
+    pub fn size_bytes(&self) -> u64 {
+        self.data.size_bytes()
+    }
+
+    /// Fingerprint of fresh rows.
+    pub fn fingerprint(&self) -> String {
+        self.data.fingerprint()
+    }
+
+    /// Takes the database for this connection, so that no other mydyno makes or drops its tables meanwhile. The lock
+    /// goes with the connection.
+    ///
+    /// # Errors
+    /// Another connection holds it, or what the server said.
+    pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
+        claim(client, &self.database)
+    }
+
+    /// The mark, if it says that tables of this shape are complete.
+    ///
+    /// # Errors
+    /// A foreign database, or what the server said.
+    pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
+        let shape = self.data.shape();
+        let Some(data) = self.marked(client)?.filter(|d| d.complete && d.shape == shape) else {
+            return Ok(None);
+        };
+        let there = self.present(client)?;
+        let all = self.data.tables.iter().all(|t| there.contains(t.name()));
+        Ok(Some(data).filter(|_| all && there.len() == self.data.tables.len()))
+    }
+
+    /// What the mark says about the family's tables.
+    fn marked(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
+        let looking = || doing(format!("looking at database {}", self.database));
+        match mark::owner(client, &self.database).map_err(looking())? {
+            Owner::Foreign => Err(PrepareError::Foreign { database: self.database.clone() }),
+            Owner::Missing => Ok(None),
+            Owner::Ours => mark::data(client, &self.database, self.data.family).map_err(looking()),
+        }
+    }
+
+    /// The mark of tables that a run can use.
+    ///
+    /// # Errors
+    /// Missing or incomplete tables, tables of another shape, a foreign database.
+    pub fn require(&self, client: &mut Client) -> Result<DataMark, PrepareError> {
+        self.existing(client)?.ok_or_else(|| PrepareError::NotPrepared {
+            database: self.database.clone(),
+            what: format!("complete tables of this shape ({})", self.describe()),
+        })
+    }
+
+    fn describe(&self) -> String {
+        let (tables, rows) = (self.data.tables.len(), self.data.tables.first().map_or(0, |t| t.rows()));
+        let plural = if tables == 1 { "table" } else { "tables" };
+        format!("{tables} {plural} of {rows} rows, {}", self.data.engine.name())
+    }
+
+    /// Makes the tables, on several connections, unless tables of this shape are there already. What an earlier
+    /// prepare of the same rows left behind when it was interrupted is kept.
+    ///
+    /// # Errors
+    /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
+    pub fn prepare(
+        &self,
+        connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+        connections: usize,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Prepared, PrepareError> {
+        let client = &mut connect().map_err(doing("connecting"))?;
+        if self.existing(client)?.is_some() {
+            return Ok(Prepared::Reused);
+        }
+        let (database, family) = (&self.database, self.data.family);
+        if mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?
+            == Owner::Missing
+        {
+            mark::create(client, database).map_err(doing(format!("creating database {database}")))?;
+        }
+        let mut data = DataMark {
+            shape: self.data.shape(),
+            seed: self.data.seed,
+            fingerprint: self.fingerprint(),
+            complete: false,
+            used: false,
+        };
+        // Whatever a mark of the same rows left incomplete is a part of them.
+        if self.marked(client)?.as_ref() != Some(&data) {
+            mark::set_data(client, database, family, &data)
+                .map_err(doing("marking the tables as incomplete"))?;
+            let note = self.count_note();
+            mark::note(client, database, &note, None).map_err(doing("marking the tables as incomplete"))?;
+            self.drop_old_tables(client)?;
+        }
+        let present = self.present(client)?;
+        fill::fill(self, &present, connect, connections, stop, progress)?;
+        data.complete = true;
+        mark::set_data(client, database, family, &data).map_err(doing("marking the tables as complete"))?;
+        Ok(Prepared::Made)
+    }
+
+    /// Names of the family's tables that are there.
+    fn present(&self, client: &mut Client) -> Result<BTreeSet<String>, PrepareError> {
+        let list = format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME REGEXP {}",
+            mark::literal(&self.database),
+            mark::literal(&self.data.names)
+        );
+        let rows = client.query(&list).map_err(doing("listing the tables"))?.rows;
+        let names = rows.iter().filter_map(|row| row.first()?.as_deref());
+        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
+    fn drop_old_tables(&self, client: &mut Client) -> Result<(), PrepareError> {
+        for name in self.present(client)? {
+            let drop = format!("DROP TABLE {}.{}", mark::quoted(&self.database), mark::quoted(&name));
+            client.execute(&drop).map_err(doing(format!("dropping old table {name}")))?;
+        }
+        Ok(())
+    }
+
+    /// Name of the note that a run added or removed rows.
+    fn count_note(&self) -> String {
+        format!("{}.row-count-changed", self.data.family)
+    }
+
+    /// Notes in the mark that a run is about to change rows.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
+        let used = DataMark { used: true, ..data.clone() };
+        let noting = || doing("noting that the rows are in use");
+        mark::set_data(client, &self.database, self.data.family, &used).map_err(noting())?;
+        if !self.keeps_row_count {
+            mark::note(client, &self.database, &self.count_note(), Some("yes")).map_err(noting())?;
+        }
+        Ok(())
+    }
+
+    /// Drops the database with all that is in it.
+    ///
+    /// # Errors
+    /// A foreign database, or what the server said.
+    pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
+        cleanup(client, &self.database)
+    }
+}
+
+/// Takes a database for this connection.
+pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareError> {
+    // Names of locks have 64 characters at most, databases too: a digest fits.
+    let name = format!("mydyno {}", fingerprint::short(database.as_bytes()));
+    let sql = format!("SELECT GET_LOCK({}, 0)", mark::literal(&name));
+    let taken = client.query(&sql).map_err(doing("claiming the database"))?;
+    if taken.scalar().as_deref() == Some("1") {
+        Ok(())
+    } else {
+        Err(PrepareError::InUse { database: database.to_owned() })
+    }
+}
+
+/// Drops a database of ours; whether there was one.
+pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, PrepareError> {
+    match mark::owner(client, database).map_err(doing(format!("looking at database {database}")))? {
+        Owner::Missing => {
+            mark::drop_empty(client, database).map_err(doing(format!("dropping database {database}")))
+        }
+        Owner::Foreign => Err(PrepareError::Foreign { database: database.to_owned() }),
+        Owner::Ours => {
+            mark::drop(client, database).map_err(doing(format!("dropping database {database}")))?;
+            Ok(true)
+        }
+    }
+}
+
+/// Bytes of an INSERT: `most`, or what `max_allowed_packet` leaves.
+pub(crate) fn batch_bytes(client: &mut Client, most: usize) -> Result<usize, PrepareError> {
+    let rows = client.query("SELECT @@max_allowed_packet").map_err(doing("reading max_allowed_packet"))?;
+    let limit = rows.number(0, 0).map_or(most, |n: u64| usize::try_from(n).unwrap_or(usize::MAX));
+    Ok(most.min(limit.saturating_sub(1024)).max(1024))
+}
+
+/// Counts a filler out however it leaves.
+pub(crate) struct Leaving<'a>(pub(crate) &'a AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}

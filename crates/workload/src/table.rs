@@ -1,0 +1,309 @@
+//! Data sets: tables of rows that a seed decides, described so that they can be filled by many connections, resumed,
+//! and checked without knowing what they are for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::data::push_number;
+use crate::engine::Engine;
+use crate::fingerprint;
+
+/// Takes the columns of one row, from the first to the last.
+pub trait Fields {
+    /// A whole number.
+    fn int(&mut self, value: i64);
+    /// A text or bytes.
+    fn bytes(&mut self, value: &[u8]);
+    /// NULL.
+    fn null(&mut self);
+}
+
+/// An index that is made after the rows are in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateIndex {
+    /// Its name.
+    pub name: String,
+    /// The statement that makes it; the database is chosen.
+    pub sql: String,
+}
+
+/// One table. Rows have the numbers 1 to [`Self::rows`], which are the values of its first column, and a row depends
+/// on the data set's seed, the table and its number only.
+pub trait Table: Send + Sync + fmt::Debug {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// The statement that makes it; the database is chosen.
+    fn create(&self) -> String;
+
+    /// Its columns, separated by commas, in the order of [`Self::row`]; the first is the row's number, with an index.
+    fn columns(&self) -> &str;
+
+    /// Number of its rows.
+    fn rows(&self) -> u64;
+
+    /// Gives the columns of row `id`. Texts have no spaces at their end, which servers do not keep.
+    fn row(&self, id: u64, fields: &mut dyn Fields);
+
+    /// Bytes that a row and its share of indexes take on disk, roughly.
+    fn row_bytes(&self) -> u64;
+
+    /// Bytes that a row takes in an INSERT at the most.
+    fn sql_bytes(&self) -> usize;
+
+    /// The same table with the rows of another seed.
+    fn reseeded(&self, seed: u64) -> Arc<dyn Table>;
+
+    /// Indexes that are made after the rows are in.
+    fn late_indexes(&self) -> Vec<LateIndex> {
+        Vec::new()
+    }
+}
+
+/// The tables of a workload.
+#[derive(Debug, Clone)]
+pub struct DataSet {
+    /// Key in the mark: data sets of one family replace each other in a database, those of several live side by side.
+    pub family: &'static str,
+    /// A regular expression that matches the names of all tables that the family may ever have, and of no other.
+    pub names: String,
+    /// Everything but seed and engine that decides the rows and tables.
+    pub shape: Map<String, Value>,
+    /// Seed of the rows.
+    pub seed: u64,
+    /// Storage engine of the tables.
+    pub engine: Engine,
+    /// Tables.
+    pub tables: Vec<Arc<dyn Table>>,
+}
+
+impl DataSet {
+    /// Rows of all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|t| t.rows()).sum()
+    }
+
+    /// Bytes that the tables take, roughly.
+    pub fn size_bytes(&self) -> u64 {
+        self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes())).sum()
+    }
+
+    /// Bytes of the largest table, roughly.
+    pub fn largest_bytes(&self) -> u64 {
+        self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes())).max().unwrap_or(0)
+    }
+
+    /// Bytes of the longest row as SQL.
+    pub fn longest_row_bytes(&self) -> usize {
+        self.tables.iter().map(|t| t.sql_bytes()).max().unwrap_or(0)
+    }
+
+    /// The shape as the mark keeps it.
+    pub fn shape(&self) -> Value {
+        let mut shape = self.shape.clone();
+        shape.insert("storage-engine".to_owned(), json!(self.engine.name()));
+        Value::Object(shape)
+    }
+
+    /// The tables with the rows of another seed.
+    pub fn reseeded(&self, seed: u64) -> Vec<Arc<dyn Table>> {
+        self.tables.iter().map(|table| table.reseeded(seed)).collect()
+    }
+
+    /// Fingerprint of fresh rows.
+    pub fn fingerprint(&self) -> String {
+        fingerprint::data(&self.shape(), self.seed)
+    }
+}
+
+/// Gives a row to two at once.
+pub struct Both<'a>(pub &'a mut dyn Fields, pub &'a mut dyn Fields);
+
+impl Fields for Both<'_> {
+    fn int(&mut self, value: i64) {
+        self.0.int(value);
+        self.1.int(value);
+    }
+
+    fn bytes(&mut self, value: &[u8]) {
+        self.0.bytes(value);
+        self.1.bytes(value);
+    }
+
+    fn null(&mut self) {
+        self.0.null();
+        self.1.null();
+    }
+}
+
+/// A row as `(1,2,'text')` for INSERT, appended to a text.
+pub struct Tuple<'a> {
+    sql: &'a mut Vec<u8>,
+    first: bool,
+}
+
+impl<'a> Tuple<'a> {
+    /// Opens a tuple behind a text.
+    pub fn open(sql: &'a mut Vec<u8>) -> Self {
+        sql.push(b'(');
+        Self { sql, first: true }
+    }
+
+    /// Closes it.
+    pub fn close(self) {
+        self.sql.push(b')');
+    }
+
+    fn comma(&mut self) {
+        if !std::mem::replace(&mut self.first, false) {
+            self.sql.push(b',');
+        }
+    }
+}
+
+impl Fields for Tuple<'_> {
+    fn int(&mut self, value: i64) {
+        self.comma();
+        push_int(value, self.sql);
+    }
+
+    /// Quoted; what could end the quotes in any `sql_mode` forces the hexadecimal form.
+    fn bytes(&mut self, value: &[u8]) {
+        self.comma();
+        if value.iter().all(|b| (b' '..0x7f).contains(b) && !matches!(b, b'\'' | b'\\')) {
+            self.sql.push(b'\'');
+            self.sql.extend_from_slice(value);
+            self.sql.push(b'\'');
+        } else {
+            self.sql.extend_from_slice(b"x'");
+            for byte in value {
+                let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
+                self.sql.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            }
+            self.sql.push(b'\'');
+        }
+    }
+
+    fn null(&mut self) {
+        self.comma();
+        self.sql.extend_from_slice(b"NULL");
+    }
+}
+
+/// The CRC-32 of `CONCAT_WS(',', columns…)`, as servers compute it: without NULLs.
+#[derive(Default)]
+pub struct RowDigest {
+    crc: crc32fast::Hasher,
+    number: Vec<u8>,
+    begun: bool,
+}
+
+impl RowDigest {
+    /// Digest of row `id` of a table.
+    pub fn of(table: &dyn Table, id: u64) -> u32 {
+        let mut digest = Self::default();
+        table.row(id, &mut digest);
+        digest.finish()
+    }
+
+    /// The digest of the columns so far.
+    pub fn finish(self) -> u32 {
+        self.crc.finalize()
+    }
+
+    fn comma(&mut self) {
+        if std::mem::replace(&mut self.begun, true) {
+            self.crc.update(b",");
+        }
+    }
+}
+
+impl Fields for RowDigest {
+    fn int(&mut self, value: i64) {
+        self.comma();
+        self.number.clear();
+        push_int(value, &mut self.number);
+        self.crc.update(&self.number);
+    }
+
+    fn bytes(&mut self, value: &[u8]) {
+        self.comma();
+        self.crc.update(value);
+    }
+
+    fn null(&mut self) {}
+}
+
+/// Appends a number in decimal digits.
+pub(crate) fn push_int(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    push_number(value.unsigned_abs(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug)]
+    struct Odd;
+
+    impl Table for Odd {
+        fn name(&self) -> &str {
+            "odd"
+        }
+        fn create(&self) -> String {
+            String::new()
+        }
+        fn columns(&self) -> &str {
+            "id,a,b,c"
+        }
+        fn rows(&self) -> u64 {
+            1
+        }
+        fn row(&self, id: u64, fields: &mut dyn Fields) {
+            fields.int(-(id as i64));
+            fields.null();
+            fields.bytes(b"it's");
+            fields.bytes(b"plain text");
+        }
+        fn row_bytes(&self) -> u64 {
+            10
+        }
+        fn sql_bytes(&self) -> usize {
+            40
+        }
+        fn reseeded(&self, _: u64) -> Arc<dyn Table> {
+            Arc::new(Self)
+        }
+    }
+
+    #[test]
+    fn a_row_reads_the_same_in_every_sql_mode() {
+        let mut sql = Vec::new();
+        let mut tuple = Tuple::open(&mut sql);
+        Odd.row(7, &mut tuple);
+        tuple.close();
+        assert_eq!(String::from_utf8(sql).unwrap(), "(-7,NULL,x'69742773','plain text')");
+    }
+
+    #[test]
+    fn a_row_s_digest_is_that_of_its_columns_with_commas_and_without_nulls() {
+        assert_eq!(RowDigest::of(&Odd, 7), crc32fast::hash(b"-7,it's,plain text"));
+        // The check value that every description of this CRC-32 gives.
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_written_as_the_standard_library_does(n: i64) {
+            let mut out = Vec::new();
+            push_int(n, &mut out);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), n.to_string());
+        }
+    }
+}
