@@ -8,4 +8,5 @@ mod home;
 mod host;
 mod house;
 mod kills;
+mod load;
 mod server;

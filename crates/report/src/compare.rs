@@ -87,7 +87,9 @@ impl Difference {
 
 /// Steps of two runs under the same load.
 pub fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a StepSummary)> {
-    let like = |s: &&StepSummary, t: &&StepSummary| s.connections == t.connections && s.rate == t.rate;
+    let like = |s: &&StepSummary, t: &&StepSummary| {
+        (s.connections, s.rate, s.repeat) == (t.connections, t.rate, t.repeat)
+    };
     let steps = a.summary.steps.iter();
     steps.filter_map(|s| b.summary.steps.iter().find(|t| like(&s, t)).map(|t| (s, t))).collect()
 }

@@ -117,7 +117,13 @@ pub struct Seen {
 /// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to tell apart.
 pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
     let plan = run.record.steps();
-    let found: Vec<&StepPlan> = steps.iter().filter_map(|n| plan.get(*n)).collect();
+    let mut found: Vec<&StepPlan> = Vec::new();
+    for step in steps.iter().filter_map(|n| plan.get(*n)) {
+        // The repeats of a point are named once.
+        if !found.iter().any(|known| known.same_point(step)) {
+            found.push(step);
+        }
+    }
     let name = |s: &StepPlan| charts::load_name(s.connections, s.arrivals.rate_per_s());
     match found.as_slice() {
         [] => String::new(),

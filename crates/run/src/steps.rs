@@ -202,7 +202,7 @@ impl Work {
                 connections: step.plan.connections,
                 workers: step.plan.workers,
                 arrivals: &step.plan.arrivals,
-                seed: step.whole.seed,
+                seed: pace_seed(step.whole.seed, step.plan.repeat),
                 warmup: step.warmup,
                 measure: Duration::from_secs_f64(step.whole.time_s),
                 keep: &step.whole.connections,
@@ -211,5 +211,17 @@ impl Work {
             };
             run_step(clock, &spec, stop, sink)
         })
+    }
+}
+
+/// Names the random stream of the seeds of repeats.
+const REPEAT: u64 = u64::from_be_bytes(*b"\0\0repeat");
+
+/// Seed of arrivals and think times. A repeat has its own: with the same instants in all of them the differences between
+/// repeats would not hold what chance does to a schedule.
+fn pace_seed(seed: u64, repeat: usize) -> u64 {
+    match repeat {
+        0 => seed,
+        _ => mydyno_stats::Rng::stream(seed, &[REPEAT, repeat as u64]).next_u64(),
     }
 }

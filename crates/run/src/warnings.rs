@@ -30,6 +30,8 @@ const SWAPPING: f64 = 10.0;
 const WIDE: f64 = 0.5;
 /// Share of the 99th percentile of response time that lateness may make.
 const LATE: f64 = 0.5;
+/// Share of the time in which connections are busy from which arrivals queue for them.
+const CROWDED: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
 
@@ -149,15 +151,7 @@ fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
         && step.rate.is_some()
         && late > LATE * response
     {
-        warnings.push(Warning::new(
-            "short-of-connections",
-            format!(
-                "of a p99 of {} transactions waited {} for a free connection",
-                show_us(response),
-                show_us(late)
-            ),
-            "give more --connections, if the application has them too",
-        ));
+        warnings.push(late_sends(step, late, response));
     }
     if let Some(due) = step.due.filter(|due| due.warmup_dropped > 0) {
         warnings.push(Warning::new(
@@ -183,6 +177,26 @@ fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
         }
     }
     warnings
+}
+
+/// Why transactions were sent late: their connections were busy, or the load generator was.
+fn late_sends(step: &StepSummary, late_us: f64, response_us: f64) -> Warning {
+    let busy_us = step.service_us.mean.unwrap_or(0.0) * step.throughput.transactions_per_s.value;
+    let busy = busy_us / 1e6 / step.connections.max(1) as f64;
+    let text = format!("of a p99 of {}, {} passed before the send", show_us(response_us), show_us(late_us));
+    if busy > CROWDED {
+        Warning::new(
+            "short-of-connections",
+            format!("{text}: the connections were busy {:.0} % of the time", busy * 100.0),
+            "give more --connections, if the application has them too",
+        )
+    } else {
+        Warning::new(
+            "sent-late",
+            format!("{text}, and the connections were busy only {:.0} % of the time", busy * 100.0),
+            "the load generator did not get to send in time: look for other programs on its CPUs, give more --workers, and read service times",
+        )
+    }
 }
 
 /// The 99th percentile, in microseconds.

@@ -41,9 +41,11 @@ fn transaction(record: &RunRecord) -> Option<&str> {
     record.manifest.operations.first().map(|o| o.name.as_str())
 }
 
-/// What tells a step from the others: connections, and the asked rate where there is one.
+/// What tells a step from the others: connections, the asked rate where there is one, and which repeat it is but for
+/// the first.
 pub fn step_name(step: &StepSummary) -> String {
-    load_name(step.connections, step.rate)
+    let name = load_name(step.connections, step.rate);
+    if step.repeat > 0 { format!("{name}, repeat {}", step.repeat + 1) } else { name }
 }
 
 /// The same for a step that may not have a summary.
