@@ -22,6 +22,9 @@ struct Form {
     goes: &'static str,
 }
 
+/// The first line of each file.
+const COMMENT: &str = "# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n";
+
 /// Files of what lasts. Removing the file that was copied is the way back.
 const LASTING: [Form; 6] = [
     Form {
@@ -84,10 +87,7 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
                 "- `{}` goes to {}. To undo: remove it there and do the same again.\n",
                 form.path, form.goes
             );
-            files.push(FixFile {
-                path: form.path,
-                text: format!("{}{}{text}", comment(&form.kind), form.head),
-            });
+            files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
     }
     by_hand(&wanted, &mut guide);
@@ -102,10 +102,6 @@ fn guide_head(findings: &Findings) -> String {
         if findings.scope.server.is_empty() { "this host" } else { &findings.scope.server },
         findings.facts_created
     )
-}
-
-fn comment(_: &StepKind) -> String {
-    "# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n".to_owned()
 }
 
 fn now(finding: &Finding) -> &[RemedyStep] {

@@ -51,7 +51,7 @@ fn missing_of(stop: Stop, expr: &Expr) -> Vec<MissingFact> {
     match stop {
         Stop::Missing(facts) => facts,
         Stop::Fault(why) => {
-            vec![MissingFact { fact: expr.to_string(), status: "undefined".to_owned(), why }]
+            vec![MissingFact { fact: expr.to_string(), status: "fault".to_owned(), why }]
         }
     }
 }

@@ -16,6 +16,7 @@ mod fixture;
 mod judge;
 mod ledger;
 mod proving;
+mod record;
 mod scope;
 mod template;
 
@@ -29,4 +30,5 @@ pub use fixture::{Catalogue, facts as fixture_facts};
 pub use judge::{judge, rank};
 pub use ledger::weakens;
 pub use proving::{Examined, examine, unused_bindings};
+pub use record::record;
 pub use scope::{hide_host, scope};

@@ -53,7 +53,8 @@ pub struct Evidence {
 pub struct MissingFact {
     /// Its id, or the calculation that has no result.
     pub fact: String,
-    /// `denied`, `absent`, `error`, `not_read` or `undefined`.
+    /// `denied`, `absent`, `error`; `not_read` when nobody looked; `undefined` for a calculation without a result; `fault`
+    /// when the check makes no sense of the values.
     pub status: String,
     /// Why it could not be had, and what would permit it.
     pub why: String,

@@ -265,12 +265,7 @@ impl Machine<'_> {
     pub fn look_up(&mut self, fact: &FactRef) -> Result<Lookup, Stop> {
         let id = self.id(fact)?;
         let Some(found) = self.facts.facts.get(&id) else {
-            // When others of its family were read, this one is not there; else nobody looked.
-            let family = id.rsplit_once('.').map_or("", |(family, _)| family);
-            let looked = self.facts.facts.iter().any(|(other, fact)| {
-                fact.status == Status::Ok
-                    && other.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
-            });
+            let looked = self.looked_for(&id);
             return Ok(if looked {
                 Lookup::Absent(Stop::missing(&id, "absent", "this system does not have it"))
             } else {
@@ -288,6 +283,19 @@ impl Machine<'_> {
             Status::Absent { why } => Lookup::Absent(Stop::missing(&id, "absent", why)),
             Status::Denied { why } => Lookup::Unknown(Stop::missing(&id, "denied", why)),
             Status::Error { why } => Lookup::Unknown(Stop::missing(&id, "error", why)),
+        })
+    }
+
+    /// Whether somebody looked for a fact that is not there: others of its family were read, which differ from it in the
+    /// last part (`server.variable.NAME`) or in the one before (`schema.engine.ENGINE.tables`).
+    fn looked_for(&self, id: &str) -> bool {
+        let Some((family, last)) = id.rsplit_once('.') else { return false };
+        let above = family.rsplit_once('.').map(|(above, _)| above);
+        self.facts.facts.iter().filter(|(_, fact)| fact.status == Status::Ok).any(|(other, _)| {
+            let Some((other_family, other_last)) = other.rsplit_once('.') else { return false };
+            let of_another =
+                above.is_some() && other_family.rsplit_once('.').map(|(above, _)| above) == above;
+            other_family == family || of_another && other_last == last
         })
     }
 

@@ -145,6 +145,8 @@ fn a_missing_fact_makes_unknown_unless_the_other_side_decides() {
 fn whether_a_system_has_a_fact_is_told_from_not_having_looked() {
     assert!(is("exists(@@sync_binlog) and not exists(@@innodb_redo_log_capacity)"));
     assert!(!is("exists(host.swap.devices)"));
+    assert!(is("not exists(block.sdz.scheduler)"), "others of the family were read");
+    assert_eq!(missing("exists(block.sdz.rotational)")[0].1, "not_read");
     assert_eq!(missing("exists(schema.rows)")[0].1, "not_read");
     assert_eq!(missing("exists(server.sessions.total)")[0].1, "denied");
     assert!(is("default(@@innodb_redo_log_capacity, 7) == 7 and default(@@sync_binlog, 7) == 0"));

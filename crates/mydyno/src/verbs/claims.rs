@@ -24,6 +24,9 @@ pub struct Args {
     /// Examine a folder of claims: their form, their fixtures, and whether these notice slips of the pen.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["id", "area"])]
     pub check: Option<PathBuf>,
+    /// Print the facts of a bundle as a fixture of the claim.
+    #[arg(long, value_name = "BUNDLE", requires = "id")]
+    pub record: Option<PathBuf>,
 }
 
 /// Lists, explains or examines.
@@ -40,7 +43,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let areas = claims.areas().join(", ");
         return Err(Failure::usage(format!("no area is called {area:?}; there are {areas}")));
     }
-    if ui.json {
+    if let (Some(bundle), [claim]) = (&args.record, chosen.as_slice()) {
+        let facts = mydyno_observe::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
+        ui.out(&mydyno_judge::record(claim, &facts));
+    } else if ui.json {
         let list: Vec<_> = chosen.iter().map(|c| document(c)).collect();
         ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
     } else if let (Some(_), [claim]) = (&args.id, chosen.as_slice()) {

@@ -163,8 +163,9 @@ fn without_partition(name: &str) -> String {
 /// Names of all tables. The statistics are asked first: one scan of an index, where the other way reads every folder.
 fn names(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
     let counted = format!("SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}");
-    let many =
-        sql.rows(&counted).ok().and_then(|rows| whole(rows.first()?, 0).ok()).is_some_and(|n| n > 5000);
+    let counted = sql.rows(&counted);
+    let refused = matches!(&counted, Err(e) if matches!(e.missing(""), Missing::Denied(_)));
+    let many = counted.ok().and_then(|rows| whole(rows.first()?, 0).ok()).is_some_and(|n| n > 5000);
     let statement = if many {
         format!(
             "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} LIMIT {NAMES}"
@@ -175,6 +176,12 @@ fn names(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
         )
     };
     let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+    if rows.is_empty() && refused {
+        // The server lists only tables that the account may use, and says nothing of others.
+        return Err(Missing::Denied(
+            "this account sees no table of users; it needs SELECT on them, and on mysql.innodb_table_stats to know whether there are any".to_owned(),
+        ));
+    }
     Ok(rows
         .into_iter()
         .filter_map(|row| {

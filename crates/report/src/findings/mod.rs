@@ -4,7 +4,7 @@ mod markdown;
 mod sarif;
 mod terminal;
 
-use mydyno_model::claim::{Effect, Ledger, Proof, StepKind, Touches};
+use mydyno_model::claim::{Cost, Effect, Ledger, Proof, StepKind, Touches};
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 use serde_json::Value;
 
@@ -82,6 +82,18 @@ fn lasting(one: &RemedyStep) -> String {
     match one.kind {
         StepKind::Sysctl => format!("sysctl.d: {}", one.text),
         _ => step(one),
+    }
+}
+
+/// What the remedy costs to apply.
+const fn takes(cost: Cost) -> &'static str {
+    match cost {
+        Cost::Dynamic => "nothing but the change: the server keeps running",
+        Cost::Restart => "a restart of the server",
+        Cost::Reboot => "a restart of the host",
+        Cost::Data => "a rewrite of data",
+        Cost::Application => "a change of the programs that use the server, or of how it is run",
+        Cost::Hardware => "other hardware or more of it",
     }
 }
 

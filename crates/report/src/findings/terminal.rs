@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
 
-use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step};
+use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step, takes};
 use crate::text::terminal as safe;
 
 /// Narrower than this nothing is laid out; lines run over instead.
@@ -102,8 +102,8 @@ impl Writer {
             self.listed("Now", remedy.now.iter().map(step));
             self.listed("Lasting", remedy.persistent.iter().map(lasting));
             self.listed("Undo", finding.undo.iter().map(step));
-            let cost = format!("{:?}", remedy.cost).to_lowercase();
-            self.wrapped("Risk", &safe(&format!("{} (the remedy is of the kind {cost})", remedy.risk)));
+            self.wrapped("Takes", takes(remedy.cost));
+            self.wrapped("Risk", &safe(&remedy.risk));
         }
         if let Some(entry) = &finding.ledger {
             self.wrapped("Ledger", &safe(&ledger(entry)));

@@ -102,7 +102,7 @@ fn is_loopback(host: &str) -> bool {
 /// Facts of another host: the same command there, which prints them. Passwords stay here: the option files and the
 /// accounts of that host are used.
 fn remote(args: &Args, host: &str, ui: &Ui) -> Result<FactSet, Failure> {
-    options(args)?;
+    let options = options(args)?;
     let target = &args.target;
     if target.password.is_some() || target.password_file.is_some() {
         return Err(Failure::usage(
@@ -133,5 +133,7 @@ fn remote(args: &Args, host: &str, ui: &Ui) -> Result<FactSet, Failure> {
     ui.note(&format!("Looking at {host} through ssh"));
     let over: Vec<&str> = over.iter().map(String::as_str).collect();
     let failed = |e: mydyno_observe::ObserveError| Failure::environment(e.to_string());
-    Remote::new(host).and_then(|remote| remote.facts(&over)).map_err(failed)
+    let mut remote = Remote::new(host).map_err(failed)?;
+    remote.limit += options.window.unwrap_or_default();
+    remote.facts(&over).map_err(failed)
 }
