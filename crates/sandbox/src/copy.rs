@@ -11,9 +11,18 @@ use crate::error::SandboxError;
 /// Copied at a time; a block of zeros of this size is not written.
 const BLOCK: usize = 64 << 10;
 
+/// How files were copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Copied {
+    pub(crate) files: usize,
+    /// Those that share their blocks with the original.
+    pub(crate) shared: usize,
+}
+
 /// Copies a folder of plain files and folders to a place that does not exist. Names in `without` are left out at
 /// its top.
-pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<(), SandboxError> {
+pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<Copied, SandboxError> {
+    let mut copied = Copied::default();
     DirBuilder::new().mode(0o700).create(to).map_err(|e| SandboxError::io("create", to, e))?;
     for child in fs::read_dir(from).map_err(|e| SandboxError::io("read", from, e))? {
         let child = child.map_err(|e| SandboxError::io("read", from, e))?;
@@ -24,15 +33,20 @@ pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<()
         let kind = child.file_type().map_err(|e| SandboxError::io("read", child.path(), e))?;
         let target = to.join(&name);
         if kind.is_dir() {
-            copy_folder(&child.path(), &target, &[])?;
+            let below = copy_folder(&child.path(), &target, &[])?;
+            copied.files += below.files;
+            copied.shared += below.shared;
         } else if kind.is_file() {
-            copy_file(&child.path(), &target).map_err(|e| SandboxError::io("copy to", &target, e))?;
+            let shared =
+                copy_file(&child.path(), &target).map_err(|e| SandboxError::io("copy to", &target, e))?;
+            copied.files += 1;
+            copied.shared += usize::from(shared);
         } else {
             let odd = io::Error::new(io::ErrorKind::InvalidInput, "neither a file nor a folder");
             return Err(SandboxError::io("copy", child.path(), odd));
         }
     }
-    Ok(())
+    Ok(copied)
 }
 
 /// Bytes that a folder's files occupy on disk.
@@ -59,12 +73,13 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+/// True when the copy shares its blocks with the original.
+fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
     let source = File::open(from)?;
     let meta = source.metadata()?;
     let target = OpenOptions::new().write(true).create_new(true).mode(meta.mode() & 0o700).open(to)?;
     if reflink(&source, &target) {
-        return Ok(());
+        return Ok(true);
     }
     // A log that the server preallocated stays preallocated: writing into holes costs it otherwise.
     if meta.blocks() * 512 >= meta.size() {
@@ -85,7 +100,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
         }
         at += length as u64;
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Shares all blocks with the source: FICLONE of ioctl_ficlone(2). False where the file system cannot.
@@ -126,7 +141,40 @@ fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use mydyno_host::disk::{self, DiskSpec};
+    use mydyno_host::file_system::FileSystem;
+    use mydyno_host::restore::{NoServers, put_back};
+    use mydyno_host::{Host, Machine, StateDir, folder, loops};
+
     use super::*;
+
+    #[test]
+    fn a_file_system_that_shares_blocks_copies_without_writing_data() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "test").unwrap();
+        for file_system in [FileSystem::Xfs, FileSystem::Btrfs] {
+            if loops::check(host.machine()).is_err() || file_system.check(host.machine()).is_err() {
+                println!("no {file_system} here");
+                continue;
+            }
+            let path = fs::canonicalize(temp.path()).unwrap().join("disk-folder");
+            folder::create(&host.journal, &host.lease, "test", &path).unwrap();
+            let spec =
+                DiskSpec { file_system, bytes: file_system.least_bytes(), options: Default::default() };
+            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec);
+            let copied = disk.map(|disk| {
+                let from = disk.point.join("from");
+                fs::create_dir_all(from.join("deep")).unwrap();
+                fs::write(from.join("a"), vec![7; 1 << 20]).unwrap();
+                fs::write(from.join("deep/b"), vec![8; 1 << 20]).unwrap();
+                copy_folder(&from, &disk.point.join("to"), &[]).unwrap()
+            });
+            let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
+            put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
+            assert_eq!(copied.unwrap(), Copied { files: 2, shared: 2 });
+        }
+    }
 
     #[test]
     fn a_copy_has_the_same_bytes_and_lengths_with_and_without_holes() {

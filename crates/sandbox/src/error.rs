@@ -133,6 +133,28 @@ pub enum SandboxError {
         /// What it became.
         shown: String,
     },
+    /// Data of a server that runs.
+    #[error("private server {name} runs, and its data change: stop it first")]
+    StillRuns {
+        /// Its name.
+        name: String,
+    },
+    /// Kept data that are not what they were.
+    #[error("{} is not what it was when its data were kept: remove them and prepare them again", path.display())]
+    DataChanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Kept data of another server.
+    #[error(
+        "the data were written by {engine:?}, and the server is {found:?}: prepare them again with this one"
+    )]
+    DataOfAnother {
+        /// What wrote them.
+        engine: String,
+        /// What was to start.
+        found: String,
+    },
     /// A lever's value that is none.
     #[error("{id} cannot be {value:?}: it takes {takes}")]
     LeverValue {

@@ -31,6 +31,9 @@ pub(crate) struct Description {
     pub(crate) process: ProcessIdentity,
     /// What the process runs.
     pub(crate) program: PathBuf,
+    /// What `--version` of it said.
+    #[serde(default)]
+    pub(crate) engine: String,
 }
 
 /// Checks the name of a private server; it becomes the name of a folder.

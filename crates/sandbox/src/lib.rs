@@ -11,6 +11,7 @@ mod cache;
 pub mod client;
 mod connect;
 mod copy;
+pub mod data;
 mod deadline;
 mod error;
 pub mod find;

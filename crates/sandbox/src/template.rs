@@ -173,7 +173,7 @@ fn journalled(site: &Site, folder: &Path) -> bool {
 }
 
 /// Servers run what is in a template, so nobody else may write there.
-fn check_owner(templates: &Path) -> Result<(), SandboxError> {
+pub(crate) fn check_owner(templates: &Path) -> Result<(), SandboxError> {
     let meta = fs::metadata(templates).map_err(|e| SandboxError::io("open", templates, e))?;
     if meta.uid() == effective_uid() && meta.mode() & 0o022 == 0 {
         return Ok(());

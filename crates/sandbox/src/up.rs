@@ -13,6 +13,7 @@ use serde_json::Map;
 use crate::accounts::{USER, init_statements, new_password};
 use crate::arrangement::{make_disk, make_group};
 use crate::copy::copy_folder;
+use crate::data::DataAtRest;
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
@@ -20,7 +21,7 @@ use crate::levers::Turns;
 use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
 use crate::start::{Ready, Way, start};
-use crate::template::{check_room, obtain};
+use crate::template::{Template, check_room, obtain};
 use crate::variable;
 
 /// The private server that is wanted.
@@ -34,6 +35,8 @@ pub struct Spec {
     pub basedir: Option<PathBuf>,
     /// Variables, each as `var=value`.
     pub set: Vec<String>,
+    /// Data that it starts with; none: only system tables.
+    pub data: Option<DataAtRest>,
     /// Levers that are turned for it, and put back when it goes.
     pub turns: Turns,
     /// The user's permission to turn those of the whole host.
@@ -45,7 +48,7 @@ pub struct Spec {
 /// What a fresh server writes beside a copy of its template: temporary tables, rotated logs.
 const ROOM_TO_START: u64 = 64 << 20;
 /// Files of a template that must not be the same in two servers: MySQL's server UUID.
-const UNIQUE: &[&str] = &["auto.cnf"];
+pub(crate) const UNIQUE: &[&str] = &["auto.cnf"];
 
 pub(crate) fn purpose(name: &str) -> String {
     format!("server {name}")
@@ -64,7 +67,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     site.check_name_is_free(&spec.name)?;
     let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
     progress(Progress::Found { engine: install.engine.clone(), program: install.program.clone() });
-    let template = obtain(site, &install, &settings, progress)?;
+    let source = source(site, &install, spec, &settings, progress)?;
     let servers = site.state.servers();
     fs::DirBuilder::new()
         .recursive(true)
@@ -72,7 +75,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         .create(&servers)
         .map_err(|e| SandboxError::io("create", &servers, e))?;
     if spec.turns.arrangement.disk.is_none() {
-        check_room(&servers, template.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
+        check_room(&servers, source.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
     }
     let purpose = purpose(&spec.name);
     folder::create(site.journal, site.lease, &purpose, folder.path())
@@ -83,7 +86,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         make_disk(site, &spec.turns.arrangement, folder.path(), &purpose)?;
         progress(Progress::Copying);
         site.check_cancelled()?;
-        copy_folder(&template.data, &folder.data(), UNIQUE)?;
+        copy_folder(&source.data, &folder.data(), UNIQUE)?;
         let info = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
         for (name, value) in &spec.turns.variables {
             variable::set(site, &info, &purpose, name, value)?;
@@ -98,6 +101,34 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         Ok(info)
     })();
     made.map_err(|error| site.undo_after(error, &purpose))
+}
+
+/// What a data directory is copied from.
+struct Source {
+    data: PathBuf,
+    bytes: u64,
+    /// Keeps a template from being removed meanwhile.
+    _template: Option<Template>,
+}
+
+fn source(
+    site: &Site,
+    install: &Install,
+    spec: &Spec,
+    settings: &[Setting],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Source, SandboxError> {
+    let Some(kept) = &spec.data else {
+        let template = obtain(site, install, settings, progress)?;
+        return Ok(Source { data: template.data.clone(), bytes: template.bytes, _template: Some(template) });
+    };
+    if kept.engine() != install.engine.text {
+        return Err(SandboxError::DataOfAnother {
+            engine: kept.engine().to_owned(),
+            found: install.engine.text.clone(),
+        });
+    }
+    Ok(Source { data: kept.data(), bytes: kept.bytes(), _template: None })
 }
 
 fn fill_and_start(
@@ -141,6 +172,7 @@ fn fill_and_start(
         server: info.clone(),
         process: started.identity,
         program: install.program.clone(),
+        engine: install.engine.text.clone(),
     })?;
     Ok(info)
 }

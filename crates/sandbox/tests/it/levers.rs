@@ -6,8 +6,10 @@ use mydyno_host::restore::restore;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Journal, Lease, setting};
 use mydyno_model::change::RestoreState;
+use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::variable::{self, PrivateServers};
-use mydyno_sandbox::{SandboxError, Spec, down, up};
+use mydyno_sandbox::{SandboxError, Spec, connect_options, data, down, up};
+use mydyno_wire::Client;
 
 use crate::ground::{Ground, levers_of_this_machine, turns, whole_host};
 
@@ -144,4 +146,44 @@ fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
     assert_eq!(variable.outcome, RestoreState::Restored, "{}", variable.why);
     assert_eq!(variable::read(&info, "innodb_io_capacity").unwrap(), was);
     down(&site, "k").unwrap();
+}
+
+#[test]
+fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
+    let ground = Ground::new();
+    let site = ground.site().with_cache(ground.path().join("cache"));
+    let small = [lever("option.innodb_log_file_size", "8M")];
+    let first = up(&site, &spec("first", &small), &mut |_| {}).unwrap();
+    let connect = |info: &ServerInfo| Client::connect(&connect_options(info).unwrap()).unwrap();
+    let mut client = connect(&first);
+    for statement in
+        ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1), (2), (3)"]
+    {
+        client.query(statement).unwrap();
+    }
+    drop(client);
+    assert!(matches!(data::keep(&site, &first, "three-rows"), Err(SandboxError::StillRuns { .. })));
+    data::stop(&site, &first).unwrap();
+    let kept = data::keep(&site, &first, "three-rows").unwrap();
+    down(&site, "first").unwrap();
+    kept.verify().unwrap();
+    for arm in ["one", "two"] {
+        let kept = data::find(&site, "three-rows").unwrap();
+        let info = up(&site, &Spec { data: Some(kept), ..spec(arm, &small) }, &mut |_| {}).unwrap();
+        let mut client = connect(&info);
+        let count = client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap().into_owned();
+        // What one arm does is not in the next one's data.
+        client.query("DELETE FROM d.t WHERE a = 1").unwrap();
+        assert_eq!(count, "3", "{arm}");
+        down(&site, arm).unwrap();
+    }
+    kept.verify().unwrap();
+    let table = ground.path().join("cache/data/three-rows/data/d/t.ibd");
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[5000] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let error = kept.verify().unwrap_err().to_string();
+    assert!(error.contains("d/t.ibd"), "{error}");
+    kept.remove().unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
 }
