@@ -9,7 +9,7 @@ pub struct LoadArgs {
     /// Connections that carry load; a list is a sweep [default: 16].
     #[arg(long, value_name = "LIST")]
     pub connections: Option<String>,
-    /// Threads of the load generator [default: 2, more with many CPUs].
+    /// Threads of the load generator [default: 2; 1 for up to 32 connections on up to 4 CPUs, more with many CPUs].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
     /// Measured window of each step [default: 30s]; 16s and more give intervals.

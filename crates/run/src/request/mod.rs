@@ -224,7 +224,7 @@ pub fn resolve(
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     let Some((spec, options)) = found.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
-    let workers = workers.unwrap_or_else(|| default_workers(cpus));
+    let workers = |connections| workers.unwrap_or_else(|| default_workers(cpus, connections));
     let points = match &capacity {
         // The search begins with a closed loop where no first rate is given, and adds its steps as it goes.
         Some(_) => vec![Arrivals::CLOSED],
@@ -413,10 +413,14 @@ fn capacity(
     })
 }
 
-/// Two workers answer sooner than one where connections are few; beyond that a worker drives what eight CPUs of a
-/// server can answer, so more would only take the server's CPUs. See docs/journal/load-engine.md.
-fn default_workers(cpus: usize) -> usize {
-    (cpus / 8).clamp(2, 16).min(cpus.max(1))
+/// A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
+/// than one, but where CPUs and connections are few one costs less: more answers come with each of its wake-ups. See
+/// docs/journal/load-engine.md.
+fn default_workers(cpus: usize, connections: usize) -> usize {
+    match (cpus, connections) {
+        (..=4, ..=32) => 1,
+        _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
+    }
 }
 
 fn workload(request: &Request, errors: &mut Vec<PlanError>) -> Option<(&'static Spec, Options)> {
@@ -533,7 +537,7 @@ mod tests {
     fn defaults_stand_in_the_plan() {
         let request = Request { workload: "oltp_point_select".to_owned(), ..Request::default() };
         let plan = resolve_on_two_cpus(&request).unwrap().plan;
-        assert_eq!((plan.steps.len(), plan.steps[0].connections, plan.steps[0].workers), (1, 16, 2));
+        assert_eq!((plan.steps.len(), plan.steps[0].connections, plan.steps[0].workers), (1, 16, 1));
         assert_eq!((plan.time_s, plan.warmup, plan.seed), (30.0, Warmup::Fixed { time_s: 5.0 }, 1));
         assert_eq!(plan.workload.options["table-size"], 10_000);
         assert_eq!(plan.percentiles, [50.0, 95.0, 99.0, 99.9]);

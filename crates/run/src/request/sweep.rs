@@ -9,7 +9,7 @@ const ORDER: u64 = u64::from_be_bytes(*b"\0\0\0order");
 /// Connections × arrivals × repeats. A step has no more workers than connections.
 pub(super) fn steps(
     connections: &[usize],
-    workers: usize,
+    workers: impl Fn(usize) -> usize,
     arrivals: &[Arrivals],
     repeats: usize,
 ) -> Vec<StepPlan> {
@@ -18,7 +18,7 @@ pub(super) fn steps(
         for arrivals in arrivals {
             steps.extend((0..repeats).map(|repeat| StepPlan {
                 connections,
-                workers: workers.min(connections),
+                workers: workers(connections).min(connections),
                 arrivals: arrivals.clone(),
                 repeat,
             }));
@@ -47,7 +47,7 @@ mod tests {
 
     fn sweep() -> Vec<StepPlan> {
         let arrivals = [Arrivals::CLOSED, Arrivals::open(100.0, mydyno_model::plan::Spacing::Poisson)];
-        steps(&[1, 8, 64], 4, &arrivals, 3)
+        steps(&[1, 8, 64], |_| 4, &arrivals, 3)
     }
 
     #[test]
@@ -75,6 +75,9 @@ mod tests {
 
     #[test]
     fn the_order_of_a_seed_never_changes() {
-        assert_eq!(order(&steps(&[1, 2, 4, 8, 16, 32], 1, &[Arrivals::CLOSED], 1), 1), [3, 0, 4, 1, 5, 2]);
+        assert_eq!(
+            order(&steps(&[1, 2, 4, 8, 16, 32], |_| 1, &[Arrivals::CLOSED], 1), 1),
+            [3, 0, 4, 1, 5, 2]
+        );
     }
 }
