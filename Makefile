@@ -33,6 +33,11 @@ bench: build ## measure beside sysbench, interleaved: client CPU, throughput
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 --must 0.6
 
+bench-table: build ## the whole speed table beside sysbench, with what must hold: about six minutes on a quiet host
+	@scripts/install-deps sysbench
+	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
+	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py
+
 test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants each: nothing may be left
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
@@ -61,4 +66,4 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench test-kill test-browser test-engines fuzz fuzz-coverage stats dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table test-kill test-browser test-engines fuzz fuzz-coverage stats dist
