@@ -9,4 +9,5 @@ mod host;
 mod house;
 mod kills;
 mod load;
+mod mixes;
 mod server;

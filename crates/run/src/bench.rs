@@ -8,7 +8,7 @@ use mydyno_load::clock::Clock;
 use mydyno_model::Header;
 use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::StepPlan;
-use mydyno_model::record::{End, Interval, Manifest, Phase};
+use mydyno_model::record::{End, EventKind, Interval, Manifest, Phase};
 use mydyno_model::summary::{Fingerprint, Summary};
 use mydyno_observe::{Sampler, Source};
 use mydyno_wire::{Client, Compression, ConnectOptions, Session};
@@ -233,6 +233,10 @@ pub fn bench(
     let how = noted
         .map_err(RunError::from)
         .and_then(|()| observed_steps(bench, &manifest, &clock, &mut writer, server_pid, stop, watch));
+    // A server that is gone has already ended the run.
+    for warning in tables.doubts(&mut client).unwrap_or_default() {
+        writer.event(clock.now_s(), EventKind::Warning(warning))?;
+    }
     drop(client);
     match how {
         Ok(how) => finish(&bench.folder, writer, &clock, how),

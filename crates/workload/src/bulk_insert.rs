@@ -59,7 +59,14 @@ impl BulkInsert {
             place: String::new(),
         };
         let tables = (1..=connections.max(1)).map(table).collect();
-        OwnTables { family: "bulk_insert", database: database.to_owned(), tables, checks: Vec::new(), seed }
+        OwnTables {
+            family: "bulk_insert",
+            database: database.to_owned(),
+            tables,
+            checks: Vec::new(),
+            doubts: Vec::new(),
+            seed,
+        }
     }
 }
 

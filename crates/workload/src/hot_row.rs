@@ -3,13 +3,14 @@
 //! Every transaction takes one piece of a row's stock. The rows' locks then are what the server spends its time on:
 //! how long they are held (commit included), how waiters queue, what looking for deadlocks costs.
 
+use mydyno_model::Warning;
 use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
 use crate::generator::{Constant, Generator};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
-use crate::own_tables::{CheckSpec, ColumnSpec, OwnTables, TableSpec};
+use crate::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
 
 /// Key of the tables in the mark.
@@ -61,7 +62,7 @@ pub const OPTIONS: &[OptionSpec] = &[
 enum Order {
     Update,
     SelectForUpdate,
-    OrderFirst,
+    InsertFirst,
 }
 
 /// The workload with its options.
@@ -102,11 +103,11 @@ impl HotRow {
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let order = match options.word("statements") {
             "select-for-update" => Order::SelectForUpdate,
-            "order-first" => Order::OrderFirst,
+            "order-first" => Order::InsertFirst,
             _ => Order::Update,
         };
         let insert_order = options.switch("insert-order");
-        if order == Order::OrderFirst && !insert_order {
+        if order == Order::InsertFirst && !insert_order {
             return Err(vec![OptionError::Impossible(
                 "--statements=order-first inserts an order before the update: give --insert-order=on too"
                     .to_owned(),
@@ -165,6 +166,7 @@ impl HotRow {
             database: database.to_owned(),
             tables,
             checks: checks(rows, stock, insert_order, options.switch("check-stock")),
+            doubts: if options.switch("check-stock") { vec![sold_out()] } else { Vec::new() },
             seed,
         }
     }
@@ -193,7 +195,7 @@ impl HotRow {
             self.place.insert = Some(self.add("order", statement, sql, &[ParamType::Int, ParamType::Int]));
         }
         self.place.commit = Some(self.add("commit", statement, "COMMIT".to_owned(), &[]));
-        if self.order == Order::OrderFirst && self.check_stock {
+        if self.order == Order::InsertFirst && self.check_stock {
             self.place.rollback = Some(self.add("rollback", statement, "ROLLBACK".to_owned(), &[]));
         }
     }
@@ -218,6 +220,18 @@ impl HotRow {
 }
 
 const ROW: &[ParamType] = &[ParamType::Int];
+
+/// A row without stock is found, but not changed: the load is another one from then on.
+fn sold_out() -> DoubtSpec {
+    DoubtSpec {
+        sql: format!("SELECT COUNT(*) FROM {STOCK_TABLE} WHERE stock = 0"),
+        warning: Warning::new(
+            "sold-out",
+            "a row was sold out at the end of the run: sales that change nothing are among the transactions",
+            "give more --stock, on fresh tables (the step cleanup)",
+        ),
+    }
+}
 
 /// What must hold at any time. Without orders a sale leaves no trace but the stock itself.
 fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<CheckSpec> {
@@ -291,7 +305,7 @@ impl Workload for HotRow {
         if let Some(lock) = place.lock {
             session.execute(lock, &row).await?;
         }
-        if let (Order::OrderFirst, Some(insert)) = (self.order, place.insert) {
+        if let (Order::InsertFirst, Some(insert)) = (self.order, place.insert) {
             session.execute(insert, &order).await?;
         }
         let mut sold = true;

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use mydyno_model::Warning;
 use mydyno_stats::rng::Rng;
 use mydyno_wire::{Client, WireError};
 use serde_json::{Value, json};
@@ -54,6 +55,15 @@ pub struct CheckSpec {
     pub expected: String,
 }
 
+/// A statement that finds out after a run whether its figures are doubtful.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DoubtSpec {
+    /// A SELECT that gives a number: how many rows give cause for doubt.
+    pub sql: String,
+    /// What is said when there are any.
+    pub warning: Warning,
+}
+
 /// The tables of a workload in a database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnTables {
@@ -65,6 +75,8 @@ pub struct OwnTables {
     pub tables: Vec<TableSpec>,
     /// What must hold before and after runs.
     pub checks: Vec<CheckSpec>,
+    /// What makes a run's figures doubtful.
+    pub doubts: Vec<DoubtSpec>,
     /// Seed of the rows.
     pub seed: u64,
 }
@@ -427,6 +439,25 @@ impl OwnTables {
             .map_err(doing("noting that the rows are in use"))
     }
 
+    /// What a run has left that makes its figures doubtful.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn doubts(&self, client: &mut Client) -> Result<Vec<Warning>, PrepareError> {
+        if self.doubts.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.use_schema(&self.database).map_err(doing("choosing the database"))?;
+        let mut warnings = Vec::new();
+        for doubt in &self.doubts {
+            let rows = client.query(&doubt.sql).map_err(doing("looking at the rows after the run"))?;
+            if rows.number::<u64>(0, 0).unwrap_or(0) > 0 {
+                warnings.push(doubt.warning.clone());
+            }
+        }
+        Ok(warnings)
+    }
+
     /// Checks the rows: their number and bytes while no run has changed them, and what must hold at any time.
     ///
     /// # Errors
@@ -506,6 +537,7 @@ mod tests {
             database: "d".to_owned(),
             tables: vec![table],
             checks: Vec::new(),
+            doubts: Vec::new(),
             seed: 1,
         }
     }

@@ -305,7 +305,14 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
         after: Vec::new(),
         place: String::new(),
     };
-    OwnTables { family: FAMILY, database: database.to_owned(), tables: vec![table], checks: Vec::new(), seed }
+    OwnTables {
+        family: FAMILY,
+        database: database.to_owned(),
+        tables: vec![table],
+        checks: Vec::new(),
+        doubts: Vec::new(),
+        seed,
+    }
 }
 
 impl Workload for Slap {
@@ -337,7 +344,7 @@ impl Workload for Slap {
         let (list, turn, operation) = match (self.writes.is_empty(), self.reads.is_empty()) {
             (false, true) => (&self.writes, turn, self.write_operation),
             (true, _) => (&self.reads, turn, self.read_operation),
-            (false, false) if turn % 2 == 0 => (&self.writes, turn / 2, self.write_operation),
+            (false, false) if turn.is_multiple_of(2) => (&self.writes, turn / 2, self.write_operation),
             (false, false) => (&self.reads, turn / 2, self.read_operation),
         };
         session.query(operation, list[turn % list.len()].as_bytes()).await.map(drop)

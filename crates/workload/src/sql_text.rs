@@ -99,9 +99,9 @@ fn quote_end(bytes: &[u8], start: usize, escapes: bool) -> usize {
     let quote = bytes[start];
     let mut at = start + 1;
     while at < bytes.len() {
-        if bytes[at] == b'\\' && escapes {
-            at += 2;
-        } else if bytes[at] == quote && bytes.get(at + 1) == Some(&quote) {
+        let escaped = bytes[at] == b'\\' && escapes;
+        let doubled = bytes[at] == quote && bytes.get(at + 1) == Some(&quote);
+        if escaped || doubled {
             at += 2;
         } else if bytes[at] == quote {
             return at + 1;

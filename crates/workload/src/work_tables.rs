@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use mydyno_model::Warning;
 use mydyno_wire::{Client, WireError};
 
 use crate::mark::{self, DataMark, Owner};
@@ -122,7 +123,7 @@ impl WorkTables {
         match self {
             Self::Oltp(tables) => tables.note_use(client, data),
             Self::Own(tables) => tables.note_use(client, data),
-            Self::Users(_) => Ok(()),
+            Self::Users(database) => note_use_of_all(client, database),
         }
     }
 
@@ -150,6 +151,35 @@ impl WorkTables {
         }
     }
 
+    /// What a check that found nothing wrong has shown; `used` is whether runs have changed rows.
+    pub fn shown_by_check(&self, used: bool) -> &'static str {
+        match (self, used) {
+            (Self::Oltp(_), false) => "every row is as the seed makes it",
+            (Self::Oltp(_), true) => {
+                "the number of rows is right (runs have changed rows since they were made)"
+            }
+            (Self::Own(_), false) => "every row is as it was made",
+            (Self::Own(tables), true) if tables.checks.is_empty() => {
+                "the tables are there (runs have changed rows since they were made, and the workload says nothing that must hold then)"
+            }
+            (Self::Own(_), true) => {
+                "what must hold at any time holds (runs have changed rows since they were made)"
+            }
+            (Self::Users(_), _) => "these tables are not mydyno's: there is nothing to check",
+        }
+    }
+
+    /// What a run has left that makes its figures doubtful.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn doubts(&self, client: &mut Client) -> Result<Vec<Warning>, PrepareError> {
+        match self {
+            Self::Own(tables) => tables.doubts(client),
+            Self::Oltp(_) | Self::Users(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Whether the database is one that mydyno made.
     ///
     /// # Errors
@@ -160,6 +190,24 @@ impl WorkTables {
             mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
         Ok(owner == Owner::Ours || owner == Owner::Missing && self.is_made())
     }
+}
+
+/// Notes in all marks of a database of ours that statements of the user's are about to change rows.
+fn note_use_of_all(client: &mut Client, database: &str) -> Result<(), PrepareError> {
+    let noting = || doing("noting that the rows are in use");
+    if database.is_empty() || mark::owner(client, database).map_err(noting())? != Owner::Ours {
+        return Ok(());
+    }
+    let names = client
+        .query(&format!("SELECT name FROM {}.{}", mark::quoted(database), mark::TABLE))
+        .map_err(noting())?;
+    for row in 0..names.len() {
+        let Some(family) = names.text(row, 0) else { continue };
+        if let Some(data) = mark::data(client, database, &family).map_err(noting())? {
+            mark::set_data(client, database, &family, &DataMark { used: true, ..data }).map_err(noting())?;
+        }
+    }
+    Ok(())
 }
 
 /// Rows of which mydyno knows nothing.

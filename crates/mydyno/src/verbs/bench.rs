@@ -274,11 +274,7 @@ fn check(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> 
             Ok(Status::Fine)
         }
         Ok(data) => {
-            let what = if data.used {
-                "the number of rows is right (runs have changed rows since they were made)"
-            } else {
-                "every row is as the seed makes it"
-            };
+            let what = work.tables.shown_by_check(data.used);
             ui.out(&format!("{database}: {what}"));
             Ok(Status::Fine)
         }

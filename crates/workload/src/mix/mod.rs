@@ -107,6 +107,7 @@ impl Mix {
             database: database.to_owned(),
             tables: self.tables.clone(),
             checks: self.checks.clone(),
+            doubts: Vec::new(),
             seed: self.seed,
         })
     }

@@ -4,6 +4,7 @@
 mod behaviour;
 mod beside_sysbench;
 mod filling;
+mod hot_path;
 mod ownership;
 mod server;
 mod streams;
