@@ -35,11 +35,9 @@ pub fn longest(windows: &[&Interval], transaction: &str, median_response_us: f64
         // It may have begun in an earlier window.
         let reach = length_s.ceil() as usize;
         let lost_s: f64 = windows[n.saturating_sub(reach)..=n].iter().map(|w| lost_s(w)).sum();
-        (far && lost_s >= length_s / 2.0).then(|| Stall {
-            until_s: window.start_s + window.width_s,
-            length_s,
-            hidden: median * length_s,
-        })
+        let until_s = window.start_s + window.width_s;
+        let stall = Stall { until_s, length_s, hidden: median * length_s };
+        (far && lost_s >= length_s / 2.0).then_some(stall)
     });
     stalls.max_by(|a, b| a.length_s.total_cmp(&b.length_s))
 }
