@@ -114,6 +114,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         turns: turns(args, ui)?,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
+        ..Spec::default()
     };
     let site = Site::new(&host).cancelled_by(&cancelled);
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
