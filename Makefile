@@ -63,7 +63,10 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 	@$(CARGO) run -q --release --locked -p mydyno-stats --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
+bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
+	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
+
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table test-kill test-browser test-engines fuzz fuzz-coverage stats dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table test-kill test-browser test-engines fuzz fuzz-coverage stats bench-report dist

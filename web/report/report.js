@@ -32,7 +32,7 @@
     return three(v) + ' TiB';
   };
   const show = {
-    ps: v => number(v) + '/s', us, cpu: v => three(v) + ' CPUs', bps: v => bytes(v) + '/s', n: number,
+    ps: v => number(v) + '/s', us, cpu: v => three(v) + ' CPUs', bps: v => bytes(v) + '/s', pc: v => three(v * 100) + ' %', n: number,
   };
   const fixed = v => Number(v.toFixed(2));
   const pad = n => String(n).padStart(2, '0');

@@ -8,7 +8,7 @@ use mydyno_stats::compare::ratio_of_estimates;
 use serde_json::Value;
 
 use crate::RunView;
-use crate::figures::{Unit, percentile_label};
+use crate::figures::{PROVISIONAL, Unit, change, percentile_label};
 
 /// What must be known about every difference that is shown here.
 pub const CAVEAT: &str = "Each difference is that of two estimates; its interval combines theirs on the ratio scale as if the runs were \
@@ -36,6 +36,17 @@ pub struct Change {
     pub value: f64,
     /// Interval, where both estimates have one.
     pub interval: Option<(f64, f64)>,
+    /// Whether the interval of one of the two is provisional, and so this one.
+    pub provisional: bool,
+}
+
+impl Change {
+    /// Its interval as `+2 % … +5 %`, marked when it is provisional; `None` without one.
+    pub fn ends(&self) -> Option<String> {
+        let (low, high) = self.interval?;
+        let mark = if self.provisional { PROVISIONAL } else { "" };
+        Some(format!("{mark}{} … {}", change(low), change(high)))
+    }
 }
 
 /// What can be said about a change.
@@ -47,6 +58,8 @@ pub enum Verdict {
     Worse,
     /// The interval holds no change.
     Unresolved,
+    /// The interval is provisional: it holds no change or not, nobody promises.
+    Provisional,
     /// There is no interval.
     NoInterval,
 }
@@ -58,6 +71,7 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Unresolved => "not resolved",
+            Self::Provisional => "too short to say",
             Self::NoInterval => "no interval",
         }
     }
@@ -71,12 +85,14 @@ impl Difference {
         }
         let ratio = ratio_of_estimates(&self.a, &self.b);
         let interval = ratio.low.zip(ratio.high).map(|(low, high)| (low - 1.0, high - 1.0));
-        Some(Change { value: ratio.value - 1.0, interval })
+        Some(Change { value: ratio.value - 1.0, interval, provisional: ratio.is_provisional() })
     }
 
     /// What the interval of the change allows to be said.
     pub fn verdict(&self) -> Verdict {
-        match self.change().and_then(|c| c.interval) {
+        let change = self.change();
+        match change.and_then(|c| c.interval) {
+            Some(_) if change.is_some_and(|c| c.provisional) => Verdict::Provisional,
             None => Verdict::NoInterval,
             Some((low, high)) if low <= 0.0 && high >= 0.0 => Verdict::Unresolved,
             Some((low, _)) if (low > 0.0) == self.more_is_better => Verdict::Better,
@@ -229,6 +245,7 @@ pub fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::interval;
 
     fn difference(a: (f64, f64, f64), b: (f64, f64, f64)) -> Difference {
         let e = |(v, l, h)| Estimate::with_interval(v, l, h, 0.95, "m");
@@ -252,6 +269,17 @@ mod tests {
     fn an_interval_that_holds_no_change_resolves_nothing() {
         assert_eq!(difference((100.0, 95.0, 105.0), (102.0, 97.0, 107.0)).verdict(), Verdict::Unresolved);
         assert_eq!(difference((100.0, 99.0, 101.0), (90.0, 89.0, 91.0)).verdict(), Verdict::Worse);
+    }
+
+    #[test]
+    fn a_provisional_interval_decides_nothing_and_is_marked() {
+        let mut d = difference((100.0, 99.0, 101.0), (150.0, 145.0, 155.0));
+        d.b = Estimate::provisional(150.0, 145.0, 155.0, "short");
+        assert_eq!(d.verdict(), Verdict::Provisional);
+        let ends = d.change().unwrap().ends().unwrap();
+        assert!(ends.starts_with("~+44"), "{ends}");
+        assert_eq!(interval(Unit::PerSecond, &d.b).as_deref(), Some("~145–155"));
+        assert_eq!(interval(Unit::PerSecond, &d.a).as_deref(), Some("99–101"));
     }
 
     #[test]

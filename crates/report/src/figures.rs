@@ -14,6 +14,8 @@ pub enum Unit {
     Cpus,
     /// Bytes a second.
     BytesPerSecond,
+    /// A share of the time or of a whole, shown in per cent.
+    Share,
     /// A plain count.
     Count,
 }
@@ -26,6 +28,7 @@ impl Unit {
             Self::Us => "us",
             Self::Cpus => "cpu",
             Self::BytesPerSecond => "bps",
+            Self::Share => "pc",
             Self::Count => "n",
         }
     }
@@ -37,6 +40,7 @@ impl Unit {
             Self::Us => us(value),
             Self::Cpus => format!("{} CPUs", three_digits(value)),
             Self::BytesPerSecond => format!("{}/s", show_bytes(value)),
+            Self::Share => percent(value),
             Self::Count => number(value),
         }
     }
@@ -48,6 +52,7 @@ impl Unit {
             Self::Us => us(value),
             Self::Cpus => three_digits(value),
             Self::BytesPerSecond => format!("{}/s", show_bytes(value)),
+            Self::Share => percent(value),
         }
     }
 }
@@ -90,8 +95,17 @@ fn scale_of_us(value: f64) -> (f64, &'static str) {
     }
 }
 
-/// The interval of an estimate without its unit, as `1,200–1,260`; `None` without one.
+/// Stands before an interval whose level nobody promises.
+pub const PROVISIONAL: &str = "~";
+
+/// The interval of an estimate without its unit, as `1,200–1,260`, or `~1,200–1,260` when it is provisional; `None` without
+/// one.
 pub fn interval(unit: Unit, estimate: &Estimate) -> Option<String> {
+    let ends = ends(unit, estimate)?;
+    Some(if estimate.is_provisional() { format!("{PROVISIONAL}{ends}") } else { ends })
+}
+
+fn ends(unit: Unit, estimate: &Estimate) -> Option<String> {
     let (low, high) = (estimate.low?, estimate.high?);
     Some(match unit {
         Unit::Us => {
@@ -105,6 +119,7 @@ pub fn interval(unit: Unit, estimate: &Estimate) -> Option<String> {
         }
         Unit::PerSecond | Unit::Count => span(number(low), number(high)),
         Unit::Cpus => span(three_digits(low), three_digits(high)),
+        Unit::Share => span(three_digits(low * 100.0), percent(high)),
         Unit::BytesPerSecond => span(show_bytes(low), show_bytes(high)),
     })
 }

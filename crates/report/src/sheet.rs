@@ -268,10 +268,7 @@ pub fn differences(a: &str, b: &str, all: &[Difference]) -> Sheet {
     sheet.column(b, 0, all.iter().map(|d| d.unit.show(d.b.value)));
     sheet.column("low–high", 3, all.iter().map(|d| between(d.unit, Some(&d.b))));
     sheet.column("change", 0, all.iter().map(|d| d.change().map_or("–".to_owned(), |c| change(c.value))));
-    let between = |d: &Difference| {
-        let ends = d.change().and_then(|c| c.interval);
-        ends.map_or("–".to_owned(), |(low, high)| format!("{} … {}", change(low), change(high)))
-    };
+    let between = |d: &Difference| d.change().and_then(|c| c.ends()).unwrap_or_else(|| "–".to_owned());
     sheet.column("low … high", 1, all.iter().map(between));
     sheet.column("in these runs", 2, all.iter().map(|d| d.verdict().word().to_owned()));
     sheet

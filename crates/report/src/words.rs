@@ -9,7 +9,7 @@ use mydyno_model::{Estimate, Warning};
 
 use crate::RunView;
 use crate::charts;
-use crate::figures::{number, plural};
+use crate::figures::{PROVISIONAL, number, plural};
 
 /// How a run ended, and whether all of it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,6 +308,7 @@ pub fn about_intervals(run: &RunView<'_>) -> Vec<String> {
 
 fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &'a Estimate>) {
     let mut methods: Vec<String> = Vec::new();
+    let mut provisional: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     for e in estimates {
         let method = e.method.trim_end_matches('.');
@@ -316,6 +317,7 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
                 (&mut methods, format!("{} %", number(level * 100.0)))
             }
             (Some(_), Some(level)) => (&mut methods, format!("{} % by {method}", number(level * 100.0))),
+            (Some(_), None) => (&mut provisional, method.to_owned()),
             (None, _) if !method.is_empty() => (&mut reasons, method.to_owned()),
             _ => continue,
         };
@@ -325,6 +327,12 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
     }
     if !methods.is_empty() {
         said.push(format!("Intervals of {of}: {}.", shortened(&methods)));
+    }
+    if !provisional.is_empty() {
+        said.push(format!(
+            "Intervals of {of} with {PROVISIONAL} are not to be relied on: {}.",
+            shortened(&provisional)
+        ));
     }
     if !reasons.is_empty() {
         said.push(format!("No interval for some {of}: {}.", shortened(&reasons)));

@@ -58,6 +58,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// Stretches of the horizontal axis that are shaded or named.
     pub shades: Vec<Shade>,
+    /// What happened once, drawn as lines across the chart.
+    pub marks: Vec<Mark>,
     /// What the reader must know, under the chart.
     pub note: Option<String>,
     /// Values of x for which the table has a row; empty for windows of equal length.
@@ -131,6 +133,15 @@ pub struct Shade {
     pub dim: bool,
     /// Its name where there is room, and where there is little; empty for none.
     pub label: (String, String),
+}
+
+/// Something that happened at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Where on the horizontal axis.
+    pub at: f64,
+    /// What it was.
+    pub text: String,
 }
 
 impl Series {

@@ -72,6 +72,14 @@ impl Chart {
                 to - from
             );
         }
+        for mark in &self.marks {
+            let _ = write!(
+                out,
+                "<path class=\"mk\" d=\"M{} 0V{TALL}\"><title>{}</title></path>",
+                self.x_of(mark.at),
+                esc(&mark.text)
+            );
+        }
         for (n, series) in self.series.iter().enumerate() {
             let _ = write!(out, "<g class=\"s c{}{}\" data-s=\"{n}\">", series.color, series.dash.class());
             self.draw(series, out);

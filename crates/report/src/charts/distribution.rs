@@ -103,6 +103,7 @@ fn chart(id: &str, title: String, series: Vec<Series>, note: Option<String>) -> 
         y_unit: Unit::Us,
         series,
         shades: Vec::new(),
+        marks: Vec::new(),
         note,
         rows_at: ROWS.into_iter().filter(|q| *q <= farthest).collect(),
     })

@@ -18,6 +18,7 @@ pub fn host(runs: &[RunView<'_>]) -> Vec<Chart> {
     if let [run] = runs {
         charts.extend(disk(*run));
         charts.extend(swap(*run));
+        charts.extend(waiting(*run));
     }
     charts
 }
@@ -150,6 +151,32 @@ fn swap(run: RunView<'_>) -> Option<Chart> {
     let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
     let words = ("Swap", "pages per second");
     plain_chart(run, "host-swap", words, Scale::from_zero(largest), Unit::PerSecond, series)
+}
+
+/// Shares of the time in which somebody waited: for the host's CPU, disks and memory (pressure stall information,
+/// <https://docs.kernel.org/accounting/psi.html>) and for the next period of a CPU quota.
+const WAITS: [(&str, &str); 5] = [
+    ("some waited for a CPU", "host.pressure.cpu.some_s"),
+    ("for a disk", "host.pressure.io.some_s"),
+    ("for memory", "host.pressure.memory.some_s"),
+    ("server throttled", "server.cgroup.cpu.throttled_s"),
+    ("client throttled", "client.cgroup.cpu.throttled_s"),
+];
+
+fn waiting(run: RunView<'_>) -> Option<Chart> {
+    let samples = &run.record.samples;
+    let lines = WAITS
+        .iter()
+        .enumerate()
+        .map(|(n, (name, counter))| ((*name).to_owned(), n, rates(samples, &present(samples, &[counter]))));
+    // A quota that never bit and a disk that nobody waited for would be lines along the floor.
+    let some = |(_, _, readings): &(String, usize, Vec<Reading>)| {
+        readings.iter().any(|r| r.value.is_some_and(|v| v >= 0.005))
+    };
+    let series = named(lines.filter(some));
+    let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
+    let words = ("Pressure", "share of the time in which a task had to wait; throttling summed over CPUs");
+    plain_chart(run, "host-pressure", words, Scale::from_zero(largest), Unit::Share, series)
 }
 
 fn named(lines: impl Iterator<Item = (String, usize, Vec<Reading>)>) -> Vec<Series> {

@@ -1,6 +1,7 @@
 //! The charts of the report, built from records.
 
 mod distribution;
+mod events;
 mod host;
 mod sweep;
 mod time;

@@ -12,7 +12,8 @@ use crate::figures::{Unit, compact};
 use crate::scale::{Scale, Tick};
 use crate::scaling;
 
-const WHISKERS: &str = "Whiskers are the intervals of the headline; a point without one has none.";
+const WHISKERS: &str =
+    "Whiskers are the intervals of the headline, provisional ones too; a point without one has none.";
 /// Points that the law's curve has beside the measured loads.
 const CURVE_POINTS: u32 = 48;
 
@@ -83,6 +84,7 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
                 y_unit,
                 series,
                 shades: Vec::new(),
+                marks: Vec::new(),
                 note: Some(note),
                 rows_at: loads.clone(),
             }

@@ -3,6 +3,7 @@
 use mydyno_model::record::Phase;
 use mydyno_stats::Histogram;
 
+use super::events::{marked, marks};
 use super::{line_name, load_name, transaction};
 use crate::RunView;
 use crate::chart::{Chart, Dash, Group, Point, Series, Shade};
@@ -118,6 +119,7 @@ fn chart(runs: &[RunView<'_>], id: &str, y: Scale, y_unit: Unit, series: Vec<Ser
         y_unit,
         series,
         shades: shades(runs),
+        marks: marks(runs),
         note: None,
         rows_at: Vec::new(),
     }
@@ -142,7 +144,7 @@ fn throughput(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
         title: "Throughput".to_owned(),
         subtitle: "transactions completed without an error, per second".to_owned(),
         about: about_range(&series, Unit::PerSecond),
-        note: note(timelines),
+        note: sentences([marked(runs), note(timelines)]),
         ..chart(runs, "throughput", Scale::from_zero(largest), Unit::PerSecond, series)
     }
 }
@@ -179,9 +181,7 @@ fn response(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
         title: "Response time".to_owned(),
         subtitle: "of transactions, from the intended start to the last byte; logarithmic".to_owned(),
         about: about_range(&series, Unit::Us),
-        note: Some(
-            [Some(sparse.to_owned()), note(timelines)].into_iter().flatten().collect::<Vec<_>>().join(" "),
-        ),
+        note: sentences([Some(sparse.to_owned()), note(timelines)]),
         ..chart(runs, "response", scale, Unit::Us, series)
     }
 }
@@ -239,6 +239,11 @@ fn retries(bucket: &Bucket<'_>) -> f64 {
 
 fn reconnects(bucket: &Bucket<'_>) -> f64 {
     bucket.rate(|i| i.reconnects)
+}
+
+fn sentences(all: [Option<String>; 2]) -> Option<String> {
+    let said: Vec<String> = all.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 fn note(timelines: &[Timeline<'_>]) -> Option<String> {

@@ -81,8 +81,8 @@ fn changed(d: &Difference) -> Cell {
         None => Cell::from("–"),
         Some(c) => {
             let cell = Cell::from(change(c.value));
-            match c.interval {
-                Some((low, high)) => cell.small(format!("{} … {}", change(low), change(high))),
+            match c.ends() {
+                Some(ends) => cell.small(ends),
                 None => cell,
             }
         }
@@ -93,7 +93,7 @@ fn class(d: &Difference) -> &'static str {
     match d.verdict() {
         Verdict::Better => "good",
         Verdict::Worse => "bad",
-        Verdict::Unresolved | Verdict::NoInterval => "dim",
+        Verdict::Unresolved | Verdict::Provisional | Verdict::NoInterval => "dim",
     }
 }
 

@@ -1,0 +1,57 @@
+//! What happened at one instant of a run, as marks on the charts over time.
+
+use mydyno_model::record::{EventKind, RunRecord};
+use mydyno_model::units::three_digits;
+
+use crate::RunView;
+use crate::chart::Mark;
+
+/// Marks that are drawn and told; a run with more has tables for them.
+const MOST: usize = 12;
+
+/// The first error of each code, warnings, lost connections and the end where it was not the plan's. Of several runs none:
+/// their lines would not say whose they are.
+pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
+    let [run] = runs else { return Vec::new() };
+    let mut marks = happened(run.record);
+    marks.truncate(MOST);
+    marks
+}
+
+/// The marks in a sentence, for paper and for those who do not see them; `None` without any.
+pub fn marked(runs: &[RunView<'_>]) -> Option<String> {
+    let [run] = runs else { return None };
+    let all = happened(run.record);
+    let told: Vec<String> = all.iter().take(MOST).map(|m| m.text.clone()).collect();
+    let more = match all.len().checked_sub(MOST) {
+        Some(more) if more > 0 => format!("; {more} more are not marked"),
+        _ => String::new(),
+    };
+    (!told.is_empty()).then(|| format!("Marked by dotted lines: {}{more}.", told.join("; ")))
+}
+
+fn happened(record: &RunRecord) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for event in &record.events {
+        let what = match &event.what {
+            EventKind::Error { code, operation, .. } => format!("first error {code}, of {operation}"),
+            EventKind::Warning(warning) => format!("warning {}", warning.id),
+            EventKind::Interrupted => "interrupted".to_owned(),
+            _ => continue,
+        };
+        marks.push(Mark { at: event.at_s, text: at(event.at_s, &what) });
+    }
+    for step in 0..record.manifest.plan.steps.len() {
+        let again = record.intervals.iter().find(|i| i.step == step && i.reconnects > 0);
+        if let Some(interval) = again {
+            let what = "connections were opened again";
+            marks.push(Mark { at: interval.start_s, text: at(interval.start_s, what) });
+        }
+    }
+    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
+    marks
+}
+
+fn at(seconds: f64, what: &str) -> String {
+    format!("{what} at {} s", three_digits(seconds))
+}
