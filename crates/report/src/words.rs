@@ -192,8 +192,9 @@ pub fn load(run: &RunView<'_>) -> String {
         many => format!(" at {}/s", list(many.iter().map(|r| number(*r)))),
     };
     let warmup = match plan.warmup {
-        Warmup::Fixed { time_s } => show_seconds(time_s),
-        Warmup::Steady { limit_s } => format!("up to {}", show_seconds(limit_s)),
+        Warmup::Fixed { time_s: 0.0 } => "without".to_owned(),
+        Warmup::Fixed { time_s } => format!("after {} of", show_seconds(time_s)),
+        Warmup::Steady { limit_s } => format!("after up to {} of", show_seconds(limit_s)),
     };
     let each = if plan.steps.len() > 1 || plan.capacity.is_some() { " each" } else { "" };
     let repeats = match plan.steps.iter().map(|s| s.repeat + 1).max() {
@@ -201,7 +202,7 @@ pub fn load(run: &RunView<'_>) -> String {
         _ => String::new(),
     };
     format!(
-        "{arrivals}, {connections}{}{rates}{repeats}, {}{each} after {warmup} of warm-up",
+        "{arrivals}, {connections}{}{rates}{repeats}, {}{each} {warmup} warm-up",
         kept(&plan.connections),
         show_seconds(plan.time_s)
     )

@@ -44,7 +44,8 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
             .unwrap_or_default()
             .to_owned(),
         end,
-        points: repeats::points(&planned, &steps),
+        // A search measures again what is in doubt, which makes no fair sample of a rate.
+        points: if plan.capacity.is_none() { repeats::points(&planned, &steps) } else { Vec::new() },
         steps,
         capacity,
         warnings: all,
