@@ -449,6 +449,9 @@ impl Handshake {
             1203 | 1226 => "raise the account's limit of connections or close others of this user".to_owned(),
             1129 => "the server blocks this host after failed connections: FLUSH HOSTS there".to_owned(),
             1130 => "create an account for this host (CREATE USER 'user'@'host')".to_owned(),
+            1524 => "the server has the account but not its plugin: load it there (INSTALL SONAME, INSTALL PLUGIN) or alter \
+                     the account"
+                .to_owned(),
             3159 => "use TLS: --ssl-mode=REQUIRED".to_owned(),
             _ => "see the server's error log".to_owned(),
         };

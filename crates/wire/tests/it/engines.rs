@@ -238,6 +238,7 @@ fn of_the_system(engine: &Engine, root: &mut Client, transport: Transport) -> Op
         Err(error @ WireError::Refused { .. }) if transport != Transport::Socket && error.code() == 1698 => {
             "refused by the server: over its socket only".to_owned()
         }
+        Err(error) if error.code() == 1524 => "no such plugin in this server: refused".to_owned(),
         Err(WireError::Tls { detail, .. }) if refused_tls(&detail).is_some() => {
             refused_tls(&detail).unwrap_or_default().to_owned()
         }
