@@ -24,8 +24,9 @@ use crate::sys;
 const CONTROL: &str = "/dev/loop-control";
 /// Others take devices too; each try takes another number.
 const ATTEMPTS: usize = 16;
-/// How long the last user of a device may take to let go.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the last user of a device may take to let go: a file system that was unmounted on a busy machine, a look of
+/// another program at the device. The kernel then detaches it by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attached loop device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

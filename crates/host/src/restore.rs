@@ -1,5 +1,7 @@
 //! Putting back what was changed: newest first, only what is still ours, and again after any interruption.
 
+use std::path::Path;
+
 use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};
 use serde_json::Map;
 
@@ -61,7 +63,9 @@ pub fn put_back(
         let open: &Open = open;
         // A folder must not go while the process that works in it could not be ended.
         let stuck = outcomes.iter().find(|(later, outcome)| {
-            later.entry.purpose == open.entry.purpose && outcome.state == RestoreState::Failed
+            later.entry.purpose == open.entry.purpose
+                && outcome.state == RestoreState::Failed
+                && rests_on(&later.entry.change, &open.entry.change)
         });
         let outcome = match (stuck, &open.entry.change) {
             (Some((later, _)), _) => {
@@ -89,6 +93,27 @@ pub fn put_back(
         outcomes.push((open.clone(), outcome));
     }
     Ok(outcomes)
+}
+
+/// Whether a later change of the same purpose needs an earlier one for as long as it is there. What a kernel setting was has
+/// nothing to do with a disk that is still in use.
+fn rests_on(later: &Change, earlier: &Change) -> bool {
+    let place = match later {
+        Change::Folder(folder) => Some(&folder.path),
+        Change::Loop(device) => Some(&device.backing),
+        Change::Mount(mount) => Some(&mount.point),
+        Change::Swap(swap) => Some(&swap.path),
+        _ => None,
+    };
+    let within = |folder: &Path| place.is_some_and(|place| place.starts_with(folder));
+    match (later, earlier) {
+        (Change::Unknown(_), _) => true,
+        (Change::Process(_), Change::Folder(_) | Change::Mount(_) | Change::Cgroup(_)) => true,
+        (_, Change::Folder(folder)) => within(&folder.path),
+        (Change::Mount(mount), Change::Loop(device)) => mount.device == device.device,
+        (_, Change::Mount(mount)) => within(&mount.point),
+        _ => false,
+    }
 }
 
 /// Whether the variable's server is among what is put back: then nobody needs to speak with it, and it may be one that

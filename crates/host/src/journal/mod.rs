@@ -171,10 +171,14 @@ impl Journal {
         let mut file = self.lock(file, true)?;
         let before = self.load(&mut file)?;
         let (answer, lines) = decide(&before)?;
+        let length = file.metadata().map_err(io("read"))?.len();
         if lines.is_empty() {
+            // Whoever closed the last entry was killed before it emptied the file.
+            if length > 0 && before.open.is_empty() && before.damaged_lines.is_empty() {
+                file.set_len(0).and_then(|()| file.sync_all()).map_err(io("empty"))?;
+            }
             return Ok(answer);
         }
-        let length = file.metadata().map_err(io("read"))?.len();
         if length != before.sound_bytes {
             // A torn tail announced nothing that happened; cut it off so that the next line starts on its own.
             file.set_len(before.sound_bytes).map_err(io("write"))?;

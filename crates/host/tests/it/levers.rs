@@ -177,9 +177,16 @@ fn what_somebody_mounts_over_a_disk_is_left_alone_and_the_disk_kept_until_it_is_
     let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "")).unwrap();
     let over = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&disk.point).status().unwrap();
     assert!(over.success());
+    // It keeps what it rests on, and nothing else.
+    let child = process::start(&f.journal, &f.lease, "other", sleeper()).unwrap();
+    let nice = task::set(&f.journal, &f.lease, "test", &child.identity, Attribute::Nice, "4").unwrap();
     let done = put_back(&f);
-    assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Failed), "{done:#?}");
-    assert!(done[0].2.contains("umount"), "{done:#?}");
+    for (what, state, why) in &done {
+        let rests = ["mount", "loop", "folder"].iter().any(|kind| what.starts_with(kind));
+        let expected = if rests { RestoreState::Failed } else { RestoreState::Restored };
+        assert_eq!(*state, expected, "{what}: {why}");
+    }
+    assert!(nice.is_some() && done.iter().any(|(_, _, why)| why.contains("umount")), "{done:#?}");
     assert!(Command::new("umount").arg(&disk.point).status().unwrap().success());
     all_restored(&f);
 }

@@ -201,3 +201,21 @@ fn a_folder_stays_while_the_process_in_it_cannot_be_ended() {
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Failed));
     assert!(path.exists());
 }
+
+#[test]
+fn a_journal_whose_last_line_closes_its_last_entry_is_emptied_by_the_next_restore() {
+    let f = fixture();
+    let id = folder::create(&f.journal, &f.lease, "test", &f.path("a")).unwrap();
+    fs::remove_dir_all(f.path("a")).unwrap();
+    let how = mydyno_host::journal::Closing::Restored;
+    let line = Line::Closed { id, how, why: "removed".to_owned(), at: "2026-11-22T00:00:00Z".to_owned() };
+    let text = format!(
+        "{}{}\n",
+        String::from_utf8(f.journal_bytes()).unwrap(),
+        serde_json::to_string(&line).unwrap()
+    );
+    // Killed between that line and emptying the file.
+    fs::write(f.journal.path(), text).unwrap();
+    assert_eq!(outcomes(&f, false), []);
+    assert_eq!(f.journal_bytes(), b"");
+}

@@ -52,6 +52,13 @@ impl Ground {
             .collect()
     }
 
+    /// Puts back all that is in the journal.
+    pub fn clean(&self) {
+        if let Ok(left) = self.host.journal.take_over(&self.host.lease, |_| true) {
+            let _ = put_back(&self.host.journal, self.host.machine(), &left, &PrivateServers);
+        }
+    }
+
     /// What of this ground is left: processes, mounts, loop devices, groups, swap, files, journal entries.
     pub fn traces(&self) -> Vec<String> {
         let mark = self.path().to_str().unwrap();
@@ -83,9 +90,7 @@ impl Ground {
 /// What a failed test leaves.
 impl Drop for Ground {
     fn drop(&mut self) {
-        if let Ok(left) = self.host.journal.take_over(&self.host.lease, |_| true) {
-            let _ = put_back(&self.host.journal, self.host.machine(), &left, &PrivateServers);
-        }
+        self.clean();
     }
 }
 
