@@ -99,6 +99,40 @@ fn every_workload_is_in_the_reference() {
 }
 
 #[test]
+fn every_claim_is_in_the_reference() {
+    let list: Value = serde_json::from_str(&mydyno(&["claims", "--json"])).unwrap();
+    let mut text = String::from(
+        "# Claims\n\nGenerated from the catalogue by `make docs`; `mydyno claims ID` explains one with its sources and remedy.\n",
+    );
+    let mut area = "";
+    for claim in list.as_array().unwrap() {
+        let field = |name: &str| claim[name].as_str().unwrap();
+        if field("area") != area {
+            area = field("area");
+            text.push_str(&format!(
+                "\n## {area}\n\n| claim | severity | what ought to hold |\n|---|---|---|\n"
+            ));
+        }
+        text.push_str(&format!(
+            "| `{}` | {} | {} |\n",
+            field("id"),
+            field("severity"),
+            field("title").replace('|', "\\|")
+        ));
+    }
+    generated("claims.md", &text);
+}
+
+#[test]
+fn every_fact_is_in_the_reference() {
+    let text = format!(
+        "# Facts\n\nGenerated from the catalogue by `make docs`. A part in capitals stands for a name. Kernel settings of the family `host.sysctl.NAME` are those that the collector lists.\n\n{}",
+        mydyno_observe::catalogue::markdown()
+    );
+    generated("facts.md", &text);
+}
+
+#[test]
 fn the_readme_names_every_verb() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     for verb in commands(&mydyno(&["--help"])) {

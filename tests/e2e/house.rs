@@ -81,6 +81,7 @@ fn load_and_observe_do_not_know_each_other_and_pure_rooms_do_no_io() {
     let crates = crates();
     assert!(!crates["mydyno-load"].contains(&"mydyno-observe".to_owned()));
     assert_eq!(crates["mydyno-stats"], ["mydyno-model"]);
+    assert_eq!(crates["mydyno-judge"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-model"], Vec::<String>::new());
 }
 

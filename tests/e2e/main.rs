@@ -1,6 +1,7 @@
 //! The binary as its users meet it, against real servers.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod audit;
 mod bench;
 mod docs;
 mod fixture;

@@ -33,7 +33,9 @@ pub fn record(claim: &Claim, facts: &FactSet) -> String {
 fn system(facts: &FactSet) -> String {
     let server = facts.text("server.version").unwrap_or("no server");
     let system = facts.text("host.distribution.name").unwrap_or("a host that is not visible");
-    let kernel = facts.text("host.kernel.release").map(|k| format!(", Linux {k}")).unwrap_or_default();
+    // What follows the number names a build of somebody's own.
+    let kernel = facts.text("host.kernel.release").and_then(crate::expr::Version::read);
+    let kernel = kernel.map(|k| format!(", Linux {k}")).unwrap_or_default();
     format!("{server} on {system}{kernel}")
 }
 
