@@ -82,9 +82,9 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
     for form in &LASTING {
         let text = lasting(&wanted, form);
         if !text.is_empty() {
-            let _ = write!(
+            let _ = writeln!(
                 guide,
-                "- `{}` goes to {}. To undo: remove it there and do the same again.\n",
+                "- `{}` goes to {}. To undo: remove it there and do the same again.",
                 form.path, form.goes
             );
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
@@ -179,7 +179,7 @@ fn lasting(wanted: &[&Finding], form: &Form) -> String {
                 }
                 Some((_, first)) => {
                     let _ =
-                        write!(text, "# {} asks for: {} (set above for {first})\n", finding.claim, step.text);
+                        writeln!(text, "# {} asks for: {} (set above for {first})", finding.claim, step.text);
                 }
             }
         }
