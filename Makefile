@@ -47,9 +47,10 @@ test-browser: ## the report in a real Chromium (needs node 18 and Debian's chrom
 	@cd tests/browser && npm ci --silent && npm test
 
 ENGINES ?= $(HOME)/.cache/mydyno/engines
-test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP
+test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP, workloads
 	@tests/engines/fetch $(ENGINES)
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
+	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines:: -- --ignored --nocapture
 
 FUZZ_TIME ?= 60
 fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of five targets, two at a time

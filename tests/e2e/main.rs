@@ -3,7 +3,11 @@
 
 mod audit;
 mod bench;
+#[allow(dead_code)]
+#[path = "../../crates/wire/tests/it/certificates.rs"]
+mod certificates;
 mod docs;
+mod engines;
 mod fixture;
 mod home;
 mod host;

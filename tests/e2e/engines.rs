@@ -1,0 +1,260 @@
+//! Every workload on every engine, and the ways a load reaches a server: `make test-engines`.
+//!
+//! Ignored unless asked for, since it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`).
+//! `MYDYNO_ENGINE` names one engine. With `MYDYNO_WRITE_DOCS=1` the rows of what ran are written into
+//! docs/reference/engines-workloads.md.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mydyno_wire::{Client, ConnectOptions, Endpoint};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::certificates::Certificates;
+use crate::fixture::Ended;
+use crate::home::Home;
+use crate::house::root;
+
+/// Engines, as `tests/engines/up` names them.
+const ENGINES: [&str; 11] = [
+    "mysql-5.5",
+    "mysql-5.6",
+    "mysql-5.7",
+    "mysql-8.0",
+    "mysql-9.7",
+    "mariadb-10.1",
+    "mariadb-10.2",
+    "mariadb-10.5",
+    "mariadb-10.11",
+    "mariadb-11.4",
+    "mariadb-11.8",
+];
+
+const PASSWORD: &str = "pass word";
+/// Small values for the options that say how much there is.
+const SMALL: [(&str, &str); 4] =
+    [("tables", "1"), ("table-size", "200"), ("warehouses", "1"), ("rows", "20")];
+
+/// A running engine; it ends when it is dropped.
+struct Engine {
+    folder: TempDir,
+    certificates: Certificates,
+    version: String,
+}
+
+impl Engine {
+    fn start(name: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("eng").tempdir_in("/tmp").unwrap();
+        let certificates = Certificates::make_rsa(folder.path());
+        let mut command = Command::new(root().join("tests/engines/up"));
+        command.arg(name).arg(folder.path()).arg("");
+        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap());
+        for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {
+            command.arg(format!("--loose-ssl-{option}={}", certificates.path(file).display()));
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let options = ConnectOptions::new(Endpoint::Unix(folder.path().join("s.sock")), "root");
+        let mut client = Client::connect(&options).unwrap();
+        client.execute("CREATE DATABASE own").unwrap();
+        for host in ["localhost", "127.0.0.1"] {
+            for sql in [
+                format!("CREATE USER 'bench'@'{host}' IDENTIFIED BY '{PASSWORD}'"),
+                format!("GRANT ALL ON *.* TO 'bench'@'{host}'"),
+            ] {
+                client.execute(&sql).unwrap();
+            }
+        }
+        let version = client.server().text.clone();
+        Self { folder, certificates, version }
+    }
+
+    fn socket(&self) -> Vec<String> {
+        vec!["--socket".into(), self.folder.path().join("s.sock").display().to_string()]
+    }
+
+    fn tcp(&self, more: &[&str]) -> Vec<String> {
+        let port = fs::read_to_string(self.folder.path().join("port")).unwrap();
+        let mut args = vec!["--host=127.0.0.1".to_owned(), format!("--port={}", port.trim())];
+        args.extend(more.iter().map(|text| (*text).to_owned()));
+        args
+    }
+
+    fn tls(&self) -> Vec<String> {
+        let ca = format!("--ssl-ca={}", self.certificates.path("ca.pem").display());
+        self.tcp(&["--ssl-mode=VERIFY_IDENTITY", &ca])
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = Command::new(root().join("tests/engines/down")).arg(self.folder.path()).status();
+    }
+}
+
+/// A workload of the catalogue, or a file of `workloads/`: its name and the arguments behind `bench`.
+fn workloads(home: &Home) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let catalogue = home.json(&["workloads", "--json"]);
+    for workload in catalogue.as_array().unwrap() {
+        let name = workload["name"].as_str().unwrap();
+        let options: Vec<&str> =
+            workload["options"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
+        if options.contains(&"mix-file") {
+            found.extend(mixes());
+            continue;
+        }
+        let mut args = vec![name.to_owned()];
+        for (option, value) in SMALL.iter().filter(|(option, _)| options.contains(option)) {
+            args.push(format!("--{option}={value}"));
+        }
+        if options.contains(&"sql") {
+            args.push("--sql=SELECT 1".to_owned());
+        }
+        found.push((name.to_owned(), args));
+    }
+    found
+}
+
+fn mixes() -> Vec<(String, Vec<String>)> {
+    let Ok(folder) = fs::read_dir(root().join("workloads")) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    let name = |path: &Path| format!("workloads/{}", path.file_name().unwrap().to_str().unwrap());
+    files.iter().map(|path| (name(path), vec![path.display().to_string()])).collect()
+}
+
+/// One second of a workload by one way: `yes` with what was agreed on, or why not.
+fn bench(home: &Home, schema: &str, workload: &[String], way: &[String]) -> String {
+    let record = home.path().join(format!("record-{schema}"));
+    // Statements of the user's own run where his tables are.
+    let schema = if workload[0] == "sql" { "own" } else { schema };
+    let mut args: Vec<&str> = vec!["bench"];
+    args.extend(workload.iter().chain(way).map(String::as_str));
+    let record_text = record.display().to_string();
+    args.extend(["--no-defaults", "--user=bench", "--schema", schema, "--out", &record_text]);
+    args.extend([
+        "--connections=2",
+        "--time=1s",
+        "--warmup=100ms",
+        "--allow-load",
+        "--no-observe",
+        "--json",
+        "--quiet",
+    ]);
+    let output = home.command(&args).env("MYSQL_PWD", PASSWORD).output().unwrap();
+    let ended = Ended::from(output);
+    if ended.status != 0 {
+        return refusal(&ended);
+    }
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let step = &summary["steps"][0];
+    if step["transactions"].as_u64().unwrap_or(0) == 0 {
+        return format!("FAILED: no transaction: {step}");
+    }
+    let facts: Value = serde_json::from_str(&fs::read_to_string(record.join("facts.json")).unwrap()).unwrap();
+    let fact = |id: &str| facts["facts"][id]["value"].as_str().unwrap().to_owned();
+    let agreed = match (fact("connection.tls"), fact("connection.compression")) {
+        (tls, _) if tls != "none" => format!("yes ({})", tls.split(' ').next().unwrap()),
+        (_, compression) if compression != "none" => format!("yes ({compression})"),
+        _ => "yes".to_owned(),
+    };
+    let asked = way.iter().any(|arg| arg.starts_with("--compression"));
+    if asked && agreed == "yes" { "not offered: without".to_owned() } else { agreed }
+}
+
+/// A refusal that is stated, or a failure.
+fn refusal(ended: &Ended) -> String {
+    for (part, cell) in [
+        ("does not offer it", "no TLS in this server: refused"),
+        ("older than 1.2", "TLS older than 1.2: refused"),
+        ("no cipher in common", "no cipher in common: refused"),
+        ("queue.toml:40: `SELECT id, payload FROM job", "no SKIP LOCKED in this server: refused"),
+        ("Unknown system variable 'TRANSACTION'", "no transactions that only read in this server: refused"),
+    ] {
+        if ended.status == 3 && ended.stderr.contains(part) {
+            return cell.to_owned();
+        }
+    }
+    format!("FAILED ({}): {}", ended.status, ended.stderr.trim().replace('\n', " "))
+}
+
+/// What ran on an engine, in order.
+fn run(name: &str) -> (String, Vec<(String, String)>) {
+    let home = Home::new();
+    let engine = Engine::start(name);
+    let mut cells = Vec::new();
+    let mut number = 0;
+    let mut run = |what: String, workload: &[String], way: &[String]| {
+        number += 1;
+        let cell = bench(&home, &format!("w{number}"), workload, way);
+        println!("{name} {what}: {cell}");
+        cells.push((what, cell));
+    };
+    for (workload, args) in workloads(&home) {
+        run(workload, &args, &engine.socket());
+    }
+    let classic = ["oltp_read_write", "--tables=1", "--table-size=200"].map(str::to_owned);
+    for (what, way) in [
+        ("TCP", engine.tcp(&["--ssl-mode=DISABLED"])),
+        ("TCP, zlib", engine.tcp(&["--ssl-mode=DISABLED", "--compression-algorithms=zlib"])),
+        ("TCP, zstd", engine.tcp(&["--ssl-mode=DISABLED", "--compression-algorithms=zstd"])),
+        ("TCP with TLS", engine.tls()),
+        ("TCP with TLS, zlib", [engine.tls(), vec!["--compress".to_owned()]].concat()),
+    ] {
+        run(format!("oltp_read_write over {what}"), &classic, &way);
+    }
+    for protocol in ["text", "prepared"] {
+        let sql = ["sql".to_owned(), "--sql=SELECT 1".to_owned(), format!("--sql-protocol={protocol}")];
+        run(format!("sql, {protocol} statements"), &sql, &engine.socket());
+    }
+    (engine.version.clone(), cells)
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_workload_runs_on_every_engine_or_is_refused_for_the_stated_reason() {
+    let only = std::env::var("MYDYNO_ENGINE").ok();
+    let mut failed = Vec::new();
+    let mut ran = Vec::new();
+    for name in ENGINES.into_iter().filter(|name| only.as_deref().is_none_or(|o| o == *name)) {
+        let (version, cells) = run(name);
+        let mut rows = String::new();
+        for (what, cell) in cells {
+            if cell.starts_with("FAILED") {
+                failed.push(format!("{name} {what}: {cell}"));
+            }
+            writeln!(rows, "| {name} | {version} | {what} | {cell} |").unwrap();
+        }
+        ran.push((name, rows));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() {
+        write_page(&ran);
+    }
+}
+
+/// Writes the page anew, with the rows of engines that did not run as they were.
+fn write_page(ran: &[(&str, String)]) {
+    let path = root().join("docs/reference/engines-workloads.md");
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let mut page = "# Workloads on servers\n\nWritten by `make test-engines`: each row is a second of load by two \
+                    connections on a small table of its own, through a Unix socket unless it says another way, with \
+                    what the record says of the connection; or the reason why it is refused.\n\n| engine | version | \
+                    load | runs |\n|---|---|---|---|\n"
+        .to_owned();
+    for name in ENGINES {
+        match ran.iter().find(|(engine, _)| *engine == name) {
+            Some((_, rows)) => page.push_str(rows),
+            None => {
+                let kept = before.lines().filter(|line| line.starts_with(&format!("| {name} |")));
+                kept.for_each(|line| page.extend([line, "\n"]));
+            }
+        }
+    }
+    fs::write(path, page).unwrap();
+}
