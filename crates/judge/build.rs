@@ -9,7 +9,12 @@ fn main() {
     let root = root.canonicalize().unwrap_or(root);
     println!("cargo:rerun-if-changed={}", root.display());
     let mut code = String::from("&[\n");
+    for folder in fs::read_dir(&root).into_iter().flatten().filter_map(Result::ok) {
+        // A file that is added changes its folder.
+        println!("cargo:rerun-if-changed={}", folder.path().display());
+    }
     for path in files(&root) {
+        println!("cargo:rerun-if-changed={}", path.display());
         let name = path.strip_prefix(&root).unwrap_or(&path);
         // Debug writes paths and names as Rust's own literals.
         let _ = writeln!(code, "    ({:?}, include_str!({:?})),", name.display().to_string(), path);
