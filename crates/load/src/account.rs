@@ -152,7 +152,7 @@ impl<'a, 'w, W: Workload> Account<'a, 'w, W> {
             }
             // The rest of the plan is called off: this window ends here.
             self.hand_over(phase, now_ns, now_ns);
-            self.window = self.orders.windows.len();
+            self.window = self.orders.windows.count();
         }
         self.shared.stopping.set(true);
         self.draining_since_ns = Some(now_ns);

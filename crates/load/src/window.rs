@@ -59,7 +59,7 @@ impl Windows {
     }
 
     /// Number of windows.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.warmup_windows() + self.measure.len()
     }
 
@@ -101,7 +101,7 @@ mod tests {
 
     fn all(windows: &Windows) -> Vec<(Phase, u64)> {
         let all: Vec<_> = (0..).map_while(|n| windows.get(n)).map(|(p, end)| (p, end / 1_000_000)).collect();
-        assert_eq!(all.len(), windows.len());
+        assert_eq!(all.len(), windows.count());
         all
     }
 

@@ -12,7 +12,7 @@ pub struct LoadArgs {
     /// Threads of the load generator [default: 2; 1 for up to 32 connections on up to 4 CPUs, more with many CPUs].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
-    /// Measured window of each step [default: 30s]; 16s and more give intervals.
+    /// Measured window of each step [default: 60s]; 16s and more give intervals, 60s and more such as can be relied on.
     #[arg(long, value_name = "DURATION")]
     pub time: Option<String>,
     /// Warm-up before each window [default: 5s]; `auto` or `auto:LIMIT` ends it when it is steady [limit: 60s].

@@ -24,7 +24,7 @@ pub const CONNECTIONS: &str = "16";
 /// Warm-up when none is asked for.
 pub const WARMUP: &str = "5s";
 /// Measured window when none is asked for.
-pub const TIME: &str = "30s";
+pub const TIME: &str = "60s";
 /// Longest warm-up of `--warmup auto`.
 pub const WARMUP_LIMIT_S: f64 = 60.0;
 /// How close the search for capacity comes when nothing else is asked for.
@@ -538,7 +538,7 @@ mod tests {
         let request = Request { workload: "oltp_point_select".to_owned(), ..Request::default() };
         let plan = resolve_on_two_cpus(&request).unwrap().plan;
         assert_eq!((plan.steps.len(), plan.steps[0].connections, plan.steps[0].workers), (1, 16, 1));
-        assert_eq!((plan.time_s, plan.warmup, plan.seed), (30.0, Warmup::Fixed { time_s: 5.0 }, 1));
+        assert_eq!((plan.time_s, plan.warmup, plan.seed), (60.0, Warmup::Fixed { time_s: 5.0 }, 1));
         assert_eq!(plan.workload.options["table-size"], 10_000);
         assert_eq!(plan.percentiles, [50.0, 95.0, 99.0, 99.9]);
     }
