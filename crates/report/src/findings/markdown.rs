@@ -50,7 +50,9 @@ pub fn markdown(findings: &Findings) -> String {
     if !unknown.is_empty() {
         out.push_str("\n## Cannot be told\n\n");
         for finding in unknown {
-            out.push_str(&format!("- {}: {}\n", safe(&finding.claim), safe(&finding.summary)));
+            let missing: Vec<_> =
+                finding.missing.iter().map(|m| format!("{} ({})", safe(&m.fact), safe(&m.why))).collect();
+            out.push_str(&format!("- {}: {}\n", safe(&finding.claim), missing.join("; ")));
         }
     }
     let accepted: Vec<_> = findings.findings.iter().filter_map(|f| Some((f, f.accepted.as_ref()?))).collect();

@@ -175,6 +175,8 @@ fn template() -> PathBuf {
     command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
     command.args(["--innodb-log-file-size=4M", "--innodb-use-native-aio=0"]);
     command.arg(format!("--datadir={}", data.display())).args(own_user());
+    // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
+    command.arg(format!("--tmpdir={}", building.path().display()));
     let output = command.output().expect("mariadb-install-db is needed");
     assert!(output.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&output.stderr));
     // Another run may have been first; its template is as good.

@@ -43,6 +43,8 @@ impl Server {
         command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
         command.args(["--innodb-log-file-size=16M", "--innodb-use-native-aio=0"]);
         command.arg(format!("--datadir={}", data.display())).args(own_user());
+        // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
+        command.arg(format!("--tmpdir={}", folder.path().display()));
         let output = command.output().expect("mariadb-install-db is needed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let (stop, stopped) = channel::<()>();
@@ -55,6 +57,7 @@ impl Server {
             command.args(["--innodb-buffer-pool-size=64M", "--innodb-use-native-aio=0"]);
             command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=16M"]);
             command.arg(format!("--datadir={}", place.join("data").display()));
+            command.arg(format!("--tmpdir={}", place.display()));
             command.arg(format!("--socket={}", place.join("s.sock").display()));
             command.arg(format!("--pid-file={}", place.join("pid").display()));
             command.arg(format!("--general-log-file={}", place.join("general.log").display()));
