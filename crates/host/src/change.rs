@@ -184,6 +184,7 @@ mod tests {
                 device: None,
                 namespace: Some(text()),
                 along: vec![(text(), text())],
+                along_after: vec![(text(), text())],
             }),
             Change::Loop(AttachedLoop {
                 device: "/dev/loop3".into(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
+use crate::journal::{Closing, Journal, Open};
 use crate::lease::Lease;
 use crate::machine::{Machine, Place};
 use crate::restore::Outcome;
@@ -42,6 +42,10 @@ pub struct ChangedSetting {
     /// Settings that the kernel changes along with this one, and their values before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<(String, String)>,
+    /// The values that they had once this one was set. The journal has them in a line of their own; none of them when the
+    /// command was killed before it wrote that line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub along_after: Vec<(String, String)>,
 }
 
 /// The value of a setting.
@@ -117,7 +121,8 @@ pub fn set(
         names.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect()
     };
     let mut unmoved = Vec::new();
-    let recorded = journal.record_if_needed(lease, purpose, &key(name), || {
+    let in_the_way = |open: &Open| in_the_way(open, &known, lease, purpose);
+    let recorded = journal.record_beside(lease, purpose, in_the_way, || {
         let was = read_known(machine, &known)?;
         if was == value {
             return Ok(None);
@@ -131,6 +136,7 @@ pub fn set(
             device: known.device_identity(machine),
             namespace: known.namespace(machine),
             along: [values(&known.along), unmoved.clone()].concat(),
+            along_after: vec![],
         })))
     })?;
     let (Some(id), Some(was)) = (recorded, before) else { return Ok(None) };
@@ -138,7 +144,13 @@ pub fn set(
         .and_then(|()| write_where_different(machine, &unmoved))
         .and_then(|()| read_known(machine, &known));
     let problem = match result {
-        Ok(now) if now == value => return Ok(Some(id)),
+        Ok(now) if now == value => {
+            let neighbours = [known.along.as_slice(), &known.unmoved].concat();
+            if !neighbours.is_empty() {
+                journal.note_along(id, values(&neighbours))?;
+            }
+            return Ok(Some(id));
+        }
         Ok(now) => HostError::SettingKernel { name: name.to_owned(), value: value.to_owned(), became: now },
         Err(error) => error,
     };
@@ -147,6 +159,18 @@ pub fn set(
     write_where_different(machine, &unmoved)?;
     journal.close(id, Closing::Restored, "it could not be set")?;
     Err(problem)
+}
+
+/// Whether a change in force keeps a setting from being set: it is of the same setting, of one that the kernel changes
+/// along with it, or of one that it was changed along with. For the last, the same purpose may: it puts the later change
+/// back first.
+fn in_the_way(open: &Open, known: &Known, lease: &Lease, purpose: &str) -> bool {
+    let Change::Setting(there) = &open.entry.change else { return false };
+    let own = open.entry.purpose == purpose && open.lease.process == lease.identity().process;
+    there.name == known.name
+        || known.along.contains(&there.name)
+        || known.unmoved.contains(&there.name)
+        || (!own && there.along.iter().any(|(name, _)| *name == known.name))
 }
 
 /// What two commands must not change at the same time.
@@ -191,10 +215,12 @@ impl ChangedSetting {
         }
         match read_known(machine, &known) {
             Err(error) => Outcome::failed(error.to_string()),
-            // A command that was killed before it set it, or after it had put it back.
-            Ok(current) if current == self.was => self
-                .put_back_along(machine)
-                .unwrap_or_else(|| Outcome::restored(format!("it is {} already", self.was))),
+            // A command that was killed before it set it, or after it had put it back. What the kernel made of the neighbours
+            // in between is not known then, so they get the values that they had before.
+            Ok(current) if current == self.was => match write_where_different(machine, &self.along) {
+                Ok(()) => Outcome::restored(format!("it is {} already", self.was)),
+                Err(error) => along_failed(&error),
+            },
             Ok(current) if current != self.now => Outcome::left_alone(format!(
                 "somebody else has set it to {current} since; mydyno had set it from {} to {}",
                 self.was, self.now
@@ -204,23 +230,47 @@ impl ChangedSetting {
     }
 
     fn write_back(&self, machine: &Machine, known: &Known) -> Outcome {
+        // Read before the kernel changes them once more.
+        let (along, foreign) = self.neighbours(machine);
         let written = write_known(machine, known, &self.was);
         match written.and_then(|()| read_known(machine, known)) {
-            Err(error) => Outcome::failed(error.to_string()),
+            Err(error) => return Outcome::failed(error.to_string()),
             Ok(value) if value != self.was => {
-                Outcome::failed(format!("it became {value} instead of {}", self.was))
+                return Outcome::failed(format!("it became {value} instead of {}", self.was));
             }
-            Ok(_) => self
-                .put_back_along(machine)
-                .unwrap_or_else(|| Outcome::restored(format!("set back to {}", self.was))),
+            Ok(_) => {}
         }
+        if let Err(error) = write_where_different(machine, &along) {
+            return along_failed(&error);
+        }
+        let kept = match foreign.as_slice() {
+            [] => String::new(),
+            names => format!("; {} stays as somebody else has set it since", names.join(", ")),
+        };
+        Outcome::restored(format!("set back to {}{kept}", self.was))
     }
 
-    /// Puts back what the kernel changed along with the setting. `None` when that went well.
-    fn put_back_along(&self, machine: &Machine) -> Option<Outcome> {
-        let error = write_where_different(machine, &self.along).err()?;
-        Some(Outcome::failed(format!("what changed along with it cannot be set back: {error}")))
+    /// The values that its neighbours are to have once it is put back, and the names of those that somebody else has set
+    /// since: these keep the value that they have now.
+    fn neighbours(&self, machine: &Machine) -> (Vec<(String, String)>, Vec<String>) {
+        let mut values = Vec::new();
+        let mut foreign = Vec::new();
+        for (name, was) in &self.along {
+            let after = self.along_after.iter().find(|(n, _)| n == name).map(|(_, value)| value);
+            match read(machine, name) {
+                Ok(now) if now != *was && after.is_some_and(|after| now != *after) => {
+                    foreign.push(name.clone());
+                    values.push((name.clone(), now));
+                }
+                _ => values.push((name.clone(), was.clone())),
+            }
+        }
+        (values, foreign)
     }
+}
+
+fn along_failed(error: &HostError) -> Outcome {
+    Outcome::failed(format!("what changed along with it cannot be set back: {error}"))
 }
 
 /// Sets those of some settings that have other values by now.

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use mydyno_host::HostError;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
 use mydyno_host::disk::{self, DiskSpec};
 use mydyno_host::setting::{self, AllowHostChange};
@@ -73,11 +74,35 @@ pub(crate) fn make_disk(
     let Some(spec) = &arrangement.disk else { return Ok(()) };
     let disk = disk::make(site.journal, site.lease, purpose, folder, spec)?;
     let device = disk.device.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for (file, value) in &arrangement.queue {
-        let name = format!("queue.{device}.{file}");
+    let named = |file: &str| format!("queue.{device}.{file}");
+    for (file, value) in in_order(&arrangement.queue) {
         // The device is mydyno's own, so nobody has to permit it.
         let own = AllowHostChange::by_the_user();
-        setting::set(site.journal, site.lease, purpose, &name, value, own)?;
+        setting::set(site.journal, site.lease, purpose, &named(file), value, own)?;
+    }
+    read_back(site, arrangement.queue.iter().map(|(file, value)| (named(file), value.clone())))
+}
+
+/// Settings in the order in which each keeps its value: those first with which the kernel changes others of the same queue.
+pub(crate) fn in_order(settings: &[(String, String)]) -> Vec<&(String, String)> {
+    let mut ordered: Vec<_> = settings.iter().collect();
+    ordered.sort_by_key(|(name, _)| {
+        let file = name.rsplit('.').next().unwrap_or(name);
+        !matches!(file, "scheduler" | "rotational" | "write_cache")
+    });
+    ordered
+}
+
+/// Checks that settings have the values that they were given, once all are set.
+pub(crate) fn read_back(
+    site: &Site,
+    settings: impl Iterator<Item = (String, String)>,
+) -> Result<(), SandboxError> {
+    for (name, value) in settings {
+        let became = setting::read(site.lease.machine(), &name)?;
+        if became != value {
+            return Err(HostError::SettingKernel { name, value, became }.into());
+        }
     }
     Ok(())
 }

@@ -14,11 +14,13 @@ use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
 use mydyno_model::units::parse_size;
 
 use crate::allocator::{ALLOCATORS, Allocator};
-use crate::arrangement::{Arrangement, VARIABLES};
+use crate::arrangement::{Arrangement, VARIABLES, in_order, read_back};
 use crate::error::SandboxError;
 use crate::settings::parse_set;
 use crate::site::Site;
 
+/// The price of `write_cache`.
+const WRITE_THROUGH: &str = "durability: `write through` keeps flushes from the disk";
 /// Sizes of disks that are not asked for by name.
 const DISK_BYTES: u64 = 2 << 30;
 /// Several levers under one name.
@@ -98,6 +100,12 @@ impl Turns {
             Ok(spec) => turns.arrangement.disk = spec,
             Err(error) => problems.push(error),
         }
+        if disk.file_system.is_none()
+            && let Some((file, value)) = turns.arrangement.queue.first()
+        {
+            let takes = "a value only together with disk.file_system, which makes the disk";
+            problems.push(bad(&format!("disk.queue.{file}"), value, takes));
+        }
         if let Some(disk) = &turns.arrangement.disk {
             let prices = disk.file_system.ledger().map(str::to_owned).into_iter();
             let options = disk.options.not_durable();
@@ -111,7 +119,12 @@ impl Turns {
         let size = || parse_size(value).map_err(|_| bad(id, value, "a size like 512M"));
         let (room, rest) = id.split_once('.').unwrap_or((id, ""));
         match (room, rest) {
-            _ if setting::is_known(id) => self.host.push((id.to_owned(), value.to_owned())),
+            _ if setting::is_known(id) => {
+                if id.ends_with(".write_cache") && value == "write through" {
+                    self.ledger.push(WRITE_THROUGH.to_owned());
+                }
+                self.host.push((id.to_owned(), value.to_owned()));
+            }
             ("swap", "file") => self.swap_bytes = Some(size()?),
             ("cgroup", "memory") => self.arrangement.limits.memory_bytes = Some(size()?),
             ("cgroup", "swap") => self.arrangement.limits.swap_bytes = Some(size()?),
@@ -130,7 +143,7 @@ impl Turns {
             ("disk", queue) if queue.strip_prefix("queue.").is_some_and(is_queue_file) => {
                 let file = queue.trim_start_matches("queue.");
                 if file == "write_cache" && value == "write through" {
-                    self.ledger.push("durability: `write through` keeps flushes from the disk".to_owned());
+                    self.ledger.push(WRITE_THROUGH.to_owned());
                 }
                 self.arrangement.queue.push((file.to_owned(), value.to_owned()));
             }
@@ -195,9 +208,10 @@ impl Turns {
         }
         let allowed = allowed.ok_or_else(|| HostError::NotAllowed { what: names.join(", ") })?;
         let mut ids = Vec::new();
-        for (name, value) in &self.host {
+        for (name, value) in in_order(&self.host) {
             ids.extend(setting::set(site.journal, site.lease, purpose, name, value, allowed)?);
         }
+        read_back(site, self.host.iter().cloned())?;
         if let Some(bytes) = self.swap_bytes {
             let path = site.state.path().join(format!("swap-{}", std::process::id()));
             ids.push(folder::create(site.journal, site.lease, purpose, &path)?);
@@ -299,9 +313,7 @@ fn of_host(machine: &Machine, name: &str) -> LeverInfo {
         takes: setting::form(machine, name).unwrap_or_default(),
         now: setting::read(machine, name).ok(),
         lacks: lack(setting::check(machine, name)),
-        ledger: name
-            .ends_with(".write_cache")
-            .then(|| "durability: `write through` keeps flushes from the disk".to_owned()),
+        ledger: name.ends_with(".write_cache").then(|| WRITE_THROUGH.to_owned()),
         ..blank(name, "a setting of the kernel", LeverScope::Host)
     }
 }
@@ -355,7 +367,7 @@ fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
         lever("disk.queue.nr_requests", "requests that its queue holds", "a whole number from 4"),
         lever("disk.queue.read_ahead_kb", "its read-ahead", "a multiple of 64"),
         LeverInfo {
-            ledger: Some("durability: `write through` keeps flushes from the disk".to_owned()),
+            ledger: Some(WRITE_THROUGH.to_owned()),
             ..lever("disk.queue.write_cache", "whether flushes reach it", "write back or write through")
         },
         lever("disk.size", "size of that disk", "a size like 4G; 2 GiB unless given"),
@@ -460,6 +472,27 @@ mod tests {
         assert_eq!(turns.options, ["innodb_doublewrite=0"]);
         assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
         assert_eq!(turns.ledger.len(), 2, "{:?}", turns.ledger);
+    }
+
+    #[test]
+    fn keeping_flushes_from_a_disk_of_the_host_has_its_price() {
+        let ledger = |value| parse(&[("queue.sda.write_cache", value)]).unwrap().ledger;
+        assert_eq!(ledger("write through"), [WRITE_THROUGH]);
+        assert!(ledger("write back").is_empty());
+    }
+
+    #[test]
+    fn a_queue_without_its_disk_is_refused() {
+        let problems = parse(&[("disk.queue.nr_requests", "64")]).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains("disk.file_system"), "{problems:?}");
+    }
+
+    #[test]
+    fn what_the_kernel_changes_along_is_set_last() {
+        let settings = ["queue.sda.nr_requests", "vm.swappiness", "queue.sda.scheduler", "write_cache"]
+            .map(|name| (name.to_owned(), "1".to_owned()));
+        let order: Vec<&str> = in_order(&settings).iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(order, ["queue.sda.scheduler", "write_cache", "queue.sda.nr_requests", "vm.swappiness"]);
     }
 
     #[test]

@@ -21,6 +21,15 @@ pub enum Line {
     },
     /// A change that is about to be made.
     Change(Box<Entry>),
+    /// What other settings became with a change of a setting.
+    Along {
+        /// The entry.
+        id: u64,
+        /// Names and values.
+        values: Vec<(String, String)>,
+        /// When: RFC 3339.
+        at: String,
+    },
     /// Changes are handed over: they stay until a command of the user takes them away.
     Kept {
         /// The entries.

@@ -87,8 +87,22 @@ impl Journal {
         key: &str,
         needed: impl FnOnce() -> Result<Option<Change>, HostError>,
     ) -> Result<Option<u64>, HostError> {
+        self.record_beside(lease, purpose, |open| open.entry.change.key() == key, needed)
+    }
+
+    /// The same for a change that several others can be in the way of.
+    ///
+    /// # Errors
+    /// As [`record_if_needed`](Self::record_if_needed).
+    pub(crate) fn record_beside(
+        &self,
+        lease: &Lease,
+        purpose: &str,
+        in_the_way: impl Fn(&Open) -> bool,
+        needed: impl FnOnce() -> Result<Option<Change>, HostError>,
+    ) -> Result<Option<u64>, HostError> {
         self.update(|replay| {
-            if let Some(open) = replay.open.iter().find(|open| open.entry.change.key() == key) {
+            if let Some(open) = replay.open.iter().find(|open| in_the_way(open)) {
                 return Err(refusal(open, lease.machine())?);
             }
             let Some(change) = needed()? else { return Ok((None, vec![])) };
@@ -105,6 +119,15 @@ impl Journal {
             };
             Ok((Some(id), vec![Line::Change(Box::new(entry))]))
         })
+    }
+
+    /// Writes down what other settings became with the change of one.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn note_along(&self, id: u64, values: Vec<(String, String)>) -> Result<(), HostError> {
+        let line = Line::Along { id, values, at: now() };
+        self.update(|_| Ok(((), vec![line])))
     }
 
     /// Hands changes over: they stay until the user runs `until`.

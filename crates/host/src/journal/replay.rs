@@ -1,5 +1,6 @@
 //! From the journal's bytes to the changes in force: a pure function, so that every instant of a crash can be tested.
 
+use crate::change::Change;
 use crate::journal::line::{Entry, Line, SCHEMA};
 use crate::lease::LeaseIdentity;
 
@@ -64,6 +65,13 @@ impl Replay {
             Line::Change(entry) => {
                 self.next_id = self.next_id.max(entry.id.saturating_add(1));
                 self.open.push(Open { lease: entry.lease.clone(), entry, kept_until: None });
+            }
+            Line::Along { id, values, .. } => {
+                for open in self.named(&[id]) {
+                    if let Change::Setting(setting) = &mut open.entry.change {
+                        setting.along_after.clone_from(&values);
+                    }
+                }
             }
             Line::Kept { ids, until, .. } => {
                 for open in self.named(&ids) {

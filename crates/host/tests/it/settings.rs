@@ -67,6 +67,16 @@ impl Settings {
         setting::set(&self.f.journal, &self.lease, "test", name, value, AllowHostChange::by_the_user())
     }
 
+    /// What the kernel makes of `nr_requests` once the scheduler is bfq, noted as `set` notes it.
+    fn as_the_kernel_does(&self, nr_requests: &str) {
+        self.write("made-up-sys/block/sda/queue/scheduler", "none [bfq] mq-deadline\n");
+        self.write("made-up-sys/block/sda/queue/nr_requests", nr_requests);
+        let journal = fs::read_to_string(self.f.journal.path()).unwrap();
+        let (before, note) = journal.split_once("{\"record\":\"along\"").unwrap();
+        let note = note.replace("\"256\"", &format!("\"{nr_requests}\""));
+        fs::write(self.f.journal.path(), format!("{before}{{\"record\":\"along\"{note}")).unwrap();
+    }
+
     fn put_back(&self, machine: &Machine) -> (RestoreState, String) {
         let taken = self.f.journal.take_over(&self.lease, |_| true).unwrap();
         let (_, outcome) =
@@ -191,12 +201,50 @@ fn what_the_kernel_changes_along_with_a_scheduler_goes_back_too() {
     let scheduler = "made-up-sys/block/sda/queue/scheduler";
     s.write(scheduler, "[none] bfq mq-deadline\n");
     s.set("queue.sda.scheduler", "bfq").unwrap().unwrap();
-    s.write(scheduler, "none [bfq] mq-deadline\n");
-    s.write("made-up-sys/block/sda/queue/nr_requests", "64\n");
+    s.as_the_kernel_does("64");
     let (state, why) = s.put_back(&s.machine());
     assert_eq!(state, RestoreState::Restored, "{why}");
     assert_eq!(s.text(scheduler), "none");
     assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "256");
+}
+
+#[test]
+fn what_somebody_else_has_set_since_beside_a_scheduler_stays() {
+    let s = Settings::new();
+    let scheduler = "made-up-sys/block/sda/queue/scheduler";
+    s.write(scheduler, "[none] bfq mq-deadline\n");
+    s.set("queue.sda.scheduler", "bfq").unwrap().unwrap();
+    s.as_the_kernel_does("64");
+    s.write("made-up-sys/block/sda/queue/nr_requests", "128\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::Restored, "{why}");
+    assert!(why.contains("queue.sda.nr_requests stays"), "{why}");
+    assert_eq!(s.text(scheduler), "none");
+    assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "128");
+}
+
+#[test]
+fn a_scheduler_is_not_set_while_what_changes_along_with_it_is_ours() {
+    let s = Settings::new();
+    s.write("made-up-sys/block/sda/queue/scheduler", "[none] bfq mq-deadline\n");
+    s.set("queue.sda.nr_requests", "64").unwrap().unwrap();
+    let error = s.set("queue.sda.scheduler", "bfq").unwrap_err().to_string();
+    assert!(error.contains("kernel setting queue.sda.nr_requests is in use"), "{error}");
+    assert_eq!(s.text("made-up-sys/block/sda/queue/scheduler"), "[none] bfq mq-deadline");
+}
+
+#[test]
+fn what_changed_along_with_a_scheduler_is_not_set_by_another_experiment() {
+    let s = Settings::new();
+    s.write("made-up-sys/block/sda/queue/scheduler", "[none] bfq mq-deadline\n");
+    s.set("queue.sda.scheduler", "bfq").unwrap().unwrap();
+    let permitted = AllowHostChange::by_the_user();
+    let set = |purpose| {
+        setting::set(&s.f.journal, &s.lease, purpose, "queue.sda.nr_requests", "64", permitted)
+            .map_err(|e| e.to_string())
+    };
+    assert!(set("other").unwrap_err().contains("kernel setting queue.sda.scheduler is in use"));
+    set("test").unwrap().unwrap();
 }
 
 #[test]
