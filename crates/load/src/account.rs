@@ -37,7 +37,10 @@ pub struct Handover {
     pub late_ns: u64,
     pub recorder: Recorder,
     pub arrivals: ArrivalCounts,
+    /// What the worker used, and whoever opened connections for it.
     pub usage: ThreadUse,
+    /// CPU of it that went into opening connections.
+    pub opening_us: u64,
     /// Calls that waited for input.
     pub waits: u64,
     pub first_errors: Vec<FirstError>,
@@ -164,6 +167,7 @@ impl<'a, 'w, W: Workload> Account<'a, 'w, W> {
         let recorder = shared.recorder.replace(fresh);
         let arrivals = self.count(phase, &recorder, end_ns);
         let usage = ThreadUse::of_this_thread();
+        let opening = shared.opening_use.take();
         let handover = Handover {
             worker: shared.worker,
             window: self.window,
@@ -172,7 +176,8 @@ impl<'a, 'w, W: Workload> Account<'a, 'w, W> {
             late_ns: now_ns - end_ns,
             recorder,
             arrivals,
-            usage: usage.since(&self.usage).plus(&shared.opening_use.take()),
+            usage: usage.since(&self.usage).plus(&opening),
+            opening_us: opening.user_us + opening.system_us,
             waits: std::mem::take(&mut self.waits),
             first_errors: shared.first_errors.take(),
             lost: shared.lost.get(),
@@ -204,6 +209,7 @@ impl<'a, 'w, W: Workload> Account<'a, 'w, W> {
                 if let Some(schedule) = self.schedule_of_measurement(end_ns) {
                     arrivals.change(schedule);
                 }
+                self.shared.timed_from_ns.set(end_ns);
             }
         }
         ArrivalCounts {

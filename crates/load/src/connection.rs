@@ -50,6 +50,8 @@ pub struct Shared<'w> {
     pub lost: Cell<usize>,
     pub down: Cell<usize>,
     pub last_loss: RefCell<Option<String>>,
+    /// What is due before it is counted and not timed: the warm-up's backlog, once the measurement has begun.
+    pub timed_from_ns: Cell<u64>,
     /// Arrivals of an open loop.
     pub arrivals: RefCell<Option<Arrivals>>,
     pub timers: Timers,
@@ -80,6 +82,7 @@ impl<'w> Shared<'w> {
             lost: Cell::new(0),
             down: Cell::new(0),
             last_loss: RefCell::default(),
+            timed_from_ns: Cell::new(0),
             arrivals: RefCell::default(),
             timers: Timers::default(),
             arrived: RefCell::default(),
@@ -162,6 +165,8 @@ pub struct Connection<'w> {
     broken: Option<Box<WireError>>,
     /// When the statement under way should have been sent.
     pub intended_ns: u64,
+    /// When the transaction under way was due.
+    due_ns: u64,
     /// When the first statement of the transaction was sent; 0 before.
     pub first_sent_ns: u64,
     sent_ns: u64,
@@ -190,6 +195,7 @@ impl<'w> Connection<'w> {
             unsent: Vec::new(),
             broken: None,
             intended_ns: 0,
+            due_ns: 0,
             first_sent_ns: 0,
             sent_ns: 0,
             done_ns: 0,
@@ -204,6 +210,17 @@ impl<'w> Connection<'w> {
     /// Number of its task.
     pub fn task(&self) -> usize {
         self.token
+    }
+
+    /// Begins a transaction that was due at this instant.
+    pub fn begin(&mut self, intended_ns: u64) {
+        (self.due_ns, self.intended_ns, self.first_sent_ns) = (intended_ns, intended_ns, 0);
+    }
+
+    /// Whether the times of the transaction under way belong to the phase.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        self.due_ns >= self.shared.timed_from_ns.get()
     }
 
     /// Closes the socket; nothing may be asked until [`Connection::renew`].
@@ -374,11 +391,13 @@ impl<'w> Connection<'w> {
             if let Some(id) = self.ids.get_mut(self.statement) {
                 packets::types_are_known(id);
             }
-            self.shared.recorder.borrow_mut().statement(
-                operation,
-                self.done_ns - self.intended_ns,
-                self.done_ns - self.sent_ns,
-            );
+            let mut recorder = self.shared.recorder.borrow_mut();
+            if self.is_timed() {
+                recorder.statement(operation, self.done_ns - self.intended_ns, self.done_ns - self.sent_ns);
+            } else {
+                recorder.queries += 1;
+            }
+            drop(recorder);
             self.intended_ns = self.done_ns;
         }
         Ok(Answer { rows: reply.rows, affected_rows: reply.affected_rows })

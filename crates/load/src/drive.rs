@@ -39,8 +39,7 @@ pub async fn drive<W: Workload>(
     while let Some(intended_ns) = pace.next(shared, &connection).await {
         shared.recorder.borrow_mut().started += 1;
         let before = stream.clone();
-        connection.intended_ns = intended_ns;
-        connection.first_sent_ns = 0;
+        connection.begin(intended_ns);
         asked += 1;
         let mut attempt_ns = 0;
         let lost = loop {
@@ -50,9 +49,11 @@ pub async fn drive<W: Workload>(
                     let (done_ns, sent_ns) = (connection.done_ns, connection.first_sent_ns);
                     let mut recorder = shared.recorder.borrow_mut();
                     recorder.transactions += 1;
-                    recorder.lateness.record(sent_ns - intended_ns);
-                    if !single {
-                        recorder.transaction(done_ns - intended_ns, done_ns - sent_ns);
+                    if connection.is_timed() {
+                        recorder.lateness.record(sent_ns - intended_ns);
+                        if !single {
+                            recorder.transaction(done_ns - intended_ns, done_ns - sent_ns);
+                        }
                     }
                     if !shared.succeeded.replace(true) {
                         orders.succeeded.store(true, Ordering::Relaxed);

@@ -45,6 +45,8 @@ struct Progress {
     lost: usize,
     down: usize,
     connections: usize,
+    /// Due and not sent, sent and not answered, in the windows that went out.
+    waiting: (u64, u64),
 }
 
 /// A window that not all workers have handed over.
@@ -53,6 +55,8 @@ struct Open {
     end_ns: u64,
     recorder: Recorder,
     arrivals: ArrivalCounts,
+    /// What waits at each worker when the window ends.
+    waiting: BTreeMap<usize, (u64, u64)>,
     client: ClientUse,
 }
 
@@ -130,21 +134,20 @@ impl<'a> Ledger<'a> {
             end_ns: handover.end_ns,
             recorder: Recorder::new(operations),
             arrivals: ArrivalCounts::default(),
+            waiting: BTreeMap::new(),
             client: ClientUse::default(),
         });
         open.end_ns = open.end_ns.max(handover.end_ns);
         open.recorder.merge(&handover.recorder);
         add(&mut open.arrivals, &handover.arrivals);
+        let waiting = (handover.arrivals.queued, handover.arrivals.in_flight);
+        open.waiting.insert(handover.worker, waiting);
         open.client.user_us += handover.usage.user_us;
         open.client.system_us += handover.usage.system_us;
         open.client.voluntary_switches += handover.usage.voluntary_switches;
         open.client.involuntary_switches += handover.usage.involuntary_switches;
+        open.client.opening_us += handover.opening_us;
         open.client.waits += handover.waits;
-    }
-
-    /// The last window that some worker has closed.
-    pub fn furthest(&self) -> Option<usize> {
-        self.workers.iter().filter_map(|w| w.closed).max()
     }
 
     /// End of the last window that was told of, on the run's clock.
@@ -190,7 +193,13 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    fn emit(&mut self, open: Open, sink: &mut dyn FnMut(StepEvent)) {
+    fn emit(&mut self, mut open: Open, sink: &mut dyn FnMut(StepEvent)) {
+        // What waits at a worker that has no part in this window is waiting still.
+        for (worker, waiting) in std::mem::take(&mut open.waiting) {
+            self.workers[worker].waiting = waiting;
+        }
+        open.arrivals.queued = self.workers.iter().map(|w| w.waiting.0).sum();
+        open.arrivals.in_flight = self.workers.iter().map(|w| w.waiting.1).sum();
         let start_ns = self.end_ns;
         self.announce(open.phase, sink);
         self.end_ns = open.end_ns.max(start_ns);
@@ -231,13 +240,11 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Adds the counts of another worker in the same window.
+/// Adds the counts of another worker in the same window, without what waits at its end.
 fn add(sum: &mut ArrivalCounts, more: &ArrivalCounts) {
-    let ArrivalCounts { intended, started, failed, dropped, queued, in_flight } = more;
+    let ArrivalCounts { intended, started, failed, dropped, queued: _, in_flight: _ } = more;
     sum.intended += intended;
     sum.started += started;
     sum.failed += failed;
     sum.dropped += dropped;
-    sum.queued += queued;
-    sum.in_flight += in_flight;
 }

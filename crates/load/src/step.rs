@@ -175,7 +175,7 @@ pub fn run_step<W: Workload>(
                 hire(scope, format!("open-{number}"), serve)?;
             }
         }
-        let idle = crew.muster(spec, stop, sink)?;
+        let idle = crew.muster(spec, clock, stop, sink)?;
         let end = crew.lead(spec, &orders, &gate, stop, sink);
         for client in idle {
             // Best effort: the server closes them anyway.
@@ -248,6 +248,7 @@ impl<'scope> Crew<'scope> {
     fn muster<W>(
         &self,
         spec: &StepSpec<'_, W>,
+        clock: &Clock,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<Vec<Client>, LoadError> {
@@ -265,8 +266,9 @@ impl<'scope> Crew<'scope> {
             }
         }
         let mut idle = Vec::new();
+        let pace = opening::Pace { clock, start_ns: clock.now_ns(), rate_per_s: spec.keep.rate_per_s };
         while done < of {
-            if stop.load(Ordering::Relaxed) {
+            if !pace.wait(idle.len(), &|| stop.load(Ordering::Relaxed)) {
                 return Err(LoadError::Interrupted);
             }
             let refused = |e| LoadError::Connect { number: done + 1, of, source: Box::new(e) };
@@ -294,6 +296,7 @@ impl<'scope> Crew<'scope> {
         ledger.begin(sink);
         let (mut interrupted, mut all_lost) = (false, false);
         let mut warming_up = WarmingUp::new(spec.warmup, orders.windows);
+        let elapsed_ns = || orders.clock.now_ns() - start_ns;
         while ledger.working() > 0 {
             if stop.load(Ordering::Relaxed) && !orders.stop.swap(true, Ordering::Relaxed) {
                 interrupted = true;
@@ -306,7 +309,7 @@ impl<'scope> Crew<'scope> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            warming_up.end_when_steady(ledger.furthest());
+            warming_up.end_when_steady(elapsed_ns);
             let down_ns = ledger.all_down_since_ns.map_or(0, |since| ledger.told_until_ns() - since);
             if down_ns >= GIVE_UP.as_nanos() as u64 && !orders.stop.swap(true, Ordering::Relaxed) {
                 all_lost = true;
@@ -333,10 +336,10 @@ impl<'scope> Crew<'scope> {
             End::Hopeless { why: ledger.commonest_error().unwrap_or_default() }
         } else if let Some(why) = forbidden {
             End::Forbidden { why }
-        } else if all_lost || ledger.lost >= spec.connections {
-            End::AllLost { why: ledger.last_loss.unwrap_or_default() }
         } else if interrupted {
             End::Interrupted
+        } else if all_lost || (!spec.keep.reconnect && ledger.lost >= spec.connections) {
+            End::AllLost { why: ledger.last_loss.unwrap_or_default() }
         } else {
             End::Complete(shortfalls)
         })
@@ -365,16 +368,16 @@ impl<'a> WarmingUp<'a> {
         }
     }
 
-    /// `furthest` is the last window that some worker has closed. The measurement begins two windows after it: no worker
-    /// can be there before it hears of it.
-    fn end_when_steady(&mut self, furthest: Option<usize>) {
+    /// The measurement begins after the window that comes next by the clock: no worker can be there before it hears of
+    /// it, however late the words of the workers come here.
+    fn end_when_steady(&mut self, elapsed_ns: impl Fn() -> u64) {
         let Warmup::Steady { is_steady, .. } = self.warmup else { return };
         if self.seen.len() == self.judged {
             return;
         }
         self.judged = self.seen.len();
         if is_steady(&self.seen) {
-            self.windows.end_warmup_after(furthest.map_or(0, |window| window + 1) + 2);
+            self.windows.end_warmup_after((elapsed_ns() / 1_000_000_000) as usize + 2);
         }
     }
 }

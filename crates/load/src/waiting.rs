@@ -71,6 +71,10 @@ impl Arrivals {
     /// Counts up to an instant.
     pub fn count(&mut self, until_ns: u64) -> Counted {
         let before = self.intended;
+        if self.untaken.next_ns() > until_ns {
+            // Nothing is queued: what was taken is what was due.
+            (self.due, self.intended) = (self.untaken.clone(), self.taken);
+        }
         while self.due.next_ns() <= until_ns {
             self.due.advance();
             self.intended += 1;

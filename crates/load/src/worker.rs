@@ -139,6 +139,7 @@ pub fn work<W: Workload>(
         }
         call(&shared, &mut tasks, now_ns);
         shared.send_all(|task| tasks.poll(task));
+        let now_ns = orders.clock.now_ns();
         let wait_ns = next_ns(&shared, &account).saturating_sub(now_ns).min(LONGEST_WAIT_NS);
         let ready = shared.epoll.wait(&mut events, wait_ns).map_err(system("waiting for answers (epoll)"))?;
         account.waited();

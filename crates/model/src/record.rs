@@ -200,6 +200,9 @@ pub struct ClientUse {
     pub user_us: u64,
     /// System CPU time in microseconds, all workers.
     pub system_us: u64,
+    /// CPU time of both that went into opening connections while the load ran, by threads of their own.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub opening_us: u64,
     /// Calls that waited for input (one call may bring many answers).
     pub waits: u64,
     /// Voluntary context switches.

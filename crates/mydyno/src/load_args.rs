@@ -9,7 +9,7 @@ pub struct LoadArgs {
     /// Connections that carry load; a list is a sweep [default: 16].
     #[arg(long, value_name = "LIST")]
     pub connections: Option<String>,
-    /// Threads of the load generator [default: 2; 1 for up to 32 connections on up to 4 CPUs, more with many CPUs].
+    /// Threads of the load generator [default: 2; 1 for up to 64 connections on up to 4 CPUs, more with many CPUs].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
     /// Measured window of each step [default: 60s]; 16s and more give intervals, 60s and more such as can be relied on.

@@ -27,6 +27,9 @@ use crate::summarise::summarise;
 use crate::users_sql;
 use crate::writer::{self, Writer};
 
+/// How long the last questions of a run may take.
+const DOUBTS: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// A bench to be run.
 pub struct Bench<'a> {
     /// The plan.
@@ -179,8 +182,13 @@ fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result
     };
     let found = guard::look(client).map_err(RunError::wire("looking at the server"))?;
     let mut reasons = guard::judge(&resolved.plan, &needs, &found);
-    let (plan, ours) = (&resolved.plan, work.tables.is_ours(client)?);
-    reasons.extend(users_sql::unpermitted(work.asked(), &plan.database, ours, plan.allow.write));
+    let plan = &resolved.plan;
+    let place = users_sql::Place {
+        database: &plan.database,
+        ours: work.tables.is_ours(client)?,
+        read_only: work.only_reads_users_tables(),
+    };
+    reasons.extend(users_sql::unpermitted(work.asked(), place, plan.allow.write));
     if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
 }
 
@@ -233,7 +241,8 @@ pub fn bench(
     let how = noted
         .map_err(RunError::from)
         .and_then(|()| observed_steps(bench, &manifest, &clock, &mut writer, server_pid, stop, watch));
-    // A server that is gone has already ended the run.
+    // A server that is gone has already ended the run, and one that hangs does not hold up the record's end.
+    client.set_read_timeout(Some(DOUBTS));
     for warning in tables.doubts(&mut client).unwrap_or_default() {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
     }

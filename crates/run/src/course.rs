@@ -120,10 +120,18 @@ fn run_step(
         }
     };
     let before = bench.work.before_step();
-    if !before.is_empty() {
-        let mut client = control(&target)?;
-        for sql in before {
-            client.execute(&sql).map_err(RunError::wire("putting the tables back before a step"))?;
+    if !before.is_empty() && !stop.load(Ordering::Relaxed) {
+        let put_back = || {
+            let mut client = control(&target)?;
+            for sql in before {
+                client.execute(&sql).map_err(RunError::wire("putting the tables back before a step"))?;
+            }
+            Ok(())
+        };
+        match put_back() {
+            Err(error) if first => return Err(error),
+            Err(error) => return Ok(Some(How::BrokeOff(RunError::to_string(&error)))),
+            Ok(()) => {}
         }
     }
     let step = NumberedStep { number, plan: step, whole: plan, warmup };

@@ -8,10 +8,15 @@ use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
 use mydyno_stats::interval::LEVEL;
 use mydyno_stats::special::t_quantile;
 
+/// Share of the planned window from which on a step counts as a repeat.
+const WHOLE: f64 = 0.9;
+
 /// One entry a point that was measured more than once, in the order of the plan.
-pub fn points(plan: &[StepPlan], steps: &[StepSummary]) -> Vec<PointSummary> {
+pub fn points(plan: &[StepPlan], time_s: f64, steps: &[StepSummary]) -> Vec<PointSummary> {
     let mut points: Vec<Vec<&StepSummary>> = Vec::new();
-    for step in steps {
+    // What was cut short is no repeat.
+    let whole = |step: &&StepSummary| step.window_s >= WHOLE * time_s;
+    for step in steps.iter().filter(whole) {
         let same = |other: &&StepSummary| match (plan.get(step.step), plan.get(other.step)) {
             (Some(a), Some(b)) => a.same_point(b),
             _ => false,

@@ -195,23 +195,37 @@ impl Work {
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
-        with!(self, workload => {
-            let spec = StepSpec {
-                number: step.number,
-                workload,
-                connections: step.plan.connections,
-                workers: step.plan.workers,
-                arrivals: &step.plan.arrivals,
-                seed: pace_seed(step.whole.seed, step.plan.repeat),
-                warmup: step.warmup,
-                measure: Duration::from_secs_f64(step.whole.time_s),
-                keep: &step.whole.connections,
-                stop_on_error: step.whole.stop_on_error.as_ref(),
-                connect,
-            };
-            run_step(clock, &spec, stop, sink)
-        })
+        match &self.behaviour {
+            Behaviour::Mix(mix) => {
+                load(&mix.at_step(step.number as u64), clock, step, connect, stop, sink)
+            }
+            _ => with!(self, workload => load(workload, clock, step, connect, stop, sink)),
+        }
     }
+}
+
+fn load<W: Workload>(
+    workload: &W,
+    clock: &Clock,
+    step: &NumberedStep<'_>,
+    connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+    stop: &AtomicBool,
+    sink: &mut dyn FnMut(StepEvent),
+) -> Result<End, LoadError> {
+    let spec = StepSpec {
+        number: step.number,
+        workload,
+        connections: step.plan.connections,
+        workers: step.plan.workers,
+        arrivals: &step.plan.arrivals,
+        seed: pace_seed(step.whole.seed, step.plan.repeat),
+        warmup: step.warmup,
+        measure: Duration::from_secs_f64(step.whole.time_s),
+        keep: &step.whole.connections,
+        stop_on_error: step.whole.stop_on_error.as_ref(),
+        connect,
+    };
+    run_step(clock, &spec, stop, sink)
 }
 
 /// Names the random stream of the seeds of repeats.

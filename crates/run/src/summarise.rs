@@ -45,7 +45,11 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
             .to_owned(),
         end,
         // A search measures again what is in doubt, which makes no fair sample of a rate.
-        points: if plan.capacity.is_none() { repeats::points(&planned, &steps) } else { Vec::new() },
+        points: if plan.capacity.is_none() {
+            repeats::points(&planned, plan.time_s, &steps)
+        } else {
+            Vec::new()
+        },
         steps,
         capacity,
         warnings: all,
@@ -183,7 +187,10 @@ fn client_summary(windows: &[&Interval], queries: u64, workers: usize, window_s:
     ClientSummary {
         cpu_user_us_per_query: per_query(user_us),
         cpu_system_us_per_query: per_query(system_us),
-        cpu_share_of_workers: (user_us + system_us) / 1e6 / (window_s * workers.max(1) as f64),
+        // Connections are opened by threads of their own.
+        cpu_share_of_workers: (user_us + system_us - total(|c| c.opening_us))
+            / 1e6
+            / (window_s * workers.max(1) as f64),
         resident_bytes: windows.iter().map(|w| w.client.resident_bytes).max().unwrap_or(0),
         threads: windows.iter().map(|w| w.client.threads).max().unwrap_or(0),
         queries_per_wait: if waits > 0.0 { queries as f64 / waits } else { 0.0 },

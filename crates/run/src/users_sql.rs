@@ -2,31 +2,49 @@
 
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::mix::Asked;
-use mydyno_workload::sql_text::Class;
+use mydyno_workload::sql_text::{Class, named_databases};
 
 use crate::error::RunError;
 
 /// The way out for statements that may write where mydyno may not.
 const ALLOW: &str = "give --allow-write if that is meant";
 
-/// Every statement that may write where mydyno did not make the tables. `database` is where they run, `ours` whether
-/// mydyno made it.
-pub fn unpermitted(asked: &[Asked], database: &str, ours: bool, allow_write: bool) -> Vec<String> {
+/// Where a user's statements run.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The database.
+    pub database: &'a str,
+    /// Whether mydyno made it, or makes the tables in it.
+    pub ours: bool,
+    /// Whether the sessions are READ ONLY, so that the server refuses what a text does not tell.
+    pub read_only: bool,
+}
+
+/// Every statement that may write where mydyno did not make the tables.
+pub fn unpermitted(asked: &[Asked], place: Place<'_>, allow_write: bool) -> Vec<String> {
     if allow_write {
         return Vec::new();
     }
-    asked.iter().filter_map(|asked| reason(asked, database, ours)).collect()
+    asked.iter().filter_map(|asked| reason(asked, place)).collect()
 }
 
-fn reason(asked: &Asked, database: &str, ours: bool) -> Option<String> {
+fn reason(asked: &Asked, at: Place<'_>) -> Option<String> {
+    let Place { database, ours, read_only } = at;
     let Asked { place, sql, class, .. } = asked;
     match class {
-        Class::Reads => None,
+        Class::Reads if read_only => None,
+        // A function of that database's may write.
+        Class::Reads => elsewhere(&named_databases(sql), database).map(|name| {
+            format!(
+                "{place}: {} names {name:?}, which looks like another database than {database}, in a session that may write: {ALLOW}",
+                shown(sql)
+            )
+        }),
         Class::Writes(_) if !ours => Some(format!(
             "{place}: {} changes or locks rows of a database that mydyno did not make: {ALLOW}",
             shown(sql)
         )),
-        Class::Writes(named) => named.iter().find(|name| *name != database).map(|name| {
+        Class::Writes(named) => elsewhere(named, database).map(|name| {
             format!(
                 "{place}: {} names {name:?}, which looks like another database than {database}: {ALLOW}",
                 shown(sql)
@@ -34,6 +52,11 @@ fn reason(asked: &Asked, database: &str, ours: bool) -> Option<String> {
         }),
         Class::Other => Some(format!("{place}: {} is not known to only read: {ALLOW}", shown(sql))),
     }
+}
+
+/// The first database that is named and is not this one.
+fn elsewhere<'a>(named: &'a [String], database: &str) -> Option<&'a String> {
+    named.iter().find(|name| *name != database)
 }
 
 /// The beginning of a statement.
@@ -89,6 +112,9 @@ mod tests {
     use super::*;
     use mydyno_workload::sql_text::classify;
 
+    const THEIRS: Place<'_> = Place { database: "shop", ours: false, read_only: false };
+    const OURS: Place<'_> = Place { database: "mydyno", ours: true, read_only: false };
+
     fn asked(sql: &str) -> Vec<Asked> {
         let class = classify(sql);
         vec![Asked { place: "--sql (the 1.)".to_owned(), sql: sql.to_owned(), keeps: 0, class }]
@@ -96,24 +122,31 @@ mod tests {
 
     #[test]
     fn reading_needs_no_permission() {
-        assert!(unpermitted(&asked("SELECT * FROM prod.t"), "shop", false, false).is_empty());
+        assert!(unpermitted(&asked("SELECT * FROM prod.t"), Place { read_only: true, ..THEIRS }, false).is_empty());
+        assert!(unpermitted(&asked("SELECT a FROM t WHERE t.a = 1"), OURS, false).is_empty());
+    }
+
+    #[test]
+    fn reading_elsewhere_needs_a_session_that_cannot_write() {
+        let reasons = unpermitted(&asked("SELECT a FROM t WHERE a = prod.f(1)"), OURS, false);
+        assert!(reasons.len() == 1 && reasons[0].contains("\"prod\""), "{reasons:?}");
     }
 
     #[test]
     fn writing_to_somebodys_tables_needs_permission_by_name() {
         for sql in ["UPDATE t SET a = 1", "SELECT a FROM t FOR UPDATE", "DROP TABLE t"] {
-            let reasons = unpermitted(&asked(sql), "shop", false, false);
+            let reasons = unpermitted(&asked(sql), THEIRS, false);
             assert!(reasons.len() == 1 && reasons[0].contains("--allow-write"), "{sql}: {reasons:?}");
-            assert!(unpermitted(&asked(sql), "shop", false, true).is_empty(), "{sql}");
+            assert!(unpermitted(&asked(sql), THEIRS, true).is_empty(), "{sql}");
         }
     }
 
     #[test]
     fn writing_to_our_own_tables_is_what_a_mix_does_but_only_there() {
-        assert!(unpermitted(&asked("UPDATE item SET a = 1"), "mydyno", true, false).is_empty());
-        assert!(unpermitted(&asked("UPDATE mydyno.item SET a = 1"), "mydyno", true, false).is_empty());
-        let elsewhere = unpermitted(&asked("UPDATE prod.item SET a = 1"), "mydyno", true, false);
+        assert!(unpermitted(&asked("UPDATE item SET a = 1"), OURS, false).is_empty());
+        assert!(unpermitted(&asked("UPDATE mydyno.item SET a = 1"), OURS, false).is_empty());
+        let elsewhere = unpermitted(&asked("UPDATE prod.item SET a = 1"), OURS, false);
         assert!(elsewhere[0].contains("\"prod\""), "{elsewhere:?}");
-        assert_eq!(unpermitted(&asked("DROP DATABASE prod"), "mydyno", true, false).len(), 1);
+        assert_eq!(unpermitted(&asked("DROP DATABASE prod"), OURS, false).len(), 1);
     }
 }

@@ -86,7 +86,9 @@ fn a_poisson_ramp_asks_what_its_schedule_says_however_many_workers_there_are() {
     let first = asked(&step);
     // 1,000 are expected; six standard deviations of a Poisson process.
     assert!(first.abs_diff(1_000) < 190, "{first}");
-    assert_eq!(asked(&step), first);
+    for workers in [1, 4] {
+        assert_eq!(asked(&Step { workers, ..step.clone() }), first);
+    }
 }
 
 #[test]

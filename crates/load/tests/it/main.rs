@@ -23,8 +23,10 @@ fn point_select() -> Oltp {
 }
 
 /// A step on a scripted server.
+#[derive(Clone)]
 struct Step {
     connections: usize,
+    workers: usize,
     arrivals: Arrivals,
     warmup: Duration,
     measure: Duration,
@@ -37,6 +39,7 @@ impl Default for Step {
     fn default() -> Self {
         Self {
             connections: 4,
+            workers: 2,
             arrivals: Arrivals::CLOSED,
             warmup: Duration::ZERO,
             measure: Duration::from_millis(600),
@@ -66,7 +69,7 @@ impl Step {
             number: 0,
             workload: &workload,
             connections: self.connections,
-            workers: 2,
+            workers: self.workers,
             arrivals: &self.arrivals,
             seed: 1,
             warmup,

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use mydyno_model::plan::TargetKind;
-use mydyno_model::summary::StepSummary;
+use mydyno_model::summary::{CapacityTrial, StepSummary};
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
 use mydyno_sandbox::Spec;
@@ -226,8 +226,12 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
         return Err(Failure { status, problems: vec![why.clone(), record] });
     }
     // A search goes where the bounds break; they are asked of the rate that it claims.
-    let claimed = ended.summary.capacity.as_ref().map(|capacity| capacity.rate_per_s);
-    let asked = |s: &&StepSummary| claimed.is_none_or(|rate| rate.is_some() && s.rate == rate);
+    let asked = |s: &&StepSummary| {
+        ended.summary.capacity.as_ref().is_none_or(|capacity| {
+            let held = |t: &CapacityTrial| t.step == s.step && t.broken.is_empty();
+            capacity.rate_per_s.is_some() && s.rate == capacity.rate_per_s && capacity.trials.iter().any(held)
+        })
+    };
     let steps: Vec<&StepSummary> = ended.summary.steps.iter().filter(asked).collect();
     let mut problems: Vec<String> =
         resolved.bounds.iter().flat_map(|b| steps.iter().filter_map(|s| b.broken_by(s))).collect();
@@ -238,6 +242,10 @@ fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, 
     }
     for step in steps.iter().filter(|s| s.transactions == 0) {
         problems.push(format!("no transaction completed with {} connections", step.connections));
+    }
+    let measured = |number: &usize| ended.summary.steps.iter().any(|s| s.step == *number);
+    for number in (0..resolved.plan.steps.len()).filter(|number| !measured(number)) {
+        problems.push(format!("step {} of the plan has no measured window", number + 1));
     }
     if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status: Status::Bad, problems }) }
 }

@@ -37,6 +37,16 @@ pub(super) fn asked(request: &Request, faults: &mut Faults) -> Asked {
     // All of them are read, also those that exclude each other: every mistake is told.
     let rates: Option<Vec<f64>> =
         request.rate.as_ref().map(|list| list.split(',').map(|text| rate("rate", text, faults)).collect());
+    // One rate given twice is one point; `--repeat` is for more.
+    let rates = rates.map(|rates| {
+        let mut once: Vec<f64> = Vec::new();
+        rates.into_iter().for_each(|rate| {
+            if !once.contains(&rate) {
+                once.push(rate)
+            }
+        });
+        once
+    });
     let ramp = request.ramp.as_ref().map(|text| ramp(text, faults));
     let steps = request.rate_steps.as_ref().map(|text| rate_steps(text, faults));
     let at = |rate_per_s, shape| Arrivals::Open { rate_per_s, spacing, shape };

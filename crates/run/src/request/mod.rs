@@ -218,6 +218,8 @@ pub fn resolve(
         .iter()
         .filter_map(|text| Bound::parse(text).map_err(|e| faults.0.push(e.into())).ok())
         .collect();
+    // Warnings about waits go by these two.
+    percentiles.extend([50.0, 99.0]);
     // A bound is about a percentile that the summary then has.
     percentiles.extend(bounds.iter().filter_map(Bound::percentile));
     percentiles.extend(requirements.iter().flat_map(Requirements::percentiles));
@@ -418,7 +420,7 @@ fn capacity(
 /// docs/journal/load-engine.md.
 fn default_workers(cpus: usize, connections: usize) -> usize {
     match (cpus, connections) {
-        (..=4, ..=32) => 1,
+        (..=4, ..=64) => 1,
         _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
     }
 }
