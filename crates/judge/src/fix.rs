@@ -14,54 +14,65 @@ pub struct FixFile {
     pub text: String,
 }
 
+/// Removing a file takes nothing back that the kernel holds.
+const KERNEL_BACK: &str = "remove it there and run `undo.sh`, or restart the host: removing it alone changes nothing that is set already";
+
 /// A file that collects steps of one form.
 struct Form {
     kind: StepKind,
     path: &'static str,
     head: &'static str,
     goes: &'static str,
+    back: &'static str,
 }
 
 /// The first line of each file.
 const COMMENT: &str = "# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n";
 
-/// Files of what lasts. Removing the file that was copied is the way back.
+/// Files of what lasts. Removing the file that was copied is not the whole way back: what was set stays set in the
+/// running kernel.
 const LASTING: [Form; 6] = [
     Form {
         kind: StepKind::Cnf,
         path: "option-file/zz-mydyno.cnf",
         head: "[mysqld]\n",
         goes: "/etc/mysql/conf.d, /etc/mysql/mariadb.conf.d or /etc/my.cnf.d, whichever this server reads last; then restart it",
+        back: "remove it there and restart the server",
     },
     Form {
         kind: StepKind::Sysctl,
         path: "sysctl.d/60-mydyno.conf",
         head: "",
         goes: "/etc/sysctl.d; then `sysctl --system`",
+        back: KERNEL_BACK,
     },
     Form {
         kind: StepKind::Udev,
         path: "udev/60-mydyno.rules",
         head: "",
         goes: "/etc/udev/rules.d; then `udevadm control --reload && udevadm trigger`",
+        back: KERNEL_BACK,
     },
     Form {
         kind: StepKind::Systemd,
         path: "systemd/mydyno.conf",
         head: "[Service]\n",
         goes: "/etc/systemd/system/UNIT.service.d (UNIT is the server's: mariadb, mysql or mysqld); then `systemctl daemon-reload` and restart it",
+        back: "remove it there, `systemctl daemon-reload`, restart the server",
     },
     Form {
         kind: StepKind::Tmpfiles,
         path: "tmpfiles.d/mydyno.conf",
         head: "",
         goes: "/etc/tmpfiles.d; then `systemd-tmpfiles --create`",
+        back: KERNEL_BACK,
     },
     Form {
         kind: StepKind::Kernel,
         path: "kernel-parameters.txt",
         head: "",
         goes: "the boot loader's command line (GRUB_CMDLINE_LINUX, grubby); then restart the host",
+        back: "take them out there and restart the host",
     },
 ];
 
@@ -84,8 +95,8 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
         if !text.is_empty() {
             let _ = writeln!(
                 guide,
-                "- `{}` goes to {}. To undo: remove it there and do the same again.",
-                form.path, form.goes
+                "- `{}` goes to {}. To undo: {}.",
+                form.path, form.goes, form.back
             );
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
@@ -145,19 +156,21 @@ fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
             }
             _ => None,
         });
-        lines.map(|line| format!("# {claim}\n{line}\n")).collect()
+        // A line that fails is named, and the others are run all the same: half an undo is worse than none.
+        lines.map(|line| format!("# {claim}\n(\n{line}\n) || failed {claim}\n")).collect()
     };
     let forward: String = wanted.iter().map(|f| shell(now(f), &f.claim)).collect();
     let back: String = wanted.iter().rev().map(|f| shell(&f.undo, &f.claim)).collect();
     if forward.is_empty() {
         return;
     }
-    let head = "#!/bin/sh\n# Written by `mydyno audit --fix`; run it as root.\nset -eu\n";
+    let head = "#!/bin/sh\n# Written by `mydyno audit --fix`; run it as root. Its status is 1 when a line failed.\nstatus=0\nfailed() { echo \"$1: this line failed\" >&2; status=1; }\n";
+    let end = "exit $status\n";
     guide.push_str(
         "- `now.sh` takes effect at once on the host; `undo.sh` puts back the values of the audit.\n",
     );
-    files.push(FixFile { path: "now.sh", text: format!("{head}{forward}") });
-    files.push(FixFile { path: "undo.sh", text: format!("{head}{back}") });
+    files.push(FixFile { path: "now.sh", text: format!("{head}{forward}{end}") });
+    files.push(FixFile { path: "undo.sh", text: format!("{head}{back}{end}") });
 }
 
 /// Lines of one form. When two claims set the same thing, the more urgent one, which comes first, has it.

@@ -159,6 +159,28 @@ fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {
     })
 }
 
+/// What to do instead of a line in an option file, where something that option files do not override sets the variable:
+/// SET PERSIST (mysqld-auto.cnf is read after all option files) or the command line.
+fn overridden(line: &str, facts: &FactSet) -> Option<String> {
+    let name = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase().replace('-', "_");
+    let name = name.strip_prefix("loose_").unwrap_or(&name);
+    let origin = facts.value(&format!("server.origin.{name}")).and_then(|o| o.get("source")?.as_str());
+    let is_in = |id: &str| {
+        let list = facts.value(id).and_then(|list| list.as_array());
+        list.is_some_and(|list| list.iter().any(|o| o.get("name").and_then(|n| n.as_str()) == Some(name)))
+    };
+    if origin == Some("persisted") || is_in("server.options.persisted") {
+        return Some(format!(
+            "{line} (not in an option file: {name} is set by SET PERSIST, which overrides these. Persist the new value likewise, or RESET PERSIST {name} first)"
+        ));
+    }
+    (origin == Some("command_line") || is_in("server.options.command_line")).then(|| {
+        format!(
+            "{line} (not in an option file: {name} stands on the server's command line, which overrides these. Change it where the server is started, as in its systemd unit)"
+        )
+    })
+}
+
 struct FilledStep {
     step: RemedyStep,
     undo: Option<RemedyStep>,
@@ -187,7 +209,10 @@ fn filled(step: &ReadyStep, facts: &FactSet, scope: &[(String, Value)]) -> Fille
         let filled = template.fill(facts, scope, step.kind.into());
         // A statement with a hole in it must not be run as it stands.
         let kind = if filled.whole { step.kind } else { StepKind::Text };
-        RemedyStep { kind, text: filled.text }
+        match (kind == StepKind::Cnf).then(|| overridden(&filled.text, facts)).flatten() {
+            Some(text) => RemedyStep { kind: StepKind::Text, text },
+            None => RemedyStep { kind, text: filled.text },
+        }
     };
     FilledStep { step: written(&step.text), undo: step.undo.as_ref().map(written) }
 }

@@ -194,7 +194,10 @@ fn plain(value: &Value, place: Place) -> Option<String> {
     let text = match value {
         // What a file or statement takes is the number in its base unit, whole where it is.
         Value::Number(n, _) if n.is_finite() => {
-            return Some(if n.fract() == 0.0 { format!("{n:.0}") } else { n.to_string() });
+            // 7 % is kept as 0.07, and 0.07 × 100 is 7.000000000000001.
+            let near = n.round();
+            let whole = (n - near).abs() <= 1e-9 * near.abs();
+            return Some(if whole { format!("{near:.0}") } else { n.to_string() });
         }
         Value::Bool(b) => if *b { "1" } else { "0" }.to_owned(),
         Value::Text(text) => text.clone(),
@@ -249,6 +252,14 @@ mod tests {
         let set =
             FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
         Template::read(text, &Bindings::new(), &[]).unwrap().fill(&set, &[], place)
+    }
+
+    #[test]
+    fn a_share_times_a_hundred_is_written_as_the_percent_that_it_was() {
+        let seven = Value::Number(0.07 * 100.0, Dimension::Plain);
+        assert_eq!(written(&seven, Form::Plain, Place::Config), Some("7".to_owned()));
+        let half = Value::Number(0.5, Dimension::Plain);
+        assert_eq!(written(&half, Form::Plain, Place::Config), Some("0.5".to_owned()));
     }
 
     #[test]

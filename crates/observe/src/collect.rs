@@ -87,11 +87,22 @@ pub fn collect_with(
     server_pid: Option<u32>,
     options: &Options,
 ) -> FactSet {
-    let mut sql = sql.map(ReadOnly::new);
     let server = match server_pid {
         Some(pid) => Process::of(source, pid),
         None => Err(Missing::Absent("the server's process is not on this host, or is not known".to_owned())),
     };
+    collect_of(source, sql, server, options)
+}
+
+/// As [`collect_with`], with the server's process, or why it is not known: facts about it and about its storage give
+/// that reason.
+pub fn collect_of(
+    source: &Source,
+    sql: Option<&mut dyn Sql>,
+    server: Read<Process>,
+    options: &Options,
+) -> FactSet {
+    let mut sql = sql.map(ReadOnly::new);
     let server = match (server, sql.as_mut()) {
         (Ok(process), Some(sql)) => confirmed(source, process, sql),
         (server, _) => server,

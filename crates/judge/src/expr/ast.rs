@@ -152,11 +152,13 @@ pub enum Call {
     If,
     /// A number rounded up to a multiple of another.
     RoundUp,
+    /// A number rounded down to a multiple of another.
+    RoundDown,
 }
 
 impl Call {
     /// All, with the names that they are written by and how many arguments they take.
-    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 14] = [
+    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 15] = [
         ("exists", Self::Exists, 1..=1),
         ("default", Self::Default, 2..=2),
         ("on", Self::On, 1..=1),
@@ -171,6 +173,7 @@ impl Call {
         ("seconds", Self::Seconds, 1..=1),
         ("if", Self::If, 3..=3),
         ("round_up", Self::RoundUp, 2..=2),
+        ("round_down", Self::RoundDown, 2..=2),
     ];
 
     /// As it is written.

@@ -120,13 +120,14 @@ pub fn call(
             };
             if machine.truth(first)? { machine.value(then) } else { machine.value(otherwise) }
         }
-        Call::RoundUp => {
+        Call::RoundUp | Call::RoundDown => {
             let [multiple] = rest else { return Err(Stop::Fault(format!("{whole}: takes two values"))) };
             let ((n, d), (m, e)) = (machine.number(first)?, machine.number(multiple)?);
             if !d.fits(e) || m <= 0.0 {
                 return Err(Stop::Fault(format!("{whole}: {d} cannot be rounded to {m} {e}")));
             }
-            Ok(Value::Number((n / m).ceil() * m, d.sum(e)))
+            let times = if function == Call::RoundUp { (n / m).ceil() } else { (n / m).floor() };
+            Ok(Value::Number(times * m, d.sum(e)))
         }
     }
 }

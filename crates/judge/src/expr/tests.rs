@@ -88,6 +88,7 @@ fn comparisons_arithmetic_and_logic_follow_the_usual_precedence() {
         "if(1 < 2, 3, 4) == 3 and min(3, 1, 2) == 1 and max(1, 2) == 2",
         "starts_with(\"aio_native\", \"AIO\") and length([1, 2]) == 2",
         "round_up(130 MiB, 64 MiB) == 192 MiB",
+        "round_down(130 MiB, 64 MiB) == 128 MiB",
     ] {
         assert!(is(text), "{text}");
     }

@@ -11,7 +11,11 @@ use crate::audit::audit;
 use crate::claims::Claims;
 
 fn findings() -> Findings {
-    let list: [(&str, Value, &str); 12] = [
+    findings_with(&[])
+}
+
+fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
+    let list: [(&str, Value, &str); 13] = [
         ("server.family", json!("mariadb"), ""),
         ("server.version", json!("10.11.19-MariaDB"), ""),
         ("server.version_number", json!(101_119), ""),
@@ -22,10 +26,11 @@ fn findings() -> Findings {
         ("host.sysctl.vm.swappiness", json!(60), ""),
         ("storage.datadir.disks", json!(["sda"]), ""),
         ("block.sda.scheduler", json!("bfq"), ""),
+        ("block.sda.schedulers", json!("none mq-deadline bfq"), ""),
         ("schema.tables", json!(3), "count"),
         ("schema.without_primary_key", json!(0), "count"),
     ];
-    let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
+    let facts = list.into_iter().chain(more.iter().cloned()).map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
     let set = FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
     let claims = Claims::embedded().unwrap();
     let wanted = ["sync-binlog-mariadb", "swappiness", "io-scheduler", "no-primary-key"];
@@ -62,6 +67,49 @@ fn every_form_has_its_file_and_every_change_its_way_back() {
     let guide = text(&files, "README.md");
     for file in files.iter().filter(|f| f.path != "README.md") {
         assert!(guide.contains(&format!("`{}`", file.path)), "the guide does not name {}", file.path);
+    }
+}
+
+#[test]
+fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
+    let script = text(&fix(&findings()), "undo.sh");
+    // The program is not there, so the line of swappiness fails.
+    let script =
+        script.replace("sysctl -w", "/no/such/program").replace("/sys/block/sda/queue/scheduler", "/dev/stdout");
+    let run = |script: &str| std::process::Command::new("/bin/sh").arg("-c").arg(script).output().unwrap();
+    let ran = run(&script);
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("swappiness: this line failed"), "{ran:?}");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "bfq\n");
+    assert!(run(&script.replace("/no/such/program", "true")).status.success());
+}
+
+#[test]
+fn the_old_block_layer_gets_the_scheduler_that_it_has() {
+    let more = [
+        ("block.sda.scheduler", json!("cfq"), ""),
+        ("block.sda.schedulers", json!("noop deadline cfq"), ""),
+    ];
+    let files = fix(&findings_with(&more));
+    assert!(text(&files, "now.sh").contains("\necho deadline > /sys/block/sda/queue/scheduler"));
+    assert!(text(&files, "undo.sh").contains("\necho cfq > /sys/block/sda/queue/scheduler"));
+    assert!(text(&files, "udev/60-mydyno.rules").contains("=\"deadline\""));
+    assert!(!files.iter().any(|f| f.path != "README.md" && f.text.contains("mq-deadline")));
+}
+
+#[test]
+fn what_option_files_do_not_override_is_not_written_into_one() {
+    let persisted = json!({"source": "persisted", "path": "/var/lib/mysql/mysqld-auto.cnf"});
+    for (more, word) in [
+        (("server.origin.sync_binlog", persisted, ""), "SET PERSIST"),
+        (("server.options.persisted", json!([{"name": "sync_binlog", "value": "0"}]), ""), "SET PERSIST"),
+        (("server.origin.sync_binlog", json!({"source": "command_line"}), ""), "command line"),
+        (("server.options.command_line", json!([{"name": "sync_binlog", "value": "0"}]), ""), "command line"),
+    ] {
+        let files = fix(&findings_with(&[more]));
+        assert!(!files.iter().any(|f| f.path.starts_with("option-file")), "{word}");
+        assert!(text(&files, "README.md").contains(word));
+        assert!(text(&files, "now.sql").contains("SET GLOBAL sync_binlog = 1;"));
     }
 }
 
