@@ -94,6 +94,8 @@ pub enum Turn {
         count: u64,
         /// The run's.
         seed: u64,
+        /// Number of the run's step: each begins anew to count.
+        step: u64,
     },
 }
 
@@ -106,12 +108,13 @@ impl Turn {
     }
 
     /// Rows have the numbers from 1. Executions have numbers of 63 bits with the highest of them set, then 15 bits of the
-    /// seed, 17 of the connection and 30 of the count: no row's, and no other connection's or seed's.
+    /// seed and the step, 17 of the connection and 30 of the count: no row's, no other connection's or step's, and hardly
+    /// ever another seed's.
     fn unique(self) -> i64 {
         match self {
             Self::Row(row) => row as i64,
-            Self::Execution { connection, count, seed } => {
-                let seed = mydyno_stats::rng::mix(seed) >> 49;
+            Self::Execution { connection, count, seed, step } => {
+                let seed = (mydyno_stats::rng::mix(seed) >> 49).wrapping_add(step) & 0x7fff;
                 let number = 1 << 62 | seed << 47 | (connection & 0x1_ffff) << 30 | count & 0x3fff_ffff;
                 number as i64
             }
@@ -400,7 +403,9 @@ mod tests {
         for seed in 0..5 {
             for connection in [0, 1, 99_999] {
                 for count in [0, 1, 1 << 29] {
-                    assert!(seen.insert(Turn::Execution { connection, count, seed }.unique()));
+                    for step in [0, 1, 2, 20_000] {
+                        assert!(seen.insert(Turn::Execution { connection, count, seed, step }.unique()));
+                    }
                 }
             }
         }
@@ -414,7 +419,7 @@ mod tests {
         let mut at = |turn| sequence.make(&mut rng, turn, &mut Vec::new());
         assert_eq!(at(Turn::Row(1)), Made::Int(10));
         assert_eq!(at(Turn::Row(3)), Made::Int(4));
-        assert_eq!(at(Turn::Execution { connection: 7, count: 2, seed: 1 }), Made::Int(4));
+        assert_eq!(at(Turn::Execution { connection: 7, count: 2, seed: 1, step: 0 }), Made::Int(4));
     }
 
     #[test]

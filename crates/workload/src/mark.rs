@@ -106,37 +106,81 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
             other => other?,
         };
     }
-    let comment = if found == Some(false) { ADOPTED } else { MADE };
-    client.execute(&format!(
-        "CREATE TABLE {name}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value TEXT NOT NULL) COMMENT {}",
-        literal(comment)
-    ))?;
+    let comment = literal(if found == Some(false) { ADOPTED } else { MADE });
+    let table = |engine: &str| {
+        format!(
+            "CREATE TABLE {name}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value MEDIUMTEXT NOT NULL) ENGINE={engine} COMMENT {comment}"
+        )
+    };
+    // The server's default engine may be one that forgets its rows.
+    match client.execute(&table("InnoDB")) {
+        Err(WireError::Server(error)) if error.code == UNKNOWN_ENGINE => client.execute(&table("MyISAM"))?,
+        other => other?,
+    };
     Ok(())
 }
+
+/// `ER_UNKNOWN_STORAGE_ENGINE`: it is not built in, or switched off.
+const UNKNOWN_ENGINE: u16 = 1286;
 
 /// `ER_PARSE_ERROR`: the server does not know comments of databases.
 const SYNTAX_ERROR: u16 = 1064;
 
-/// Drops a database of ours and everything in it. Of one that was there before mydyno, only the tables that the marks
-/// name.
+/// What the mark says of the database itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// mydyno made it.
+    Made,
+    /// It was there before, and empty.
+    Adopted,
+    /// The mark's comment is this, which mydyno does not write: it was changed, or the table is not mydyno's.
+    Unclear(String),
+}
+
+/// What the mark says of a database of ours.
 ///
 /// # Errors
 /// What the server or the connection said.
-pub fn drop(client: &mut Client, database: &str) -> Result<(), WireError> {
-    let name = quoted(database);
+pub fn origin(client: &mut Client, database: &str) -> Result<Origin, WireError> {
     let comment = format!(
         "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{TABLE}'",
         literal(database)
     );
-    if client.query(&comment)?.scalar().as_deref() != Some(ADOPTED) {
-        return client.execute(&format!("DROP DATABASE {name}")).map(|_| ());
+    let comment = client.query(&comment)?.scalar().unwrap_or_default().into_owned();
+    Ok(match comment.as_str() {
+        MADE => Origin::Made,
+        ADOPTED => Origin::Adopted,
+        _ => Origin::Unclear(comment),
+    })
+}
+
+/// Drops a database that mydyno made and everything in it; of one that was there before, only the tables that the marks
+/// name. Nothing where the mark is unclear.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn drop(client: &mut Client, database: &str) -> Result<Origin, WireError> {
+    let name = quoted(database);
+    let origin = origin(client, database)?;
+    match origin {
+        Origin::Made => {
+            client.execute(&format!("DROP DATABASE {name}"))?;
+        }
+        Origin::Adopted => drop_marked(client, &name)?,
+        Origin::Unclear(_) => {}
     }
+    Ok(origin)
+}
+
+/// Drops the tables that the marks name, then the mark.
+fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
     let marks = client.query(&format!("SELECT value FROM {name}.{TABLE}"))?.rows;
     let marks = marks.iter().filter_map(|row| serde_json::from_slice(row.first()?.as_deref()?).ok());
     client.execute("SET SESSION foreign_key_checks = 0")?;
     for table in marks.flat_map(tables_of) {
         client.execute(&format!("DROP TABLE IF EXISTS {name}.{}", quoted(&table)))?;
     }
+    client.execute("SET SESSION foreign_key_checks = DEFAULT")?;
     client.execute(&format!("DROP TABLE {name}.{TABLE}")).map(|_| ())
 }
 
@@ -152,7 +196,7 @@ pub fn drop_empty(client: &mut Client, database: &str) -> Result<bool, WireError
 }
 
 /// Names of the tables that a mark is about: it lists them, or counts those of sysbench's.
-fn tables_of(mark: DataMark) -> Vec<String> {
+pub(crate) fn tables_of(mark: DataMark) -> Vec<String> {
     match mark.shape.get("tables") {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(count) => (1..=count.as_u64().unwrap_or(0)).map(|n| format!("sbtest{n}")).collect(),
@@ -183,7 +227,18 @@ pub fn set_data(client: &mut Client, database: &str, family: &str, mark: &DataMa
         literal(family),
         literal(&value)
     ))?;
-    Ok(())
+    // A server without strict mode cuts off what does not fit, and says so in a warning at most.
+    if data(client, database, family)?.as_ref() == Some(mark) {
+        return Ok(());
+    }
+    Err(WireError::Io {
+        during: "writing the mark",
+        source: std::io::Error::other(format!(
+            "the server keeps another value than the {} bytes that were written into {}.{TABLE}",
+            value.len(),
+            quoted(database)
+        )),
+    })
 }
 
 /// Leaves a note in the mark, or takes it away.

@@ -183,6 +183,16 @@ pub fn named_databases(sql: &str) -> Vec<String> {
     databases(&tokens(sql))
 }
 
+/// First parts of all dotted names: in statements that make tables and indexes no name needs a dot.
+pub fn dotted_names(sql: &str) -> Vec<String> {
+    let tokens = tokens(sql);
+    let dotted = tokens.windows(2).filter_map(|pair| match (pair[0].0, pair[1].0) {
+        (Token::Word(name) | Token::Name(name), Token::Mark('.')) => Some(name.to_owned()),
+        _ => None,
+    });
+    dotted.collect()
+}
+
 /// Behind these a dotted name is a column's.
 const BEFORE_COLUMNS: &[&str] =
     &["SET", "WHERE", "AND", "OR", "ON", "BY", "NOT", "SELECT", "HAVING", "BETWEEN", "LIKE", "DISTINCT"];
@@ -205,7 +215,9 @@ fn databases(tokens: &[(Token<'_>, Range<usize>)]) -> Vec<String> {
             Some(Token::Mark(c)) => "=<>+-*/%!".contains(c),
             _ => false,
         };
-        if !inside && (of_three || !behind_column_word) && !found.contains(&first) {
+        // No column is called: what stands before the dot is a database, whose function may do anything.
+        let called = name(place + 2).is_some() && is(place + 3, '(');
+        if !inside && (of_three || called || !behind_column_word) && !found.contains(&first) {
             found.push(first);
         }
     }
@@ -263,6 +275,8 @@ mod tests {
         assert_eq!(classify("DELETE FROM t WHERE t.id = 5 AND t.a < t.b"), writes(&[]));
         assert_eq!(classify("DELETE FROM t WHERE x.t.id = 5"), writes(&["x"]));
         assert_eq!(classify("UPDATE t, z.u SET t.a = 1.5"), writes(&["z"]));
+        assert_eq!(classify("UPDATE t SET a = 1 WHERE t.id = z.f(1) AND t.b IN (1)"), writes(&["z"]));
+        assert_eq!(named_databases("SELECT `z`.`f` (1), t.a FROM t"), ["z", "t"]);
     }
 
     #[test]

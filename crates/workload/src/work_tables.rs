@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use mydyno_model::Warning;
 use mydyno_wire::{Client, WireError};
 
-use crate::mark::{self, DataMark, Owner};
+use crate::mark::{self, DataMark, Origin, Owner};
 use crate::own_tables::OwnTables;
 use crate::prepare::{self, PrepareError, Prepared, Progress, Tables, doing};
 
@@ -180,7 +180,8 @@ impl WorkTables {
         }
     }
 
-    /// Whether the database is one that mydyno made.
+    /// Whether statements may write in the database without being allowed to: to tables that mydyno makes there; to
+    /// any table of a database that mydyno made.
     ///
     /// # Errors
     /// What the server said.
@@ -188,7 +189,13 @@ impl WorkTables {
         let Some(database) = self.database() else { return Ok(true) };
         let owner =
             mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
-        Ok(owner == Owner::Ours || owner == Owner::Missing && self.is_made())
+        if self.is_made() || owner != Owner::Ours {
+            return Ok(self.is_made() && owner != Owner::Foreign);
+        }
+        // One that was there before mydyno may hold tables of the user's beside ours.
+        let origin =
+            mark::origin(client, database).map_err(doing(format!("looking at database {database}")))?;
+        Ok(origin == Origin::Made)
     }
 }
 

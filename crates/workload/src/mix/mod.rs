@@ -48,6 +48,7 @@ pub struct Mix {
     /// Hash of the file.
     content: String,
     seed: u64,
+    step: u64,
 }
 
 /// A statement of the user's: where it is written, and what it does.
@@ -95,6 +96,7 @@ impl Mix {
             asked: Vec::new(),
             content: crate::fingerprint::short(text.as_bytes()),
             seed,
+            step: 0,
         };
         mix.lay_out(description.transactions);
         Ok(mix)
@@ -110,6 +112,12 @@ impl Mix {
             doubts: Vec::new(),
             seed: self.seed,
         })
+    }
+
+    /// The same in another step of a run, whose unique numbers are none of the other steps'.
+    #[must_use]
+    pub fn at_step(&self, step: u64) -> Self {
+        Self { step, ..self.clone() }
     }
 
     /// The user's statements.

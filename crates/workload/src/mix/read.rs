@@ -387,36 +387,36 @@ impl Reader<'_> {
     /// A statement for after the rows are in.
     fn finishing(&mut self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let sql = self.one_statement(value)?;
-        let words = sql_text::tokens(&sql);
-        let first = match words.first() {
-            Some((Token::Word(word), _)) => word.to_ascii_uppercase(),
-            _ => String::new(),
-        };
-        if !["CREATE", "ALTER", "ANALYZE", "INSERT", "UPDATE", "DELETE"].contains(&first.as_str()) {
+        let Some(table) = finished(&sql) else {
             self.error(
                 value.span(),
-                "after the rows may come CREATE INDEX, ALTER TABLE, ANALYZE TABLE, INSERT, UPDATE, DELETE"
+                "after the rows may come CREATE INDEX … ON, ALTER TABLE, ANALYZE TABLE, INSERT, UPDATE, DELETE"
                     .to_owned(),
             );
             return None;
-        }
-        let second = words.get(1).map(|(token, _)| *token);
-        let makes_else = first == "CREATE"
-            && !matches!(second, Some(Token::Word(word)) if ["INDEX", "UNIQUE", "FULLTEXT", "SPATIAL"].iter().any(|w| w.eq_ignore_ascii_case(word)));
-        if makes_else {
+        };
+        let before = self.mistakes();
+        self.stays_home(&sql, &value.span());
+        if self.mistakes() == before && !self.rows.contains_key(table) {
             self.error(
                 value.span(),
-                "only indexes are made after the rows; a table has its own [tables.NAME]".to_owned(),
+                format!("the mix has no table {table:?}: after the rows its own tables are finished only"),
             );
             return None;
         }
-        self.stays_home(&sql, &value.span());
         Some(sql)
     }
 
     /// A statement that makes the mix's data must not reach into other databases.
     fn stays_home(&mut self, sql: &str, at: &Range<usize>) {
-        if let Some(database) = sql_text::named_databases(sql).first() {
+        let tokens = sql_text::tokens(sql);
+        if tokens.iter().any(|(token, _)| *token == Token::Executable) {
+            self.error(at.clone(), "a comment that servers execute may do anything: take it out".to_owned());
+        }
+        let changes_rows = matches!(tokens.first(), Some((token, _)) if is_word(*token, &["INSERT", "UPDATE", "DELETE"]));
+        let named =
+            if changes_rows { sql_text::named_databases(sql) } else { sql_text::dotted_names(sql) };
+        if let Some(database) = named.first() {
             self.error(
                 at.clone(),
                 format!("{database:?} looks like another database: tables of a mix are named without one"),
@@ -613,6 +613,36 @@ fn created(sql: &str) -> Option<&str> {
     }
     match tokens.get(2) {
         Some((Token::Word(name) | Token::Name(name), _)) => Some(name),
+        _ => None,
+    }
+}
+
+fn is_word(token: Token<'_>, list: &[&str]) -> bool {
+    matches!(token, Token::Word(word) if list.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// The table that a statement for after the rows is about; `None` of any other statement.
+fn finished(sql: &str) -> Option<&str> {
+    let tokens: Vec<Token<'_>> = sql_text::tokens(sql).into_iter().map(|(token, _)| token).collect();
+    let (first, rest) = tokens.split_first()?;
+    let behind = |between: &[&str]| {
+        let at = rest.iter().position(|token| !is_word(*token, between))?;
+        Some((&rest[..at], rest[at]))
+    };
+    let has = |words: &[Token<'_>], word: &str| words.iter().any(|token| is_word(*token, &[word]));
+    let table = if is_word(*first, &["ALTER", "ANALYZE"]) {
+        let between = ["ONLINE", "IGNORE", "LOCAL", "NO_WRITE_TO_BINLOG", "TABLE", "IF", "EXISTS"];
+        behind(&between).filter(|(words, _)| has(words, "TABLE"))?.1
+    } else if is_word(*first, &["CREATE"]) {
+        behind(&["UNIQUE", "FULLTEXT", "SPATIAL", "INDEX"]).filter(|(words, _)| has(words, "INDEX"))?;
+        rest[rest.iter().position(|token| is_word(*token, &["ON"]))? + 1..].first().copied()?
+    } else if is_word(*first, &["INSERT", "UPDATE", "DELETE"]) {
+        behind(&["LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE", "INTO", "FROM"])?.1
+    } else {
+        return None;
+    };
+    match table {
+        Token::Word(name) | Token::Name(name) => Some(name),
         _ => None,
     }
 }

@@ -43,14 +43,14 @@ struct Held {
 }
 
 impl Stream {
-    fn draw(&mut self, source: &Source, seed: u64) -> Held {
+    fn draw(&mut self, source: &Source, seed: u64, step: u64) -> Held {
         let Source::Made(generator, counter) = source else { return Held::default() };
         let count = counter.map_or(0, |counter| {
             let count = &mut self.counts[usize::from(counter)];
             *count += 1;
             *count - 1
         });
-        let turn = Turn::Execution { connection: self.connection, count, seed };
+        let turn = Turn::Execution { connection: self.connection, count, seed, step };
         let start = self.room.0.len() as u32;
         let made = generator.make(&mut self.rng, turn, &mut self.room.0);
         let number = if let Made::Int(number) = made { number } else { 0 };
@@ -115,7 +115,7 @@ impl Mix {
         for (drawn, source) in drawn.iter_mut().zip(&ask.sources) {
             *drawn = match source {
                 Source::Number(slot) | Source::Text(slot) => held[usize::from(*slot)],
-                made => stream.draw(made, self.seed),
+                made => stream.draw(made, self.seed, self.step),
             };
         }
         let mut params = [Param::Int(0); MOST_PARAMS];
@@ -182,7 +182,7 @@ impl Workload for Mix {
         stream.room.0.clear();
         let mut held = [Held::default(); MOST_VALUES];
         for (held, source) in held.iter_mut().zip(&path.values) {
-            *held = stream.draw(source, self.seed);
+            *held = stream.draw(source, self.seed, self.step);
         }
         if let Some(begin) = path.begin {
             session.execute(Statement(begin), &[]).await?;

@@ -146,7 +146,18 @@ fn a_file_cannot_reach_into_other_databases_while_it_prepares() {
         ("CREATE TABLE a AS SELECT * FROM prod.a", fine.1, "\"prod\" looks like another database"),
         ("DROP DATABASE prod", fine.1, "this should be CREATE TABLE a"),
         (fine.0, "DROP DATABASE prod", "after the rows may come"),
-        (fine.0, "CREATE USER evil", "only indexes are made"),
+        (fine.0, "CREATE USER evil", "after the rows may come"),
+        (fine.0, "CREATE INDEX i ON prod.a (id)", "\"prod\" looks like another database"),
+        (fine.0, "CREATE INDEX i ON theirs (id)", "the mix has no table \"theirs\""),
+        (fine.0, "ALTER DATABASE prod READ ONLY = 1", "after the rows may come"),
+        (fine.0, "ALTER USER root IDENTIFIED BY ''", "after the rows may come"),
+        (fine.0, "ALTER EVENT e DISABLE", "after the rows may come"),
+        (fine.0, "ALTER TABLE theirs ADD c INT", "the mix has no table \"theirs\""),
+        (fine.0, "ALTER TABLE a RENAME TO prod.a", "\"prod\" looks like another database"),
+        (fine.0, "ALTER TABLE a /*! RENAME TO prod.a */", "a comment that servers execute"),
+        (fine.0, "ANALYZE UPDATE a SET id = 1", "after the rows may come"),
+        (fine.0, "DELETE FROM theirs", "the mix has no table \"theirs\""),
+        ("CREATE TABLE a LIKE prod.a", fine.1, "\"prod\" looks like another database"),
         (fine.0, "DELETE FROM prod.a", "\"prod\" looks like another database"),
         (fine.0, "/*! DROP DATABASE prod */", "after the rows may come"),
     ] {
@@ -274,4 +285,18 @@ proptest! {
         prop_assert!(["'a'", "'bb'"].contains(&parts[2]));
         prop_assert!(parts[3].len() == 4 && parts[3][1..3].bytes().all(|b| b.is_ascii_digit()));
     }
+}
+
+#[test]
+fn each_step_has_unique_numbers_of_its_own_and_draws_the_same_else() {
+    let mix = one("statements = [{ sql = 'INSERT INTO t VALUES (?, ?)', params = [{ unique = true }, { uniform = [1, 1000000] }] }]");
+    let of = |step| {
+        let mix = mix.at_step(step);
+        ask(&mix, &mut mix.stream(0), None)
+    };
+    let (first, second) = (of(0), of(1));
+    let parts = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (parts(&first), parts(&second));
+    assert_ne!(first[1], second[1]);
+    assert_eq!(first[2], second[2]);
 }

@@ -10,7 +10,7 @@ use mydyno_wire::{Client, WireError};
 use thiserror::Error;
 
 use crate::fingerprint;
-use crate::mark::{self, DataMark, Owner};
+use crate::mark::{self, DataMark, Origin, Owner};
 use crate::table::DataSet;
 pub use fill::Tuning;
 
@@ -28,6 +28,17 @@ pub enum PrepareError {
     Foreign {
         /// Its name.
         database: String,
+    },
+    /// The mark says neither that mydyno made the database nor that it was there before.
+    #[error(
+        "database {database:?} has the table {}, with the comment {comment:?}, which mydyno does not write: nothing was dropped; drop the database yourself if it is not needed",
+        mark::TABLE
+    )]
+    UnclearMark {
+        /// Its name.
+        database: String,
+        /// The comment of the mark's table.
+        comment: String,
     },
     /// Another mydyno is at work in the database.
     #[error(
@@ -231,13 +242,16 @@ impl Tables {
             complete: false,
             used: false,
         };
+        let before = self.marked(client)?;
+        let goes_on = before.as_ref() == Some(&data);
+        let old = self.old_tables(client, before)?;
         // Whatever a mark of the same rows left incomplete is a part of them.
-        if self.marked(client)?.as_ref() != Some(&data) {
+        if !goes_on {
+            self.drop_tables(client, &old)?;
             mark::set_data(client, database, family, &data)
                 .map_err(doing("marking the tables as incomplete"))?;
             let note = self.count_note();
             mark::note(client, database, &note, None).map_err(doing("marking the tables as incomplete"))?;
-            self.drop_old_tables(client)?;
         }
         let present = self.present(client)?;
         fill::fill(self, &present, connect, connections, stop, progress)?;
@@ -258,9 +272,25 @@ impl Tables {
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    fn drop_old_tables(&self, client: &mut Client) -> Result<(), PrepareError> {
-        for name in self.present(client)? {
-            let drop = format!("DROP TABLE {}.{}", mark::quoted(&self.database), mark::quoted(&name));
+    /// Names of the family's tables that are there, of which the mark must name each: others are somebody's.
+    fn old_tables(
+        &self,
+        client: &mut Client,
+        before: Option<DataMark>,
+    ) -> Result<BTreeSet<String>, PrepareError> {
+        let present = self.present(client)?;
+        let marked = before.map(mark::tables_of).unwrap_or_default();
+        match present.iter().find(|name| !marked.contains(name)) {
+            None => Ok(present),
+            Some(name) => {
+                Err(PrepareError::Taken { database: self.database.clone(), table: name.clone() })
+            }
+        }
+    }
+
+    fn drop_tables(&self, client: &mut Client, names: &BTreeSet<String>) -> Result<(), PrepareError> {
+        for name in names {
+            let drop = format!("DROP TABLE {}.{}", mark::quoted(&self.database), mark::quoted(name));
             client.execute(&drop).map_err(doing(format!("dropping old table {name}")))?;
         }
         Ok(())
@@ -315,8 +345,12 @@ pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, Prepa
         }
         Owner::Foreign => Err(PrepareError::Foreign { database: database.to_owned() }),
         Owner::Ours => {
-            mark::drop(client, database).map_err(doing(format!("dropping database {database}")))?;
-            Ok(true)
+            match mark::drop(client, database).map_err(doing(format!("dropping database {database}")))? {
+                Origin::Made | Origin::Adopted => Ok(true),
+                Origin::Unclear(comment) => {
+                    Err(PrepareError::UnclearMark { database: database.to_owned(), comment })
+                }
+            }
         }
     }
 }

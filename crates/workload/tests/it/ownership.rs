@@ -2,9 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use mydyno_workload::mark::{self, Owner};
+use mydyno_workload::mark::{self, DataMark, Owner};
 use mydyno_workload::prepare::{PrepareError, Tables};
 use mydyno_workload::sbtest;
+use mydyno_workload::work_tables::WorkTables;
 
 use crate::behaviour::options;
 use crate::server::shared;
@@ -61,4 +62,74 @@ fn a_database_with_tables_of_somebody_s_is_left_alone() {
     assert!(matches!(tables.cleanup(&mut client), Err(PrepareError::Foreign { .. })));
     assert_eq!(client.query("SHOW TABLES FROM own_foreign").unwrap().len(), 1);
     client.execute("DROP DATABASE own_foreign").unwrap();
+}
+
+#[test]
+fn tables_with_our_names_that_the_mark_does_not_name_are_left_alone() {
+    let server = shared();
+    let mut client = server.client();
+    client.execute("CREATE DATABASE own_beside").unwrap();
+    let prepare = |tables: &Tables| {
+        tables.prepare(&|| server.connect(), 1, &AtomicBool::new(false), &mut |_| {})
+    };
+    prepare(&small("own_beside")).unwrap();
+    client.execute("CREATE TABLE own_beside.sbtest2 (theirs INT)").unwrap();
+    let larger = options("oltp_read_write", &[("table-size", "10"), ("tables", "2")]);
+    let refused = prepare(&Tables::new("own_beside", sbtest::data(&larger, 1).unwrap()));
+    assert!(matches!(&refused, Err(PrepareError::Taken { table, .. }) if table == "sbtest2"), "{refused:?}");
+    assert!(small("own_beside").cleanup(&mut client).unwrap());
+    let left = client.query("SHOW TABLES FROM own_beside").unwrap();
+    assert_eq!(left.rows, [[Some(b"sbtest2".to_vec())]]);
+    client.execute("DROP DATABASE own_beside").unwrap();
+}
+
+#[test]
+fn a_database_whose_mark_was_changed_is_not_dropped() {
+    let server = shared();
+    let mut client = server.client();
+    let tables = small("own_unclear");
+    tables.prepare(&|| server.connect(), 1, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    client.execute(&format!("ALTER TABLE own_unclear.{} COMMENT 'mine now'", mark::TABLE)).unwrap();
+    let refused = tables.cleanup(&mut client);
+    assert!(matches!(&refused, Err(PrepareError::UnclearMark { comment, .. }) if comment == "mine now"));
+    assert_eq!(client.query("SHOW TABLES FROM own_unclear").unwrap().len(), 2);
+    client.execute("DROP DATABASE own_unclear").unwrap();
+}
+
+#[test]
+fn statements_of_the_user_s_may_write_in_databases_that_we_made_only() {
+    let server = shared();
+    let mut client = server.client();
+    client.execute("CREATE DATABASE own_found").unwrap();
+    mark::create(&mut client, "own_found").unwrap();
+    mark::create(&mut client, "own_made").unwrap();
+    for (database, ours) in [("own_found", false), ("own_made", true), ("own_none", false)] {
+        let tables = WorkTables::Users(database.to_owned());
+        assert_eq!(tables.is_ours(&mut client).unwrap(), ours, "{database}");
+    }
+    client.execute("DROP DATABASE own_found").unwrap();
+    client.execute("DROP DATABASE own_made").unwrap();
+}
+
+#[test]
+fn a_long_mark_is_kept_whole_and_one_that_is_cut_is_an_error() {
+    let server = shared();
+    let mut client = server.client();
+    mark::create(&mut client, "own_long").unwrap();
+    let names: Vec<String> = (1..=5_000).map(|n| format!("bulk_insert{n}")).collect();
+    let mark = DataMark {
+        shape: serde_json::json!({"tables": names}),
+        seed: 1,
+        fingerprint: "f".to_owned(),
+        complete: true,
+        used: false,
+    };
+    mark::set_data(&mut client, "own_long", "bulk", &mark).unwrap();
+    assert_eq!(mark::data(&mut client, "own_long", "bulk").unwrap(), Some(mark.clone()));
+    client.execute(&format!("DELETE FROM own_long.{}", mark::TABLE)).unwrap();
+    client.execute(&format!("ALTER TABLE own_long.{} MODIFY value TEXT NOT NULL", mark::TABLE)).unwrap();
+    client.execute("SET SESSION sql_mode = ''").unwrap();
+    let refused = mark::set_data(&mut client, "own_long", "bulk", &mark).unwrap_err().to_string();
+    assert!(refused.contains("another value"), "{refused}");
+    client.execute("DROP DATABASE own_long").unwrap();
 }
