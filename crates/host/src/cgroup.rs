@@ -308,9 +308,7 @@ pub fn make(
         Ok(()) => Ok((id, group)),
         Err(error) => {
             let outcome = group.put_back();
-            if let Some(how) = outcome.closing() {
-                journal.close(id, how, &outcome.why)?;
-            }
+            journal.close_with(id, &outcome)?;
             Err(error)
         }
     }

@@ -120,7 +120,7 @@ impl Change {
     }
 
     /// Why it cannot be put back from here, though it can from elsewhere: then the journal keeps it.
-    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+    pub fn out_of_reach(&self, machine: &Machine) -> Option<String> {
         match self {
             Self::Setting(setting) => setting.out_of_reach(machine),
             Self::Mount(mount) => mount.out_of_reach(machine),
@@ -199,7 +199,13 @@ mod tests {
                 options: text(),
                 namespace: None,
             }),
-            Change::Swap(SwapFile { path: "/x".into(), inode: 1, bytes: 2, namespace: None }),
+            Change::Swap(SwapFile {
+                path: "/x".into(),
+                inode: 1,
+                device: Some(3),
+                bytes: 2,
+                namespace: None,
+            }),
             Change::Cgroup(MadeGroup { name: text(), folders: vec!["/x".into()] }),
             Change::Task(ChangedTask {
                 process: process.clone(),

@@ -10,6 +10,7 @@ use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
+use crate::process::Ended;
 use crate::room::check_space;
 use crate::{loops, mounts, process, sys};
 
@@ -36,6 +37,9 @@ pub struct Disk {
     pub device: PathBuf,
     /// Where it is mounted.
     pub point: PathBuf,
+    /// Whether its file is read and written past the page cache of the host. The kernel does without where the file system
+    /// below cannot.
+    pub direct_io: bool,
     /// Its journal entries, oldest first.
     pub ids: Vec<u64>,
 }
@@ -84,9 +88,10 @@ pub fn make(
     fs::create_dir(&point).map_err(|e| HostError::io("create", &point, e))?;
     format(journal, lease, purpose, &image, spec)?;
     let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
+    let direct_io = attached.direct_io()?;
     let (mount_id, _) =
         mounts::mount(journal, lease, purpose, &attached.device, &point, spec.file_system, &spec.options)?;
-    Ok(Disk { device: attached.device, point, ids: vec![loop_id, mount_id] })
+    Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
 }
 
 fn format(
@@ -108,9 +113,12 @@ fn format(
         match started.child.try_wait().map_err(|e| HostError::io("wait for", &program, e))? {
             Some(status) => break status,
             None if Instant::now() >= deadline => {
-                process::end(lease.machine(), &started.identity)?;
-                let _ = started.child.wait();
                 let why = format!("it took longer than {} s", PATIENCE.as_secs());
+                if let Ended::Not(still) = process::end(lease.machine(), &started.identity)? {
+                    // Its entry stays open: a restore tries again.
+                    return Err(HostError::Program { program, why: format!("{why}, and {still}") });
+                }
+                let _ = started.child.wait();
                 journal.close(started.id, Closing::Restored, "ended")?;
                 return Err(HostError::Program { program, why });
             }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
+use crate::journal::Journal;
 use crate::lease::Lease;
 use crate::machine::Machine;
 use crate::restore::Outcome;
@@ -50,7 +50,7 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
         Err(error) => {
             // Only what carries our mark is removed, so this cannot hit a folder that was there before.
             let outcome = folder.put_back(lease.machine())?;
-            journal.close(id, outcome.closing().unwrap_or(Closing::Released), &outcome.why)?;
+            journal.close_with(id, &outcome)?;
             Err(error)
         }
     }

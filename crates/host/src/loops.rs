@@ -114,6 +114,17 @@ pub fn attach(
 }
 
 impl AttachedLoop {
+    /// Whether the kernel reads and writes the file past its page cache. It is asked to; it drops the wish without a word
+    /// where the file system below cannot (`loop_update_dio` of drivers/block/loop.c).
+    ///
+    /// # Errors
+    /// The device cannot be asked.
+    pub fn direct_io(&self) -> Result<bool, HostError> {
+        let device = File::open(&self.device).map_err(|e| HostError::io("open", &self.device, e))?;
+        let found = sys::loops::attached(&device).map_err(|e| HostError::io("ask", &self.device, e))?;
+        Ok(found.is_some_and(|found| found.direct_io))
+    }
+
     /// Detaches the device if it is still the one that was attached.
     pub(crate) fn put_back(&self) -> Outcome {
         let opened = OpenOptions::new().read(true).write(true).open(&self.device);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Change;
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
-use crate::journal::{Closing, Journal};
+use crate::journal::Journal;
 use crate::lease::Lease;
 use crate::machine::{Machine, MountLine};
 use crate::restore::Outcome;
@@ -64,7 +64,7 @@ pub fn mount(
         Err(e) => e,
     };
     let outcome = mounted.put_back(machine)?;
-    journal.close(id, outcome.closing().unwrap_or(Closing::Released), &outcome.why)?;
+    journal.close_with(id, &outcome)?;
     Err(HostError::Mount {
         what: format!(
             "{} with {}",

@@ -57,7 +57,10 @@ pub fn put_back(
     servers: &dyn Servers,
 ) -> Result<Vec<(Open, Outcome)>, HostError> {
     let mut ours: Vec<&Open> = ours.iter().collect();
-    ours.sort_by_key(|open| std::cmp::Reverse(open.entry.id));
+    // A variable whose server is ended too is judged last: only then is it known whether the server is gone.
+    let with_its_server: Vec<u64> =
+        ours.iter().filter(|open| server_of(&ours, open).is_some()).map(|open| open.entry.id).collect();
+    ours.sort_by_key(|open| (with_its_server.contains(&open.entry.id), std::cmp::Reverse(open.entry.id)));
     let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
     for open in &ours {
         let open: &Open = open;
@@ -79,20 +82,27 @@ pub fn put_back(
             (None, Change::Swap(swap)) => swap.put_back(machine)?,
             (None, Change::Cgroup(group)) => group.put_back(),
             (None, Change::Task(task)) => task.put_back(machine)?,
-            (None, Change::Variable(variable)) if ends(&ours, variable) => {
-                Outcome::restored("its server is ended, and its value with it")
-            }
-            (None, Change::Variable(variable)) => put_back_variable(machine, variable, servers)?,
+            (None, Change::Variable(variable)) => match server_of(&ours, open) {
+                Some(server) => with_server(&outcomes, server),
+                None => put_back_variable(machine, variable, servers)?,
+            },
             (None, Change::Unknown(_)) => {
                 Outcome::failed("a newer mydyno made this change: run its `mydyno host restore`")
             }
         };
-        if let Some(how) = outcome.closing() {
-            journal.close(open.entry.id, how, &outcome.why)?;
-        }
+        journal.close_with(open.entry.id, &outcome)?;
         outcomes.push((open.clone(), outcome));
     }
     Ok(outcomes)
+}
+
+/// Whether a change that stays needs an earlier one. Commands share purposes, and a process stands for all that its own
+/// command made.
+fn keeps(later: &Open, earlier: &Open) -> bool {
+    let one_command = later.entry.lease.process == earlier.entry.lease.process;
+    later.entry.purpose == earlier.entry.purpose
+        && (one_command || !matches!(later.entry.change, Change::Process(_) | Change::Unknown(_)))
+        && rests_on(&later.entry.change, &earlier.entry.change)
 }
 
 /// Whether a later change of the same purpose needs an earlier one for as long as it is there. What a kernel setting was has
@@ -116,10 +126,24 @@ fn rests_on(later: &Change, earlier: &Change) -> bool {
     }
 }
 
-/// Whether the variable's server is among what is put back: then nobody needs to speak with it, and it may be one that
-/// does not answer.
-fn ends(ours: &[&Open], variable: &ChangedVariable) -> bool {
-    ours.iter().any(|open| matches!(&open.entry.change, Change::Process(p) if p.identity == variable.process))
+/// The entry of a variable's server if it is among what is put back: then nobody needs to speak with it, and it may be one
+/// that does not answer.
+fn server_of(ours: &[&Open], open: &Open) -> Option<u64> {
+    let Change::Variable(variable) = &open.entry.change else { return None };
+    let server = ours
+        .iter()
+        .find(|o| matches!(&o.entry.change, Change::Process(p) if p.identity == variable.process))?;
+    Some(server.entry.id)
+}
+
+/// How it went with a variable whose server was to be ended.
+fn with_server(outcomes: &[(Open, Outcome)], server: u64) -> Outcome {
+    match outcomes.iter().find(|(open, _)| open.entry.id == server) {
+        Some((_, Outcome { state: RestoreState::Failed, why })) => {
+            Outcome::failed(format!("its server could not be ended: {why}"))
+        }
+        _ => Outcome::restored("its server is ended, and its value with it"),
+    }
 }
 
 /// Who can speak with private servers, to put variables back while they run.
@@ -167,10 +191,21 @@ pub fn restore(
     let machine = lease.machine();
     let mut outcomes = Vec::new();
     let mut free = Vec::new();
+    let mut staying: Vec<&Open> = Vec::new();
     let before = journal.read()?;
     for open in before.open.iter().rev() {
-        match obstacle(open, machine, all)? {
-            Some(why) => outcomes.push(report(open, machine, Outcome::left_alone(why))?),
+        // What stays keeps what it needs: the folder of a swap file, the device of a mount.
+        let obstacle = match obstacle(open, machine, all)? {
+            None => staying.iter().find(|later| keeps(later, open)).map(|later| {
+                format!("{} has to go first, and that is left alone for now", later.entry.change.what())
+            }),
+            why => why,
+        };
+        match obstacle {
+            Some(why) => {
+                outcomes.push(report(open, machine, Outcome::left_alone(why))?);
+                staying.push(open);
+            }
             None => free.push(open),
         }
     }

@@ -93,6 +93,21 @@ pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
     Ok(())
 }
 
+/// Whether a setting can be given a value here, without changing it.
+///
+/// # Errors
+/// As [`check`], and when the setting does not take the value.
+pub fn check_value(machine: &Machine, name: &str, value: &str) -> Result<(), HostError> {
+    check(machine, name)?;
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    let choices = choices(machine, &known)?;
+    if known.form.fits(value) && choices.is_none_or(|c| c.iter().any(|choice| choice == value)) {
+        return Ok(());
+    }
+    let form = known.form.describe(&known, machine);
+    Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form })
+}
+
 /// Sets a kernel setting: journal first, then the value, then it is read back. Returns the number of the journal entry;
 /// `None` when the setting has the value already.
 ///
@@ -108,14 +123,8 @@ pub fn set(
     _allowed: AllowHostChange,
 ) -> Result<Option<u64>, HostError> {
     let machine = lease.machine();
-    check(machine, name)?;
+    check_value(machine, name, value)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
-    let choices = choices(machine, &known)?;
-    let fits = known.form.fits(value) && choices.is_none_or(|c| c.iter().any(|choice| choice == value));
-    if !fits {
-        let form = known.form.describe(&known, machine);
-        return Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form });
-    }
     let mut before = None;
     let values = |names: &[String]| -> Vec<(String, String)> {
         names.iter().filter_map(|n| Some((n.clone(), read(machine, n).ok()?))).collect()

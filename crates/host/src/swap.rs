@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
+use crate::journal::Journal;
 use crate::lease::Lease;
 use crate::machine::Machine;
 use crate::restore::Outcome;
-use crate::room::{check_memory, check_space};
+use crate::room::{MEMORY_KEPT, check_memory, check_space};
 use crate::setting::AllowHostChange;
 use crate::sys;
 
@@ -29,6 +29,9 @@ pub struct SwapFile {
     pub path: PathBuf,
     /// Its inode.
     pub inode: u64,
+    /// The number of the file system that the inode is of, as stat(2) gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<u64>,
     /// Its size.
     pub bytes: u64,
     /// The mount namespace: elsewhere the path is another file, or none.
@@ -70,17 +73,18 @@ pub fn turn_on(
     check_space(folder, bytes + SPACE_KEPT)?;
     check(machine)?;
     let file = make(path, bytes).map_err(|e| HostError::io("write", path, e))?;
-    let inode = file.metadata().map_err(|e| HostError::io("read", path, e))?.ino();
+    let meta = file.metadata().map_err(|e| HostError::io("read", path, e))?;
     drop(file);
-    let swap = SwapFile { path: path.to_owned(), inode, bytes, namespace: machine.namespace("mnt") };
+    let (inode, device) = (meta.ino(), Some(meta.dev()));
+    let swap = SwapFile { path: path.to_owned(), inode, device, bytes, namespace: machine.namespace("mnt") };
     let id = journal.record(lease, purpose, Change::Swap(swap.clone()))?;
     let problem = match sys::storage::swap_on(path) {
-        Ok(()) if swap.is_on(machine)? => return Ok(id),
+        Ok(()) if matches!(swap.listed(machine)?, Listed::Here(_)) => return Ok(id),
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
         Err(e) => e,
     };
     let outcome = swap.put_back(machine)?;
-    journal.close(id, outcome.closing().unwrap_or(Closing::Released), &outcome.why)?;
+    journal.close_with(id, &outcome)?;
     Err(HostError::io("swap to (as root, outside a container)", path, problem))
 }
 
@@ -101,10 +105,22 @@ fn make(path: &Path, bytes: u64) -> io::Result<File> {
 }
 
 impl SwapFile {
-    /// The kernel lists it, and the file of that name is the one that was made.
-    fn is_on(&self, machine: &Machine) -> Result<bool, HostError> {
-        let listed = swaps(machine)?.iter().any(|(path, _)| *path == self.path);
-        Ok(listed && fs::metadata(&self.path).is_ok_and(|m| m.ino() == self.inode))
+    /// Where the kernel lists it: by inode, since its folder may have been renamed, and the list is the same in all mount
+    /// namespaces while paths are not.
+    fn listed(&self, machine: &Machine) -> Result<Listed, HostError> {
+        let all = swaps(machine)?;
+        let is_it = |swap: &Swap| {
+            fs::metadata(&swap.path).is_ok_and(|m| {
+                m.is_file() && m.ino() == self.inode && self.device.is_none_or(|device| device == m.dev())
+            })
+        };
+        if let Some(found) = all.iter().find(|swap| is_it(swap)) {
+            return Ok(Listed::Here(found.clone()));
+        }
+        // Without its header, one page: `swapon` of mm/swapfile.c.
+        let size = self.bytes.saturating_sub(sys::storage::page_bytes() as u64);
+        let may_be = |swap: &&Swap| swap.bytes == size && !swap.path.exists();
+        Ok(all.iter().find(may_be).map_or(Listed::No, |swap| Listed::Unseen(swap.path.clone())))
     }
 
     pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
@@ -120,39 +136,62 @@ impl SwapFile {
     /// # Errors
     /// `/proc/swaps` cannot be read.
     pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
-        if let Some(why) = self.out_of_reach(machine) {
-            return Ok(Outcome::left_alone(why));
-        }
-        if !self.is_on(machine)? {
-            return Ok(Outcome::restored("nothing is swapped to it"));
-        }
-        let used = swaps(machine)?.iter().find(|(path, _)| *path == self.path).map_or(0, |(_, used)| *used);
+        let swap = match self.listed(machine)? {
+            Listed::Here(swap) => swap,
+            Listed::No => return Ok(Outcome::restored("nothing is swapped to it")),
+            Listed::Unseen(path) => {
+                return Ok(Outcome::failed(format!(
+                    "{} of /proc/swaps has its size and cannot be seen from here: run `mydyno host restore` where it can, or \
+                     `swapoff` it there",
+                    path.display()
+                )));
+            }
+        };
         let available = machine.available_bytes()?;
-        if used > available {
+        if swap.used > 0 && swap.used + MEMORY_KEPT > available {
             return Ok(Outcome::failed(format!(
-                "{used} bytes are swapped to it and only {available} bytes of memory are free: end what needs it, and run \
-                 `mydyno host restore`"
+                "{} bytes are swapped to it, only {available} bytes of memory are free, and {MEMORY_KEPT} are to stay free: \
+                 end what needs it, and run `mydyno host restore`",
+                swap.used
             )));
         }
-        Ok(match sys::storage::swap_off(&self.path) {
+        Ok(match sys::storage::swap_off(&swap.path) {
             Ok(()) => Outcome::restored("turned off"),
             Err(e) => Outcome::failed(format!("cannot turn it off: {e}: run it as root")),
         })
     }
 }
 
-/// Files and devices that are swapped to, and the bytes in each: proc_swaps(5).
-fn swaps(machine: &Machine) -> Result<Vec<(PathBuf, u64)>, HostError> {
+/// Whether the kernel swaps to the file.
+enum Listed {
+    /// It does, under this path.
+    Here(Swap),
+    /// It may: this one is of its size, and is no path here.
+    Unseen(PathBuf),
+    /// It does not.
+    No,
+}
+
+/// A line of proc_swaps(5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Swap {
+    path: PathBuf,
+    bytes: u64,
+    used: u64,
+}
+
+/// Files and devices that are swapped to.
+fn swaps(machine: &Machine) -> Result<Vec<Swap>, HostError> {
     let path = machine.proc().join("swaps");
     let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
     Ok(text.lines().skip(1).filter_map(parse_swap).collect())
 }
 
-fn parse_swap(line: &str) -> Option<(PathBuf, u64)> {
+fn parse_swap(line: &str) -> Option<Swap> {
     let mut fields = line.split_ascii_whitespace();
-    let path = crate::machine::unescape_octal(fields.next()?);
-    let used_kib: u64 = fields.nth(2)?.parse().ok()?;
-    Some((path.into(), used_kib * 1024))
+    let path = crate::machine::unescape_octal(fields.next()?).into();
+    let kib = |text: &str| text.parse::<u64>().ok()?.checked_mul(1024);
+    Some(Swap { path, bytes: kib(fields.nth(1)?)?, used: kib(fields.next()?)? })
 }
 
 #[cfg(test)]
@@ -162,7 +201,8 @@ mod tests {
     #[test]
     fn lines_of_proc_swaps_are_read() {
         let line = "/a\\040b/swap                            file\t\t16380\t\t12\t\t-2";
-        assert_eq!(parse_swap(line), Some(("/a b/swap".into(), 12 << 10)));
+        let swap = Swap { path: "/a b/swap".into(), bytes: 16380 << 10, used: 12 << 10 };
+        assert_eq!(parse_swap(line), Some(swap));
         assert_eq!(parse_swap("/x file"), None);
     }
 }

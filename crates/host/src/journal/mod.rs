@@ -23,6 +23,7 @@ use crate::change::Change;
 use crate::error::HostError;
 use crate::lease::{Lease, Liveness};
 use crate::machine::Machine;
+use crate::restore::Outcome;
 use crate::state::StateDir;
 use crate::sys;
 
@@ -176,6 +177,17 @@ impl Journal {
     pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), HostError> {
         let line = Line::Closed { id, how, why: why.to_owned(), at: now() };
         self.update(|_| Ok(((), vec![line])))
+    }
+
+    /// Closes an entry as its change was put back; one that could not be stays open.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close).
+    pub fn close_with(&self, id: u64, outcome: &Outcome) -> Result<(), HostError> {
+        match outcome.closing() {
+            Some(how) => self.close(id, how, &outcome.why),
+            None => Ok(()),
+        }
     }
 
     /// Reads, decides and appends under one exclusive lock.

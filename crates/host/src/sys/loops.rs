@@ -63,6 +63,8 @@ pub struct Attached {
     pub inode: u64,
     /// The text that was given when it was attached; 63 bytes at most.
     pub label: String,
+    /// The backing file is read and written past the page cache.
+    pub direct_io: bool,
 }
 
 /// The number of a device that is free now; the kernel makes one if there is none.
@@ -95,7 +97,9 @@ pub fn attached(device: &File) -> io::Result<Option<Attached>> {
     // SAFETY: `info` has the layout of struct loop_info64 and is filled in by the call.
     if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, &raw mut info) } == 0 {
         let label = info.file_name.split(|b| *b == 0).next().unwrap_or_default();
-        return Ok(Some(Attached { inode: info.inode, label: String::from_utf8_lossy(label).into_owned() }));
+        let label = String::from_utf8_lossy(label).into_owned();
+        let direct_io = info.flags & LO_FLAGS_DIRECT_IO != 0;
+        return Ok(Some(Attached { inode: info.inode, label, direct_io }));
     }
     match io::Error::last_os_error() {
         e if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),

@@ -1,12 +1,15 @@
 //! `host restore` and `host status`: newest first, only what nobody answers for, and again after any interruption.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mydyno_host::journal::Line;
+use mydyno_host::journal::{Closing, Line};
 use mydyno_host::machine::Presence;
-use mydyno_host::restore::{NoServers, restore, status};
-use mydyno_host::{Lease, Machine, folder, process};
+use mydyno_host::restore::{NoServers, put_back, restore, status};
+use mydyno_host::swap::SwapFile;
+use mydyno_host::{Change, Lease, Machine, folder, process};
 use mydyno_model::change::{LeaseState, RestoreState};
 
 use crate::fixture::{Fixture, MadeUp, fixture, process_change};
@@ -168,6 +171,88 @@ fn what_another_machine_or_container_holds_is_left_alone_until_all_is_asked_for(
         let done = restore(&f.journal, &restorer, true, &NoServers).unwrap();
         assert_eq!((done[0].outcome, path.exists()), (RestoreState::Restored, false));
     }
+}
+
+const HERE: MadeUp = MadeUp {
+    host: "db1",
+    machine_id: Some('1'),
+    boot_id: "b1",
+    pid_namespace: "pid:[1]",
+    processes: &[(9, 5, 'S')],
+};
+
+/// A machine in mount namespace 1 that swaps to what `swaps` says.
+fn swapping(f: &Fixture, swaps: &str) -> Machine {
+    let machine = HERE.machine(&f.path("here"));
+    symlink("mnt:[1]", f.path("here/self/ns/mnt")).unwrap();
+    fs::write(f.path("here/swaps"), format!("Filename Type Size Used Priority\n{swaps}")).unwrap();
+    fs::write(f.path("here/meminfo"), "MemAvailable: 8000000 kB\n").unwrap();
+    machine
+}
+
+fn swap_file(path: &Path, device: Option<u64>, namespace: &str) -> Change {
+    let inode = fs::metadata(path).unwrap().ino();
+    let namespace = Some(namespace.to_owned());
+    Change::Swap(SwapFile { path: path.to_owned(), inode, device, bytes: 16 << 20, namespace })
+}
+
+#[test]
+fn the_folder_of_a_swap_file_of_another_mount_namespace_stays() {
+    let f = fixture();
+    let machine = swapping(&f, "");
+    MadeUp::process(&HERE, &f.path("here"), 8, 4, 'S');
+    let dead = Lease::of_process(&machine, 8, "prove").unwrap();
+    let path = f.path("ours");
+    folder::create(&f.journal, &dead, "prove", &path).unwrap();
+    fs::write(path.join("swap"), "x").unwrap();
+    f.journal.record(&dead, "prove", swap_file(&path.join("swap"), None, "mnt:[2]")).unwrap();
+    // It died.
+    fs::remove_dir_all(f.path("here/8")).unwrap();
+    let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    assert!(path.join("swap").exists(), "{done:#?}");
+    assert_eq!(f.journal.read().unwrap().open.len(), 2);
+}
+
+#[test]
+fn a_swap_file_is_known_by_its_inode_when_its_folder_was_renamed() {
+    let f = fixture();
+    let path = f.path("renamed");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("swap"), "x").unwrap();
+    let device = fs::metadata(path.join("swap")).unwrap().dev();
+    let lines = format!("{} file 16380 0 -2\n", path.join("swap").display());
+    for (device, outcome) in [(device, RestoreState::Failed), (device + 1, RestoreState::Restored)] {
+        let machine = swapping(&f, &lines);
+        let lease = Lease::of_process(&machine, 9, "prove").unwrap();
+        let Change::Swap(swap) = swap_file(&path.join("swap"), Some(device), "mnt:[1]") else {
+            unreachable!()
+        };
+        let swap = SwapFile { path: f.path("ours/swap"), ..swap };
+        f.journal.record(&lease, "prove", Change::Swap(swap)).unwrap();
+        let taken = f.journal.take_over(&lease, |_| true).unwrap();
+        let done = put_back(&f.journal, &machine, &taken, &NoServers).unwrap();
+        // The kernel does not swap to it in truth, so the one that is found cannot be turned off.
+        assert_eq!(done[0].1.state, outcome, "{done:#?}");
+        for open in taken {
+            f.journal.close(open.entry.id, Closing::Released, "tested").unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_swapped_out_comes_back_only_where_memory_stays_free() {
+    let f = fixture();
+    let path = f.path("swap");
+    fs::write(&path, "x").unwrap();
+    let machine = swapping(&f, &format!("{} file 16380 6000000 -2\n", path.display()));
+    let lease = Lease::of_process(&machine, 9, "prove").unwrap();
+    let id = f.journal.record(&lease, "prove", swap_file(&path, None, "mnt:[1]")).unwrap();
+    let taken = f.journal.take_over(&lease, |_| true).unwrap();
+    let done = put_back(&f.journal, &machine, &taken, &NoServers).unwrap();
+    assert_eq!(done[0].1.state, RestoreState::Failed);
+    assert!(done[0].1.why.contains("are to stay free"), "{}", done[0].1.why);
+    f.journal.close(id, Closing::Released, "tested").unwrap();
 }
 
 #[test]
