@@ -1,7 +1,8 @@
 //! Statements that users wrote: whether they may run, and whether the server takes them.
 
-use mydyno_wire::{Client, WireError};
-use mydyno_workload::mix::Asked;
+use mydyno_wire::column::kind;
+use mydyno_wire::{Client, Column, WireError};
+use mydyno_workload::mix::{Asked, Keep};
 use mydyno_workload::sql_text::{Class, named_databases};
 
 use crate::error::RunError;
@@ -86,14 +87,20 @@ pub fn try_out(client: &mut Client, asked: &[Asked], database: &str) -> Result<(
     for asked in asked {
         match client.prepare(&asked.sql) {
             Ok(prepared) => {
-                let columns = prepared.columns.len();
-                if columns < asked.keeps {
+                let (place, sql) = (&asked.place, shown(&asked.sql));
+                let (keeps, columns) = (asked.keeps.len(), prepared.columns.len());
+                if columns < keeps {
                     reasons.push(format!(
-                        "{}: {} keeps {} columns and its result has {columns}",
-                        asked.place,
-                        shown(&asked.sql),
-                        asked.keeps
+                        "{place}: {sql} keeps {keeps} columns and its result has {columns}"
                     ));
+                }
+                for (keep, column) in asked.keeps.iter().zip(&prepared.columns) {
+                    if *keep == Keep::Int && !is_whole(column) {
+                        reasons.push(format!(
+                            "{place}: {sql} keeps column {:?} as \"int\", and it holds no whole numbers: keep it as \"text\", or convert it with CAST",
+                            column.name
+                        ));
+                    }
                 }
                 client.close_statement(&prepared).map_err(RunError::wire("trying out a statement"))?;
             }
@@ -107,6 +114,16 @@ pub fn try_out(client: &mut Client, asked: &[Asked], database: &str) -> Result<(
     if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
 }
 
+/// Whether a column may hold whole numbers: texts may.
+fn is_whole(column: &Column) -> bool {
+    match column.kind {
+        kind::DECIMAL | kind::NEWDECIMAL => column.decimals == 0,
+        kind::FLOAT | kind::DOUBLE | kind::BIT => false,
+        kind::DATE | kind::DATETIME | kind::TIMESTAMP | kind::TIME => false,
+        _ => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,7 +134,7 @@ mod tests {
 
     fn asked(sql: &str) -> Vec<Asked> {
         let class = classify(sql);
-        vec![Asked { place: "--sql (the 1.)".to_owned(), sql: sql.to_owned(), keeps: 0, class }]
+        vec![Asked { place: "--sql (the 1.)".to_owned(), sql: sql.to_owned(), keeps: Vec::new(), class }]
     }
 
     #[test]

@@ -65,6 +65,7 @@ impl BulkInsert {
             tables,
             checks: Vec::new(),
             doubts: Vec::new(),
+            of_seed: false,
             seed,
         }
     }

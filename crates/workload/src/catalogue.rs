@@ -109,14 +109,14 @@ pub const ALL: &[Spec] = &[
     Spec {
         name: "select_random_points",
         summary: "reads the rows of some values of an indexed column",
-        transaction: "1 statement on the first table: k IN (10 values); no BEGIN or COMMIT",
+        transaction: "1 statement on the first table: k IN (10 values), each drawn from the whole table; no BEGIN or COMMIT",
         options: select_random::POINTS_OPTIONS,
         kind: Kind::SelectRandom(Shape::Points),
     },
     Spec {
         name: "select_random_ranges",
         summary: "counts the rows of some ranges of an indexed column",
-        transaction: "1 statement on the first table: 10 times k BETWEEN … AND …, joined by OR; no BEGIN or COMMIT",
+        transaction: "1 statement on the first table: 10 times k BETWEEN … AND …, joined by OR, each drawn from the whole table; no BEGIN or COMMIT",
         options: select_random::RANGES_OPTIONS,
         kind: Kind::SelectRandom(Shape::Ranges),
     },

@@ -167,6 +167,7 @@ impl HotRow {
             tables,
             checks: checks(rows, stock, insert_order, options.switch("check-stock")),
             doubts: if options.switch("check-stock") { vec![sold_out()] } else { Vec::new() },
+            of_seed: false,
             seed,
         }
     }

@@ -1,6 +1,7 @@
 //! Tables of workloads that bring their own: described as data, filled from generators, on several connections also
 //! within one table.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -14,6 +15,13 @@ use crate::fingerprint;
 use crate::generator::{Generator, Turn};
 use crate::mark::{self, DataMark, Owner};
 use crate::prepare::{self, Leaving, PrepareError, Prepared, Progress, doing};
+use crate::sql_text::{self, Token};
+
+/// Values that do not fit and engines that are not there are errors: a table is what its description says.
+const STRICT: &str = "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'";
+
+/// How often a transaction of rows is tried that a deadlock or a lock wait of neighbours ended.
+const TRIES: usize = 5;
 
 /// Rows that one connection makes in one transaction.
 const CHUNK_ROWS: u64 = 20_000;
@@ -33,6 +41,26 @@ pub struct TableSpec {
     pub after: Vec<String>,
     /// Where it is described, as in `shop.toml:12`; empty where nobody wrote it.
     pub place: String,
+}
+
+impl TableSpec {
+    fn size_bytes(&self) -> u64 {
+        let value = |c: &ColumnSpec| c.generator.longest().max(8) as u64;
+        self.rows.saturating_mul(2 * (40 + self.columns.iter().map(value).sum::<u64>()))
+    }
+
+    /// Whether its statement asks for MEMORY.
+    fn is_memory(&self) -> bool {
+        let words = sql_text::tokens(&self.create);
+        let mut words = words.iter().map(|(token, _)| *token).filter(|token| *token != Token::Mark('='));
+        let is = |token: Token<'_>, list: &[&str]| matches!(token, Token::Word(word) if list.iter().any(|w| word.eq_ignore_ascii_case(w)));
+        while let Some(token) = words.next() {
+            if is(token, &["ENGINE"]) {
+                return words.next().is_some_and(|engine| is(engine, &["MEMORY", "HEAP"]));
+            }
+        }
+        false
+    }
 }
 
 /// A column and how its values are made.
@@ -79,6 +107,8 @@ pub struct OwnTables {
     pub doubts: Vec<DoubtSpec>,
     /// Seed of the rows.
     pub seed: u64,
+    /// Whether a run asks for rows that only its own seed makes.
+    pub of_seed: bool,
 }
 
 impl OwnTables {
@@ -104,8 +134,13 @@ impl OwnTables {
     /// Bytes that the tables take on disk, roughly: values, some 40 bytes a row that the engine adds, and as much again
     /// for indexes and half-filled pages.
     pub fn size_bytes(&self) -> u64 {
-        let value = |c: &ColumnSpec| c.generator.longest().max(8) as u64;
-        self.tables.iter().map(|t| t.rows * 2 * (40 + t.columns.iter().map(value).sum::<u64>())).sum()
+        self.tables.iter().map(TableSpec::size_bytes).sum()
+    }
+
+    /// Bytes that the largest table in an engine without files takes of the server's memory, as roughly; 0 without one.
+    pub fn heap_bytes(&self) -> u64 {
+        let in_memory = self.tables.iter().filter(|t| t.is_memory());
+        in_memory.map(TableSpec::size_bytes).max().unwrap_or(0)
     }
 
     /// The mark, if it says that these tables are complete.
@@ -119,11 +154,18 @@ impl OwnTables {
             Owner::Missing => Ok(None),
             Owner::Ours => {
                 let data = mark::data(client, &self.database, self.family).map_err(looking())?;
-                let Some(data) = data.filter(|d| d.complete && d.shape == self.shape()) else {
-                    return Ok(None);
+                let fits = |d: &DataMark| {
+                    d.complete && d.shape == self.shape() && (!self.of_seed || d.seed == self.seed)
                 };
+                let Some(data) = data.filter(fits) else { return Ok(None) };
                 for table in &self.tables {
-                    if !self.exists(client, &table.name)? {
+                    let there = self.exists(client, &table.name)?;
+                    // MEMORY's rows are gone with the server.
+                    let lost = there
+                        && table.is_memory()
+                        && table.rows > 0
+                        && prepare::is_empty(client, &self.database, &table.name)?;
+                    if !there || lost {
                         return Ok(None);
                     }
                 }
@@ -140,7 +182,11 @@ impl OwnTables {
         let names: Vec<&str> = self.tables.iter().map(|t| t.name.as_str()).collect();
         self.existing(client)?.ok_or_else(|| PrepareError::NotPrepared {
             database: self.database.clone(),
-            what: format!("complete tables of this workload and these options ({})", names.join(", ")),
+            what: format!(
+                "complete tables of this workload and these options{} ({})",
+                if self.of_seed { format!(" from seed {}", self.seed) } else { String::new() },
+                names.join(", ")
+            ),
         })
     }
 
@@ -175,6 +221,7 @@ impl OwnTables {
         }
         let before = mark::data(&mut client, database, self.family).map_err(looking())?;
         client.use_schema(database).map_err(doing("choosing the database"))?;
+        client.execute(STRICT).map_err(doing("setting up the session"))?;
         self.drop_old(&mut client, before.as_ref())?;
         let mut data = DataMark {
             shape: self.shape(),
@@ -226,6 +273,9 @@ impl OwnTables {
                 format!("DROP TABLE IF EXISTS {}.{}", mark::quoted(&self.database), mark::quoted(name));
             client.execute(&drop).map_err(doing(format!("dropping old table {name}")))?;
         }
+        client
+            .execute("SET SESSION foreign_key_checks = DEFAULT")
+            .map_err(doing("switching on checks of this session"))?;
         for table in &self.tables {
             if self.exists(client, &table.name)? {
                 let (database, table) = (self.database.clone(), table.name.clone());
@@ -299,11 +349,23 @@ impl OwnTables {
         let mut client = connect().map_err(doing("connecting"))?;
         client.use_schema(&self.database).map_err(doing("choosing the database"))?;
         client
-            .execute("SET SESSION unique_checks = 0, foreign_key_checks = 0")
-            .map_err(doing("switching off checks of this session"))?;
+            .execute(STRICT)
+            // Rows of several tables come in at once, those that are referred to perhaps later.
+            .and_then(|_| client.execute("SET SESSION foreign_key_checks = 0"))
+            .map_err(doing("setting up the session"))?;
         let batch_bytes = prepare::batch_bytes(&mut client, prepare::BATCH_BYTES)?;
         while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            self.fill_chunk(&mut client, chunk, batch_bytes, done, off)?;
+            for attempt in 1.. {
+                match self.fill_chunk(&mut client, chunk, batch_bytes, done, off) {
+                    Err(PrepareError::Wire { source, .. })
+                        if matches!(source.code(), 1205 | 1213) && attempt < TRIES =>
+                    {
+                        client.execute("ROLLBACK").map_err(doing("rolling back"))?;
+                    }
+                    Ok(()) => break,
+                    other => return other,
+                }
+            }
         }
         Ok(())
     }
@@ -322,6 +384,7 @@ impl OwnTables {
         let head = format!("INSERT INTO {} ({}) VALUES ", mark::quoted(&table.name), columns.join(","));
         let longest_row: usize = table.columns.iter().map(|c| 2 * c.generator.longest() + 24).sum();
         let (mut sql, mut text, mut rows) = (Vec::with_capacity(batch_bytes), Vec::new(), 0);
+        let counted = Counted { done, rows: Cell::new(0) };
         client.execute("BEGIN").map_err(inserting())?;
         for row in chunk.first..=chunk.last {
             if rows == 0 {
@@ -337,11 +400,13 @@ impl OwnTables {
                     return Err(PrepareError::Interrupted);
                 }
                 client.execute_bytes(&sql).map_err(inserting())?;
-                done.fetch_add(rows, Ordering::Relaxed);
+                counted.add(rows);
                 rows = 0;
             }
         }
-        client.execute("COMMIT").map(drop).map_err(inserting())
+        client.execute("COMMIT").map_err(inserting())?;
+        counted.keep();
+        Ok(())
     }
 
     /// Appends a row: it depends on the seed, the table's place and the row's number only.
@@ -496,6 +561,29 @@ impl OwnTables {
     }
 }
 
+/// Rows of a transaction, counted as they go in, and out again unless it commits.
+struct Counted<'a> {
+    done: &'a AtomicU64,
+    rows: Cell<u64>,
+}
+
+impl Counted<'_> {
+    fn add(&self, rows: u64) {
+        self.done.fetch_add(rows, Ordering::Relaxed);
+        self.rows.set(self.rows.get() + rows);
+    }
+
+    fn keep(&self) {
+        self.rows.set(0);
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.done.fetch_sub(self.rows.get(), Ordering::Relaxed);
+    }
+}
+
 struct Chunk {
     table: usize,
     first: u64,
@@ -539,6 +627,7 @@ mod tests {
             checks: Vec::new(),
             doubts: Vec::new(),
             seed: 1,
+            of_seed: false,
         }
     }
 

@@ -311,6 +311,8 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
         tables: vec![table],
         checks: Vec::new(),
         doubts: Vec::new(),
+        // Statements name GUIDs of rows, which come from the seed.
+        of_seed: shape.key == Key::Guid,
         seed,
     }
 }

@@ -147,7 +147,7 @@ impl Sql {
             self.asked.push(Asked {
                 place: given.place.clone(),
                 sql: given.sql.clone(),
-                keeps: 0,
+                keeps: Vec::new(),
                 class: sql_text::classify(&given.sql),
             });
         }

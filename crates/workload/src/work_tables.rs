@@ -56,6 +56,7 @@ impl WorkTables {
     pub fn heap_bytes(&self) -> u64 {
         match self {
             Self::Oltp(tables) if tables.data().engine.is_memory() => tables.data().largest_bytes(),
+            Self::Own(tables) => tables.heap_bytes(),
             _ => 0,
         }
     }

@@ -51,6 +51,15 @@ pub struct Mix {
     step: u64,
 }
 
+/// How a column of a result is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// As a whole number of 64 bits.
+    Int,
+    /// As a text.
+    Text,
+}
+
 /// A statement of the user's: where it is written, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -58,8 +67,8 @@ pub struct Asked {
     pub place: String,
     /// Its text, parameters as `?`.
     pub sql: String,
-    /// Columns of its result that are kept, 0 when none is.
-    pub keeps: usize,
+    /// How the first columns of its result are kept, none when they are not.
+    pub keeps: Vec<Keep>,
     /// What it does.
     pub class: Class,
 }
@@ -110,6 +119,7 @@ impl Mix {
             tables: self.tables.clone(),
             checks: self.checks.clone(),
             doubts: Vec::new(),
+            of_seed: false,
             seed: self.seed,
         })
     }
@@ -157,7 +167,11 @@ impl Mix {
                 self.asked.push(Asked {
                     place: statement.place.clone(),
                     sql: statement.sql.clone(),
-                    keeps: statement.keep.len(),
+                    keeps: statement
+                        .keep
+                        .iter()
+                        .map(|k| if k.text.is_some() { Keep::Text } else { Keep::Int })
+                        .collect(),
                     class: sql_text::classify(&statement.sql),
                 });
                 builder.statement(number, statement);

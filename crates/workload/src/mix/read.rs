@@ -413,9 +413,9 @@ impl Reader<'_> {
         if tokens.iter().any(|(token, _)| *token == Token::Executable) {
             self.error(at.clone(), "a comment that servers execute may do anything: take it out".to_owned());
         }
-        let changes_rows = matches!(tokens.first(), Some((token, _)) if is_word(*token, &["INSERT", "UPDATE", "DELETE"]));
-        let named =
-            if changes_rows { sql_text::named_databases(sql) } else { sql_text::dotted_names(sql) };
+        let changes_rows =
+            matches!(tokens.first(), Some((token, _)) if is_word(*token, &["INSERT", "UPDATE", "DELETE"]));
+        let named = if changes_rows { sql_text::named_databases(sql) } else { sql_text::dotted_names(sql) };
         if let Some(database) = named.first() {
             self.error(
                 at.clone(),

@@ -72,9 +72,31 @@ impl Stream {
             Value::UInt(n) => self.room.0.extend_from_slice(n.to_string().as_bytes()),
             Value::Float(x) => self.room.0.extend_from_slice(x.to_string().as_bytes()),
             Value::Double(x) => self.room.0.extend_from_slice(x.to_string().as_bytes()),
-            _ => return null,
+            Value::DateTime { .. } | Value::Time { .. } => {
+                self.room.0.extend_from_slice(time_text(value).as_bytes());
+            }
         }
         Held { number: 0, start, end: self.room.0.len() as u32, null: false }
+    }
+}
+
+/// A point in time or a span as SQL writes it; nothing of other values. Midnight is a date alone, which is the same
+/// where a date and a time are wanted.
+fn time_text(value: &Value) -> String {
+    let of_second = |micros: u32| if micros == 0 { String::new() } else { format!(".{micros:06}") };
+    match *value {
+        Value::DateTime { year, month, day, hour, minute, second, micros } => {
+            let date = format!("{year:04}-{month:02}-{day:02}");
+            if (hour, minute, second, micros) == (0, 0, 0, 0) {
+                return date;
+            }
+            format!("{date} {hour:02}:{minute:02}:{second:02}{}", of_second(micros))
+        }
+        Value::Time { negative, days, hours, minutes, seconds, micros } => {
+            let (sign, hours) = (if negative { "-" } else { "" }, days * 24 + u32::from(hours));
+            format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{}", of_second(micros))
+        }
+        _ => String::new(),
     }
 }
 

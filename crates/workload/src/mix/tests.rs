@@ -289,7 +289,9 @@ proptest! {
 
 #[test]
 fn each_step_has_unique_numbers_of_its_own_and_draws_the_same_else() {
-    let mix = one("statements = [{ sql = 'INSERT INTO t VALUES (?, ?)', params = [{ unique = true }, { uniform = [1, 1000000] }] }]");
+    let mix = one(
+        "statements = [{ sql = 'INSERT INTO t VALUES (?, ?)', params = [{ unique = true }, { uniform = [1, 1000000] }] }]",
+    );
     let of = |step| {
         let mix = mix.at_step(step);
         ask(&mix, &mut mix.stream(0), None)
@@ -299,4 +301,20 @@ fn each_step_has_unique_numbers_of_its_own_and_draws_the_same_else() {
     let (first, second) = (parts(&first), parts(&second));
     assert_ne!(first[1], second[1]);
     assert_eq!(first[2], second[2]);
+}
+
+#[test]
+fn points_in_time_and_decimals_are_kept_as_their_texts() {
+    let mix = one("statements = [
+  { name = 'x', sql = 'SELECT a, b, c', keep = { a = 'text', b = 'text', c = 'text' } },
+  { name = 'y', sql = 'SELECT :a, :b, :c' },
+]");
+    let date =
+        |hour, micros| Value::DateTime { year: 2026, month: 2, day: 3, hour, minute: 0, second: 0, micros };
+    let span = Value::Time { negative: true, days: 1, hours: 2, minutes: 3, seconds: 4, micros: 0 };
+    let kept = |row| ask(&mix, &mut mix.stream(0), Some(row));
+    let asked = kept(vec![date(0, 0), date(4, 5), Value::Bytes(b"12.50".to_vec())]);
+    assert!(asked.contains("y '2026-02-03' '2026-02-03 04:00:00.000005' '12.50'"), "{asked}");
+    let asked = kept(vec![span, Value::Float(1.5), Value::Double(-2.25)]);
+    assert!(asked.contains("y '-26:03:04' '1.5' '-2.25'"), "{asked}");
 }

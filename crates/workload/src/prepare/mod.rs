@@ -79,7 +79,9 @@ pub enum PrepareError {
         table: String,
     },
     /// The user asked to stop.
-    #[error("interrupted: the tables are incomplete; the next prepare goes on from there")]
+    #[error(
+        "interrupted: the tables are incomplete; the next prepare goes on from there, or begins anew where a workload brings its own tables"
+    )]
     Interrupted,
     /// The server or the connection.
     #[error("{doing}: {source}")]
@@ -183,7 +185,16 @@ impl Tables {
         };
         let there = self.present(client)?;
         let all = self.data.tables.iter().all(|t| there.contains(t.name()));
-        Ok(Some(data).filter(|_| all && there.len() == self.data.tables.len()))
+        if !all || there.len() != self.data.tables.len() {
+            return Ok(None);
+        }
+        // MEMORY's rows are gone with the server.
+        for table in self.data.tables.iter().filter(|t| self.data.engine.is_memory() && t.rows() > 0) {
+            if is_empty(client, &self.database, table.name())? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(data))
     }
 
     /// What the mark says about the family's tables.
@@ -282,9 +293,7 @@ impl Tables {
         let marked = before.map(mark::tables_of).unwrap_or_default();
         match present.iter().find(|name| !marked.contains(name)) {
             None => Ok(present),
-            Some(name) => {
-                Err(PrepareError::Taken { database: self.database.clone(), table: name.clone() })
-            }
+            Some(name) => Err(PrepareError::Taken { database: self.database.clone(), table: name.clone() }),
         }
     }
 
@@ -322,6 +331,12 @@ impl Tables {
     pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
         cleanup(client, &self.database)
     }
+}
+
+/// Whether a table has no row.
+pub(crate) fn is_empty(client: &mut Client, database: &str, table: &str) -> Result<bool, PrepareError> {
+    let any = format!("SELECT 1 FROM {}.{} LIMIT 1", mark::quoted(database), mark::quoted(table));
+    Ok(client.query(&any).map_err(doing(format!("looking at table {table}")))?.is_empty())
 }
 
 /// Takes a database for this connection.

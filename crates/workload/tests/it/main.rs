@@ -5,6 +5,7 @@ mod behaviour;
 mod beside_sysbench;
 mod filling;
 mod hot_path;
+mod own;
 mod ownership;
 mod server;
 mod streams;

@@ -69,9 +69,8 @@ fn tables_with_our_names_that_the_mark_does_not_name_are_left_alone() {
     let server = shared();
     let mut client = server.client();
     client.execute("CREATE DATABASE own_beside").unwrap();
-    let prepare = |tables: &Tables| {
-        tables.prepare(&|| server.connect(), 1, &AtomicBool::new(false), &mut |_| {})
-    };
+    let prepare =
+        |tables: &Tables| tables.prepare(&|| server.connect(), 1, &AtomicBool::new(false), &mut |_| {});
     prepare(&small("own_beside")).unwrap();
     client.execute("CREATE TABLE own_beside.sbtest2 (theirs INT)").unwrap();
     let larger = options("oltp_read_write", &[("table-size", "10"), ("tables", "2")]);
