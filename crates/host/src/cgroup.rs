@@ -202,7 +202,8 @@ impl Limits {
         *self == Self::default()
     }
 
-    fn resources(&self) -> Vec<Resource> {
+    /// What is limited.
+    pub fn resources(&self) -> Vec<Resource> {
         let wanted = [
             (Resource::Memory, self.memory_bytes.is_some()),
             (Resource::Swap, self.swap_bytes.is_some()),

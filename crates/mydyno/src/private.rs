@@ -28,9 +28,12 @@ pub fn with_server(
             .map_err(failure)?;
     let worked = work(&info);
     let ended = mydyno_sandbox::down(&site, &spec.name).map_err(failure);
+    for sentence in ended.iter().flatten() {
+        loud(ui, sentence);
+    }
     match (worked, ended) {
-        (Ok(status), Ok(())) => Ok(status),
-        (Err(failure), Ok(())) | (Ok(_), Err(failure)) => Err(failure),
+        (Ok(status), Ok(_)) => Ok(status),
+        (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => Err(failure),
         (Err(mut first), Err(second)) => {
             first.problems.extend(second.problems);
             Err(first)
@@ -66,9 +69,20 @@ pub fn note(ui: &Ui, progress: &Progress) {
             ui.note(&format!("Using {engine} ({}) from {}", engine.text, program.display()));
         }
         Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
+        Progress::NoDirectIo => ui.note(
+            "The file system below cannot do direct I/O: the server's own disk also goes through this host's page cache",
+        ),
         Progress::Copying => {}
         Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
     }
+}
+
+/// Says on standard error what concerns others than this command: changes of the whole host, and what was left alone. Not even
+/// `--quiet` hides that.
+pub fn loud(ui: &Ui, text: &str) {
+    let mut ui = ui.clone();
+    ui.quiet = false;
+    ui.note(text);
 }
 
 /// How a command ends that could not make or end a private server.

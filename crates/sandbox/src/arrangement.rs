@@ -13,7 +13,7 @@ use mydyno_host::task::Attribute;
 
 use crate::allocator::Allocator;
 use crate::error::SandboxError;
-use crate::site::Site;
+use crate::site::{Progress, Site};
 
 /// Variables of the environment that can be given to a server.
 pub(crate) const VARIABLES: &[&str] = &[
@@ -70,9 +70,13 @@ pub(crate) fn make_disk(
     arrangement: &Arrangement,
     folder: &Path,
     purpose: &str,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<(), SandboxError> {
     let Some(spec) = &arrangement.disk else { return Ok(()) };
     let disk = disk::make(site.journal, site.lease, purpose, folder, spec)?;
+    if !disk.direct_io {
+        progress(Progress::NoDirectIo);
+    }
     let device = disk.device.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let named = |file: &str| format!("queue.{device}.{file}");
     for (file, value) in in_order(&arrangement.queue) {

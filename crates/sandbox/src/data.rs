@@ -91,9 +91,14 @@ pub fn keep(site: &Site, server: &ServerInfo, name: &str) -> Result<DataAtRest, 
     check_name(name)?;
     let from = ServerFolder::of(site.state, &server.name);
     if let Some(description) = from.load()?
-        && site.lease.machine().presence(&description.process)? != Presence::Ended
+        && let Presence::Running | Presence::Unseen = site.lease.machine().presence(&description.process)?
     {
         return Err(SandboxError::StillRuns { name: server.name.clone() });
+    }
+    // A server removes this file as the last thing that it does (`delete_pid_file` in `clean_up` of sql/mysqld.cc); one that
+    // was killed leaves it, and its data would be recovered first by every server that starts with them.
+    if from.pid_file().exists() {
+        return Err(SandboxError::NotStopped { name: server.name.clone() });
     }
     let all = folder_of(site)?;
     let path = all.join(name);
@@ -183,16 +188,49 @@ impl DataAtRest {
         }
     }
 
-    /// Removes them.
+    /// Compares the list of files and their sizes with what they were: quick, whatever their size.
+    ///
+    /// # Errors
+    /// One is missing, was added or has another size.
+    pub(crate) fn check_sizes(&self) -> Result<(), SandboxError> {
+        let folder = self.data();
+        let mut now = files(&folder)?;
+        for file in &self.manifest.files {
+            let path = folder.join(&file.path);
+            let found = now.iter().position(|path| *path == file.path).map(|at| now.swap_remove(at));
+            let same = found.is_some() && path.metadata().is_ok_and(|m| m.len() == file.bytes);
+            if !same {
+                return Err(SandboxError::DataChanged { path });
+            }
+        }
+        match now.first() {
+            None => Ok(()),
+            Some(added) => Err(SandboxError::DataChanged { path: folder.join(added) }),
+        }
+    }
+
+    /// Removes them, their list of files first: what an interruption leaves is not taken for data.
     ///
     /// # Errors
     /// A file cannot be removed.
     pub fn remove(self) -> Result<(), SandboxError> {
+        let manifest = self.path.join(MANIFEST);
+        fs::remove_file(&manifest).map_err(|e| SandboxError::io("remove", &manifest, e))?;
         fs::remove_dir_all(&self.path).map_err(|e| SandboxError::io("remove", &self.path, e))
     }
 }
 
 fn sums(folder: &Path) -> Result<Vec<Sum>, SandboxError> {
+    let sum_of = |path: PathBuf| {
+        let (bytes, sha256) =
+            sum(&folder.join(&path)).map_err(|e| SandboxError::io("read", folder.join(&path), e))?;
+        Ok(Sum { path, bytes, sha256 })
+    };
+    files(folder)?.into_iter().map(sum_of).collect()
+}
+
+/// All files below a folder, by their paths in it, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
@@ -201,14 +239,12 @@ fn sums(folder: &Path) -> Result<Vec<Sum>, SandboxError> {
             let path = child.path();
             if child.file_type().map_err(|e| SandboxError::io("read", &path, e))?.is_dir() {
                 folders.push(path);
-                continue;
+            } else {
+                all.push(path.strip_prefix(folder).unwrap_or(&path).to_owned());
             }
-            let (bytes, sha256) = sum(&path).map_err(|e| SandboxError::io("read", &path, e))?;
-            let path = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-            all.push(Sum { path, bytes, sha256 });
         }
     }
-    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all.sort();
     Ok(all)
 }
 

@@ -139,6 +139,14 @@ pub enum SandboxError {
         /// Its name.
         name: String,
     },
+    /// Data are kept only of a server that was shut down in good order.
+    #[error(
+        "the private server {name} was not shut down in good order, so its data are not at rest: prepare them again"
+    )]
+    NotStopped {
+        /// Its name.
+        name: String,
+    },
     /// Kept data that are not what they were.
     #[error("{} is not what it was when its data were kept: remove them and prepare them again", path.display())]
     DataChanged {

@@ -4,8 +4,10 @@
 //! wanted is read into [`Turns`], with all mistakes at once; each part is then handed to whoever turns it, through the
 //! journal.
 
+use std::path::Path;
+
 use mydyno_host::cgroup::{IoLimit, RESOURCES, Resource};
-use mydyno_host::disk::DiskSpec;
+use mydyno_host::disk::{self, DiskSpec};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
@@ -14,9 +16,9 @@ use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
 use mydyno_model::units::parse_size;
 
 use crate::allocator::{ALLOCATORS, Allocator};
-use crate::arrangement::{Arrangement, VARIABLES, in_order, read_back};
+use crate::arrangement::{Arrangement, VARIABLES, environment, in_order, read_back};
 use crate::error::SandboxError;
-use crate::settings::parse_set;
+use crate::settings::{bare_name, parse_set};
 use crate::site::Site;
 
 /// The price of `write_cache`.
@@ -36,6 +38,8 @@ const BUNDLES: [Bundle; 2] = [
         what: "every commit synced, redo and binary log",
         parts: &[
             ("option.log_bin", "1"),
+            // MySQL 5.7 starts no binary log without it.
+            ("option.server_id", "1"),
             ("option.sync_binlog", "1"),
             ("option.innodb_flush_log_at_trx_commit", "1"),
             ("option.innodb_doublewrite", "1"),
@@ -181,8 +185,10 @@ impl Turns {
     }
 
     fn pay(&mut self, variable: &str) {
-        if DURABILITY.contains(&variable) {
-            self.ledger.push(format!("durability: {variable} decides what a crash can lose"));
+        // Servers take any beginning of an option's name that only one option has.
+        let bare = bare_name(variable);
+        if let Some(name) = DURABILITY.iter().find(|name| name.starts_with(&bare)) {
+            self.ledger.push(format!("durability: {name} decides what a crash can lose"));
         }
     }
 
@@ -190,6 +196,37 @@ impl Turns {
     pub fn of_the_host(&self) -> Vec<String> {
         let settings = self.host.iter().map(|(name, value)| format!("{name}={value}"));
         settings.chain(self.swap_bytes.map(|bytes| format!("swap.file={bytes}"))).collect()
+    }
+
+    /// Whether all of it is permitted and can be turned here, before time is spent on a server. `servers` is the folder that
+    /// the server's own is made in.
+    ///
+    /// # Errors
+    /// What is not permitted, or cannot be turned.
+    pub fn check(
+        &self,
+        site: &Site,
+        allowed: Option<AllowHostChange>,
+        servers: &Path,
+    ) -> Result<(), SandboxError> {
+        let machine = site.lease.machine();
+        let names = self.of_the_host();
+        if !names.is_empty() && allowed.is_none() {
+            return Err(HostError::NotAllowed { what: names.join(", ") }.into());
+        }
+        for (name, value) in &self.host {
+            setting::check_value(machine, name, value)?;
+        }
+        if self.swap_bytes.is_some() {
+            swap::check(machine)?;
+        }
+        for resource in self.arrangement.limits.resources() {
+            resource.check(machine)?;
+        }
+        if let Some(spec) = &self.arrangement.disk {
+            disk::check(site.lease, servers, spec)?;
+        }
+        environment(&self.arrangement).map(drop)
     }
 
     /// Turns what concerns the whole host, in order. All of it carries `purpose` in the journal, with which it is put back.
@@ -472,6 +509,24 @@ mod tests {
         assert_eq!(turns.options, ["innodb_doublewrite=0"]);
         assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
         assert_eq!(turns.ledger.len(), 2, "{:?}", turns.ledger);
+    }
+
+    #[test]
+    fn no_spelling_of_a_variable_hides_its_price() {
+        for option in [
+            "innodb-flush-log-at-trx-commit",
+            "INNODB_FLUSH_LOG_AT_TRX_COMMIT",
+            "loose_innodb_flush_log_at_trx_commit",
+            "innodb_flush_log_at_trx_c",
+            "loose-innodb-flush-l",
+        ] {
+            let turns = parse(&[(&format!("option.{option}"), "2")]).unwrap();
+            let price = "durability: innodb_flush_log_at_trx_commit decides what a crash can lose";
+            assert_eq!(turns.ledger, [price], "{option}");
+        }
+        assert_eq!(parse(&[("option.skip-innodb-doublewrite", "1")]).unwrap().ledger.len(), 1);
+        assert_eq!(parse(&[("variable.Sync_Binlog", "0")]).unwrap().ledger.len(), 1);
+        assert!(parse(&[("option.sync_frm", "0")]).unwrap().ledger.is_empty());
     }
 
     #[test]

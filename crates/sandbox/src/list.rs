@@ -64,11 +64,12 @@ fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> 
 }
 
 /// Ends a private server: its process, its folder, its journal entries. It may be one that is kept, one of this command,
-/// or one that a dead command left behind.
+/// or one that a dead command left behind. Says in sentences what was left alone, because somebody else has changed it since.
 ///
 /// # Errors
-/// There is none with this name, a living command uses it, or something of it could not be removed.
-pub fn down(site: &Site, name: &str) -> Result<(), SandboxError> {
+/// There is none with this name, a living command uses it, something of it cannot be reached from here, and then all stays,
+/// or something could not be removed.
+pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
     check_name(name)?;
     let purpose = purpose(name);
     let folder = ServerFolder::of(site.state, name);

@@ -93,13 +93,10 @@ pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
     if value.contains(['\n', '\r', '\0']) || value.len() > 4096 {
         return Err(error("a value is one line of at most 4096 bytes"));
     }
-    // Servers take any unambiguous beginning of an option's name, and `skip-`, `loose-` and such before it.
-    let mut bare = name.as_str();
-    for prefix in ["loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_"] {
-        bare = bare.strip_prefix(prefix).unwrap_or(bare);
-    }
+    // Servers take any unambiguous beginning of an option's name.
+    let bare = bare_name(&name);
     let own = |name: &str| OWN.iter().any(|own| own.starts_with(name));
-    if own(&name) || own(bare) || OWN.iter().any(|o| *o == format!("skip_{bare}")) {
+    if own(&name) || own(&bare) || OWN.iter().any(|o| *o == format!("skip_{bare}")) {
         return Err(error("mydyno sets this itself for a private server"));
     }
     if leaves_the_folder(value) {
@@ -108,6 +105,16 @@ pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
         ));
     }
     Ok(Setting { name, value: value.to_owned() })
+}
+
+/// A variable's name in lower case with underscores, without the `skip-`, `loose-` and such that servers take before it.
+pub(crate) fn bare_name(name: &str) -> String {
+    let name = name.trim().replace('-', "_").to_ascii_lowercase();
+    let mut bare = name.as_str();
+    for prefix in ["loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_"] {
+        bare = bare.strip_prefix(prefix).unwrap_or(bare);
+    }
+    bare.to_owned()
 }
 
 /// Whether a value is, or lists, a path that is not below the data directory. Statements and file names have none.

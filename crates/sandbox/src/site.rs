@@ -21,6 +21,8 @@ pub enum Progress {
     },
     /// The system tables are being made; once a version and set of options.
     BuildingTemplate,
+    /// The file of the server's own disk is read and written through the page cache: the file system below cannot do without.
+    NoDirectIo,
     /// The data directory is being copied from the template.
     Copying,
     /// The server was started on this port and is waited for.

@@ -9,8 +9,8 @@ use crate::site::Site;
 use crate::variable::PrivateServers;
 
 impl Site<'_> {
-    /// Takes over everything of one purpose and puts it back, newest first.
-    pub(crate) fn undo(&self, purpose: &str) -> Result<(), SandboxError> {
+    /// Takes over everything of one purpose and puts it back, newest first. Says in sentences what was left alone.
+    pub(crate) fn undo(&self, purpose: &str) -> Result<Vec<String>, SandboxError> {
         self.undo_where(|open| open.entry.purpose == purpose)
     }
 
@@ -20,6 +20,7 @@ impl Site<'_> {
         self.undo_where(|open| {
             open.entry.purpose == purpose && open.kept_until.is_none() && open.lease.process == *own
         })
+        .map(drop)
     }
 
     /// Puts back what this command did for a purpose that failed; the error says so when that failed too.
@@ -32,18 +33,30 @@ impl Site<'_> {
 
     /// Puts one entry back.
     pub(crate) fn undo_one(&self, id: u64) -> Result<(), SandboxError> {
-        self.undo_where(|open| open.entry.id == id)
+        self.undo_where(|open| open.entry.id == id).map(drop)
     }
 
-    fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<(), SandboxError> {
+    fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<Vec<String>, SandboxError> {
+        let machine = self.lease.machine();
+        // All or nothing: what is out of reach may need what is not.
+        for open in self.journal.read()?.open.iter().filter(|open| wanted(open)) {
+            if let Some(why) = open.entry.change.out_of_reach(machine) {
+                return Err(SandboxError::NotPutBack { what: open.entry.change.what(), why });
+            }
+        }
         let taken = self.journal.take_over(self.lease, wanted)?;
-        let outcomes = put_back(self.journal, self.lease.machine(), &taken, &PrivateServers)?;
+        let outcomes = put_back(self.journal, machine, &taken, &PrivateServers)?;
         let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;
         match outcomes.iter().find(failed) {
             Some((open, outcome)) => {
                 Err(SandboxError::NotPutBack { what: open.entry.change.what(), why: outcome.why.clone() })
             }
-            None => Ok(()),
+            None => Ok(outcomes.iter().filter_map(left_alone).collect()),
         }
     }
+}
+
+fn left_alone((open, outcome): &(Open, Outcome)) -> Option<String> {
+    let what = || format!("{} was left alone: {}", open.entry.change.what(), outcome.why);
+    (outcome.state == RestoreState::LeftAlone).then(what)
 }

@@ -67,13 +67,14 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     site.check_name_is_free(&spec.name)?;
     let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
     progress(Progress::Found { engine: install.engine.clone(), program: install.program.clone() });
-    let source = source(site, &install, spec, &settings, progress)?;
     let servers = site.state.servers();
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(&servers)
         .map_err(|e| SandboxError::io("create", &servers, e))?;
+    spec.turns.check(site, spec.allow_host_change, &servers)?;
+    let source = source(site, &install, spec, &settings, progress)?;
     if spec.turns.arrangement.disk.is_none() {
         check_room(&servers, source.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
     }
@@ -83,7 +84,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     let made = (|| {
         site.check_cancelled()?;
         spec.turns.turn_host(site, &purpose, spec.allow_host_change)?;
-        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose)?;
+        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose, progress)?;
         progress(Progress::Copying);
         site.check_cancelled()?;
         copy_folder(&source.data, &folder.data(), UNIQUE)?;
@@ -122,6 +123,7 @@ fn source(
         let template = obtain(site, install, settings, progress)?;
         return Ok(Source { data: template.data.clone(), bytes: template.bytes, _template: Some(template) });
     };
+    kept.check_sizes()?;
     if kept.engine() != install.engine.text {
         return Err(SandboxError::DataOfAnother {
             engine: kept.engine().to_owned(),

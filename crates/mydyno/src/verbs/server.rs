@@ -14,7 +14,7 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, find_host, note, open_host};
+use crate::private::{failure, find_host, loud, note, open_host};
 use crate::signals;
 use crate::ui::Ui;
 
@@ -150,7 +150,7 @@ fn turns(args: &Up, ui: &Ui) -> Result<Turns, Failure> {
     let of_the_host = turns.of_the_host();
     if !of_the_host.is_empty() && args.allow_host_change {
         let until = format!("until `mydyno server down {}`", args.name);
-        ui.note(&format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
+        loud(ui, &format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
     }
     Ok(turns)
 }
@@ -189,7 +189,10 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     let mut status = Status::Environment;
     for name in &names {
         match mydyno_sandbox::down(&site, name) {
-            Ok(()) => ui.note(&format!("Private server {name} is gone")),
+            Ok(left_alone) => {
+                ui.note(&format!("Private server {name} is gone"));
+                left_alone.iter().for_each(|sentence| loud(ui, sentence));
+            }
             Err(error) => {
                 let failure = failure(error);
                 status = failure.status;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use mydyno_host::process::{Ended, end};
 use mydyno_host::restore::restore;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Journal, Lease, setting};
@@ -149,6 +150,21 @@ fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
 }
 
 #[test]
+fn data_of_a_server_that_was_killed_are_not_at_rest() {
+    let ground = Ground::new();
+    let site = ground.site().with_cache(ground.path().join("cache"));
+    let info =
+        up(&site, &spec("killed", &[lever("option.innodb_log_file_size", "8M")]), &mut |_| {}).unwrap();
+    let machine = ground.host.machine();
+    let server = machine.identify(info.pid.unwrap()).unwrap().unwrap();
+    assert_eq!(end(machine, &server).unwrap(), Ended::Killed);
+    let error = data::keep(&site, &info, "torn").unwrap_err();
+    assert!(matches!(error, SandboxError::NotStopped { .. }), "{error}");
+    down(&site, "killed").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
 fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     let ground = Ground::new();
     let site = ground.site().with_cache(ground.path().join("cache"));
@@ -178,6 +194,12 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
         down(&site, arm).unwrap();
     }
     kept.verify().unwrap();
+    let added = ground.path().join("cache/data/three-rows/data/d/added");
+    fs::write(&added, "x").unwrap();
+    let again = data::find(&site, "three-rows").unwrap();
+    let error = up(&site, &Spec { data: Some(again), ..spec("three", &small) }, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("d/added"), "{error}");
+    fs::remove_file(&added).unwrap();
     let table = ground.path().join("cache/data/three-rows/data/d/t.ibd");
     let mut bytes = fs::read(&table).unwrap();
     bytes[5000] ^= 1;

@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use mydyno_host::change::StartedProcess;
+use mydyno_host::setting::ChangedSetting;
 use mydyno_host::{Change, Host, Journal, Lease, Machine, StateDir, folder};
 use mydyno_model::server::ServerState;
 use mydyno_sandbox::{SandboxError, Site, down, free, list};
@@ -60,6 +61,41 @@ fn a_server_of_another_container_is_not_taken_down_from_here() {
     // The made-up process ends where it can be seen.
     fs::remove_dir_all(temp.path().join("there/7")).unwrap();
     down(&site, "far").unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_server_with_a_change_in_another_namespace_is_taken_down_there_or_not_at_all() {
+    let temp = tempfile::tempdir().unwrap();
+    let state = StateDir::open(&temp.path().join("state")).unwrap();
+    let at = temp.path().join("proc");
+    let here = machine(&at, "pid:[1]");
+    symlink("net:[1]", at.join("self/ns/net")).unwrap();
+    let host = Host::held(state.clone(), Lease::of_process(&here, 7, "server down").unwrap());
+    fs::create_dir(state.servers()).unwrap();
+    let path = state.servers().join("near");
+    folder::create(&host.journal, &host.lease, "server near", &path).unwrap();
+    let setting = ChangedSetting {
+        name: "net.ipv4.tcp_tw_reuse".to_owned(),
+        was: "2".to_owned(),
+        now: "1".to_owned(),
+        device: None,
+        namespace: Some("net:[2]".to_owned()),
+        along: vec![],
+        along_after: vec![],
+    };
+    host.journal.record(&host.lease, "server near", Change::Setting(setting)).unwrap();
+    let error = down(&Site::new(&host), "near").unwrap_err().to_string();
+    assert!(error.contains("tcp_tw_reuse") && error.contains("net:[2]"), "{error}");
+    assert!(path.exists());
+    assert_eq!(host.journal.read().unwrap().open.len(), 2);
+    // It was there: the value is another one by now, and that is said.
+    fs::remove_file(at.join("self/ns/net")).unwrap();
+    symlink("net:[2]", at.join("self/ns/net")).unwrap();
+    fs::create_dir_all(at.join("sys/net/ipv4")).unwrap();
+    fs::write(at.join("sys/net/ipv4/tcp_tw_reuse"), "0\n").unwrap();
+    let said = down(&Site::new(&host), "near").unwrap();
+    assert!(said.len() == 1 && said[0].contains("somebody else has set it to 0"), "{said:?}");
     assert!(!path.exists());
 }
 
