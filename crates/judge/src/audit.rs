@@ -10,6 +10,7 @@ use time::OffsetDateTime;
 use crate::claim::Claim;
 use crate::judge::judge;
 use crate::scope::scope;
+use crate::shown::told_by;
 
 /// Judges claims over facts whose digest is `digest`.
 pub fn audit<'c>(
@@ -18,14 +19,29 @@ pub fn audit<'c>(
     digest: &str,
     now: OffsetDateTime,
 ) -> Findings {
-    let mut findings: Vec<Finding> = claims.into_iter().map(|claim| judge(claim, facts)).collect();
+    audit_shown(claims, facts, facts, digest, now)
+}
+
+/// Judges claims over facts, and tells what came of it by others: the same with names hidden, whose digest is `digest`.
+pub fn audit_shown<'c>(
+    claims: impl IntoIterator<Item = &'c Claim>,
+    facts: &FactSet,
+    shown: &FactSet,
+    digest: &str,
+    now: OffsetDateTime,
+) -> Findings {
+    let one = |claim| {
+        let finding = judge(claim, facts);
+        if std::ptr::eq(facts, shown) { finding } else { told_by(claim, finding, shown) }
+    };
+    let mut findings: Vec<Finding> = claims.into_iter().map(one).collect();
     findings.sort_by(|a, b| {
         let by_rank = b.rank.total_cmp(&a.rank);
         a.state.cmp(&b.state).then(by_rank).then_with(|| (&a.area, &a.claim).cmp(&(&b.area, &b.claim)))
     });
     Findings {
         header: Header::of::<Findings>(now),
-        scope: scope(facts),
+        scope: scope(shown),
         facts_digest: digest.to_owned(),
         facts_created: facts.header.created.clone(),
         counts: counts(&findings),

@@ -93,11 +93,7 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
     for form in &LASTING {
         let text = lasting(&wanted, form);
         if !text.is_empty() {
-            let _ = writeln!(
-                guide,
-                "- `{}` goes to {}. To undo: {}.",
-                form.path, form.goes, form.back
-            );
+            let _ = writeln!(guide, "- `{}` goes to {}. To undo: {}.", form.path, form.goes, form.back);
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
     }

@@ -18,9 +18,10 @@ mod ledger;
 mod proving;
 mod record;
 mod scope;
+mod shown;
 mod template;
 
-pub use audit::{audit, counts};
+pub use audit::{audit, audit_shown, counts};
 pub use claim::{Claim, ReadyStep};
 pub use claims::Claims;
 pub use diff::{Change, diff};

@@ -29,7 +29,7 @@ mod sql_wire;
 mod sys;
 mod taskstats;
 
-pub use collect::{Options, collect, collect_with};
+pub use collect::{Options, collect, collect_of, collect_with};
 pub use digest::digest;
 pub use error::ObserveError;
 pub use process::Process;

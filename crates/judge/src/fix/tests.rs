@@ -30,7 +30,11 @@ fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
         ("schema.tables", json!(3), "count"),
         ("schema.without_primary_key", json!(0), "count"),
     ];
-    let facts = list.into_iter().chain(more.iter().cloned()).map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
+    let facts = list
+        .into_iter()
+        .chain(more.iter().cloned())
+        .map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t")))
+        .collect();
     let set = FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
     let claims = Claims::embedded().unwrap();
     let wanted = ["sync-binlog-mariadb", "swappiness", "io-scheduler", "no-primary-key"];
@@ -74,8 +78,9 @@ fn every_form_has_its_file_and_every_change_its_way_back() {
 fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
     let script = text(&fix(&findings()), "undo.sh");
     // The program is not there, so the line of swappiness fails.
-    let script =
-        script.replace("sysctl -w", "/no/such/program").replace("/sys/block/sda/queue/scheduler", "/dev/stdout");
+    let script = script
+        .replace("sysctl -w", "/no/such/program")
+        .replace("/sys/block/sda/queue/scheduler", "/dev/stdout");
     let run = |script: &str| std::process::Command::new("/bin/sh").arg("-c").arg(script).output().unwrap();
     let ran = run(&script);
     assert_eq!(ran.status.code(), Some(1));
@@ -86,10 +91,8 @@ fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
 
 #[test]
 fn the_old_block_layer_gets_the_scheduler_that_it_has() {
-    let more = [
-        ("block.sda.scheduler", json!("cfq"), ""),
-        ("block.sda.schedulers", json!("noop deadline cfq"), ""),
-    ];
+    let more =
+        [("block.sda.scheduler", json!("cfq"), ""), ("block.sda.schedulers", json!("noop deadline cfq"), "")];
     let files = fix(&findings_with(&more));
     assert!(text(&files, "now.sh").contains("\necho deadline > /sys/block/sda/queue/scheduler"));
     assert!(text(&files, "undo.sh").contains("\necho cfq > /sys/block/sda/queue/scheduler"));

@@ -28,7 +28,21 @@ pub static COLLECTOR: Collector = Collector {
         fact("schema.largest", "", "the largest tables: name, rows, data_bytes, index_bytes"),
         fact("schema.without_primary_key", "count", "InnoDB tables without a primary key that is of use"),
         fact("schema.without_primary_key_tables", "", "some of them"),
-        fact("schema.engine.ENGINE.tables", "count", "tables by engine, among those that were read"),
+        fact(
+            "schema.all_read",
+            "",
+            "yes where all tables were read; missing, with the reason, where some were not",
+        ),
+        fact(
+            "schema.engines_counted",
+            "",
+            "yes where the tables of all engines were counted; missing where only a sample was",
+        ),
+        fact(
+            "schema.engine.ENGINE.tables",
+            "count",
+            "tables by engine, among all or among those that were read",
+        ),
         fact(
             "schema.duplicate_indexes",
             "",
@@ -59,6 +73,9 @@ pub static COLLECTOR: Collector = Collector {
 /// Tables that are read in detail.
 const SAMPLE: usize = 128;
 
+/// Tables up to which the server counts engines: older servers read a file for each.
+const COUNTED: usize = 5000;
+
 /// Names kept in a list.
 const LISTED: usize = 20;
 
@@ -82,17 +99,33 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         Ok(names) => names,
         Err(missing) => return bag.rest_is("information_schema.TABLES", &missing),
     };
+    let Names { tables: names, of_innodb } = names;
+    let engines = if names.len() <= COUNTED { engines(sql) } else { None };
     let chosen = sample(&names, SAMPLE);
     let mut read = Census::default();
     for (schema, table) in &chosen {
-        if let Err(missing) = read.table(sql, schema, table) {
+        match read.table(sql, schema, table) {
+            Ok(()) => read.looked_at += 1,
             // Out of time or connection: what was read so far is a smaller sample.
-            if matches!(missing, Missing::Error(_)) {
-                break;
-            }
+            Err(Missing::Error(_)) => break,
+            Err(_) => {}
         }
     }
-    read.put(names.len(), bag);
+    let unseen = of_innodb.saturating_sub(names.len() as u64);
+    read.put(names.len(), unseen, engines, bag);
+}
+
+/// Tables of users by engine; none where the server refuses or takes too long.
+fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
+    let statement = format!(
+        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
+    );
+    let rows = sql.rows(&statement).ok()?;
+    // A table that cannot be opened has no engine.
+    rows.iter()
+        .filter(|row| !text(row, 0).is_empty())
+        .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
+        .collect()
 }
 
 /// What the persistent statistics know of all InnoDB tables, without opening one.
@@ -160,12 +193,24 @@ fn without_partition(name: &str) -> String {
     name[..end].to_owned()
 }
 
+/// What tables there are.
+struct Names {
+    /// Those that the account sees, or some of many.
+    tables: Vec<(String, String)>,
+    /// How many InnoDB tables the statistics know, partitions not counted apart.
+    of_innodb: u64,
+}
+
 /// Names of all tables. The statistics are asked first: one scan of an index, where the other way reads every folder.
-fn names(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
-    let counted = format!("SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}");
+fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
+    let counted = format!(
+        "SELECT COUNT(*), COUNT(DISTINCT database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')"
+    );
     let counted = sql.rows(&counted);
     let refused = matches!(&counted, Err(e) if matches!(e.missing(""), Missing::Denied(_)));
-    let many = counted.ok().and_then(|rows| whole(rows.first()?, 0).ok()).is_some_and(|n| n > 5000);
+    let known =
+        |place: usize| counted.as_ref().ok().and_then(|rows| whole(rows.first()?, place).ok()).unwrap_or(0);
+    let (many, of_innodb) = (known(0) > 5000, known(1));
     let statement = if many {
         format!(
             "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} LIMIT {NAMES}"
@@ -176,19 +221,22 @@ fn names(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
         )
     };
     let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+    if rows.is_empty() && of_innodb > 0 {
+        return Err(Missing::Denied(format!(
+            "this account sees none of the tables of users, though there are {of_innodb}; it needs SELECT on them (SELECT ON *.*), of which only information_schema is read"
+        )));
+    }
     if rows.is_empty() && refused {
         // The server lists only tables that the account may use, and says nothing of others.
         return Err(Missing::Denied(
             "this account sees no table of users; it needs SELECT on them, and on mysql.innodb_table_stats to know whether there are any".to_owned(),
         ));
     }
-    Ok(rows
-        .into_iter()
-        .filter_map(|row| {
-            let mut cells = row.into_iter();
-            Some((cells.next()??, cells.next()??))
-        })
-        .collect())
+    let tables = rows.into_iter().filter_map(|row| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next()??))
+    });
+    Ok(Names { tables: tables.collect(), of_innodb })
 }
 
 /// At most `size` names, the same ones each time: those with the smallest hashes (FNV-1a, mixed).
@@ -210,6 +258,8 @@ fn sample(names: &[(String, String)], size: usize) -> Vec<&(String, String)> {
 /// What was found in the tables that were read.
 #[derive(Default)]
 struct Census {
+    /// Tables and views.
+    looked_at: usize,
     read: usize,
     engines: BTreeMap<String, u64>,
     charsets: BTreeMap<String, u64>,
@@ -308,25 +358,45 @@ impl Census {
         }
     }
 
-    fn put(self, tables: usize, bag: &Bag) {
+    /// `tables` were named, and `unseen` more are known to the statistics.
+    fn put(self, tables: usize, unseen: u64, engines: Option<BTreeMap<String, u64>>, bag: &Bag) {
         let from = "information_schema.TABLES, COLUMNS, STATISTICS";
         let put = |id: &str, value: Value| bag.put::<Value>(&format!("schema.{id}"), from, Ok(value));
         put("tables", tables.into());
         put("tables_read", self.read.into());
-        put("sampled", (self.read < tables).into());
+        let sampled = self.looked_at < tables;
+        put("sampled", sampled.into());
+        let hidden = || {
+            Missing::Denied(format!(
+                "this account does not see {unseen} or more of the tables; it needs SELECT on them (SELECT ON *.*)"
+            ))
+        };
+        let all_read = match (unseen, sampled) {
+            (0, false) => Ok(true),
+            (0, true) => Err(Missing::Error(format!("{} of {tables} tables were read", self.looked_at))),
+            _ => Err(hidden()),
+        };
+        let counted = match unseen {
+            0 if engines.is_some() => Ok(true),
+            _ => all_read.clone(),
+        };
+        bag.put("schema.all_read", from, all_read.clone());
+        bag.put("schema.engines_counted", from, counted);
         put("duplicate_indexes", self.duplicates.into());
         put("text_primary_keys", self.text_keys.into());
         put("blob_columns", self.blobs.into());
         let conflicts = self.types.into_iter().filter(|(_, types)| types.len() > 1);
         let conflicts = conflicts.map(|(name, types)| json!({"column": name, "types": types}));
         put("type_conflicts", conflicts.take(LISTED).collect::<Vec<Value>>().into());
-        for (engine, tables) in self.engines {
+        for (engine, tables) in engines.unwrap_or(self.engines) {
             put(&format!("engine.{engine}.tables"), tables.into());
         }
         for (charset, columns) in self.charsets {
             put(&format!("charset.{charset}.columns"), columns.into());
         }
-        let none = || Missing::Absent("none of the tables that were read has one".to_owned());
+        // Nothing can be said of tables that were not read.
+        let none =
+            || all_read.clone().err().unwrap_or_else(|| Missing::Absent("no table has one".to_owned()));
         let most = self.most_indexes.map(|(indexes, table)| json!({"table": table, "indexes": indexes}));
         bag.put("schema.most_indexes", from, most.ok_or_else(none));
         bag.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));

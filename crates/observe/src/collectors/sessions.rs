@@ -65,12 +65,14 @@ const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM my
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
 
 /// Servers differ in where a password's hash stands. Only whether there is one is asked.
-const NO_PASSWORD: [&str; 3] = [
+const NO_PASSWORD: [&str; 4] = [
     // MariaDB from 10.4: an object with the hash; mysql.user is a view. JSON_VALUE gives true as 1.
     "SELECT COUNT(*) FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(Priv, '$.plugin'), '') IN ('', 'mysql_native_password', 'mysql_old_password') AND COALESCE(JSON_VALUE(Priv, '$.authentication_string'), '') = '' AND JSON_VALUE(Priv, '$.auth_or[0].plugin') IS NULL AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
     // MySQL from 5.7.
     "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N' AND plugin IN ('mysql_native_password', 'caching_sha2_password', 'sha256_password')",
-    // Older servers.
+    // MariaDB before 10.4, where roles stand among the accounts, without a password.
+    "SELECT COUNT(*) FROM mysql.user WHERE is_role = 'N' AND Password = '' AND COALESCE(authentication_string, '') = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
+    // Older servers, which have no roles.
     "SELECT COUNT(*) FROM mysql.user WHERE Password = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
 ];
 

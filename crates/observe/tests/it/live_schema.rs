@@ -1,5 +1,6 @@
 //! Facts about tables, on a server whose tables are known.
 
+use mydyno_model::facts::Status;
 use mydyno_observe::{Options, Source, collect_with};
 use serde_json::{Value, json};
 
@@ -30,6 +31,9 @@ fn tables_keys_and_types_are_those_that_were_made() {
     for (id, expected) in [
         ("schema.tables", json!(6)),
         ("schema.tables_read", json!(5)),
+        ("schema.sampled", json!(false)),
+        ("schema.all_read", json!(true)),
+        ("schema.engines_counted", json!(true)),
         ("schema.without_primary_key", json!(2)),
         ("schema.without_primary_key_tables", json!(["d.keyless", "d.parts"])),
         ("schema.engine.InnoDB.tables", json!(4)),
@@ -63,5 +67,39 @@ fn a_server_with_many_tables_is_sampled_and_says_so() {
     assert_eq!(set.number("schema.tables"), Some(300.0));
     assert_eq!(set.number("schema.tables_read"), Some(128.0));
     assert_eq!(set.value("schema.sampled"), Some(&json!(true)));
-    assert_eq!(set.number("schema.engine.Aria.tables"), Some(128.0));
+    assert!(matches!(set.facts["schema.all_read"].status, Status::Error { .. }));
+    // Engines are counted by the server, and columns are read of the sample only.
+    assert_eq!(set.number("schema.engine.Aria.tables"), Some(300.0));
+    assert_eq!(set.value("schema.engines_counted"), Some(&json!(true)));
+    assert!(matches!(set.facts["schema.auto_increment"].status, Status::Error { .. }));
+}
+
+#[test]
+fn tables_that_the_account_may_not_see_are_not_taken_for_none() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.a (a INT PRIMARY KEY)",
+        "CREATE TABLE d.b (a INT PRIMARY KEY)",
+        "CREATE USER poor@localhost",
+        "GRANT PROCESS ON *.* TO poor@localhost",
+        "GRANT SELECT ON mysql.* TO poor@localhost",
+    ] {
+        admin.execute(statement).unwrap();
+    }
+    let options = Options { window: None, ..Options::audit() };
+    let look = || collect_with(&Source::live(), Some(&mut server.connect_as("poor")), None, &options);
+    let set = look();
+    assert!(
+        matches!(set.facts["schema.tables"].status, Status::Denied { .. }),
+        "{:?}",
+        set.facts["schema.tables"]
+    );
+    assert_eq!(set.number("schema.without_primary_key"), Some(0.0));
+    admin.execute("GRANT SELECT ON d.a TO poor@localhost").unwrap();
+    let set = look();
+    assert_eq!(set.number("schema.tables"), Some(1.0));
+    assert!(matches!(set.facts["schema.all_read"].status, Status::Denied { .. }));
+    assert!(matches!(set.facts["schema.engines_counted"].status, Status::Denied { .. }));
 }

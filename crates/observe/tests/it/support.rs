@@ -79,6 +79,12 @@ impl Server {
         Client::connect(&options).ok()
     }
 
+    /// As a user without a password.
+    pub fn connect_as(&self, user: &str) -> Client {
+        let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), user);
+        Client::connect(&options).unwrap()
+    }
+
     pub fn connect(&self) -> Client {
         self.try_connect().unwrap()
     }

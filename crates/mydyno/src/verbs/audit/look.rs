@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use mydyno_model::facts::FactSet;
+use clap::ValueEnum as _;
+use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::units::parse_duration;
-use mydyno_observe::{Options, Remote, Source, collect_with};
+use mydyno_observe::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
 use mydyno_sandbox::Spec;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
@@ -21,17 +22,13 @@ pub fn bundle(path: &Path) -> Result<FactSet, Failure> {
     mydyno_observe::bundle::load(path).map_err(|e| Failure::environment(e.to_string()))
 }
 
-/// The facts that the options ask for.
+/// The facts that the options ask for, with their names open.
 pub fn facts(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
-    let facts = match (&args.from, &args.ssh) {
-        (Some(path), _) => bundle(path)?,
-        (None, Some(host)) => remote(args, host, ui)?,
-        (None, None) => local(args, password, ui)?,
-    };
-    if !args.redact {
-        return Ok(facts);
+    match (&args.from, &args.ssh) {
+        (Some(path), _) => bundle(path),
+        (None, Some(host)) => remote(args, host, ui),
+        (None, None) => local(args, password, ui),
     }
-    mydyno_observe::redact(&facts).map_err(|e| Failure::environment(e.to_string()))
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {
@@ -72,27 +69,43 @@ fn local(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
 fn look(connect: &ConnectOptions, options: &Options) -> Result<FactSet, Failure> {
     let source = Source::live();
     let mut client = Client::connect(connect).map_err(|e| Failure::environment(e.to_string()))?;
-    let pid = match &connect.endpoint {
-        Endpoint::Unix(_) => client.peer_pid(),
-        Endpoint::Tcp { host, port } if is_loopback(host) => {
-            mydyno_observe::process::listening_on(&source, *port).ok().map(|process| process.pid)
-        }
-        Endpoint::Tcp { .. } => None,
-    };
-    let mut facts = collect_with(&source, Some(&mut client), pid, options);
-    if let Endpoint::Tcp { host, port } = &connect.endpoint
-        && facts.number("server.process.pid").is_none()
-    {
-        let why = if is_loopback(host) {
-            format!(
-                "the process behind port {port} was not seen or is not the server (a tunnel, a proxy or a container); run mydyno as root on the server's host, or use its socket"
-            )
-        } else {
-            format!("the server is reached over the network at {host}; run mydyno on its host, or use --ssh")
+    let server = process_behind(&source, &client, connect);
+    let mut facts = collect_of(&source, Some(&mut client), server, options);
+    if facts.number("server.process.pid").is_none() {
+        let why = match &connect.endpoint {
+            // The address is a name of the user's: it stands in no text.
+            Endpoint::Tcp { host, .. } if !is_loopback(host) => {
+                "the server is reached over the network; run mydyno on its host, or use --ssh".to_owned()
+            }
+            Endpoint::Tcp { .. } => "the process behind the port was not seen or is not the server (a tunnel, a proxy or a container); run mydyno as root on the server's host, or use its socket".to_owned(),
+            Endpoint::Unix(_) => format!(
+                "the process behind the socket is not known to be the server (a container, a forwarded socket, socket activation): {}",
+                facts.facts.get("server.process.pid").map_or_else(String::new, |fact| why_missing(&fact.status))
+            ),
         };
         mydyno_judge::hide_host(&mut facts, &why);
     }
     Ok(facts)
+}
+
+fn why_missing(status: &Status) -> String {
+    match status {
+        Status::Ok => String::new(),
+        Status::Denied { why } | Status::Absent { why } | Status::Error { why } => why.clone(),
+    }
+}
+
+/// The process that the connection leads to, as far as this host shows it.
+fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) -> Read<Process> {
+    match &connect.endpoint {
+        // 0 stands for a process in a namespace that we do not see into.
+        Endpoint::Unix(_) => {
+            let pid = client.peer_pid().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(0);
+            process::of_socket_peer(source, pid)
+        }
+        Endpoint::Tcp { host, port } if is_loopback(host) => process::listening_on(source, *port),
+        Endpoint::Tcp { .. } => Err(Missing::Absent("the server's process is not on this host".to_owned())),
+    }
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -127,6 +140,18 @@ fn remote(args: &Args, host: &str, ui: &Ui) -> Result<FactSet, Failure> {
     add("defaults-group-suffix", target.defaults_group_suffix.clone());
     add("login-path", target.login_path.clone());
     add("protocol", target.protocol.map(|p| if p == ProtocolArg::Tcp { "tcp" } else { "socket" }.to_owned()));
+    let ssl_mode = target.ssl_mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned()));
+    add("ssl-mode", ssl_mode);
+    // As with option files, these are files over there.
+    add("ssl-ca", text(&target.ssl_ca));
+    add("ssl-cert", text(&target.ssl_cert));
+    add("ssl-key", text(&target.ssl_key));
+    add("server-public-key-path", text(&target.server_public_key_path));
+    add("connect-timeout", target.connect_timeout.clone());
+    add("read-timeout", target.read_timeout.clone());
+    if target.get_server_public_key {
+        over.push("--get-server-public-key".to_owned());
+    }
     if target.no_defaults {
         over.push("--no-defaults".to_owned());
     }

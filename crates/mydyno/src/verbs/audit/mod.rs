@@ -6,7 +6,7 @@ mod remedies;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mydyno_judge::{Claims, accept, audit, diff};
+use mydyno_judge::{Claims, accept, audit_shown, diff};
 use mydyno_model::Document;
 use mydyno_model::claim::Severity;
 use mydyno_model::facts::FactSet;
@@ -135,24 +135,37 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     let wanted = wanted(args, &claims)?;
     let accepted = accepted(args)?;
     let before = args.diff.as_deref().map(look::bundle).transpose()?;
-    let facts = look::facts(args, password, ui)?;
+    if let Some(folder) = args.fix.as_ref().filter(|folder| folder.exists()) {
+        return Err(Failure::usage(format!(
+            "--fix {}: it is there already, and nothing is written over; name a folder that is not",
+            folder.display()
+        )));
+    }
+    let open = look::facts(args, password, ui)?;
+    let redacted = match args.redact {
+        true => Some(mydyno_observe::redact(&open).map_err(|e| Failure::environment(e.to_string()))?),
+        false => None,
+    };
+    let facts = redacted.as_ref().unwrap_or(&open);
     if let Some(path) = &args.save {
-        mydyno_observe::bundle::save(&facts, path).map_err(|e| Failure::environment(e.to_string()))?;
+        mydyno_observe::bundle::save(facts, path).map_err(|e| Failure::environment(e.to_string()))?;
         ui.note(&format!("Facts kept in {}", path.display()));
     }
     if args.facts {
         show(args, &facts.to_json(), ui)?;
         return Ok(Status::Fine);
     }
-    let judge = |facts: &FactSet| {
-        let digest = mydyno_observe::digest(facts);
-        audit(wanted.iter().filter_map(|id| claims.find(id).ok()), facts, &digest, OffsetDateTime::now_utc())
+    let judge = |open: &FactSet, shown: &FactSet| {
+        let digest = mydyno_observe::digest(shown);
+        let wanted = wanted.iter().filter_map(|id| claims.find(id).ok());
+        audit_shown(wanted, open, shown, &digest, OffsetDateTime::now_utc())
     };
-    let mut findings = judge(&facts);
+    // The open facts decide: a token is not the option that a claim looks for.
+    let mut findings = judge(&open, facts);
     for note in accept::apply(&mut findings, &accepted, OffsetDateTime::now_utc().date()) {
         ui.note(&note);
     }
-    let changes = before.as_ref().map(|before| diff(&judge(before), &findings));
+    let changes = before.as_ref().map(|before| diff(&judge(before, before), &findings));
     if let Some(changes) = &changes {
         findings.extra.insert("diff".to_owned(), serde_json::to_value(changes).unwrap_or_default());
     }
