@@ -189,6 +189,11 @@ fn what_cannot_be_asked_is_told_with_the_way_out() {
     assert!(status == 2 && stderr.contains("did you mean \"swappiness\""), "{status} {stderr}");
     let Ended { status, stderr, .. } = home.end(&["audit", "--host-only", "--area", "hots"]);
     assert!(status == 2 && stderr.contains("there are"), "{status} {stderr}");
+    // A folder that is there is noticed before anything is looked at.
+    let there = home.path().to_str().unwrap();
+    let Ended { status, stderr, .. } =
+        home.end(&["audit", "-S", "/nonexistent/s.sock", "--no-defaults", "--fix", there]);
+    assert!(status == 2 && stderr.contains("it is there already"), "{status} {stderr}");
     // Without a server its claims are unknown, never fine.
     let alone = home.json(&["audit", "--host-only", "--json", "--window", "0"]);
     assert_eq!(alone["scope"]["server"], "");
@@ -238,7 +243,17 @@ fn another_host_is_audited_through_ssh_and_nothing_stays_there() {
     fs::write(bin.join("ssh"), SSH).unwrap();
     fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o700)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let args = ["audit", "--ssh", "dba@elsewhere", "--dsn", server.text("dsn"), "--window", "0", "--json"];
+    let args = [
+        "audit",
+        "--ssh",
+        "dba@elsewhere",
+        "--dsn",
+        server.text("dsn"),
+        "--window",
+        "0",
+        "--json",
+        "--ssl-mode=disabled",
+    ];
     let output = home.command(&args).env("PATH", path).env("TMPDIR", &tmp).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
