@@ -196,9 +196,7 @@ impl Work {
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
         match &self.behaviour {
-            Behaviour::Mix(mix) => {
-                load(&mix.at_step(step.number as u64), clock, step, connect, stop, sink)
-            }
+            Behaviour::Mix(mix) => load(&mix.at_step(step.number as u64), clock, step, connect, stop, sink),
             _ => with!(self, workload => load(workload, clock, step, connect, stop, sink)),
         }
     }

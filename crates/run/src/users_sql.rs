@@ -90,9 +90,8 @@ pub fn try_out(client: &mut Client, asked: &[Asked], database: &str) -> Result<(
                 let (place, sql) = (&asked.place, shown(&asked.sql));
                 let (keeps, columns) = (asked.keeps.len(), prepared.columns.len());
                 if columns < keeps {
-                    reasons.push(format!(
-                        "{place}: {sql} keeps {keeps} columns and its result has {columns}"
-                    ));
+                    reasons
+                        .push(format!("{place}: {sql} keeps {keeps} columns and its result has {columns}"));
                 }
                 for (keep, column) in asked.keeps.iter().zip(&prepared.columns) {
                     if *keep == Keep::Int && !is_whole(column) {
@@ -139,7 +138,10 @@ mod tests {
 
     #[test]
     fn reading_needs_no_permission() {
-        assert!(unpermitted(&asked("SELECT * FROM prod.t"), Place { read_only: true, ..THEIRS }, false).is_empty());
+        assert!(
+            unpermitted(&asked("SELECT * FROM prod.t"), Place { read_only: true, ..THEIRS }, false)
+                .is_empty()
+        );
         assert!(unpermitted(&asked("SELECT a FROM t WHERE t.a = 1"), OURS, false).is_empty());
     }
 
