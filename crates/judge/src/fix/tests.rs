@@ -116,6 +116,42 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
     }
 }
 
+/// The files for a redo log of 96 MiB at 1 MiB a second, read over `window_s`, with `free_bytes` beside it.
+fn redo_files(version: (&str, u32), window_s: u32, free_bytes: u64) -> Vec<FixFile> {
+    let list: [(&str, Value, &str); 7] = [
+        ("server.family", json!("mysql"), ""),
+        ("server.version", json!(version.0), ""),
+        ("server.version_number", json!(version.1), ""),
+        ("server.window_s", json!(window_s), "s"),
+        ("server.rate.innodb_os_log_written", json!(1_048_576), "1/s"),
+        ("server.variable.innodb_log_file_size", json!(100_663_296), ""),
+        ("storage.redo.available_bytes", json!(free_bytes), "bytes"),
+    ];
+    let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
+    let set = FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
+    let claims = Claims::embedded().unwrap();
+    fix(&audit([claims.find("redo-size").unwrap()], &set, "d", OffsetDateTime::UNIX_EPOCH))
+}
+
+#[test]
+fn a_redo_log_is_only_set_after_a_minute_where_it_fits_and_the_server_starts_with_it() {
+    const FREE: u64 = 1 << 40;
+    let set = |files: &[FixFile]| {
+        files
+            .iter()
+            .find(|f| f.path.starts_with("option-file"))
+            .map(|f| f.text.lines().last().unwrap().to_owned())
+    };
+    let mysql_57 = ("5.7.44", 50_744);
+    // 3600 MiB are an hour; the next 64 MiB are 3648.
+    assert_eq!(set(&redo_files(mysql_57, 60, FREE)).as_deref(), Some("innodb_log_file_size = 3648M"));
+    assert_eq!(set(&redo_files(mysql_57, 1, FREE)), None, "a second is no measure");
+    assert_eq!(set(&redo_files(("5.5.62", 50_562), 60, FREE)), None, "it would not start");
+    let tight = redo_files(mysql_57, 60, 10_485_760_000);
+    assert_eq!(set(&tight).as_deref(), Some("innodb_log_file_size = 1000M"), "a tenth of what is free");
+    assert_eq!(set(&redo_files(mysql_57, 60, 104_857_600)), None, "never a shorter log");
+}
+
 #[test]
 fn what_is_accepted_is_not_put_right_until_the_day_is_over() {
     let entry = |claim: &str| Entry {
