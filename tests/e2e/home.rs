@@ -1,6 +1,7 @@
 //! A state folder and template cache of a test's own, and the binary run in it.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
@@ -72,6 +73,16 @@ impl Home {
             command.env_remove(name);
         }
         command.env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());
+        // Who runs the tests in the background may have these ignored, and mydyno keeps to that.
+        let heed = || {
+            for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+                // SAFETY: takes no pointers.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+            Ok(())
+        };
+        // SAFETY: signal(2) may be called between fork and exec.
+        unsafe { command.pre_exec(heed) };
         command
     }
 
