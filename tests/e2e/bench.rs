@@ -337,6 +337,20 @@ fn a_server_that_dies_ends_the_run_with_its_record_kept() {
 }
 
 #[test]
+fn a_server_that_dies_shortly_before_the_end_is_told_as_well() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let run = home.path().join("run");
+    let short = ["--time", "6s", "--warmup", "0s", "--quiet", "--out", run.to_str().unwrap()];
+    let child = measuring(&home, &server.bench("oltp_point_select", &short), &run);
+    signal(server.pid(), libc::SIGKILL);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains("every connection to the server was lost"), "{}", ended.stderr);
+    assert!(document(&run.join("summary.json"))["steps"][0]["transactions"].as_u64().unwrap() > 0);
+}
+
+#[test]
 fn a_full_disk_ends_the_run_with_the_way_out() {
     // A small file system in a mount namespace of its own: it goes when the process goes.
     let unshare = |script: &str| Command::new("unshare").args(["-m", "sh", "-ec", script]).output().unwrap();

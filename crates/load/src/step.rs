@@ -95,6 +95,11 @@ pub enum End {
         /// Why the last one was.
         why: String,
     },
+    /// As planned but for this: no connection was open at the end.
+    LostAtEnd {
+        /// Why the last one was lost.
+        why: String,
+    },
     /// Transactions failed one after the other and none succeeded.
     Hopeless {
         /// The commonest error.
@@ -340,6 +345,8 @@ impl<'scope> Crew<'scope> {
             End::Interrupted
         } else if all_lost || (!spec.keep.reconnect && ledger.lost >= spec.connections) {
             End::AllLost { why: ledger.last_loss.unwrap_or_default() }
+        } else if ledger.lost >= spec.connections {
+            End::LostAtEnd { why: ledger.last_loss.unwrap_or_default() }
         } else {
             End::Complete(shortfalls)
         })

@@ -40,6 +40,15 @@ fn a_server_that_restarts_is_waited_for() {
 }
 
 #[test]
+fn a_server_that_is_gone_at_the_end_is_told() {
+    let step = Step { keep: ConnectionPlan::default(), ..Step::default() };
+    let (end, intervals) = step.run(Answer::Restart { after: 100, away: Duration::from_secs(600) });
+    let Ok(End::LostAtEnd { why }) = end else { panic!("{end:?}") };
+    assert!(!why.is_empty());
+    assert!(sum(&intervals, |i| i.transactions) > 0);
+}
+
+#[test]
 fn connections_that_are_given_up_after_some_transactions_are_timed_alone() {
     let keep = ConnectionPlan { reconnect_every: Some(5), ..ConnectionPlan::default() };
     let script = Script::start(Answer::Whole);
