@@ -154,11 +154,13 @@ pub enum Call {
     RoundUp,
     /// A number rounded down to a multiple of another.
     RoundDown,
+    /// The second where the first is true, else unknown: too little was seen to tell.
+    Enough,
 }
 
 impl Call {
     /// All, with the names that they are written by and how many arguments they take.
-    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 15] = [
+    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 16] = [
         ("exists", Self::Exists, 1..=1),
         ("default", Self::Default, 2..=2),
         ("on", Self::On, 1..=1),
@@ -174,6 +176,7 @@ impl Call {
         ("if", Self::If, 3..=3),
         ("round_up", Self::RoundUp, 2..=2),
         ("round_down", Self::RoundDown, 2..=2),
+        ("enough", Self::Enough, 2..=2),
     ];
 
     /// As it is written.

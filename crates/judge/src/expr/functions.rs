@@ -120,6 +120,13 @@ pub fn call(
             };
             if machine.truth(first)? { machine.value(then) } else { machine.value(otherwise) }
         }
+        Call::Enough => {
+            let [value] = rest else { return Err(Stop::Fault(format!("{whole}: takes two values"))) };
+            if machine.truth(first)? {
+                return machine.value(value);
+            }
+            Err(Stop::undefined(first.to_string(), "too little was seen to tell"))
+        }
         Call::RoundUp | Call::RoundDown => {
             let [multiple] = rest else { return Err(Stop::Fault(format!("{whole}: takes two values"))) };
             let ((n, d), (m, e)) = (machine.number(first)?, machine.number(multiple)?);
