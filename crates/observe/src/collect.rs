@@ -108,6 +108,9 @@ pub fn collect_of(
         (server, _) => server,
     };
     let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
+    if let (Some(sql), Some(version)) = (sql.as_mut(), variables.get("version")) {
+        sql.speaks_to(version);
+    }
     let first_status = match (options.window, sql.as_mut()) {
         (Some(_), Some(sql)) => crate::collectors::status::reading(sql).ok().map(Arc::new),
         _ => None,
@@ -192,7 +195,8 @@ impl Pending {
             bag: bag.clone(),
             done: None,
             started: Instant::now(),
-            allowed: deadline_of(collector, &context.options),
+            // A collector that reads twice waits out the window, which is no work of its own.
+            allowed: deadline_of(collector, &context.options) + context.options.window.unwrap_or_default(),
         };
         let Run::Host(read) = collector.run else { return pending };
         let (tell, done) = channel();

@@ -12,10 +12,17 @@ use crate::catalogue::{FactInfo, fact};
 use crate::error::ObserveError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 34] = [
+const NAMED: [FactInfo; 41] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
+    fact("host.boot.mounts", "", ""),
+    fact("host.boot.sysctl.differing", "", ""),
+    fact("host.boot.sysctl.gone", "", ""),
+    fact("host.tuned.profile", "", ""),
+    fact("server.unit.name", "", ""),
+    fact("server.unit.path", "", ""),
+    fact("server.unit.drop_ins", "", ""),
     fact("client.cgroup.path", "", ""),
     fact("client.cgroup.unit", "", ""),
     fact("client.cgroup.memory.limit_from", "", ""),

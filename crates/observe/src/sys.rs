@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -94,6 +95,47 @@ pub fn space(path: &Path) -> io::Result<Space> {
         inodes_free: found.f_ffree,
         inodes: found.f_files,
     })
+}
+
+/// What the kernel knows of how right its clock is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockState {
+    /// Whether something sets the clock, by STA_UNSYNC of ntp_adjtime(3).
+    pub synchronised: bool,
+    /// Largest error in microseconds. It grows by half a millisecond a second while nothing sets the clock.
+    pub max_error_us: i64,
+}
+
+/// Reads the state of the clock; nothing is adjusted.
+///
+/// # Errors
+/// The system call's.
+pub fn clock_state() -> io::Result<ClockState> {
+    let mut buffer = MaybeUninit::<libc::timex>::zeroed();
+    // SAFETY: the struct is zeroed, so that `modes` is 0 and nothing is set; the kernel fills the rest.
+    if unsafe { libc::adjtimex(buffer.as_mut_ptr()) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all bit patterns are valid for this plain struct, and it was zeroed before the kernel filled it.
+    let found = unsafe { buffer.assume_init() };
+    Ok(ClockState { synchronised: found.status & libc::STA_UNSYNC == 0, max_error_us: found.maxerror })
+}
+
+/// Whether new files in a folder are written in place where the file system would copy on write (FS_NOCOW_FL of
+/// ioctl_iflags(2)).
+///
+/// # Errors
+/// The system calls'; the file system may have no such flag.
+pub fn no_cow(folder: &Path) -> io::Result<bool> {
+    // FS_NOCOW_FL of linux/fs.h.
+    const NO_COW: libc::c_long = 0x0080_0000;
+    let file = std::fs::File::open(folder)?;
+    let mut flags: libc::c_long = 0;
+    // SAFETY: the descriptor is open and the kernel writes at most a long through the pointer.
+    if unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &mut flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(flags & NO_COW != 0)
 }
 
 /// Clock ticks a second: the unit of CPU times in /proc.

@@ -21,7 +21,7 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-static FACTS: [FactInfo; 38] = {
+static FACTS: [FactInfo; 40] = {
     macro_rules! both {
         ($(($name:literal, $unit:literal, $what:expr),)*) => {[
             $(fact(concat!("server.cgroup.", $name), $unit, $what),)*
@@ -46,6 +46,7 @@ static FACTS: [FactInfo; 38] = {
         ("cpu.quota_cpus", "CPUs", "smallest quota of the group and those above it, in CPUs"),
         ("cpu.quota_from", "", "the file that sets the CPU quota"),
         ("cpu.weight", "", "weight of the group; shares with version 1"),
+        ("cpu.periods", "count", "periods in which the group with a quota had work"),
         ("cpu.throttled_periods", "count", "periods in which the group was throttled"),
         ("cpu.throttled_s", "s", "time that it was throttled, summed over CPUs"),
         ("cpuset.count", "count", "CPUs that the group may use"),
@@ -187,6 +188,9 @@ impl Facts<'_> {
         let version = group.as_ref().map_or(Version::V2, |g| g.version);
         let not_counted =
             |path: &str| Missing::Absent(format!("{path} counts no throttling: the group has no quota"));
+        self.own("cpu.periods", &group, Some("cpu.stat"), |text, path| {
+            flat_number::<u64>(text, "nr_periods").ok_or_else(|| not_counted(path))
+        });
         self.own("cpu.throttled_periods", &group, Some("cpu.stat"), |text, path| {
             throttled(text, version).map(|(times, _)| times).ok_or_else(|| not_counted(path))
         });

@@ -101,18 +101,31 @@ impl Device<'_> {
 
     /// What only mapped, RAID and loop devices have.
     fn kind_of_its_own(&self) {
-        for (fact, file) in
-            [("name", "dm/name"), ("raid_level", "md/level"), ("backing_file", "loop/backing_file")]
-        {
+        for (fact, file) in [
+            ("name", "dm/name"),
+            ("raid_level", "md/level"),
+            ("raid_action", "md/sync_action"),
+            ("backing_file", "loop/backing_file"),
+        ] {
             self.put_if_there(fact, file, self.text(file).map(Value::from));
         }
         self.put_if_there("raid_degraded", "md/degraded", self.number("md/degraded").map(Value::from));
         self.put_if_there("direct_io", "loop/dio", self.switch("loop/dio"));
+        let file = "alignment_offset";
+        self.put_if_there(
+            "misaligned_bytes",
+            file,
+            misaligned(self.text(file), &self.folder).map(Value::from),
+        );
+        if let Some(layer) = self.text("dm/uuid").ok().and_then(|uuid| layer_of(&uuid)) {
+            self.put("layer", "dm/uuid", Ok(layer.into()));
+        }
     }
 
     /// What only a disk has.
     fn disk(&self) {
         self.put("transport", "", block::transport(self.source, self.name).map(Value::from));
+        self.put_if_there("state", "device/state", self.text("device/state").map(Value::from));
         self.put_if_there("model", "device/model", self.text("device/model").map(Value::from));
         // NVMe and SCSI have different names for it.
         for file in ["device/firmware_rev", "device/rev"] {
@@ -127,5 +140,43 @@ impl Device<'_> {
             let path = format!("/sys/class/scsi_host/host{host}/proc_name");
             self.bag.read(&format!("block.{}.controller", self.name), &path, |p| self.source.read(p));
         }
+    }
+}
+
+/// The inner volumes of LVM carry what they are at the end of their uuid (dm_build_dm_uuid of LVM2).
+fn layer_of(uuid: &str) -> Option<String> {
+    let rest = uuid.strip_prefix("LVM-")?;
+    let (_, layer) = rest.split_once('-')?;
+    Some(if ["tpool", "tdata", "tmeta", "pool"].contains(&layer) { "pool" } else { layer }.to_owned())
+}
+
+/// -1 is a device that cannot be aligned at all (sysfs-block of the kernel): as bad as one that is not.
+fn misaligned(text: Read<String>, folder: &str) -> Read<u64> {
+    let path = format!("{folder}/alignment_offset");
+    Ok(number::<i64>(&text?, &path)?.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_volumes_are_told_by_their_uuids() {
+        for (uuid, layer) in [
+            ("LVM-abcXYZ-real", Some("real")),
+            ("LVM-abcXYZ-cow", Some("cow")),
+            ("LVM-abcXYZ-tpool", Some("pool")),
+            ("LVM-abcXYZ", None),
+            ("CRYPT-LUKS2-abc-real", None),
+        ] {
+            assert_eq!(layer_of(uuid).as_deref(), layer, "{uuid}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_cannot_be_aligned_is_misaligned() {
+        assert_eq!(misaligned(Ok("0".to_owned()), "/d"), Ok(0));
+        assert_eq!(misaligned(Ok("-1".to_owned()), "/d"), Ok(1));
+        assert_eq!(misaligned(Ok("3584".to_owned()), "/d"), Ok(3584));
     }
 }

@@ -2,23 +2,31 @@
 
 use crate::catalogue::Collector;
 
+pub mod activity;
+pub mod boot_files;
 pub mod cgroup;
 pub mod cpu;
 pub mod device;
+pub mod file_system;
+pub mod health;
 pub mod innodb;
 pub mod kernel;
 pub mod memory;
+pub mod network;
 pub mod options;
 pub mod performance_schema;
 pub mod process;
 pub mod process_memory;
+pub mod reclaim;
 pub mod schema;
 pub mod server;
+pub mod services;
 pub mod sessions;
 pub mod status;
 pub mod storage;
 pub mod sysctl;
 pub mod thp;
+pub mod unit;
 pub mod virtualisation;
 
 /// All of them, in the order in which their facts stand in a fact set.
@@ -29,9 +37,16 @@ pub static ALL: &[&Collector] = &[
     &memory::COLLECTOR,
     &thp::COLLECTOR,
     &sysctl::COLLECTOR,
+    &activity::COLLECTOR,
+    &health::COLLECTOR,
+    &reclaim::COLLECTOR,
+    &services::COLLECTOR,
+    &boot_files::COLLECTOR,
+    &network::COLLECTOR,
     &cgroup::COLLECTOR,
     &process::COLLECTOR,
     &process_memory::COLLECTOR,
+    &unit::COLLECTOR,
     &storage::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bag::Bag;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
-use crate::parse::{kib_field, list, number, number_field, required};
+use crate::parse::{kib_field, list, number, number_field, required, unexpected};
 use crate::process::{Process, Stat};
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
@@ -55,6 +55,12 @@ pub static COLLECTOR: Collector = Collector {
             "a limit in force (files, processes, locked_memory …): a number or unlimited",
         ),
         fact("server.process.limit.NAME.hard", "", "the same limit's ceiling"),
+        fact("server.process.mappings", "count", "memory mappings that it has; vm.max_map_count bounds them"),
+        fact(
+            "server.process.may_set_numa_policy",
+            "",
+            "whether it has CAP_SYS_NICE, which containers ask of mbind(2)",
+        ),
         fact("server.process.open_files", "count", "files and sockets that it holds open"),
         fact("server.process.libraries", "", "shared libraries that bear on memory and I/O"),
         fact("server.process.allocator", "", "memory allocator that is loaded"),
@@ -144,6 +150,14 @@ impl Facts<'_> {
         self.put("uid", "status", uid);
         let cpus = with(&|text| Ok(list(required(text, "Cpus_allowed_list", &path)?, &path)?.len().into()));
         self.put("cpus_allowed", "status", cpus);
+        // Bit 23 of capabilities(7).
+        let may = with(&|text| {
+            let mask = required(text, "CapEff", &path)?;
+            let mask =
+                u64::from_str_radix(mask, 16).map_err(|_| unexpected(&path, "a hexadecimal mask", mask))?;
+            Ok((mask & (1 << 23) != 0).into())
+        });
+        self.put("may_set_numa_policy", "status", may);
         for (name, key) in [("nodes_allowed", "Mems_allowed_list"), ("capabilities", "CapEff")] {
             self.put(name, "status", with(&|text| Ok(required(text, key, &path)?.into())));
         }
@@ -173,7 +187,9 @@ impl Facts<'_> {
     }
 
     fn maps(&self) {
-        let libraries = self.text("maps").map(|maps| libraries(&maps));
+        let maps = self.text("maps");
+        self.put("mappings", "maps", maps.clone().map(|maps| maps.lines().count()));
+        let libraries = maps.map(|maps| libraries(&maps));
         let allocator = libraries.clone().and_then(|all| {
             let found = ALLOCATORS.iter().find(|name| all.iter().any(|l| l.starts_with(**name)));
             let glibc =

@@ -8,7 +8,7 @@ use crate::bag::Bag;
 use crate::block;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
-use crate::collectors::device;
+use crate::collectors::{device, file_system};
 use crate::mounts::{self, Mount};
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};
@@ -32,6 +32,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("storage.ROLE.mounted_from", "", "what is mounted"),
         fact("storage.ROLE.size_bytes", "bytes", "size of the file system"),
         fact("storage.ROLE.available_bytes", "bytes", "free for unprivileged users"),
+        fact("storage.ROLE.inodes", "count", "inodes, where the file system has a fixed number"),
+        fact("storage.ROLE.inodes_free", "count", "of them, free"),
+        fact("storage.ROLE.errors", "count", "errors that the file system has recorded (ext4, btrfs)"),
+        fact("storage.ROLE.journal", "", "whether an ext2, ext3 or ext4 has a journal"),
+        fact("storage.ROLE.no_cow", "", "whether new files in the folder are written in place (btrfs)"),
         fact("storage.ROLE.device", "", "block device of the file system"),
         fact("storage.ROLE.devices", "", "that device and all below it"),
         fact("storage.ROLE.disks", "", "those that lie on nothing else"),
@@ -49,6 +54,14 @@ pub static COLLECTOR: Collector = Collector {
         fact("block.DEVICE.raid_degraded", "count", "missing members of a software RAID"),
         fact("block.DEVICE.backing_file", "", "file of a loop device"),
         fact("block.DEVICE.direct_io", "", "whether a loop device passes the page cache by"),
+        fact("block.DEVICE.raid_action", "", "what a software RAID is doing: idle, check, resync, recover"),
+        fact(
+            "block.DEVICE.layer",
+            "",
+            "inner part of a logical volume: real under a snapshot, cow for one, pool",
+        ),
+        fact("block.DEVICE.state", "", "state of a path to a disk: running or live"),
+        fact("block.DEVICE.misaligned_bytes", "bytes", "distance of its start from a physical block"),
         fact("block.DEVICE.scheduler", "", "I/O scheduler"),
         fact("block.DEVICE.schedulers", "", "I/O schedulers to choose from"),
         fact(
@@ -118,7 +131,10 @@ fn run(context: &Context, bag: &Bag) {
         let mount = mounts.as_ref().map_err(Clone::clone).and_then(|m| m.holding(source, &path));
         mount_facts(&id, &mount, &server.file("mountinfo"), bag);
         space_facts(&id, source, &mounts, &path, bag);
-        let stack = mount.and_then(|mount| stack_of(source, &mount));
+        let stack = mount.clone().and_then(|mount| stack_of(source, &mount));
+        let reached = mounts.as_ref().map(|m| m.reached(&path)).map_err(Clone::clone);
+        let first = stack.as_ref().ok().and_then(|s| s.devices.first()).map(String::as_str);
+        file_system::read(role, source, &mount, first, &reached, bag);
         let of = |get: fn(&block::Stack) -> &Vec<String>| {
             stack.as_ref().map(|s| get(s).clone()).map_err(Clone::clone)
         };

@@ -5,4 +5,5 @@ mod hostile;
 mod live_host;
 mod live_schema;
 mod live_server;
+mod live_state;
 mod support;

@@ -1,0 +1,125 @@
+//! The state of one file system: what is left of its inodes, the errors that it has met, how it writes.
+
+use serde_json::Value;
+
+use crate::bag::Bag;
+use crate::mounts::Mount;
+use crate::parse::number;
+use crate::source::{Missing, Read, Source, reason};
+use crate::sys;
+
+/// Puts the facts of the file system that holds `path`, which is reached as `reached`. `device` is the kernel's name
+/// of its block device. Facts that this kind of file system does not have are left out.
+pub fn read(
+    role: &str,
+    source: &Source,
+    mount: &Read<Mount>,
+    device: Option<&str>,
+    reached: &Read<String>,
+    bag: &Bag,
+) {
+    let id = |name: &str| format!("storage.{role}.{name}");
+    let Ok(mount) = mount else { return };
+    // File systems that make inodes as they need them tell of none.
+    if let Some(space) =
+        reached.as_ref().ok().and_then(|path| source.space(path).ok()).filter(|s| s.inodes > 0)
+    {
+        bag.put(&id("inodes"), "statvfs(3)", Ok(space.inodes));
+        bag.put(&id("inodes_free"), "statvfs(3)", Ok(space.inodes_free));
+    }
+    match (mount.kind.as_str(), device) {
+        ("ext2" | "ext3" | "ext4", Some(device)) => ext(&id, source, device, bag),
+        ("btrfs", Some(device)) => {
+            btrfs_errors(&id, source, device, bag);
+            let path = reached.clone().and_then(|path| no_cow(source, &path));
+            bag.put(&id("no_cow"), "FS_IOC_GETFLAGS of ioctl_iflags(2)", path);
+        }
+        _ => {}
+    }
+}
+
+/// Errors and the journal of the ext4 driver, which mounts ext2 and ext3 as well (filesystems/ext4 of the kernel).
+fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
+    let folder = format!("/sys/fs/ext4/{device}");
+    if !source.exists(&folder) {
+        return;
+    }
+    bag.read(&id("errors"), &format!("{folder}/errors_count"), |p| number::<u64>(&source.read(p)?, p));
+    // Only a file system with a journal has a task that writes it.
+    let journal = format!("{folder}/journal_task");
+    let there = source.list(&folder).map(|_| match source.read(&journal) {
+        Ok(text) => text.chars().next().is_some_and(|c| c.is_ascii_digit()),
+        Err(_) => false,
+    });
+    bag.put(&id("journal"), journal, there);
+}
+
+/// Sum of all kinds of errors of all devices of the file system.
+fn btrfs_errors(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
+    let root = "/sys/fs/btrfs";
+    let Ok(all) = source.list(root) else { return };
+    let ours = all.iter().find(|fs| source.exists(&format!("{root}/{fs}/devices/{device}")));
+    let Some(fs) = ours else { return };
+    let folder = format!("{root}/{fs}/devinfo");
+    let mut sum: Read<u64> = Ok(0);
+    for info in source.list(&folder).unwrap_or_default() {
+        let path = format!("{folder}/{info}/error_stats");
+        sum = sum.and_then(|sum| {
+            let text = source.read(&path)?;
+            let counts = text.lines().filter_map(|l| l.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
+            Ok(counts.fold(sum, u64::saturating_add))
+        });
+    }
+    // The files are there since Linux 5.14.
+    if !matches!(sum, Err(Missing::Absent(_))) {
+        bag.put::<Value>(&id("errors"), format!("{folder}/*/error_stats"), sum.map(Value::from));
+    }
+}
+
+fn no_cow(source: &Source, path: &str) -> Read<bool> {
+    if !source.is_live() {
+        return Err(Missing::Absent(format!("{path}: read from a copy, not from a live host")));
+    }
+    sys::no_cow(&source.path(path)).map_err(|e| Missing::Error(format!("{path}: {}", reason(&e))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectors::storage::COLLECTOR;
+    use serde_json::json;
+
+    #[test]
+    fn errors_and_the_journal_of_an_ext4_are_those_of_its_folder_in_sysfs() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("sys/fs/ext4/sdb1");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("errors_count"), "3\n").unwrap();
+        let source = Source::at(root.path());
+        let bag = Bag::new(&COLLECTOR);
+        let id = |name: &str| format!("storage.datadir.{name}");
+        ext(&id, &source, "sdb1", &bag);
+        assert_eq!(bag.value("storage.datadir.errors"), Some(json!(3)));
+        assert_eq!(bag.value("storage.datadir.journal"), Some(json!(false)));
+        std::fs::write(folder.join("journal_task"), "77\n").unwrap();
+        let bag = Bag::new(&COLLECTOR);
+        ext(&id, &source, "sdb1", &bag);
+        assert_eq!(bag.value("storage.datadir.journal"), Some(json!(true)));
+    }
+
+    #[test]
+    fn errors_of_all_devices_of_a_btrfs_are_counted_together() {
+        let root = tempfile::tempdir().unwrap();
+        let fs = root.path().join("sys/fs/btrfs/1234");
+        for (device, errors) in
+            [("1", "write_errs 2\nread_errs 1\n"), ("2", "write_errs 0\ncorruption_errs 4\n")]
+        {
+            std::fs::create_dir_all(fs.join("devinfo").join(device)).unwrap();
+            std::fs::write(fs.join("devinfo").join(device).join("error_stats"), errors).unwrap();
+        }
+        std::fs::create_dir_all(fs.join("devices/sdb")).unwrap();
+        let bag = Bag::new(&COLLECTOR);
+        btrfs_errors(&|name: &str| format!("storage.datadir.{name}"), &Source::at(root.path()), "sdb", &bag);
+        assert_eq!(bag.value("storage.datadir.errors"), Some(json!(7)));
+    }
+}

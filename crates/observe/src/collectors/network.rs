@@ -1,0 +1,208 @@
+//! The network as the server's connections see it: what the kernel dropped or sent again, and the host's interfaces.
+
+use std::collections::BTreeMap;
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::parse::{number, unexpected};
+use crate::process::Process;
+use crate::source::{Missing, Read, Source};
+
+/// The network.
+pub static COLLECTOR: Collector = Collector {
+    name: "network",
+    cost: Cost { host_ms: 4, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.network.listen_overflows",
+            "count",
+            "connections that found a full queue of a listening socket, in the server's network namespace",
+        ),
+        fact(
+            "server.network.listen_drops",
+            "count",
+            "connections that a listening socket dropped for any reason",
+        ),
+        fact(
+            "server.network.syn_cookies_sent",
+            "count",
+            "SYN cookies: the queue of half-open connections was full",
+        ),
+        fact("server.network.memory_pressures", "count", "times that TCP ran short of the memory it may use"),
+        fact("server.network.segments_out", "count", "TCP segments sent"),
+        fact("server.network.segments_retransmitted", "count", "of them, sent again"),
+        fact("server.network.time_wait", "count", "TCP connections that wait out their end (TIME_WAIT)"),
+        fact("host.network.softnet_processed", "count", "packets that the CPUs took from the interfaces"),
+        fact(
+            "host.network.softnet_dropped",
+            "count",
+            "packets dropped because a CPU's backlog was full (netdev_max_backlog)",
+        ),
+        fact(
+            "host.network.softnet_squeezed",
+            "count",
+            "times that a CPU had to leave packets for later (netdev_budget)",
+        ),
+        fact("host.network.interface.NAME.driver", "", "driver of a network interface that is a device"),
+        fact("host.network.interface.NAME.receive_queues", "count", "queues that it receives into"),
+        fact(
+            "host.network.interface.NAME.spread",
+            "",
+            "whether software spreads its packets over CPUs (RPS)",
+        ),
+        fact("host.network.interface.NAME.packets_received", "count", "packets that it received"),
+        fact("host.network.interface.NAME.receive_errors", "count", "packets that it received damaged"),
+    ],
+    run: Run::Host(run),
+};
+
+const INTERFACES: &str = "/sys/class/net";
+
+fn run(context: &Context, bag: &Bag) {
+    let source = &context.source;
+    softnet(source, bag);
+    interfaces(source, bag);
+    match &context.server {
+        Ok(server) => of_namespace(source, server, bag),
+        Err(missing) => bag.rest_is("/proc/PID/net", missing),
+    }
+}
+
+/// Counters of the network namespace that the server listens in.
+fn of_namespace(source: &Source, server: &Process, bag: &Bag) {
+    for (file, counters) in [
+        (
+            "net/netstat",
+            &[
+                ("listen_overflows", "TcpExt", "ListenOverflows"),
+                ("listen_drops", "TcpExt", "ListenDrops"),
+                ("syn_cookies_sent", "TcpExt", "SyncookiesSent"),
+                ("memory_pressures", "TcpExt", "TCPMemoryPressures"),
+            ][..],
+        ),
+        (
+            "net/snmp",
+            &[("segments_out", "Tcp", "OutSegs"), ("segments_retransmitted", "Tcp", "RetransSegs")][..],
+        ),
+    ] {
+        let path = server.file(file);
+        let table = source.read(&path).map(|text| pairs(&text));
+        for (name, group, counter) in counters {
+            let value = table.clone().and_then(|table| {
+                let found = table.get(&format!("{group}.{counter}")).copied();
+                found.ok_or_else(|| Missing::Absent(format!("{path} has no {group} {counter}")))
+            });
+            bag.put(&format!("server.network.{name}"), path.as_str(), value);
+        }
+    }
+    let path = server.file("net/sockstat");
+    bag.read("server.network.time_wait", &path, |p| {
+        let text = source.read(p)?;
+        let line = text.lines().find_map(|l| l.strip_prefix("TCP:")).unwrap_or_default();
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let value =
+            words.chunks(2).find(|pair| pair[0] == "tw").and_then(|pair| pair.get(1)?.parse::<u64>().ok());
+        value.ok_or_else(|| unexpected(p, "TCP: … tw N", &text))
+    });
+}
+
+/// Tables of two lines each, names and values, that begin with the same word and a colon.
+fn pairs(text: &str) -> BTreeMap<String, u64> {
+    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(':')).collect();
+    let mut table = BTreeMap::new();
+    for pair in lines.chunks(2) {
+        let [(group, names), (again, values)] = pair else { continue };
+        if group != again {
+            continue;
+        }
+        for (name, value) in names.split_ascii_whitespace().zip(values.split_ascii_whitespace()) {
+            if let Ok(value) = value.parse() {
+                table.insert(format!("{group}.{name}"), value);
+            }
+        }
+    }
+    table
+}
+
+/// One line a CPU, hexadecimal: packets, dropped, squeezed … (softnet_seq_show of net/core/net-procfs.c).
+fn softnet(source: &Source, bag: &Bag) {
+    let path = "/proc/net/softnet_stat";
+    let text = source.read(path);
+    for (id, column) in [
+        ("host.network.softnet_processed", 0),
+        ("host.network.softnet_dropped", 1),
+        ("host.network.softnet_squeezed", 2),
+    ] {
+        bag.put(id, path, text.clone().and_then(|text| column_sum(&text, column, path)));
+    }
+}
+
+fn column_sum(text: &str, column: usize, path: &str) -> Read<u64> {
+    let mut sum = 0_u64;
+    for line in text.lines() {
+        let word = line.split_ascii_whitespace().nth(column).unwrap_or_default();
+        let number =
+            u64::from_str_radix(word, 16).map_err(|_| unexpected(path, "hexadecimal numbers", line))?;
+        sum = sum.saturating_add(number);
+    }
+    Ok(sum)
+}
+
+/// Interfaces that are devices: bridges, tunnels and the loopback are none.
+fn interfaces(source: &Source, bag: &Bag) {
+    for name in source.list(INTERFACES).unwrap_or_default() {
+        let folder = format!("{INTERFACES}/{name}");
+        if !source.exists(&format!("{folder}/device/driver")) {
+            continue;
+        }
+        let id = |fact: &str| format!("host.network.interface.{}.{fact}", name.replace('.', "_"));
+        bag.read(&id("driver"), &format!("{folder}/device/driver"), |p| {
+            Ok(source.link(p)?.rsplit('/').next().unwrap_or_default().to_owned())
+        });
+        let queues = format!("{folder}/queues");
+        let receive = source
+            .list(&queues)
+            .map(|all| all.into_iter().filter(|queue| queue.starts_with("rx-")).collect::<Vec<String>>());
+        bag.put(&id("receive_queues"), queues.as_str(), receive.clone().map(|all| all.len()));
+        bag.put(
+            &id("spread"),
+            format!("{queues}/rx-*/rps_cpus"),
+            receive.and_then(|all| {
+                let masks: Read<Vec<String>> =
+                    all.iter().map(|queue| source.read(&format!("{queues}/{queue}/rps_cpus"))).collect();
+                Ok(masks?.iter().any(|mask| mask.chars().any(|c| c != '0' && c != ',')))
+            }),
+        );
+        for (fact, file) in [("packets_received", "rx_packets"), ("receive_errors", "rx_errors")] {
+            bag.read(&id(fact), &format!("{folder}/statistics/{file}"), |p| {
+                number::<u64>(&source.read(p)?, p)
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_names_above_values_are_read_by_their_names() {
+        let table = pairs(
+            "TcpExt: SyncookiesSent ListenOverflows\nTcpExt: 2 17\nIpExt: InNoRoutes\nIpExt: x\nodd: 1\n",
+        );
+        assert_eq!(table.get("TcpExt.ListenOverflows"), Some(&17));
+        assert_eq!(table.get("TcpExt.SyncookiesSent"), Some(&2));
+        assert_eq!(table.len(), 2);
+    }
+
+    #[test]
+    fn columns_of_all_cpus_are_added_as_hexadecimal_numbers() {
+        let text = "0000000a 00000001 00000000\n000000ff 00000010 00000002\n";
+        assert_eq!(column_sum(text, 0, "/p"), Ok(0x109));
+        assert_eq!(column_sum(text, 1, "/p"), Ok(0x11));
+        assert!(column_sum(text, 5, "/p").is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! Other programs of the host that bear on the server: daemons that kill, move or tune, and other database servers.
+
+use serde_json::{Value, json};
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::parse::kib_field;
+use crate::source::{Missing, Read, Source};
+
+/// Other programs.
+pub static COLLECTOR: Collector = Collector {
+    name: "services",
+    // Some microseconds for each process.
+    cost: Cost { host_ms: 10, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "host.daemons",
+            "",
+            "daemons that run and bear on a database server: those that kill, balance, tune or set the clock",
+        ),
+        fact("host.other_servers", "", "other database servers of this host: name, pid and rss_bytes"),
+        fact("host.tuned.profile", "", "active profile of tuned"),
+    ],
+    run: Run::Host(run),
+};
+
+/// Names of daemons as the kernel cuts them, at 15 bytes, and whole.
+const DAEMONS: [(&str, &str); 21] = [
+    ("chronyd", "chronyd"),
+    ("clamd", "clamd"),
+    ("earlyoom", "earlyoom"),
+    ("irqbalance", "irqbalance"),
+    ("ksmtuned", "ksmtuned"),
+    ("nohang", "nohang"),
+    ("nohang-desktop", "nohang"),
+    ("ntpd", "ntpd"),
+    ("numad", "numad"),
+    ("oomd", "oomd"),
+    ("openntpd", "openntpd"),
+    ("phc2sys", "phc2sys"),
+    ("power-profiles-", "power-profiles-daemon"),
+    ("preload", "preload"),
+    ("ptp4l", "ptp4l"),
+    ("systemd-oomd", "systemd-oomd"),
+    ("systemd-timesyn", "systemd-timesyncd"),
+    ("thermald", "thermald"),
+    ("tlp", "tlp"),
+    ("tuned", "tuned"),
+    ("ulatencyd", "ulatencyd"),
+];
+
+/// Names of database servers, as they begin.
+const SERVERS: [&str; 3] = ["mysqld", "mariadbd", "mongod"];
+
+/// More processes are not looked at.
+const PROCESSES: usize = 32_768;
+
+fn run(context: &Context, bag: &Bag) {
+    let source = &context.source;
+    let server = context.server.as_ref().ok().map(|process| process.pid);
+    let found = programs(source, server);
+    bag.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
+    bag.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
+    let path =
+        ["/etc/tuned/active_profile", "/run/tuned/active_profile"].into_iter().find(|p| source.exists(p));
+    bag.read("host.tuned.profile", path.unwrap_or("/etc/tuned/active_profile"), |p| {
+        let profile = source.read(p)?;
+        if profile.is_empty() {
+            Err(Missing::Absent("tuned has no active profile".to_owned()))
+        } else {
+            Ok(profile)
+        }
+    });
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Found {
+    daemons: Vec<String>,
+    servers: Vec<Value>,
+}
+
+fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
+    let pids: Vec<u32> = source.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
+    if !pids.contains(&1) {
+        return Err(Missing::Denied(
+            "/proc shows our own processes only (hidepid); run mydyno as root".to_owned(),
+        ));
+    }
+    if pids.len() > PROCESSES {
+        return Err(Missing::Error(format!("there are more than {PROCESSES} processes")));
+    }
+    let mut found = Found::default();
+    for pid in pids {
+        // A process that has ended meanwhile runs no more.
+        let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
+        if let Some((_, daemon)) = DAEMONS.iter().find(|(cut, _)| *cut == name)
+            && !found.daemons.iter().any(|known| known == daemon)
+        {
+            found.daemons.push((*daemon).to_owned());
+        }
+        let is_server = SERVERS.iter().any(|known| name.starts_with(known)) && name != "mysqld_safe";
+        if is_server && server != Some(pid) {
+            let path = format!("/proc/{pid}/status");
+            // Memory of what is ending is no longer told.
+            let Ok(rss_bytes) = source.read(&path).and_then(|text| kib_field(&text, "VmRSS", &path)) else {
+                continue;
+            };
+            found.servers.push(json!({"name": name, "pid": pid, "rss_bytes": rss_bytes}));
+        }
+    }
+    found.daemons.sort_unstable();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(root: &std::path::Path, pid: u32, name: &str, rss_kib: u64) {
+        let folder = root.join(format!("proc/{pid}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("comm"), format!("{name}\n")).unwrap();
+        std::fs::write(folder.join("status"), format!("Name:\t{name}\nVmRSS:\t{rss_kib} kB\n")).unwrap();
+    }
+
+    #[test]
+    fn daemons_and_other_servers_are_found_and_ours_is_not_another() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, name) in
+            [(1, "systemd"), (7, "systemd-timesyn"), (9, "mariadbd"), (11, "mysqld_safe"), (12, "mysqld")]
+        {
+            process(root.path(), pid, name, 100);
+        }
+        let found = programs(&Source::at(root.path()), Some(9)).unwrap();
+        assert_eq!(found.daemons, ["systemd-timesyncd"]);
+        assert_eq!(found.servers, [json!({"name": "mysqld", "pid": 12, "rss_bytes": 102_400})]);
+    }
+
+    #[test]
+    fn processes_that_are_hidden_are_not_taken_for_absent() {
+        let root = tempfile::tempdir().unwrap();
+        process(root.path(), 900, "mariadbd", 1);
+        assert!(matches!(programs(&Source::at(root.path()), None), Err(Missing::Denied(_))));
+    }
+}

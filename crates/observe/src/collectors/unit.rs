@@ -1,0 +1,266 @@
+//! How systemd starts the server: its unit file and the drop-ins, as they stand in the files.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::source::{Missing, Read, Source};
+
+/// The server's systemd unit.
+pub static COLLECTOR: Collector = Collector {
+    name: "unit",
+    cost: Cost { host_ms: 2, server_ms: 0 },
+    deadline_ms: 1000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.unit.name", "", "systemd service that the server runs in"),
+        fact("server.unit.path", "", "file of the service"),
+        fact("server.unit.drop_ins", "", "files that add to it, in the order of reading"),
+        fact("server.unit.restart", "", "when systemd starts it again (Restart=)"),
+        fact("server.unit.timeout_start_s", "s", "how long it may take to start; infinity is no limit"),
+        fact("server.unit.timeout_stop_s", "s", "how long it may take to stop; infinity is no limit"),
+        fact(
+            "server.unit.send_sigkill",
+            "",
+            "whether it is killed when stopping takes too long (SendSIGKILL=)",
+        ),
+        fact("server.unit.kill_mode", "", "what is killed with it (KillMode=)"),
+        fact("server.unit.limit_nofile", "", "open files (LimitNOFILE=)"),
+        fact("server.unit.limit_memlock", "", "locked memory (LimitMEMLOCK=)"),
+        fact("server.unit.limit_core", "", "size of core files (LimitCORE=)"),
+        fact("server.unit.tasks_max", "", "threads and processes (TasksMax=)"),
+        fact("server.unit.oom_score_adjust", "", "what is added to its OOM score (OOMScoreAdjust=)"),
+        fact(
+            "server.unit.oom_policy",
+            "",
+            "what is done when one of its processes is killed for memory (OOMPolicy=)",
+        ),
+        fact("server.unit.oom_preference", "", "whether systemd-oomd spares it (ManagedOOMPreference=)"),
+        fact("server.unit.oom_swap", "", "whether systemd-oomd kills it when swap fills (ManagedOOMSwap=)"),
+        fact(
+            "server.unit.oom_pressure",
+            "",
+            "whether systemd-oomd kills it when memory is short (ManagedOOMMemoryPressure=)",
+        ),
+        fact("server.unit.memory_max", "", "limit of its memory (MemoryMax=)"),
+        fact("server.unit.numa_policy", "", "where its memory comes from (NUMAPolicy=)"),
+        fact("server.unit.nice", "", "its nice value (Nice=)"),
+    ],
+    run: Run::Host(run),
+};
+
+/// Folders of systemd.unit(5), the first that has a file wins.
+const FOLDERS: [&str; 5] = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// Facts that are one setting of [Service].
+const SETTINGS: [(&str, &str); 14] = [
+    ("restart", "Restart"),
+    ("send_sigkill", "SendSIGKILL"),
+    ("kill_mode", "KillMode"),
+    ("limit_nofile", "LimitNOFILE"),
+    ("limit_memlock", "LimitMEMLOCK"),
+    ("limit_core", "LimitCORE"),
+    ("tasks_max", "TasksMax"),
+    ("oom_policy", "OOMPolicy"),
+    ("oom_preference", "ManagedOOMPreference"),
+    ("oom_swap", "ManagedOOMSwap"),
+    ("oom_pressure", "ManagedOOMMemoryPressure"),
+    ("memory_max", "MemoryMax"),
+    ("numa_policy", "NUMAPolicy"),
+    ("nice", "Nice"),
+];
+
+fn run(context: &Context, bag: &Bag) {
+    let server = match &context.server {
+        Ok(server) => server,
+        Err(missing) => return bag.rest_is("/proc/PID/cgroup", missing),
+    };
+    let source = &context.source;
+    let membership = server.file("cgroup");
+    let name = source.read(&membership).and_then(|text| service_of(&text));
+    bag.put("server.unit.name", membership.as_str(), name.clone());
+    let unit = match name.and_then(|name| Unit::of(source, &name)) {
+        Ok(unit) => unit,
+        Err(missing) => return bag.rest_is(&membership, &missing),
+    };
+    let path = unit.path.as_str();
+    bag.put("server.unit.path", path, Ok(path));
+    bag.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
+    for (fact, setting) in SETTINGS {
+        bag.put(&format!("server.unit.{fact}"), path, unit.get(setting).map(str::to_owned));
+    }
+    let adjust = unit.get("OOMScoreAdjust").and_then(|text| crate::parse::number::<i64>(text, path));
+    bag.put("server.unit.oom_score_adjust", path, adjust);
+    for (fact, setting) in [("timeout_start_s", "TimeoutStartSec"), ("timeout_stop_s", "TimeoutStopSec")] {
+        bag.put::<Value>(
+            &format!("server.unit.{fact}"),
+            path,
+            unit.get(setting).and_then(|t| timeout(t, path)),
+        );
+    }
+}
+
+/// The innermost service of /proc/PID/cgroup; a session that somebody is logged in to is none.
+fn service_of(text: &str) -> Read<String> {
+    let paths = text.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
+        (names.is_empty() || names == "name=systemd").then_some(path)
+    });
+    let service = paths.flat_map(|path| path.rsplit('/')).find(|part| part.ends_with(".service"));
+    let none = || Missing::Absent("no service of systemd runs the server".to_owned());
+    service.map(str::to_owned).ok_or_else(none)
+}
+
+/// What the files of a unit say.
+#[derive(Debug, PartialEq, Eq)]
+struct Unit {
+    path: String,
+    drop_ins: Vec<String>,
+    settings: BTreeMap<String, String>,
+}
+
+impl Unit {
+    fn of(source: &Source, name: &str) -> Read<Self> {
+        let template = template_of(name);
+        let names: Vec<&str> = [Some(name), template.as_deref()].into_iter().flatten().collect();
+        let candidates = names.iter().flat_map(|n| FOLDERS.iter().map(move |folder| format!("{folder}/{n}")));
+        let path = candidates.into_iter().find(|path| source.exists(path));
+        let path =
+            path.ok_or_else(|| Missing::Absent(format!("{name} has no file below {}", FOLDERS.join(", "))))?;
+        let mut drop_ins: BTreeMap<String, String> = BTreeMap::new();
+        for folder in FOLDERS {
+            for owner in names.iter().copied().chain(["service"]) {
+                let folder = format!("{folder}/{owner}.d");
+                for file in
+                    source.list(&folder).unwrap_or_default().into_iter().filter(|f| f.ends_with(".conf"))
+                {
+                    drop_ins.entry(file.clone()).or_insert_with(|| format!("{folder}/{file}"));
+                }
+            }
+        }
+        let mut unit = Self { path, drop_ins: drop_ins.into_values().collect(), settings: BTreeMap::new() };
+        unit.add(&source.read(&unit.path)?);
+        for file in unit.drop_ins.clone() {
+            unit.add(&source.read(&file)?);
+        }
+        Ok(unit)
+    }
+
+    /// Adds a file's section [Service]; an empty value takes a setting back.
+    fn add(&mut self, text: &str) {
+        let mut inside = false;
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+            if line.starts_with('[') {
+                inside = line == "[Service]";
+            } else if let Some((name, value)) = line.split_once('=').filter(|_| inside) {
+                // Both at once.
+                let names = match name.trim() {
+                    "TimeoutSec" => vec!["TimeoutStartSec", "TimeoutStopSec"],
+                    other => vec![other],
+                };
+                for name in names {
+                    match value.trim() {
+                        "" => self.settings.remove(name),
+                        value => self.settings.insert(name.to_owned(), value.to_owned()),
+                    };
+                }
+            }
+        }
+    }
+
+    fn get(&self, setting: &str) -> Read<&str> {
+        let not_set = || Missing::Absent(format!("{} does not set {setting}", self.path));
+        self.settings.get(setting).map(String::as_str).ok_or_else(not_set)
+    }
+}
+
+/// `mysql@.service` for `mysql@a.service`.
+fn template_of(name: &str) -> Option<String> {
+    let (before, _) = name.split_once('@')?;
+    Some(format!("{before}@.service"))
+}
+
+/// A time span of systemd.time(7) in seconds. Where a unit may take no time at all, systemd takes it for no limit.
+fn timeout(text: &str, path: &str) -> Read<Value> {
+    let unlimited = Ok(Value::from("infinity"));
+    if text == "infinity" {
+        return unlimited;
+    }
+    let wrong = || crate::parse::unexpected(path, "a time span such as 15min", text);
+    let mut seconds = 0.0;
+    for word in text.split_ascii_whitespace() {
+        let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+        let (number, unit) = word.split_at(digits);
+        let factor = match unit {
+            "" | "s" | "sec" | "second" | "seconds" => 1.0,
+            "ms" | "msec" => 1e-3,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hr" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => return Err(wrong()),
+        };
+        seconds += number.parse::<f64>().map_err(|_| wrong())? * factor;
+    }
+    if seconds == 0.0 { unlimited } else { Ok(Value::from(seconds)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn drop_ins_add_to_the_unit_and_an_empty_value_takes_back() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            (
+                "lib/systemd/system/mariadb.service",
+                "[Unit]\nRestart=x\n[Service]\nRestart=on-abort\nTimeoutSec=900\nLimitNOFILE=32768\n# Nice=5\n",
+            ),
+            ("etc/systemd/system/mariadb.service.d/z.conf", "[Service]\nLimitNOFILE=\nOOMScoreAdjust=-250\n"),
+            (
+                "lib/systemd/system/mariadb.service.d/a.conf",
+                "[Service]\nLimitNOFILE=1\nTimeoutStopSec=5min 20s\n",
+            ),
+            ("lib/systemd/system/mariadb.service.d/notes.txt", "[Service]\nNice=9\n"),
+        ] {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let unit = Unit::of(&Source::at(root.path()), "mariadb.service").unwrap();
+        assert_eq!(unit.get("Restart"), Ok("on-abort"));
+        assert_eq!(unit.get("OOMScoreAdjust"), Ok("-250"));
+        assert!(matches!(unit.get("LimitNOFILE"), Err(Missing::Absent(_))));
+        assert!(matches!(unit.get("Nice"), Err(Missing::Absent(_))));
+        assert_eq!(timeout(unit.get("TimeoutStopSec").unwrap(), "/u"), Ok(json!(320.0)));
+        assert_eq!(timeout(unit.get("TimeoutStartSec").unwrap(), "/u"), Ok(json!(900.0)));
+        assert_eq!(unit.drop_ins.len(), 2);
+        assert!(matches!(Unit::of(&Source::at(root.path()), "mysql.service"), Err(Missing::Absent(_))));
+    }
+
+    #[test]
+    fn the_service_is_the_innermost_and_a_session_is_none() {
+        assert_eq!(service_of("0::/system.slice/mysql@a.service\n"), Ok("mysql@a.service".to_owned()));
+        assert!(service_of("0::/user.slice/user-0.slice/session-3.scope\n").is_err());
+        assert_eq!(template_of("mysql@a.service"), Some("mysql@.service".to_owned()));
+        assert_eq!(template_of("mysql.service"), None);
+    }
+
+    #[test]
+    fn no_time_at_all_is_no_limit() {
+        assert_eq!(timeout("0", "/u"), Ok(json!("infinity")));
+        assert_eq!(timeout("infinity", "/u"), Ok(json!("infinity")));
+        assert!(timeout("soon", "/u").is_err());
+    }
+}
