@@ -5,6 +5,7 @@
 //! a variant of [`Change`] that knows what it is called, what identifies it, and how to put it back only if it
 //! is still what we made.
 
+pub mod allocator;
 pub mod cgroup;
 pub mod change;
 pub mod disk;

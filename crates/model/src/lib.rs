@@ -12,6 +12,7 @@ pub mod facts;
 pub mod finding;
 pub mod lever;
 pub mod plan;
+pub mod probe;
 pub mod record;
 pub mod sample;
 pub mod schema;

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use mydyno_host::HostError;
+use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
 use mydyno_host::disk::{self, DiskSpec};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
 
-use crate::allocator::Allocator;
 use crate::error::SandboxError;
 use crate::site::{Progress, Site};
 

@@ -73,18 +73,6 @@ pub enum SandboxError {
         /// What was given.
         input: String,
     },
-    /// An allocator that is not installed.
-    #[error(
-        "{name} is not on this host: there is no {looked_for} in the folders of libraries: install {package}"
-    )]
-    NoAllocator {
-        /// As in `jemalloc`.
-        name: &'static str,
-        /// Its file.
-        looked_for: &'static str,
-        /// What brings it.
-        package: &'static str,
-    },
     /// A variable of the environment that is not on the list.
     #[error(
         "{name:?} is not a variable of the environment that mydyno gives to servers, or its value is not one line: it knows {known}"

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use mydyno_host::allocator::{ALLOCATORS, Allocator};
 use mydyno_host::cgroup::{IoLimit, RESOURCES, Resource};
 use mydyno_host::disk::{self, DiskSpec};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
@@ -15,7 +16,6 @@ use mydyno_host::{HostError, Machine, folder, loops, swap};
 use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
 use mydyno_model::units::parse_size;
 
-use crate::allocator::{ALLOCATORS, Allocator};
 use crate::arrangement::{Arrangement, VARIABLES, environment, in_order, read_back};
 use crate::error::SandboxError;
 use crate::settings::{bare_name, parse_set};

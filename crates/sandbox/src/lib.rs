@@ -5,7 +5,6 @@
 //! `mydyno host restore` does.
 
 mod accounts;
-pub mod allocator;
 mod arrangement;
 mod cache;
 pub mod client;

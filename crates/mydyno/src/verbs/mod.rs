@@ -5,6 +5,7 @@ mod bench;
 mod claims;
 mod demo;
 mod host;
+mod probe;
 mod report;
 mod server;
 mod workloads;
@@ -25,6 +26,8 @@ pub enum Verb {
     Audit(Box<audit::Args>),
     /// Load a server and keep an honest record.
     Bench(Box<bench::Args>),
+    /// Measure what storage, memory and scheduler of this machine can do, one thing at a time.
+    Probe(probe::Args),
     /// Show runs again: HTML, Markdown, terminal or JSON.
     Report(report::Args),
     /// Show or put back what mydyno has changed on this host.
@@ -46,6 +49,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Demo(args) => demo::run(&args, argv, ui),
         Verb::Audit(args) => audit::run(&args, password, ui),
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
+        Verb::Probe(args) => probe::run(&args, ui),
         Verb::Report(args) => report::run(&args, ui),
         Verb::Host(args) => host::run(&args, ui),
         Verb::Server(args) => server::run(&args, ui),

@@ -1,8 +1,8 @@
-//! Memory allocators that a server can be started with: found on this host, or said to be missing.
+//! Memory allocators that a program can be started with: found on this host, or said to be missing.
 
 use std::path::{Path, PathBuf};
 
-use crate::error::SandboxError;
+use crate::error::HostError;
 
 /// An allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Allocator {
     ///
     /// # Errors
     /// It is not on this host; which package brings it.
-    pub fn library(self) -> Result<Option<PathBuf>, SandboxError> {
+    pub fn library(self) -> Result<Option<PathBuf>, HostError> {
         let extra = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let folders = std::env::split_paths(&extra)
             .filter(|f| f.is_absolute())
@@ -61,7 +61,7 @@ impl Allocator {
         self.library_in(&folders)
     }
 
-    fn library_in(self, folders: &[PathBuf]) -> Result<Option<PathBuf>, SandboxError> {
+    fn library_in(self, folders: &[PathBuf]) -> Result<Option<PathBuf>, HostError> {
         let (names, package): (&[&str], _) = match self {
             Self::Glibc => return Ok(None),
             Self::Jemalloc => (&["libjemalloc.so.2", "libjemalloc.so.1"], "libjemalloc2 (Fedora: jemalloc)"),
@@ -74,10 +74,13 @@ impl Allocator {
             }
         };
         let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        found
-            .map(Some)
-            .find(|path| path.as_deref().is_some_and(Path::is_file))
-            .ok_or_else(|| SandboxError::NoAllocator { name: self.name(), looked_for: names[0], package })
+        found.map(Some).find(|path| path.as_deref().is_some_and(Path::is_file)).ok_or_else(|| {
+            HostError::Lacks {
+                what: format!("the allocator {}", self.name()),
+                lack: format!("there is no {} in the usual library folders", names[0]),
+                way_out: format!("install {package}, or name its folder in LD_LIBRARY_PATH"),
+            }
+        })
     }
 }
 

@@ -1,0 +1,336 @@
+//! `mydyno probe`: small controlled probes of storage, memory and scheduler.
+
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+use mydyno_host::Machine;
+use mydyno_model::Document;
+use mydyno_model::probe::ProbeReport;
+use mydyno_model::units::{parse_counts, parse_duration, parse_size};
+use mydyno_probe::{
+    ProbeError, Run, Timing, bandwidth, clock, fsync, ladder, malloc, random, spin, threads, unlink,
+};
+
+use crate::failure::{Failure, Status};
+use crate::private::{environment, open_host};
+use crate::signals;
+use crate::ui::Ui;
+
+/// File of the document in the folder of `--out`.
+const DOCUMENT: &str = "probe.json";
+/// The hidden step that `malloc` starts itself with.
+const CHILD: [&str; 2] = ["probe", "malloc-child"];
+
+/// Options of `mydyno probe`.
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(subcommand)]
+    probe: Probe,
+}
+
+#[derive(Debug, Subcommand)]
+enum Probe {
+    /// How often a file can be written and synced, and whether syncs reach the disk.
+    Fsync(Fsync),
+    /// Random reads and writes past the page cache, alone and beside a writer that syncs.
+    Random(Random),
+    /// The ladder from cache over memory, page cache and disk to a sync.
+    Latency(Latency),
+    /// Memory bandwidth.
+    Memory(Common),
+    /// What reading the clock costs.
+    Clock(Common),
+    /// What a spin loop's pause and atomic operations cost.
+    Spin(Common),
+    /// Threads, mutexes and context switches.
+    Threads(Threads),
+    /// Allocating memory by size, threads, allocator and huge pages, with page faults counted.
+    Malloc(Malloc),
+    /// Removing large files.
+    Unlink(Unlink),
+    /// What `malloc` starts for each allocator.
+    #[command(hide = true)]
+    MallocChild {
+        /// A document of its own.
+        request: String,
+    },
+}
+
+/// Options of every probe.
+#[derive(Debug, ClapArgs)]
+struct Common {
+    /// Time of each measure, over all rounds.
+    #[arg(long, value_name = "DURATION", default_value = "3s")]
+    time: String,
+    /// Warm-up before each stretch.
+    #[arg(long, value_name = "DURATION", default_value = "200ms")]
+    warmup: String,
+    /// Rounds: all measures in a shuffled order each, so that what changes meanwhile touches all.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Decides the order and the places of random reads and writes.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Also write the document into this folder, as probe.json.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Fsync {
+    /// Where: the folder of the data or of the log; file systems and disks differ.
+    #[arg(long, value_name = "DIR")]
+    folder: PathBuf,
+    /// Bytes of a write.
+    #[arg(long, value_name = "SIZE", default_value = "4K")]
+    block: String,
+    /// Bytes of the file that is overwritten; nine times that has to be free.
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    size: String,
+    /// Which of overwrite, append, preallocated.
+    #[arg(long, value_name = "LIST", default_value = "overwrite,append,preallocated")]
+    patterns: String,
+    /// Which of fsync, fdatasync, o_dsync.
+    #[arg(long, value_name = "LIST", default_value = "fsync,fdatasync,o_dsync")]
+    methods: String,
+    /// Past the page cache (O_DIRECT).
+    #[arg(long)]
+    direct: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Random {
+    /// Where.
+    #[arg(long, value_name = "DIR")]
+    folder: PathBuf,
+    /// Bytes of a read or write: a page.
+    #[arg(long, value_name = "SIZE", default_value = "16K")]
+    block: String,
+    /// Bytes of the file.
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    size: String,
+    /// Numbers of threads.
+    #[arg(long, value_name = "LIST", default_value = "1,16")]
+    threads: String,
+    /// Which of read, write, beside (reads beside a writer that syncs).
+    #[arg(long, value_name = "LIST", default_value = "read,write,beside")]
+    what: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Latency {
+    /// Where files are read and written; memory only without it.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Bytes of the file that is read past the page cache.
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    size: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Threads {
+    /// Numbers of threads that want one mutex.
+    #[arg(long, value_name = "LIST", default_value = "2,16,64")]
+    threads: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Malloc {
+    /// Sizes.
+    #[arg(long, value_name = "LIST", default_value = "256,16K,128K,256K,512K,2M,4M")]
+    sizes: String,
+    /// Numbers of threads.
+    #[arg(long, value_name = "LIST", default_value = "1,16")]
+    threads: String,
+    /// Time of each measure, over all rounds.
+    #[arg(long, value_name = "DURATION", default_value = "300ms")]
+    time: String,
+    /// Warm-up before each stretch.
+    #[arg(long, value_name = "DURATION", default_value = "20ms")]
+    warmup: String,
+    /// Rounds.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Decides the order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Also write the document into this folder, as probe.json.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Unlink {
+    /// Where.
+    #[arg(long, value_name = "DIR")]
+    folder: PathBuf,
+    /// Sizes of files.
+    #[arg(long, value_name = "LIST", default_value = "64M,512M")]
+    sizes: String,
+    /// Files of each size.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    count: usize,
+    /// Decides the order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Also write the document into this folder, as probe.json.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs a probe.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    if let Probe::MallocChild { request } = &args.probe {
+        ui.out(&malloc::child::run(request).map_err(failure)?);
+        return Ok(Status::Fine);
+    }
+    let stop = signals::stop_flag()?;
+    let (report, out) = probe(&args.probe, &stop, ui)?;
+    if let Some(folder) = out {
+        write(folder, &report)?;
+    }
+    ui.out(&if ui.json { report.to_json() } else { text::of(&report) });
+    Ok(if stop.load(Ordering::Relaxed) { Status::Interrupted } else { Status::Fine })
+}
+
+fn probe<'a>(
+    probe: &'a Probe,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<(ProbeReport, Option<&'a Path>), Failure> {
+    let mut note = |line: &str| ui.note(line);
+    let mut with = |timing| Run { timing, stop, progress: &mut note };
+    let machine = || Machine::real().map_err(environment);
+    let host = || open_host("probe");
+    let (report, out) = match probe {
+        Probe::Fsync(args) => {
+            let options = fsync::Options {
+                folder: args.folder.clone(),
+                block: size("block", &args.block)? as usize,
+                bytes: size("size", &args.size)?,
+                patterns: names("patterns", &args.patterns, fsync::Pattern::named)?,
+                methods: names("methods", &args.methods, fsync::Method::named)?,
+                direct: args.direct,
+            };
+            (fsync::run(&host()?, &options, &mut with(timing(&args.common)?)), &args.common.out)
+        }
+        Probe::Random(args) => {
+            let what = names("what", &args.what, |name| {
+                ["read", "write", "beside"].iter().position(|known| *known == name)
+            })?;
+            let options = random::Options {
+                folder: args.folder.clone(),
+                block: size("block", &args.block)? as usize,
+                bytes: size("size", &args.size)?,
+                threads: counts("threads", &args.threads)?,
+                read: what.contains(&0),
+                write: what.contains(&1),
+                beside: what.contains(&2),
+            };
+            (random::run(&host()?, &options, &mut with(timing(&args.common)?)), &args.common.out)
+        }
+        Probe::Latency(args) => {
+            let options = ladder::Options { folder: args.folder.clone(), bytes: size("size", &args.size)? };
+            let host = args.folder.is_some().then(host).transpose()?;
+            let timing = timing(&args.common)?;
+            (ladder::run(host.as_ref(), &machine()?, &options, &mut with(timing)), &args.common.out)
+        }
+        Probe::Memory(common) => (bandwidth::run(&machine()?, &mut with(timing(common)?)), &common.out),
+        Probe::Clock(common) => (clock::run(&mut with(timing(common)?)), &common.out),
+        Probe::Spin(common) => (spin::run(&mut with(timing(common)?)), &common.out),
+        Probe::Threads(args) => {
+            let options = threads::Options { threads: counts("threads", &args.threads)? };
+            (threads::run(&options, &mut with(timing(&args.common)?)), &args.common.out)
+        }
+        Probe::Malloc(args) => {
+            let program = std::env::current_exe()
+                .map_err(|e| Failure::environment(format!("cannot find mydyno's own program: {e}")))?;
+            let options = malloc::Options {
+                sizes: sizes("sizes", &args.sizes)?.into_iter().map(|bytes| bytes as usize).collect(),
+                threads: counts("threads", &args.threads)?,
+                program: (program, CHILD.map(str::to_owned).into()),
+            };
+            let timing = Timing {
+                time: duration("time", &args.time)?,
+                warm_up: duration("warmup", &args.warmup)?,
+                rounds: args.rounds,
+                seed: args.seed,
+            };
+            (malloc::run(&machine()?, &options, &mut with(timing)), &args.out)
+        }
+        Probe::Unlink(args) => {
+            let options = unlink::Options {
+                folder: args.folder.clone(),
+                sizes: sizes("sizes", &args.sizes)?,
+                count: args.count,
+            };
+            let (time, warm_up) = (Duration::ZERO, Duration::ZERO);
+            let timing = Timing { time, warm_up, rounds: args.count, seed: args.seed };
+            (unlink::run(&host()?, &options, &mut with(timing)), &args.out)
+        }
+        Probe::MallocChild { .. } => return Err(Failure::usage("this command is started by mydyno itself")),
+    };
+    Ok((report.map_err(failure)?, out.as_deref()))
+}
+
+fn timing(common: &Common) -> Result<Timing, Failure> {
+    Ok(Timing {
+        time: duration("time", &common.time)?,
+        warm_up: duration("warmup", &common.warmup)?,
+        rounds: common.rounds,
+        seed: common.seed,
+    })
+}
+
+fn failure(error: ProbeError) -> Failure {
+    match error {
+        ProbeError::Option { .. } => Failure::usage(error.to_string()),
+        other => Failure::environment(other.to_string()),
+    }
+}
+
+fn wrong(option: &str, problem: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("--{option}: {problem}"))
+}
+
+fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
+    parse_duration(text).map_err(|e| wrong(option, e))
+}
+
+fn size(option: &str, text: &str) -> Result<u64, Failure> {
+    parse_size(text).map_err(|e| wrong(option, e))
+}
+
+fn sizes(option: &str, text: &str) -> Result<Vec<u64>, Failure> {
+    text.split(',').map(|part| size(option, part.trim())).collect()
+}
+
+fn counts(option: &str, text: &str) -> Result<Vec<usize>, Failure> {
+    parse_counts(text).map_err(|e| wrong(option, e))
+}
+
+fn names<T>(option: &str, text: &str, named: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {
+    let one = |name: &str| {
+        named(name.trim()).ok_or_else(|| wrong(option, format!("{name:?} is none of them: see --help")))
+    };
+    text.split(',').map(one).collect()
+}
+
+fn write(folder: &Path, report: &ProbeReport) -> Result<(), Failure> {
+    let path = folder.join(DOCUMENT);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&path, report.to_json()))
+        .map_err(|e| Failure::environment(format!("cannot write {}: {e}", path.display())))
+}

@@ -1,0 +1,71 @@
+//! Small controlled probes of storage, memory and scheduler.
+//!
+//! A probe is a set of [`course::Cell`]s that are measured in rounds, in a shuffled order each; windows of all rounds
+//! make the intervals. It gives a [`mydyno_model::probe::ProbeReport`]: figures, what they mean for a server, what others published.
+//! Whatever it writes lies in a folder that goes through the journal ([`scratch`]), and nothing begins without room for it.
+
+pub mod bandwidth;
+pub mod clock;
+pub mod course;
+pub mod error;
+mod few;
+pub mod fsync;
+pub mod ladder;
+mod literature;
+mod machine;
+pub mod malloc;
+pub mod random;
+mod report;
+pub mod scratch;
+pub mod slot;
+pub mod spin;
+pub mod storage;
+mod sys;
+pub mod threads;
+pub mod unlink;
+
+use std::sync::atomic::AtomicBool;
+
+pub use course::Timing;
+pub use error::ProbeError;
+
+/// A probe that can be asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe {
+    /// As in `fsync`.
+    pub name: &'static str,
+    /// What it measures.
+    pub what: &'static str,
+}
+
+/// All probes.
+pub const PROBES: [Probe; 9] = [
+    Probe {
+        name: "fsync",
+        what: "how often a file can be written and synced, and whether syncs reach the disk",
+    },
+    Probe {
+        name: "random",
+        what: "random reads and writes past the page cache, alone and beside a writer that syncs",
+    },
+    Probe { name: "latency", what: "the ladder from cache over memory, page cache and disk to a sync" },
+    Probe { name: "memory", what: "memory bandwidth" },
+    Probe { name: "clock", what: "what reading the clock costs" },
+    Probe { name: "spin", what: "what a spin loop's pause and its atomic operations cost" },
+    Probe { name: "threads", what: "threads, mutexes and context switches" },
+    Probe {
+        name: "malloc",
+        what: "allocating memory by size, threads, allocator and huge pages, with faults counted",
+    },
+    Probe { name: "unlink", what: "removing large files" },
+];
+
+/// How a probe is run.
+pub struct Run<'a> {
+    /// How long and how often.
+    pub timing: Timing,
+    /// Set when the user wants an end; what was measured is kept.
+    pub stop: &'a AtomicBool,
+    /// Is told what is going on.
+    pub progress: &'a mut dyn FnMut(&str),
+}

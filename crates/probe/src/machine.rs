@@ -1,0 +1,100 @@
+//! The machine that a probe runs on, and what it can spare.
+
+use std::fs;
+use std::path::Path;
+
+use mydyno_host::Machine;
+use mydyno_model::probe::ProbedMachine;
+
+use crate::error::ProbeError;
+use crate::sys;
+
+/// Describes this machine.
+pub fn describe() -> ProbedMachine {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpu_info = text("/proc/cpuinfo");
+    let cpu = cpu_info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name").or_else(|| line.strip_prefix("CPU part")))
+        .map_or("unknown", |rest| rest.trim_start_matches(['\t', ' ', ':']));
+    let clock = text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let memory_kib = text("/proc/meminfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
+    ProbedMachine {
+        kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
+        cpu: cpu.to_owned(),
+        cpus: sys::allowed_cpus().len(),
+        memory_bytes: memory_kib.unwrap_or(0) * 1024,
+        clock_source: if clock.is_empty() { "unknown".to_owned() } else { clock.trim().to_owned() },
+        stolen_share: None,
+    }
+}
+
+/// Ticks of all CPUs so far: all of them, and those that the hypervisor gave to others (`steal` of proc_stat(5)).
+pub fn ticks() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    // user nice system idle iowait irq softirq steal; what guests use is in user and nice.
+    let fields: Vec<u64> = line.split_whitespace().take(8).filter_map(|f| f.parse().ok()).collect();
+    Some((fields.iter().sum(), *fields.get(7)?))
+}
+
+/// Share of CPU time that was stolen between two readings of [`ticks`].
+pub fn stolen(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<f64> {
+    let ((all_before, steal_before), (all, steal)) = (before?, after?);
+    let passed = all.checked_sub(all_before).filter(|ticks| *ticks > 0)?;
+    Some(steal.saturating_sub(steal_before) as f64 / passed as f64)
+}
+
+/// Checks that a probe may take so many bytes: at most half of what is available to this host and control group, so that
+/// nothing begins to swap or dies for it.
+///
+/// # Errors
+/// It may not.
+pub fn check_memory(machine: &Machine, needed: u64) -> Result<(), ProbeError> {
+    let host = machine.available_bytes()?;
+    let available = group_available(Path::new("/sys/fs/cgroup")).map_or(host, |group| group.min(host));
+    if needed <= available / 2 { Ok(()) } else { Err(ProbeError::Memory { needed, available }) }
+}
+
+/// What the control group that this process sees as the root can still take: that is a container's own. None without a limit.
+fn group_available(root: &Path) -> Option<u64> {
+    let number = |file: &str| fs::read_to_string(root.join(file)).ok()?.trim().parse::<u64>().ok();
+    let (limit, used) = match number("memory.max") {
+        Some(limit) => (limit, number("memory.current")?),
+        None => (number("memory/memory.limit_in_bytes")?, number("memory/memory.usage_in_bytes")?),
+    };
+    Some(limit.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_of_what_is_available_is_refused_with_both_figures() {
+        let machine = Machine::real().unwrap();
+        assert!(check_memory(&machine, 1).is_ok());
+        let error = check_memory(&machine, u64::MAX / 4).unwrap_err().to_string();
+        assert!(error.contains("at most half"), "{error}");
+    }
+
+    #[test]
+    fn a_control_group_can_leave_less_than_the_host() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(group_available(root.path()), None);
+        fs::write(root.path().join("memory.max"), "max\n").unwrap();
+        fs::write(root.path().join("memory.current"), "100\n").unwrap();
+        assert_eq!(group_available(root.path()), None);
+        fs::write(root.path().join("memory.max"), "1000\n").unwrap();
+        assert_eq!(group_available(root.path()), Some(900));
+    }
+
+    #[test]
+    fn stolen_time_is_a_share_of_what_passed() {
+        assert_eq!(stolen(Some((100, 10)), Some((300, 60))), Some(0.25));
+        assert_eq!(stolen(Some((100, 10)), Some((100, 10))), None);
+        assert_eq!(stolen(None, Some((1, 1))), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The folder that a probe works in: made through the journal, so that it goes also after `kill -9`.
+//!
+//! Its files have names. Files without one (`O_TMPFILE`, or removed at once) would need no journal, but file systems know
+//! that nobody can find them again: btrfs writes nothing to its log when such a file is synced (`btrfs_log_inode_parent`: a link
+//! count of 0), and its syncs would come out several times too fast.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use mydyno_host::{Host, folder, restore};
+use mydyno_model::change::RestoreState;
+
+use crate::error::ProbeError;
+use crate::sys;
+
+/// What stays free on a file system beside what a probe needs: others write there too.
+const KEPT_FREE: u64 = 64 << 20;
+
+/// Written into files, in blocks that no file system or device takes for nothing.
+const CHUNK: usize = 1 << 20;
+
+/// A folder of this probe's own.
+#[derive(Debug)]
+pub struct Scratch<'a> {
+    host: &'a Host,
+    path: PathBuf,
+    purpose: String,
+    removed: bool,
+}
+
+impl<'a> Scratch<'a> {
+    /// Makes a folder in `parent` if there is room for `needed` bytes.
+    ///
+    /// # Errors
+    /// There is not, or the folder cannot be made.
+    pub fn make(host: &'a Host, parent: &Path, needed: u64) -> Result<Self, ProbeError> {
+        let parent = fs::canonicalize(parent).map_err(ProbeError::io("find", parent))?;
+        let needed = needed.saturating_add(KEPT_FREE);
+        let free = sys::free_bytes(&parent).map_err(ProbeError::io("look at the free space of", &parent))?;
+        if free < needed {
+            return Err(ProbeError::Space { path: parent, free, needed });
+        }
+        let purpose = format!("probe {}", std::process::id());
+        let path = parent.join(format!("mydyno-probe-{}", std::process::id()));
+        folder::create(&host.journal, &host.lease, &purpose, &path)?;
+        Ok(Self { host, path, purpose, removed: false })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new file of this name, opened for reading and writing with more flags of open(2).
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn file(&self, name: &str, flags: i32) -> Result<File, ProbeError> {
+        let path = self.path.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600).custom_flags(flags);
+        options.open(&path).map_err(|e| refusal(flags, &path, e))
+    }
+
+    /// A file of this name with so many bytes that are on the disk: its blocks are written, not only reserved.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn filled(&self, name: &str, bytes: u64) -> Result<(), ProbeError> {
+        let path = self.path.join(name);
+        let write = || {
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+            let chunk = noise(CHUNK);
+            let mut left = bytes;
+            while left > 0 {
+                let now = left.min(CHUNK as u64) as usize;
+                file.write_all(&chunk[..now])?;
+                left -= now as u64;
+            }
+            file.sync_all()
+        };
+        write().map_err(ProbeError::io("write", &path))
+    }
+
+    /// Removes it and what is in it.
+    ///
+    /// # Errors
+    /// It cannot be removed; the journal keeps it then.
+    pub fn remove(mut self) -> Result<(), ProbeError> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<(), ProbeError> {
+        self.removed = true;
+        let own = &self.host.lease.identity().process;
+        let taken = self.host.journal.take_over(&self.host.lease, |open| {
+            open.entry.purpose == self.purpose && open.lease.process == *own
+        })?;
+        let outcomes =
+            restore::put_back(&self.host.journal, self.host.machine(), &taken, &restore::NoServers)?;
+        match outcomes.iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
+            None => Ok(()),
+            Some((_, outcome)) => Err(ProbeError::Lacks {
+                lack: format!("{} was not removed: {}", self.path.display(), outcome.why),
+                way_out: "run `mydyno host restore`".to_owned(),
+            }),
+        }
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        if !self.removed {
+            // After an error that is told already; what stays is in the journal.
+            let _ = self.put_back();
+        }
+    }
+}
+
+fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
+    if flags & libc::O_DIRECT != 0 && error.raw_os_error() == Some(libc::EINVAL) {
+        return ProbeError::Lacks {
+            lack: "this file system cannot read and write past the page cache (O_DIRECT)".to_owned(),
+            way_out: "choose a folder on another one with --folder".to_owned(),
+        };
+    }
+    ProbeError::io("open", path)(error)
+}
+
+/// Bytes that do not compress and do not repeat: some devices and file systems store neither.
+pub(crate) fn noise(length: usize) -> Vec<u8> {
+    let mut rng = mydyno_stats::Rng::from_seed(length as u64);
+    let mut bytes = vec![0u8; length];
+    for chunk in bytes.chunks_mut(8) {
+        let word = rng.next_u64().to_le_bytes();
+        chunk.copy_from_slice(&word[..chunk.len()]);
+    }
+    bytes
+}

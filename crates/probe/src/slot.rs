@@ -1,0 +1,281 @@
+//! One stretch of measuring: warm-up, then windows of equal length.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use mydyno_stats::{Distribution, Histogram, SparseHistogram};
+
+use crate::error::ProbeError;
+
+/// Batches of operations that are too short to be timed one by one take about this long: reading the clock twice is
+/// less than a thousandth of it.
+const BATCH: Duration = Duration::from_micros(100);
+
+/// Picoseconds in a nanosecond: batched values are kept in picoseconds an operation.
+pub(crate) const PS_PER_NS: f64 = 1e3;
+
+/// What was done in one window.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// Nanoseconds an operation, or picoseconds for batched ones.
+    pub values: SparseHistogram,
+    /// Operations that ended in it.
+    pub operations: u64,
+    /// Its length in seconds.
+    pub width_s: f64,
+}
+
+/// A stretch of measuring.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    /// Time before the first window.
+    pub warm_up: Duration,
+    /// Time of all windows.
+    pub time: Duration,
+    /// Windows.
+    pub windows: usize,
+    /// Set when the user wants an end.
+    pub stop: &'a AtomicBool,
+}
+
+/// The instants of one slot, shared by the threads that measure side by side.
+#[derive(Debug, Clone, Copy)]
+pub struct Grid {
+    start: Instant,
+    width: Duration,
+    windows: usize,
+}
+
+impl Slot<'_> {
+    /// Whether the user wants an end.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The windows of this slot, beginning after a warm-up that begins now.
+    pub fn grid(&self) -> Grid {
+        let width = self.time / u32::try_from(self.windows.max(1)).unwrap_or(u32::MAX);
+        Grid { start: Instant::now() + self.warm_up, width, windows: self.windows.max(1) }
+    }
+
+    /// Does something over and over, each time timed, on one thread.
+    ///
+    /// # Errors
+    /// What it says.
+    pub fn timed(
+        &self,
+        operation: impl FnMut() -> Result<(), ProbeError>,
+    ) -> Result<Vec<Window>, ProbeError> {
+        self.timed_on(&self.grid(), operation)
+    }
+
+    /// The same on one of several threads. An operation belongs to the window that it ends in. What was begun in the warm-up
+    /// and ends in the first window counts, as what begins in the last one and does not end there is missing.
+    ///
+    /// # Errors
+    /// What the operation says.
+    pub fn timed_on(
+        &self,
+        grid: &Grid,
+        mut operation: impl FnMut() -> Result<(), ProbeError>,
+    ) -> Result<Vec<Window>, ProbeError> {
+        let mut recorder = Recorder::new(grid);
+        let mut begun = Instant::now();
+        while !self.stopped() {
+            operation()?;
+            let ended = Instant::now();
+            if !recorder.record(ended, nanoseconds(ended - begun), 1) {
+                break;
+            }
+            begun = ended;
+        }
+        Ok(recorder.windows())
+    }
+
+    /// Does something that takes nanoseconds over and over: `batch(n)` does it `n` times. Values are picoseconds a time.
+    ///
+    /// # Errors
+    /// What the batch says.
+    pub fn batched(
+        &self,
+        batch: impl FnMut(u64) -> Result<(), ProbeError>,
+    ) -> Result<Vec<Window>, ProbeError> {
+        self.batched_on(&self.grid(), batch)
+    }
+
+    /// The same on one of several threads.
+    ///
+    /// # Errors
+    /// What the batch says.
+    pub fn batched_on(
+        &self,
+        grid: &Grid,
+        mut batch: impl FnMut(u64) -> Result<(), ProbeError>,
+    ) -> Result<Vec<Window>, ProbeError> {
+        let mut recorder = Recorder::new(grid);
+        let mut size = 1u64;
+        while !self.stopped() {
+            let begun = Instant::now();
+            batch(size)?;
+            let ended = Instant::now();
+            let took_ns = nanoseconds(ended - begun);
+            let ps = (took_ns as f64 * PS_PER_NS / size as f64).round() as u64;
+            if !recorder.record(ended, ps, size) {
+                break;
+            }
+            // Batches grow in the warm-up only: later all must weigh the same.
+            if ended < grid.start && u128::from(took_ns) < BATCH.as_nanos() / 2 {
+                size *= 2;
+            }
+        }
+        Ok(recorder.windows())
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Sorts values into the windows of a grid.
+struct Recorder<'a> {
+    grid: &'a Grid,
+    current: usize,
+    values: Histogram,
+    operations: u64,
+    windows: Vec<Window>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(grid: &'a Grid) -> Self {
+        Self {
+            grid,
+            current: 0,
+            values: Histogram::new(),
+            operations: 0,
+            windows: Vec::with_capacity(grid.windows),
+        }
+    }
+
+    /// Takes in what ended at an instant. False once the last window is over.
+    fn record(&mut self, ended: Instant, value: u64, operations: u64) -> bool {
+        let Some(since) = ended.checked_duration_since(self.grid.start) else { return true };
+        let width_ns = self.grid.width.as_nanos().max(1);
+        let window = usize::try_from(since.as_nanos() / width_ns).unwrap_or(usize::MAX);
+        while self.current < window.min(self.grid.windows) {
+            self.close();
+        }
+        if window >= self.grid.windows {
+            return false;
+        }
+        self.values.record(value);
+        self.operations += operations;
+        true
+    }
+
+    fn close(&mut self) {
+        self.windows.push(Window {
+            values: self.values.to_sparse(),
+            operations: std::mem::take(&mut self.operations),
+            width_s: self.grid.width.as_secs_f64(),
+        });
+        self.values.clear();
+        self.current += 1;
+    }
+
+    /// Whole windows only: what the user broke off is none.
+    fn windows(self) -> Vec<Window> {
+        self.windows
+    }
+}
+
+/// The windows of threads that measured side by side, as those of one.
+pub fn together(threads: Vec<Vec<Window>>) -> Vec<Window> {
+    // Threads are stopped at slightly different instants; only windows that all of them saw are whole.
+    let common = threads.iter().map(Vec::len).min().unwrap_or(0);
+    let mut columns: Vec<std::vec::IntoIter<Window>> = threads.into_iter().map(Vec::into_iter).collect();
+    (0..common)
+        .map(|_| {
+            let parts: Vec<Window> = columns.iter_mut().filter_map(Iterator::next).collect();
+            let mut values = Histogram::new();
+            parts.iter().for_each(|part| values.merge_sparse(&part.values));
+            Window {
+                values: values.to_sparse(),
+                operations: parts.iter().map(|part| part.operations).sum(),
+                width_s: parts.first().map_or(0.0, |part| part.width_s),
+            }
+        })
+        .collect()
+}
+
+/// Whether no value was recorded.
+pub fn is_empty(windows: &[Window]) -> bool {
+    windows.iter().all(|window| window.values.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(windows: usize) -> Grid {
+        Grid { start: Instant::now(), width: Duration::from_millis(10), windows }
+    }
+
+    fn at(grid: &Grid, ms: u64) -> Instant {
+        grid.start + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn an_operation_belongs_to_the_window_that_it_ends_in_and_windows_without_any_are_kept() {
+        let grid = grid(4);
+        let mut recorder = Recorder::new(&grid);
+        assert!(recorder.record(at(&grid, 3), 7, 1));
+        assert!(recorder.record(at(&grid, 9), 7, 1));
+        assert!(recorder.record(at(&grid, 30), 7, 1));
+        assert!(!recorder.record(at(&grid, 41), 7, 1));
+        let counts: Vec<u64> = recorder.windows().iter().map(|w| w.operations).collect();
+        assert_eq!(counts, [2, 0, 0, 1]);
+    }
+
+    #[test]
+    fn what_ends_in_the_warm_up_is_not_counted() {
+        let grid = Grid { start: Instant::now() + Duration::from_secs(60), ..grid(2) };
+        let mut recorder = Recorder::new(&grid);
+        assert!(recorder.record(Instant::now(), 7, 1));
+        assert_eq!(recorder.operations, 0);
+    }
+
+    #[test]
+    fn windows_of_threads_add_up_and_end_with_the_first_that_ends() {
+        let one = |counts: &[u64]| -> Vec<Window> {
+            let grid = grid(counts.len());
+            let mut recorder = Recorder::new(&grid);
+            for count in counts {
+                recorder.operations = *count;
+                (0..*count).for_each(|_| recorder.values.record(5));
+                recorder.close();
+            }
+            recorder.windows()
+        };
+        let sum = together(vec![one(&[1, 2, 3]), one(&[10, 20])]);
+        assert_eq!(sum.iter().map(|w| w.operations).collect::<Vec<_>>(), [11, 22]);
+        assert_eq!(sum.iter().map(|w| w.values.count()).collect::<Vec<_>>(), [11, 22]);
+    }
+
+    #[test]
+    fn a_slot_that_is_stopped_keeps_whole_windows_only() {
+        let stop = AtomicBool::new(false);
+        let time = Duration::from_secs(3600);
+        let slot = Slot { warm_up: Duration::ZERO, time, windows: 3_600_000, stop: &stop };
+        let mut done = 0;
+        let begun = Instant::now();
+        let windows = slot
+            .timed(|| {
+                done += 1;
+                stop.store(begun.elapsed() > Duration::from_millis(20), Ordering::Relaxed);
+                Ok(())
+            })
+            .unwrap();
+        assert!(!windows.is_empty() && windows.len() < 3_600_000);
+        assert!(windows.iter().map(|w| w.operations).sum::<u64>() <= done);
+    }
+}
