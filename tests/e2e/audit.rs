@@ -26,7 +26,7 @@ fn state<'f>(findings: &'f Value, claim: &str) -> &'f str {
 }
 
 /// Statements of a general log from an offset on: the command and its text.
-fn statements(log: &Path, from: usize) -> Vec<(String, String)> {
+pub fn statements(log: &Path, from: usize) -> Vec<(String, String)> {
     let text = fs::read(log).unwrap();
     let text = String::from_utf8_lossy(&text[from..]).into_owned();
     let lines = text.lines().filter_map(|line| {

@@ -7,58 +7,31 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::certificates::Certificates;
+use crate::engine::{ENGINES, Engine, wanted};
 use crate::fixture::Ended;
 use crate::home::Home;
 use crate::house::root;
-
-/// Engines, as `tests/engines/up` names them.
-const ENGINES: [&str; 11] = [
-    "mysql-5.5",
-    "mysql-5.6",
-    "mysql-5.7",
-    "mysql-8.0",
-    "mysql-9.7",
-    "mariadb-10.1",
-    "mariadb-10.2",
-    "mariadb-10.5",
-    "mariadb-10.11",
-    "mariadb-11.4",
-    "mariadb-11.8",
-];
 
 const PASSWORD: &str = "pass word";
 /// Small values for the options that say how much there is.
 const SMALL: [(&str, &str); 4] =
     [("tables", "1"), ("table-size", "200"), ("warehouses", "1"), ("rows", "20")];
 
-/// A running engine; it ends when it is dropped.
-struct Engine {
-    folder: TempDir,
-    certificates: Certificates,
+/// A running engine with a schema and an account for the load.
+struct Loaded {
+    engine: Engine,
     version: String,
 }
 
-impl Engine {
-    fn start(name: &str) -> Self {
-        let folder = tempfile::Builder::new().prefix("eng").tempdir_in("/tmp").unwrap();
-        let certificates = Certificates::make_rsa(folder.path());
-        let mut command = Command::new(root().join("tests/engines/up"));
-        command.arg(name).arg(folder.path()).arg("");
-        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap());
-        for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {
-            command.arg(format!("--loose-ssl-{option}={}", certificates.path(file).display()));
-        }
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        let options = ConnectOptions::new(Endpoint::Unix(folder.path().join("s.sock")), "root");
-        let mut client = Client::connect(&options).unwrap();
+impl Loaded {
+    fn start(name: &'static str) -> Self {
+        let engine = Engine::start(name);
+        let mut client =
+            Client::connect(&ConnectOptions::new(Endpoint::Unix(engine.socket()), "root")).unwrap();
         client.execute("CREATE DATABASE own").unwrap();
         for host in ["localhost", "127.0.0.1"] {
             for sql in [
@@ -69,29 +42,22 @@ impl Engine {
             }
         }
         let version = client.server().text.clone();
-        Self { folder, certificates, version }
+        Self { engine, version }
     }
 
     fn socket(&self) -> Vec<String> {
-        vec!["--socket".into(), self.folder.path().join("s.sock").display().to_string()]
+        vec!["--socket".into(), self.engine.socket().display().to_string()]
     }
 
     fn tcp(&self, more: &[&str]) -> Vec<String> {
-        let port = fs::read_to_string(self.folder.path().join("port")).unwrap();
-        let mut args = vec!["--host=127.0.0.1".to_owned(), format!("--port={}", port.trim())];
+        let mut args = vec!["--host=127.0.0.1".to_owned(), format!("--port={}", self.engine.port())];
         args.extend(more.iter().map(|text| (*text).to_owned()));
         args
     }
 
     fn tls(&self) -> Vec<String> {
-        let ca = format!("--ssl-ca={}", self.certificates.path("ca.pem").display());
+        let ca = format!("--ssl-ca={}", self.engine.certificates.path("ca.pem").display());
         self.tcp(&["--ssl-mode=VERIFY_IDENTITY", &ca])
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        let _ = Command::new(root().join("tests/engines/down")).arg(self.folder.path()).status();
     }
 }
 
@@ -184,9 +150,9 @@ fn refusal(ended: &Ended) -> String {
 }
 
 /// What ran on an engine, in order.
-fn run(name: &str) -> (String, Vec<(String, String)>) {
+fn run(name: &'static str) -> (String, Vec<(String, String)>) {
     let home = Home::new();
-    let engine = Engine::start(name);
+    let engine = Loaded::start(name);
     let mut cells = Vec::new();
     let mut number = 0;
     let mut run = |what: String, workload: &[String], way: &[String]| {
@@ -218,10 +184,9 @@ fn run(name: &str) -> (String, Vec<(String, String)>) {
 #[test]
 #[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
 fn every_workload_runs_on_every_engine_or_is_refused_for_the_stated_reason() {
-    let only = std::env::var("MYDYNO_ENGINE").ok();
     let mut failed = Vec::new();
     let mut ran = Vec::new();
-    for name in ENGINES.into_iter().filter(|name| only.as_deref().is_none_or(|o| o == *name)) {
+    for name in wanted() {
         let (version, cells) = run(name);
         let mut rows = String::new();
         for (what, cell) in cells {

@@ -7,7 +7,11 @@ mod bench;
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;
 mod docs;
+#[allow(dead_code)]
+#[path = "../engines/engine.rs"]
+mod engine;
 mod engines;
+mod engines_audit;
 mod fixture;
 mod home;
 mod host;

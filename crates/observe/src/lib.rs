@@ -28,6 +28,7 @@ pub mod sql;
 mod sql_wire;
 mod sys;
 mod taskstats;
+mod wording;
 
 pub use collect::{Options, collect, collect_of, collect_with};
 pub use digest::digest;

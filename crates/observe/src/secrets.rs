@@ -25,13 +25,17 @@ const NAMES: [&str; 14] = [
 const WORDS: [&str; 7] = ["password", "passwd", "pwd", "secret", "token", "passphrase", "credentials"];
 
 /// Beginnings of names that have such a word and hold a policy, a switch or a number.
-const POLICIES: [&str; 12] = [
+const POLICIES: [&str; 16] = [
     "caching_sha2_password_",
     "cracklib_password_check",
     "default_password_",
     "disconnect_on_expired_password",
     "generated_random_password_",
+    "innodb_ft_max_token_size",
+    "innodb_ft_min_token_size",
+    "max_password_errors",
     "mysql_native_password",
+    "ngram_token_size",
     "password_",
     "performance_schema_",
     "sha256_password_",
@@ -78,6 +82,8 @@ mod tests {
             "default_password_lifetime",
             "disconnect_on_expired_password",
             "old_passwords",
+            "max_password_errors",
+            "innodb_ft_min_token_size",
             "caching_sha2_password_digest_rounds",
             "sync_binlog",
             "ssl_key",

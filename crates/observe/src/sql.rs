@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::source::Missing;
+use crate::wording::Dialect;
 
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
@@ -56,6 +57,9 @@ pub enum SqlError {
     /// The time for these facts was over before the statement was sent.
     #[error("not asked any more: the time for these facts was over")]
     OutOfTime,
+    /// No server of this version knows it, and it was not sent.
+    #[error("this version of the server does not have it")]
+    NotInThisVersion,
 }
 
 /// Codes of a missing privilege: 1044, 1045 and 1698 no access, 1142 and 1143 no right on a table or column, 1227 a
@@ -76,6 +80,7 @@ impl SqlError {
             Self::Refused { code, message } if UNKNOWN.contains(code) => {
                 Missing::Absent(format!("this server does not have it: {message} (error {code})"))
             }
+            Self::NotInThisVersion => Missing::Absent(self.to_string()),
             other => Missing::Error(other.to_string()),
         }
     }
@@ -85,6 +90,7 @@ impl SqlError {
 pub struct ReadOnly<'a> {
     inner: &'a mut dyn Sql,
     deadline: Option<Instant>,
+    dialect: Option<Dialect>,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -92,7 +98,17 @@ pub struct ReadOnly<'a> {
 impl<'a> ReadOnly<'a> {
     /// Guards a connection.
     pub fn new(inner: &'a mut dyn Sql) -> Self {
-        Self { inner, deadline: None, sent: 0 }
+        Self { inner, deadline: None, dialect: None, sent: 0 }
+    }
+
+    /// From now on this server is asked in the words of its version, the text of VERSION().
+    pub(crate) fn speaks_to(&mut self, version: &str) {
+        self.dialect = Dialect::of(version);
+    }
+
+    /// Which server is asked, where that is known.
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
+        self.dialect
     }
 
     /// From now on nothing is sent after `deadline`.

@@ -9,6 +9,7 @@ use crate::collect::Context;
 use crate::collectors::server::typed;
 use crate::source::{Missing, Read};
 use crate::sql::ReadOnly;
+use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// InnoDB's monitor and metrics.
 pub static COLLECTOR: Collector = Collector {
@@ -46,27 +47,27 @@ pub static COLLECTOR: Collector = Collector {
 const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
 const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
 
-/// The column that says whether a metric counts has two names: the newer first.
-const METRICS: [&str; 2] = [
-    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE STATUS = 'enabled'",
-    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE ENABLED = 1",
+/// The column that says whether a metric counts has another name in newer MariaDB.
+const METRICS: [Wording; 2] = [
+    ("SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE ENABLED = 1", &[mariadb(100_500..)]),
+    (
+        "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE STATUS = 'enabled'",
+        &[mysql(50_602..), mariadb(100_000..)],
+    ),
 ];
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     monitor(sql, bag);
     transactions(sql, bag);
-    let mut found = sql.rows(METRICS[0]);
-    if found.is_err() {
-        found = sql.rows(METRICS[1]);
-    }
+    let (statement, found) = first_of(sql, &METRICS);
     match found {
-        Ok(rows) => {
-            for row in rows {
+        Ok(table) => {
+            for row in table.rows {
                 let [Some(name), Some(text)] = &row[..] else { continue };
-                bag.put(&format!("server.innodb.metric.{name}"), METRICS[0], Ok(typed(name, text)));
+                bag.put(&format!("server.innodb.metric.{name}"), statement, Ok(typed(name, text)));
             }
         }
-        Err(e) => bag.put::<Value>("server.innodb.metric.all", METRICS[0], Err(e.missing("PROCESS"))),
+        Err(e) => bag.put::<Value>("server.innodb.metric.all", statement, Err(e.missing("PROCESS"))),
     }
 }
 

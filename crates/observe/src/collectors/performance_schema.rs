@@ -7,6 +7,7 @@ use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, Row};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Summaries of performance_schema.
 pub static COLLECTOR: Collector = Collector {
@@ -36,11 +37,24 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-const TOTAL: &str =
-    "SELECT SUM(CURRENT_NUMBER_OF_BYTES_USED) FROM performance_schema.memory_summary_global_by_event_name";
-const MEMORY: &str = "SELECT EVENT_NAME, CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_global_by_event_name WHERE CURRENT_NUMBER_OF_BYTES_USED > 0 ORDER BY CURRENT_NUMBER_OF_BYTES_USED DESC LIMIT 30";
-const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30";
-const FILES: &str = "SELECT EVENT_NAME, COUNT_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30";
+/// Servers whose performance_schema counts memory.
+const COUNTS_MEMORY: [Since; 2] = [mysql(50_702..), mariadb(100_502..)];
+const TOTAL: Wording = (
+    "SELECT SUM(CURRENT_NUMBER_OF_BYTES_USED) FROM performance_schema.memory_summary_global_by_event_name",
+    &COUNTS_MEMORY,
+);
+const MEMORY: Wording = (
+    "SELECT EVENT_NAME, CURRENT_NUMBER_OF_BYTES_USED FROM performance_schema.memory_summary_global_by_event_name WHERE CURRENT_NUMBER_OF_BYTES_USED > 0 ORDER BY CURRENT_NUMBER_OF_BYTES_USED DESC LIMIT 30",
+    &COUNTS_MEMORY,
+);
+const WAITS: Wording = (
+    "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30",
+    &[mysql(50_503..), mariadb(50_500..)],
+);
+const FILES: Wording = (
+    "SELECT EVENT_NAME, COUNT_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30",
+    &[mysql(50_603..), mariadb(100_000..)],
+);
 
 /// Timers of performance_schema are picoseconds.
 const SECONDS: f64 = 1e-12;
@@ -59,11 +73,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         }
         Err(missing) => return bag.rest_is("SHOW GLOBAL VARIABLES", &missing),
     }
-    let total = sql.rows(TOTAL).map_err(|e| e.missing("SELECT on performance_schema")).and_then(|rows| {
-        let value = rows.first().and_then(|row| whole(row, 0));
+    let (statement, total) = first_of(sql, &[TOTAL]);
+    let total = total.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
+        let value = table.rows.first().and_then(|row| whole(row, 0));
         value.ok_or_else(|| Missing::Absent("no memory instrument counts".to_owned()))
     });
-    bag.put("server.performance_schema.memory_bytes", TOTAL, total);
+    bag.put("server.performance_schema.memory_bytes", statement, total);
     each(sql, bag, "memory", MEMORY, |row| Some(Value::from(whole(row, 1)?)));
     each(sql, bag, "wait", WAITS, |row| {
         Some(json!({"count": whole(row, 1)?, "total_s": number(row, 2)? * SECONDS}))
@@ -81,13 +96,14 @@ fn each(
     sql: &mut ReadOnly<'_>,
     bag: &Bag,
     family: &str,
-    statement: &str,
+    wording: Wording,
     value: impl Fn(&Row) -> Option<Value>,
 ) {
     let id = |name: &str| format!("server.performance_schema.{family}.{name}");
-    match sql.rows(statement) {
-        Ok(rows) => {
-            for row in rows {
+    let (statement, found) = first_of(sql, &[wording]);
+    match found {
+        Ok(table) => {
+            for row in table.rows {
                 if let (Some(Some(name)), Some(value)) = (row.first(), value(&row)) {
                     bag.put(&id(name), statement, Ok(value));
                 }

@@ -9,7 +9,8 @@ use crate::bag::Bag;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row, quoted};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
@@ -85,7 +86,22 @@ const NAMES: usize = 200_000;
 const OURS: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
 
 /// Why tables are not looked at one by one.
-const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which is its default, permits it";
+const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
+
+/// Servers that keep InnoDB's statistics in tables of their own.
+const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
+
+/// InnoDB's dictionary.
+const DICTIONARY: [Wording; 2] = [
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+    ),
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_INDEXES i JOIN information_schema.INNODB_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(80_000..)],
+    ),
+];
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     totals(sql, bag);
@@ -133,8 +149,7 @@ fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
     let statement = format!(
         "SELECT COALESCE(SUM(n_rows), 0), COALESCE(SUM(clustered_index_size) * @@innodb_page_size, 0), COALESCE(SUM(sum_of_other_index_sizes) * @@innodb_page_size, 0), COALESCE(TIMESTAMPDIFF(SECOND, MIN(last_update), NOW()), 0) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}"
     );
-    let row = sql
-        .rows(&statement)
+    let row = statistics(sql, &statement)
         .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))
         .map(|rows| rows.into_iter().next().unwrap_or_default());
     for (place, id) in ["rows", "data_bytes", "index_bytes", "statistics_oldest_s"].iter().enumerate() {
@@ -144,7 +159,7 @@ fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
     let statement = format!(
         "SELECT CONCAT(database_name, '.', table_name), n_rows, clustered_index_size * @@innodb_page_size, sum_of_other_index_sizes * @@innodb_page_size FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} ORDER BY clustered_index_size + sum_of_other_index_sizes DESC LIMIT 10"
     );
-    let largest = sql.rows(&statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats")).and_then(|rows| {
+    let largest = statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats")).and_then(|rows| {
         let one = |row: &Row| -> Read<Value> {
             Ok(json!({"table": text(row, 0), "rows": whole(row, 1)?, "data_bytes": whole(row, 2)?, "index_bytes": whole(row, 3)?}))
         };
@@ -153,21 +168,18 @@ fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
     bag.put("schema.largest", "mysql.innodb_table_stats", largest);
 }
 
+/// Rows of a statement on InnoDB's statistics, where the server has them.
+fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, SqlError> {
+    match sql.dialect() {
+        Some(dialect) if !dialect.is(&STATISTICS) => Err(SqlError::NotInThisVersion),
+        _ => sql.rows(statement),
+    }
+}
+
 /// InnoDB tables with the index that it makes when there is no primary key, from its own dictionary.
 fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
-    let statement = |prefix: &str| {
-        format!(
-            "SELECT t.NAME FROM information_schema.{prefix}INDEXES i JOIN information_schema.{prefix}TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME"
-        )
-    };
-    // Up to MySQL 5.7 and in MariaDB; from MySQL 8.0.
-    let mut asked = statement("INNODB_SYS_");
-    let mut found = sql.rows(&asked);
-    if matches!(&found, Err(e) if matches!(e.missing(""), Missing::Absent(_))) {
-        asked = statement("INNODB_");
-        found = sql.rows(&asked);
-    }
-    let tables = found.map_err(|e| e.missing("PROCESS")).map(|rows| {
+    let (asked, found) = first_of(sql, &DICTIONARY);
+    let tables = found.map_err(|e| e.missing("PROCESS")).map(|table| {
         let name = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
         // Full-text search keeps tables of its own; those of the server are not the user's.
         let users = |n: &String| {
@@ -175,14 +187,10 @@ fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
             !system && n.contains('.') && !n.contains(".FTS_") && !n.contains(".fts_")
         };
         let all: BTreeSet<String> =
-            rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
+            table.rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
         all
     });
-    bag.put(
-        "schema.without_primary_key",
-        asked.as_str(),
-        tables.as_ref().map(BTreeSet::len).map_err(Clone::clone),
-    );
+    bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
     let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
     bag.put("schema.without_primary_key_tables", asked, some);
 }
@@ -206,7 +214,7 @@ fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
     let counted = format!(
         "SELECT COUNT(*), COUNT(DISTINCT database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')"
     );
-    let counted = sql.rows(&counted);
+    let counted = statistics(sql, &counted);
     let refused = matches!(&counted, Err(e) if matches!(e.missing(""), Missing::Denied(_)));
     let known =
         |place: usize| counted.as_ref().ok().and_then(|rows| whole(rows.first()?, place).ok()).unwrap_or(0);

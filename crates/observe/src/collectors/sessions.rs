@@ -9,7 +9,8 @@ use crate::collect::Context;
 use crate::collectors::server::typed;
 use crate::secrets;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row, SqlError, Table};
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Sessions, replication, accounts, plugins, origins.
 pub static COLLECTOR: Collector = Collector {
@@ -65,25 +66,51 @@ const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM my
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
 
 /// Servers differ in where a password's hash stands. Only whether there is one is asked.
-const NO_PASSWORD: [&str; 4] = [
-    // MariaDB from 10.4: an object with the hash; mysql.user is a view. JSON_VALUE gives true as 1.
-    "SELECT COUNT(*) FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(Priv, '$.plugin'), '') IN ('', 'mysql_native_password', 'mysql_old_password') AND COALESCE(JSON_VALUE(Priv, '$.authentication_string'), '') = '' AND JSON_VALUE(Priv, '$.auth_or[0].plugin') IS NULL AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
-    // MySQL from 5.7.
-    "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N' AND plugin IN ('mysql_native_password', 'caching_sha2_password', 'sha256_password')",
-    // MariaDB before 10.4, where roles stand among the accounts, without a password.
-    "SELECT COUNT(*) FROM mysql.user WHERE is_role = 'N' AND Password = '' AND COALESCE(authentication_string, '') = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
-    // Older servers, which have no roles.
-    "SELECT COUNT(*) FROM mysql.user WHERE Password = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
+const NO_PASSWORD: [Wording; 4] = [
+    // An object with the hash; mysql.user is a view. JSON_VALUE gives true as 1.
+    (
+        "SELECT COUNT(*) FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(Priv, '$.plugin'), '') IN ('', 'mysql_native_password', 'mysql_old_password') AND COALESCE(JSON_VALUE(Priv, '$.authentication_string'), '') = '' AND JSON_VALUE(Priv, '$.auth_or[0].plugin') IS NULL AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
+        &[mariadb(100_400..)],
+    ),
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N' AND plugin IN ('mysql_native_password', 'caching_sha2_password', 'sha256_password')",
+        &[mysql(50_706..)],
+    ),
+    // Roles stand among the accounts, without a password.
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE is_role = 'N' AND Password = '' AND COALESCE(authentication_string, '') = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
+        &[mariadb(100_005..).until(100_400)],
+    ),
+    // Servers without roles.
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE Password = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
+        &[mysql(50_507..).until(50_706), mariadb(50_200..).until(100_005)],
+    ),
 ];
 
-/// MariaDB, then MySQL.
-const ORIGINS: [&str; 2] = [
-    "SELECT VARIABLE_NAME, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN IS NOT NULL AND GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME')",
-    "SELECT VARIABLE_NAME, VARIABLE_SOURCE, VARIABLE_PATH, NULL FROM performance_schema.variables_info WHERE VARIABLE_SOURCE <> 'COMPILED'",
+const ORIGINS: [Wording; 3] = [
+    (
+        "SELECT VARIABLE_NAME, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN IS NOT NULL AND GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME')",
+        // The path of the option file came later.
+        &[mariadb(100_500..)],
+    ),
+    (
+        "SELECT VARIABLE_NAME, GLOBAL_VALUE_ORIGIN, NULL, DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN IS NOT NULL AND GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME')",
+        &[mariadb(100_101..).until(100_500)],
+    ),
+    (
+        "SELECT VARIABLE_NAME, VARIABLE_SOURCE, VARIABLE_PATH, NULL FROM performance_schema.variables_info WHERE VARIABLE_SOURCE <> 'COMPILED'",
+        &[mysql(80_000..)],
+    ),
 ];
 
-/// All channels, newest wording first.
-const REPLICATION: [&str; 3] = ["SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
+/// All channels.
+const REPLICATION: [Wording; 4] = [
+    ("SHOW ALL REPLICAS STATUS", &[mariadb(100_501..)]),
+    ("SHOW ALL SLAVES STATUS", &[mariadb(100_000..).until(100_501)]),
+    ("SHOW REPLICA STATUS", &[mysql(80_022..)]),
+    ("SHOW SLAVE STATUS", &[mysql(0..).until(80_022), mariadb(0..).until(100_000)]),
+];
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     sessions(sql, bag);
@@ -91,18 +118,6 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     accounts(sql, bag);
     plugins(sql, bag);
     origins(sql, bag);
-}
-
-/// The first of several wordings that the server understands; its error when it understands none.
-fn first_of(sql: &mut ReadOnly<'_>, wordings: &[&'static str]) -> (&'static str, Result<Table, SqlError>) {
-    let mut last = ("", Err(SqlError::OutOfTime));
-    for wording in wordings {
-        last = (*wording, sql.table(wording));
-        if last.1.is_ok() {
-            break;
-        }
-    }
-    last
 }
 
 /// A whole number in a cell; an empty sum is 0.

@@ -8,77 +8,29 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::engine::{ENGINES, Engine, wanted};
 use mydyno_wire::{
     Capabilities, Client, Compression, ConnectOptions, Endpoint, ServerKey, SessionChange, TlsMode, Value,
     WireError,
 };
-use tempfile::TempDir;
-
-use crate::certificates::Certificates;
-
-const ENGINES: [&str; 11] = [
-    "mysql-5.5",
-    "mysql-5.6",
-    "mysql-5.7",
-    "mysql-8.0",
-    "mysql-9.7",
-    "mariadb-10.1",
-    "mariadb-10.2",
-    "mariadb-10.5",
-    "mariadb-10.11",
-    "mariadb-11.4",
-    "mariadb-11.8",
-];
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// A running engine; it ends when it is dropped.
-struct Engine {
-    name: &'static str,
-    folder: TempDir,
-    certificates: Certificates,
-}
-
-impl Engine {
-    fn start(name: &'static str) -> Self {
-        let folder = tempfile::Builder::new().prefix("eng").tempdir_in("/tmp").unwrap();
-        let certificates = Certificates::make_rsa(folder.path());
-        let mut command = Command::new(project().join("tests/engines/up"));
-        command.arg(name).arg(folder.path()).arg("");
-        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap());
-        for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {
-            command.arg(format!("--loose-ssl-{option}={}", certificates.path(file).display()));
-        }
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        Self { name, folder, certificates }
+fn options_of(engine: &Engine, transport: Transport) -> ConnectOptions {
+    let endpoint = match transport {
+        Transport::Socket => Endpoint::Unix(engine.socket()),
+        Transport::Tcp | Transport::Tls => Endpoint::Tcp { host: "127.0.0.1".into(), port: engine.port() },
+    };
+    let mut options = ConnectOptions::new(endpoint, "root");
+    options.tls.mode = TlsMode::Disabled;
+    if transport == Transport::Tls {
+        options.tls.mode = TlsMode::VerifyIdentity;
+        options.tls.ca = Some(engine.certificates.path("ca.pem"));
     }
-
-    fn options(&self, transport: Transport) -> ConnectOptions {
-        let endpoint = match transport {
-            Transport::Socket => Endpoint::Unix(self.folder.path().join("s.sock")),
-            Transport::Tcp | Transport::Tls => {
-                let port = std::fs::read_to_string(self.folder.path().join("port")).unwrap();
-                Endpoint::Tcp { host: "127.0.0.1".into(), port: port.trim().parse().unwrap() }
-            }
-        };
-        let mut options = ConnectOptions::new(endpoint, "root");
-        options.tls.mode = TlsMode::Disabled;
-        if transport == Transport::Tls {
-            options.tls.mode = TlsMode::VerifyIdentity;
-            options.tls.ca = Some(self.certificates.path("ca.pem"));
-        }
-        options.server_key = ServerKey::Ask;
-        options
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        let _ = Command::new(project().join("tests/engines/down")).arg(self.folder.path()).status();
-    }
+    options.server_key = ServerKey::Ask;
+    options
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -218,7 +170,7 @@ fn of_the_system(engine: &Engine, root: &mut Client, transport: Transport) -> Op
     let _ = root.execute("INSTALL SONAME 'auth_socket'");
     let own = Command::new("id").arg("-un").output().unwrap();
     let own = String::from_utf8(own.stdout).unwrap().trim().to_owned();
-    let mut options = engine.options(transport);
+    let mut options = options_of(engine, transport);
     options.user.clone_from(&own);
     options.password = Some("of no use".into());
     let account = format!("'{own}'@'localhost'");
@@ -286,7 +238,7 @@ fn outcome(options: &ConnectOptions) -> String {
 }
 
 fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
-    let mut root = Client::connect(&engine.options(Transport::Socket)).unwrap();
+    let mut root = Client::connect(&options_of(engine, Transport::Socket)).unwrap();
     let version = root.server().text.clone();
     let methods = accounts(&mut root);
     assert!(!methods.is_empty(), "{}", engine.name);
@@ -299,7 +251,7 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
         // Empties the cache of caching_sha2_password, so that the first connection goes the long way.
         root.execute("FLUSH PRIVILEGES").unwrap();
         for method in &methods {
-            let mut options = engine.options(transport);
+            let mut options = options_of(engine, transport);
             options.user = user(method).into();
             options.password = Some("pass word".into());
             cells.insert((transport, (*method).to_owned()), outcome(&options));
@@ -312,13 +264,13 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
             assert!(refused && error.code() != 2027, "{} {transport:?} {method}: {error}", engine.name);
         }
         for (name, algorithm) in [("zlib", Compression::Zlib), ("zstd", Compression::Zstd)] {
-            let mut options = engine.options(transport);
+            let mut options = options_of(engine, transport);
             options.user = user(methods[0]).into();
             options.password = Some("pass word".into());
             options.compression = vec![algorithm];
             cells.insert((transport, name.to_owned()), outcome(&options));
         }
-        let mut options = engine.options(transport);
+        let mut options = options_of(engine, transport);
         options.user = user(methods[0]).into();
         options.password = Some("pass word".into());
         let able = cells[&(transport, methods[0].to_owned())].starts_with("yes");
@@ -338,10 +290,9 @@ fn rows_of(engine: &Engine) -> (String, BTreeMap<(Transport, String), String>) {
 #[test]
 #[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
 fn every_engine_holds_or_is_refused_for_the_stated_reason() {
-    let only = std::env::var("MYDYNO_ENGINE").ok();
     let mut ran = Vec::new();
     let mut failed = Vec::new();
-    for name in ENGINES.into_iter().filter(|name| only.as_deref().is_none_or(|o| o == *name)) {
+    for name in wanted() {
         let (version, cells) = rows_of(&Engine::start(name));
         let mut by_way: BTreeMap<String, [String; 3]> = BTreeMap::new();
         for ((transport, way), cell) in cells {

@@ -4,6 +4,9 @@
 mod auth;
 mod certificates;
 mod cut;
+#[allow(dead_code)]
+#[path = "../../../../tests/engines/engine.rs"]
+mod engine;
 mod engines;
 mod fake;
 mod hostile;
