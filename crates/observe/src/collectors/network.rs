@@ -46,6 +46,7 @@ pub static COLLECTOR: Collector = Collector {
             "count",
             "times that a CPU had to leave packets for later (netdev_budget)",
         ),
+        fact("host.network.interfaces", "", "interfaces that are devices, as they are named in these facts"),
         fact("host.network.interface.NAME.driver", "", "driver of a network interface that is a device"),
         fact("host.network.interface.NAME.receive_queues", "count", "queues that it receives into"),
         fact(
@@ -151,13 +152,16 @@ fn column_sum(text: &str, column: usize, path: &str) -> Read<u64> {
     Ok(sum)
 }
 
-/// Interfaces that are devices: bridges, tunnels and the loopback are none.
+/// Interfaces that are devices: bridges, tunnels and the loopback are none. Dots in names become underscores.
 fn interfaces(source: &Source, bag: &Bag) {
-    for name in source.list(INTERFACES).unwrap_or_default() {
+    let all = source.list(INTERFACES).map(|names| {
+        let device = |name: &String| source.exists(&format!("{INTERFACES}/{name}/device/driver"));
+        names.into_iter().filter(device).collect::<Vec<String>>()
+    });
+    let shown = all.clone().map(|names| names.iter().map(|n| n.replace('.', "_")).collect::<Vec<String>>());
+    bag.put("host.network.interfaces", INTERFACES, shown);
+    for name in all.unwrap_or_default() {
         let folder = format!("{INTERFACES}/{name}");
-        if !source.exists(&format!("{folder}/device/driver")) {
-            continue;
-        }
         let id = |fact: &str| format!("host.network.interface.{}.{fact}", name.replace('.', "_"));
         bag.read(&id("driver"), &format!("{folder}/device/driver"), |p| {
             Ok(source.link(p)?.rsplit('/').next().unwrap_or_default().to_owned())
