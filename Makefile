@@ -28,10 +28,10 @@ fmt: ## format the code
 docs: ## write the generated pages of docs/reference anew
 	@MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e docs:: -- --test-threads=1
 
-bench: build ## measure beside sysbench, interleaved: client CPU, throughput
+bench: build ## measure beside sysbench (or AGAINST=an earlier build), interleaved: client CPU, throughput
 	@scripts/install-deps sysbench
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 --must 0.6
+	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 $(if $(AGAINST),--against $(AGAINST),--must 0.6)
 
 bench-table: build ## the whole speed table beside sysbench, with what must hold: about six minutes on a quiet host
 	@scripts/install-deps sysbench

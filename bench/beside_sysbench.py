@@ -7,6 +7,7 @@ ratios are made within a pair, and their median and range are printed. CPU that 
 is printed beside, because above ten per cent the machine is unfit for figures.
 
     bench/beside_sysbench.py [--workload oltp_point_select] [--connections 64] [--pairs 7] [--time 6]
+    bench/beside_sysbench.py --against EARLIER     an earlier build of mydyno in sysbench's place
 
 bench/speed_table.py measures all that docs/journal/load-engine.md promises.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "mydyno"
+DATABASE_OF_EARLIER = "mydyno_earlier"
 
 
 def arguments():
@@ -35,6 +37,7 @@ def arguments():
     parser.add_argument("--time", type=int, default=6, help="seconds of each run")
     parser.add_argument("--table-size", type=int, default=100_000)
     parser.add_argument("--must", type=float, help="exit 1 when the median ratio of client CPU is above this")
+    parser.add_argument("--against", metavar="BINARY", help="an earlier build of mydyno in sysbench's place")
     parser.add_argument("--mydyno-options", default="", help="more options for mydyno, as in '--workers 1'")
     return parser.parse_args()
 
@@ -70,13 +73,22 @@ def run(command, server_pid):
 
 
 def mydyno(options, server, connections):
+    return measure(options.mydyno, DATABASE, options.mydyno_options, options, server, connections)
+
+
+def earlier(options, server, connections):
+    """The earlier build on tables of its own: what marks say of data differs between versions."""
+    return measure(options.against, DATABASE_OF_EARLIER, "", options, server, connections)
+
+
+def measure(binary, database, more, options, server, connections):
     with tempfile.TemporaryDirectory() as folder:
         record = f"{folder}/run"
-        command = [options.mydyno, "bench", options.workload, "run", "--socket", server["socket"],
-                   "--user", server["user"], "--password-file", server["password_file"], "--schema", DATABASE,
+        command = [binary, "bench", options.workload, "run", "--socket", server["socket"],
+                   "--user", server["user"], "--password-file", server["password_file"], "--schema", database,
                    "--table-size", str(options.table_size), "--connections", str(connections),
                    "--time", f"{options.time}s", "--warmup", "0s", "--no-observe", "--allow-load", "--quiet",
-                   "--out", record, *options.mydyno_options.split()]
+                   "--out", record, *more.split()]
         _, cost = run(command, server["pid"])
         step = json.loads(Path(record, "summary.json").read_text())["steps"][0]
     cost["queries"], cost["transactions"] = step["queries"], step["transactions"]
@@ -126,17 +138,18 @@ ROWS = [
 
 def compare(options, server, connections):
     """Runs pairs and prints them; medians of mydyno's figures and of the ratios, by row."""
+    peer = earlier if options.against else sysbench
     pairs = []
     for number in range(options.pairs):
-        order = [mydyno, sysbench] if number % 2 == 0 else [sysbench, mydyno]
+        order = [mydyno, peer] if number % 2 == 0 else [peer, mydyno]
         result = {client.__name__: client(options, server, connections) for client in order}
         pairs.append(result)
     medians = {}
     print(f"\n{options.workload}, {connections} connections, {options.pairs} pairs of {options.time} s, median (range)")
-    print(f"{'':28}{'mydyno':>26}{'sysbench':>26}{'mydyno ÷ sysbench':>24}")
+    print(f"{'':28}{'mydyno':>26}{peer.__name__:>26}{f'mydyno ÷ {peer.__name__}':>24}")
     for name, of, digits in ROWS:
-        cells = [spread([of(p[c]) for p in pairs], digits) for c in ("mydyno", "sysbench")]
-        ratios = [of(p["mydyno"]) / of(p["sysbench"]) for p in pairs]
+        cells = [spread([of(p[c]) for p in pairs], digits) for c in ("mydyno", peer.__name__)]
+        ratios = [of(p["mydyno"]) / of(p[peer.__name__]) for p in pairs]
         medians[name] = {"own": statistics.median(of(p["mydyno"]) for p in pairs), "ratio": statistics.median(ratios)}
         print(f"{name:28}{cells[0]:>26}{cells[1]:>26}{spread(ratios):>24}")
     waits = spread([p["mydyno"]["queries_per_wait"] for p in pairs], 1)
@@ -157,9 +170,11 @@ def private_server(options):
         sys.exit(f"no server to measure on: {up.stderr}")
     try:
         server = json.loads(up.stdout)
-        subprocess.run([options.mydyno, "bench", options.workload, "prepare", "--socket", server["socket"],
-                        "--user", server["user"], "--password-file", server["password_file"], "--schema", DATABASE,
-                        "--table-size", str(options.table_size), "--allow-load", "--quiet"], check=True)
+        binaries = [(options.mydyno, DATABASE)] + ([(options.against, DATABASE_OF_EARLIER)] if options.against else [])
+        for binary, database in binaries:
+            subprocess.run([binary, "bench", options.workload, "prepare", "--socket", server["socket"],
+                            "--user", server["user"], "--password-file", server["password_file"], "--schema", database,
+                            "--table-size", str(options.table_size), "--allow-load", "--quiet"], check=True)
         yield server
     finally:
         subprocess.run([options.mydyno, "server", "down", name, "--quiet"], check=True)

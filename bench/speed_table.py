@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--only", choices=PARTS, help="one part")
     options = parser.parse_args()
     options.all_pairs = options.pairs
-    options.workload, options.table_size, options.mydyno_options = "oltp_point_select", 100_000, ""
+    options.workload, options.table_size, options.mydyno_options, options.against = "oltp_point_select", 100_000, "", None
     verdicts = Verdicts()
     for name, part in PARTS.items():
         if options.only in (None, name):

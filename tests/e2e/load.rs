@@ -201,6 +201,58 @@ fn a_search_that_is_interrupted_keeps_what_it_measured() {
 }
 
 #[test]
+fn both_event_loops_take_answers_that_are_longer_than_all_their_buffers() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    // A thousand rows of 120 bytes for each of 16 connections, and 64 buffers of 2 KiB.
+    let load = ["--table-size", "2000", "--range-size", "1000", "--connections", "16", "--workers", "1"];
+    let short = ["--time", "2s", "--warmup", "0s", "--no-observe", "--quiet"];
+    for backend in ["epoll", "io_uring"] {
+        let run = home.path().join(backend);
+        let named = ["--backend", backend, "--out", run.to_str().unwrap()];
+        let ended = home.end(&server.bench("oltp_read_only", &[&load[..], &short, &named].concat()));
+        if backend == "io_uring" && ended.stderr.contains("io_uring: ") {
+            assert!(ended.stderr.contains("it takes Linux 6.1"), "{}", ended.stderr);
+            continue;
+        }
+        assert_eq!(ended.status, 0, "{backend}: {}", ended.stderr);
+        assert_eq!(document(&run.join("manifest.json"))["plan"]["wait"]["backend"], backend);
+        let step = &document(&run.join("summary.json"))["steps"][0];
+        assert!(count(step, "transactions") > 0 && step["errors"] == serde_json::json!({}), "{step}");
+    }
+}
+
+#[test]
+fn answers_that_are_let_gather_say_so_and_wait_at_least_so_long() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    for backend in ["epoll", "io_uring"] {
+        let rest = [
+            "--coalesce",
+            "5ms",
+            "--backend",
+            backend,
+            "--time",
+            "2s",
+            "--warmup",
+            "0s",
+            "--connections",
+            "2",
+        ];
+        let (ended, run) = bench(&home, &server, backend, &rest);
+        if ended.stderr.contains("it takes Linux 6.1") {
+            continue;
+        }
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        let summary = document(&run.join("summary.json"));
+        assert!(warnings(&summary).contains(&"coalesced"), "{backend}: {:?}", warnings(&summary));
+        let transactions = count(&summary["steps"][0], "transactions");
+        // Two connections, answered once in 5 ms each: 800 in two seconds, fewer where the machine is slow.
+        assert!((1..=820).contains(&transactions), "{backend}: {transactions}");
+    }
+}
+
+#[test]
 fn every_mistake_about_the_load_is_told_at_once() {
     let home = Home::new();
     let mistakes = [
@@ -216,6 +268,10 @@ fn every_mistake_about_the_load_is_told_at_once() {
         "0",
         "--warmup",
         "auto:x",
+        "--backend",
+        "kqueue",
+        "--coalesce",
+        "1s",
         "--idle",
         "some",
         "--connect-rate",
@@ -239,6 +295,8 @@ fn every_mistake_about_the_load_is_told_at_once() {
         "--think: ",
         "--repeat: \"0\"",
         "--warmup: \"x\"",
+        "--backend: \"kqueue\" is not epoll or io_uring",
+        "--coalesce: longer than 10ms",
         "--idle: \"some\"",
         "--connect-rate: \"0\"",
         "--reconnect-every: \"0\"",

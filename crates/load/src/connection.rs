@@ -17,11 +17,12 @@ use mydyno_workload::{Fault, Param, Session, Statement};
 
 use crate::clock::Clock;
 use crate::error::LoadError;
+use crate::net::Net;
 use crate::opening::{Keeping, Opened, Ready};
 use crate::outbox::{self, Outbox};
 use crate::packets::{self, AS_TEXT, Packets};
 use crate::recorder::{FirstError, Recorder};
-use crate::sys::{self, Epoll, ThreadUse};
+use crate::sys::{self, ThreadUse};
 use crate::waiting::{Arrivals, Timers};
 
 /// Bytes of the read buffer that all connections of a worker share: answers are parsed as they come and not kept.
@@ -35,7 +36,7 @@ pub struct Shared<'w> {
     /// Number of the worker.
     pub worker: usize,
     pub clock: &'w Clock,
-    pub epoll: Epoll,
+    pub net: Net,
     pub packets: RefCell<Packets>,
     pub recorder: RefCell<Recorder>,
     /// Codes of errors that were seen in this step.
@@ -68,11 +69,11 @@ pub struct Shared<'w> {
 }
 
 impl<'w> Shared<'w> {
-    pub fn new(worker: usize, clock: &'w Clock, epoll: Epoll, packets: Packets, operations: usize) -> Self {
+    pub fn new(worker: usize, clock: &'w Clock, net: Net, packets: Packets, operations: usize) -> Self {
         Self {
             worker,
             clock,
-            epoll,
+            net,
             packets: RefCell::new(packets),
             recorder: RefCell::new(Recorder::new(operations)),
             seen_errors: RefCell::default(),
@@ -133,6 +134,8 @@ enum Turn {
     Queued(Range<usize>),
     /// The statement has just been sent: waiting without asking the kernel, which would have nothing.
     Sent,
+    /// The same, by the ring's next submission.
+    Posted,
     /// An event may have come.
     Awaiting,
 }
@@ -158,6 +161,8 @@ pub struct Connection<'w> {
     keeping: Option<Box<Keeping>>,
     first_row: Option<Box<FirstRow>>,
     turn: Turn,
+    /// The ring sends the statement under way, and knows when it did.
+    by_ring: bool,
     /// Whether the answer under way is timed as an operation.
     operation: Option<usize>,
     /// What the socket has not taken yet; nearly always empty.
@@ -191,6 +196,7 @@ impl<'w> Connection<'w> {
             keeping: ready.keeping,
             first_row: None,
             turn: Turn::Sent,
+            by_ring: false,
             operation: None,
             unsent: Vec::new(),
             broken: None,
@@ -225,6 +231,9 @@ impl<'w> Connection<'w> {
 
     /// Closes the socket; nothing may be asked until [`Connection::renew`].
     pub fn close(&mut self) {
+        if self.socket.is_some() {
+            self.shared.net.remove(self.fd, self.token);
+        }
         self.socket = None;
         self.fd = -1;
     }
@@ -235,10 +244,10 @@ impl<'w> Connection<'w> {
     /// The event loop cannot watch it.
     pub fn renew(&mut self, ready: Ready) -> Result<(), LoadError> {
         let fd = ready.socket.as_raw_fd();
-        self.shared.epoll.add_input(fd, self.token).map_err(|source| LoadError::System {
-            what: "watching a connection (epoll)".to_owned(),
-            source,
-        })?;
+        self.shared
+            .net
+            .add(fd, self.token)
+            .map_err(|source| LoadError::System { what: "watching a connection".to_owned(), source })?;
         (self.socket, self.fd) = (Some(ready.socket), fd);
         (self.parser, self.envelope, self.ids) = (ready.parser, ready.envelope, ready.ids);
         (self.keeping, self.first_row) = (ready.keeping, None);
@@ -267,8 +276,12 @@ impl<'w> Connection<'w> {
     /// Has a packet sent as soon as the answers at hand have been received.
     fn post(&mut self, packet: &[u8], operation: Option<usize>) {
         self.operation = operation;
+        self.by_ring = false;
         if packet.len() > outbox::LONGEST_BYTES {
             self.send(packet);
+        } else if let (Net::Ring(ring), None) = (&self.shared.net, &self.envelope) {
+            ring.post(self.token, packet);
+            (self.turn, self.by_ring) = (Turn::Posted, true);
         } else {
             self.turn = Turn::Queued(self.shared.outbox.borrow_mut().put(self.token, packet));
         }
@@ -311,7 +324,12 @@ impl<'w> Connection<'w> {
     #[cold]
     fn keep_unsent(&mut self, rest: &[u8]) {
         self.unsent.extend_from_slice(rest);
-        if let Err(e) = self.shared.epoll.watch_output(self.fd(), self.token, true) {
+        self.await_room();
+    }
+
+    #[cold]
+    fn await_room(&mut self) {
+        if let Err(e) = self.shared.net.watch_output(self.fd(), self.token, true) {
             self.broken = Some(Box::new(WireError::Io { during: "waiting to send a statement", source: e }));
         }
     }
@@ -321,7 +339,7 @@ impl<'w> Connection<'w> {
         while !self.unsent.is_empty() {
             match sys::send(self.fd, &self.unsent) {
                 Ok(n) => drop(self.unsent.drain(..n)),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return self.await_room(),
                 Err(e) => {
                     self.broken = Some(Box::new(WireError::Io { during: "sending a statement", source: e }));
                     return;
@@ -329,57 +347,77 @@ impl<'w> Connection<'w> {
             }
         }
         self.unsent.shrink_to_fit();
-        if let Err(e) = self.shared.epoll.watch_output(self.fd(), self.token, false) {
+        if let Err(e) = self.shared.net.watch_output(self.fd(), self.token, false) {
             self.broken = Some(Box::new(WireError::Io { during: "waiting for an answer", source: e }));
         }
     }
 
-    /// Takes what has arrived. The socket is edge-triggered: it must be read until nothing is left, or until the answer
-    /// is complete, behind which a server sends nothing. A short read is not the end: a close that came with the last
-    /// bytes has no event of its own.
+    /// Takes what has arrived. Under epoll the socket is edge-triggered: it must be read until nothing is left, or until
+    /// the answer is complete, behind which a server sends nothing. A short read is not the end: a close that came with
+    /// the last bytes has no event of its own.
     fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
-        let mut buffer = self.shared.buffer.borrow_mut();
+        let shared = self.shared;
         loop {
-            let n = match sys::recv(self.fd, &mut buffer) {
-                Ok(0) => {
-                    let end = io::Error::from(io::ErrorKind::UnexpectedEof);
-                    return Poll::Ready(Err(lost("waiting for an answer", end)));
+            let taken = match &shared.net {
+                Net::Epoll(..) => {
+                    let mut buffer = shared.buffer.borrow_mut();
+                    sys::recv(self.fd, &mut buffer).map(|n| Some(self.take(&buffer[..n])))
                 }
-                Ok(n) => n,
+                Net::Ring(ring) => ring.receive(self.token, |bytes| self.take(bytes)),
+            };
+            match taken {
+                Ok(Some(Ok(Progress::Done(reply)))) => return Poll::Ready(Ok(reply)),
+                Ok(Some(Ok(Progress::More))) => {}
+                Ok(Some(Err(fault))) => return Poll::Ready(Err(fault)),
+                Ok(None) => return Poll::Pending,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Poll::Ready(Err(lost("waiting for an answer", e))),
-            };
-            let fed = match &mut self.envelope {
-                None => feed(&mut self.parser, &mut self.first_row, &buffer[..n]),
-                Some(envelope) => {
-                    let mut wrapped = self.shared.wrapped.borrow_mut();
-                    let mut received = &buffer[..n];
-                    loop {
-                        wrapped.clear();
-                        let fed = envelope
-                            .open(received, &mut wrapped)
-                            .and_then(|()| feed(&mut self.parser, &mut self.first_row, &wrapped));
-                        if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
-                            break fed;
-                        }
-                        // Compressed frames that came together are opened one after the other.
-                        received = &[];
-                    }
-                }
-            };
-            match fed {
-                Ok(Progress::Done(reply)) => return Poll::Ready(Ok(reply)),
-                Ok(Progress::More) => {}
-                Err(e) => return Poll::Ready(Err(Fault::Lost(Box::new(e)))),
             }
         }
+    }
+
+    /// Takes received bytes in; none mean that the other side has closed.
+    #[inline]
+    fn take(&mut self, received: &[u8]) -> Result<Progress, Fault> {
+        if received.is_empty() {
+            return Err(lost("waiting for an answer", io::ErrorKind::UnexpectedEof.into()));
+        }
+        let fed = match &mut self.envelope {
+            None => feed(&mut self.parser, &mut self.first_row, received),
+            Some(envelope) => {
+                let mut wrapped = self.shared.wrapped.borrow_mut();
+                let mut received = received;
+                loop {
+                    wrapped.clear();
+                    let fed = envelope
+                        .open(received, &mut wrapped)
+                        .and_then(|()| feed(&mut self.parser, &mut self.first_row, &wrapped));
+                    if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
+                        break fed;
+                    }
+                    // Compressed frames that came together are opened one after the other.
+                    received = &[];
+                }
+            }
+        };
+        fed.map_err(|e| Fault::Lost(Box::new(e)))
     }
 
     /// How the rows of a statement's answer come.
     #[inline]
     fn expected(&self, statement: usize) -> Expect {
         if self.ids[statement] == AS_TEXT { Expect::Text } else { Expect::Prepared }
+    }
+
+    /// The ring sends after the task has had its turn, and keeps the instant.
+    fn take_send_time(&mut self) {
+        if let Net::Ring(ring) = &self.shared.net {
+            self.sent_ns = ring.sent_ns(self.token);
+            if self.first_sent_ns == 0 {
+                self.first_sent_ns = self.sent_ns;
+            }
+        }
     }
 
     fn finish(&mut self, reply: Reply) -> Result<Answer, Fault> {
@@ -419,6 +457,12 @@ fn feed(
 
 fn lost(doing: &'static str, error: io::Error) -> Fault {
     Fault::Lost(Box::new(WireError::Io { during: doing, source: error }))
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
 impl Session for Connection<'_> {
@@ -484,7 +528,7 @@ impl Future for Exchange<'_, '_> {
             let place = place.clone();
             connection.send(shared.outbox.borrow().packet(place));
         }
-        if connection.turn == Turn::Sent && connection.broken.is_none() {
+        if matches!(connection.turn, Turn::Sent | Turn::Posted) && connection.broken.is_none() {
             connection.turn = Turn::Awaiting;
             return Poll::Pending;
         }
@@ -494,10 +538,10 @@ impl Future for Exchange<'_, '_> {
         if let Some(error) = connection.broken.take() {
             return Poll::Ready(Err(Fault::Lost(error)));
         }
-        match connection.receive() {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(reply)) => Poll::Ready(connection.finish(reply)),
-            Poll::Ready(Err(fault)) => Poll::Ready(Err(fault)),
+        let Poll::Ready(received) = connection.receive() else { return Poll::Pending };
+        if connection.by_ring {
+            connection.take_send_time();
         }
+        Poll::Ready(received.and_then(|reply| connection.finish(reply)))
     }
 }

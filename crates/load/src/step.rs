@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError};
+use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_model::record::{Interval, Phase};
 use mydyno_wire::Client;
 use mydyno_workload::Workload;
@@ -54,6 +54,8 @@ pub struct StepSpec<'a, W> {
     pub measure: Duration,
     /// How connections are opened and kept.
     pub keep: &'a ConnectionPlan,
+    /// How answers are waited for.
+    pub wait: &'a WaitPlan,
     /// Errors that end the step.
     pub stop_on_error: Option<&'a StopOnError>,
     /// Opens a connection to the right database.
@@ -159,6 +161,7 @@ pub fn run_step<W: Workload>(
         connections: spec.connections,
         workers: spec.workers,
         keep: spec.keep,
+        wait: spec.wait,
         openers: openers.as_ref().map(|(openers, _)| openers),
         stop_on_error: spec.stop_on_error,
         forbidden: &forbidden,

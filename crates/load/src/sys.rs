@@ -180,6 +180,22 @@ pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// Ends a connection in both directions; one that has ended already stays so.
+pub fn shut_down(fd: RawFd) {
+    // SAFETY: takes no pointers.
+    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+}
+
+/// Sleeps for so long, or until a signal comes.
+pub fn sleep(ns: u64) {
+    let time = libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: `time` is valid for reading, and the rest of an interrupted sleep is not asked for.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
 /// The operating system's account of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUse {

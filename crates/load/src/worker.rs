@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 
-use mydyno_model::plan::{Arrivals as ArrivalPlan, ConnectionPlan, StopOnError};
+use mydyno_model::plan::{Arrivals as ArrivalPlan, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_workload::Workload;
 
 use crate::account::{Account, Message};
@@ -13,11 +13,12 @@ use crate::connection::{Connection, Shared};
 use crate::drive::drive;
 use crate::error::LoadError;
 use crate::executor::Tasks;
+use crate::net::{BELL, Net};
 use crate::opening::{Openers, Ready};
 use crate::packets::Packets;
 use crate::recorder::FirstError;
 use crate::schedule::Deal;
-use crate::sys::{self, Epoll, Events, NO_EVENT};
+use crate::sys;
 use crate::window::Windows;
 
 /// Longest sleep: how late a worker may learn that the user asked to stop.
@@ -26,9 +27,6 @@ const LONGEST_WAIT_NS: u64 = 100_000_000;
 /// Answers that are received before statements are sent: enough to gain by it, and so few that the first of them does
 /// not wait long for its next statement.
 const BATCH: usize = 64;
-
-/// Token of the bell that tells of opened connections.
-const BELL: usize = usize::MAX;
 
 /// What all workers of a step have in common.
 pub struct Orders<'a, W> {
@@ -41,6 +39,7 @@ pub struct Orders<'a, W> {
     pub connections: usize,
     pub workers: usize,
     pub keep: &'a ConnectionPlan,
+    pub wait: &'a WaitPlan,
     /// Who opens connections while the load runs.
     pub openers: Option<&'a Openers>,
     pub stop_on_error: Option<&'a StopOnError>,
@@ -94,9 +93,10 @@ pub fn work<W: Workload>(
         move |source| LoadError::System { what, source }
     };
     let operations = orders.workload.operations().len();
-    let epoll = Epoll::new().map_err(system("making an event loop (epoll)"))?;
+    let backend = orders.wait.backend;
+    let net = Net::new(backend, ready.len()).map_err(system(&format!("making an event loop ({backend})")))?;
     let packets = Packets::new(orders.workload.statements());
-    let shared = Shared::new(worker, orders.clock, epoll, packets, operations);
+    let shared = Shared::new(worker, orders.clock, net, packets, operations);
     let connections: Vec<Connection<'_>> = ready
         .into_iter()
         .zip(numbers)
@@ -104,11 +104,11 @@ pub fn work<W: Workload>(
         .map(|(token, (ready, number))| Connection::new(&shared, token, number, ready))
         .collect();
     for (token, connection) in connections.iter().enumerate() {
-        shared.epoll.add_input(connection.fd(), token).map_err(system("watching a connection (epoll)"))?;
+        shared.net.add(connection.fd(), token).map_err(system("watching a connection"))?;
     }
     if let Some(openers) = orders.openers {
         let bell = openers.bell(worker).fd();
-        shared.epoll.add_input(bell, BELL).map_err(system("watching for new connections (epoll)"))?;
+        shared.net.add_bell(bell).map_err(system("watching for new connections"))?;
     }
     let mut tasks = Tasks::new(connections.into_iter().map(|c| {
         let number = c.number;
@@ -116,7 +116,8 @@ pub fn work<W: Workload>(
     }));
 
     let Some(start_ns) = gate() else { return Ok(()) };
-    if *orders.arrivals != ArrivalPlan::CLOSED {
+    let gather_ns = orders.wait.coalesce_us * 1000;
+    if *orders.arrivals != ArrivalPlan::CLOSED || gather_ns > 0 {
         sys::sleep_precisely();
     }
     let mut account = Account::open(orders, &shared, messages, start_ns);
@@ -124,7 +125,7 @@ pub fn work<W: Workload>(
         tasks.poll(number);
     }
     shared.send_all(|task| tasks.poll(task));
-    let mut events: Events = [NO_EVENT; 512];
+    let mut able = Vec::new();
     loop {
         let now_ns = orders.clock.now_ns();
         let was_stopping = shared.stopping.get();
@@ -141,11 +142,17 @@ pub fn work<W: Workload>(
         shared.send_all(|task| tasks.poll(task));
         let now_ns = orders.clock.now_ns();
         let wait_ns = next_ns(&shared, &account).saturating_sub(now_ns).min(LONGEST_WAIT_NS);
-        let ready = shared.epoll.wait(&mut events, wait_ns).map_err(system("waiting for answers (epoll)"))?;
+        shared
+            .net
+            .wait(&mut able, wait_ns, gather_ns, orders.clock)
+            .map_err(system("waiting for answers"))?;
         account.waited();
-        for batch in ready.chunks(BATCH) {
-            for event in batch {
-                match event.u64 as usize {
+        for (number, batch) in able.chunks(BATCH).enumerate() {
+            if number > 0 {
+                shared.net.submit(orders.clock).map_err(system("sending statements"))?;
+            }
+            for &task in batch {
+                match task {
                     BELL => hand_out(orders, &shared, &mut tasks),
                     task => tasks.poll(task),
                 }

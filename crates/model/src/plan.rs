@@ -32,6 +32,9 @@ pub struct Plan {
     /// How connections are opened and kept, in every step.
     #[serde(default)]
     pub connections: ConnectionPlan,
+    /// How answers are waited for, in every step.
+    #[serde(default)]
+    pub wait: WaitPlan,
     /// Errors that end the run; absent when none does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_on_error: Option<StopOnError>,
@@ -161,6 +164,42 @@ impl Default for ConnectionPlan {
 
 fn yes() -> bool {
     true
+}
+
+/// How the load generator waits for answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitPlan {
+    /// What tells it of them.
+    #[serde(default)]
+    pub backend: Backend,
+    /// Answers gather for at least so many microseconds before they are received; 0: each is received as soon as the
+    /// client gets to it. It saves the client CPU and adds to the times that are measured.
+    #[serde(skip_serializing_if = "is_none_us", default)]
+    pub coalesce_us: u64,
+}
+
+fn is_none_us(us: &u64) -> bool {
+    *us == 0
+}
+
+/// Interface of the kernel that tells of answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// `epoll`: every kernel has it.
+    #[default]
+    Epoll,
+    /// `io_uring`: Linux 6.1 and newer, where it is permitted.
+    IoUring,
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Epoll => "epoll",
+            Self::IoUring => "io_uring",
+        })
+    }
 }
 
 /// Errors that end the run. What is tried again (deadlocks, lock waits that time out, conflicts) is none.

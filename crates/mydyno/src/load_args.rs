@@ -9,9 +9,17 @@ pub struct LoadArgs {
     /// Connections that carry load; a list is a sweep [default: 16].
     #[arg(long, value_name = "LIST")]
     pub connections: Option<String>,
-    /// Threads of the load generator [default: 2; 1 for up to 64 connections on up to 4 CPUs, more with many CPUs].
+    /// Threads of the load generator [default: 2, more with many CPUs; with epoll 1 for up to 64 connections on up to 4
+    /// CPUs].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
+    /// How the kernel tells of answers [default: io_uring where it is permitted, Linux 6.1 and newer]; the record names it.
+    #[arg(long, value_name = "epoll|io_uring")]
+    pub backend: Option<String>,
+    /// Let answers gather for so long before they are received, as in `50us`: saves the client CPU, adds to the times
+    /// that are measured, and is named in the record [default: 0].
+    #[arg(long, value_name = "DURATION")]
+    pub coalesce: Option<String>,
     /// Measured window of each step [default: 60s]; 16s and more give intervals, 60s and more such as can be relied on.
     #[arg(long, value_name = "DURATION")]
     pub time: Option<String>,
@@ -97,6 +105,8 @@ impl LoadArgs {
         Request {
             connections: self.connections.clone(),
             workers: self.workers.clone(),
+            backend: self.backend.clone(),
+            coalesce: self.coalesce.clone(),
             time: self.time.clone(),
             warmup: self.warmup.clone(),
             rate: self.rate.clone(),

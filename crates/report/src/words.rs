@@ -1,7 +1,8 @@
 //! Sentences that every form of the report shares.
 
 use mydyno_model::plan::{
-    Arrivals, ConnectionPlan, RateStep, Shape, Spacing, Spread, StepPlan, TargetKind, Transport, Warmup,
+    Arrivals, ConnectionPlan, RateStep, Shape, Spacing, Spread, StepPlan, TargetKind, Transport, WaitPlan,
+    Warmup,
 };
 use mydyno_model::summary::{CapacitySummary, StepSummary};
 use mydyno_model::units::show_seconds;
@@ -202,10 +203,19 @@ pub fn load(run: &RunView<'_>) -> String {
         _ => String::new(),
     };
     format!(
-        "{arrivals}, {connections}{}{rates}{repeats}, {}{each} {warmup} warm-up",
+        "{arrivals}, {connections}{}{rates}{repeats}{}, {}{each} {warmup} warm-up",
         kept(&plan.connections),
+        gathered(&plan.wait),
         show_seconds(plan.time_s)
     )
+}
+
+/// How long answers gather, where they do.
+fn gathered(wait: &WaitPlan) -> String {
+    match wait.coalesce_us {
+        0 => String::new(),
+        us => format!(", answers gathered for {us} µs"),
+    }
 }
 
 /// Closed or open, and how the requests are spaced.

@@ -182,6 +182,9 @@ fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result
     };
     let found = guard::look(client).map_err(RunError::wire("looking at the server"))?;
     let mut reasons = guard::judge(&resolved.plan, &needs, &found);
+    if let Err(why) = mydyno_load::available(resolved.plan.wait.backend) {
+        reasons.push(format!("--backend {}: {why}", resolved.plan.wait.backend));
+    }
     let plan = &resolved.plan;
     let place = users_sql::Place {
         database: &plan.database,

@@ -291,8 +291,8 @@ fn in_use(needs: &Needs<'_>, found: &Found) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::{Request, resolve};
-    use mydyno_model::plan::{TargetPlan, Transport};
+    use crate::request::{Machine, Request, resolve};
+    use mydyno_model::plan::{Backend, TargetPlan, Transport};
 
     fn plan(kind: TargetKind, connections: &str, allow_load: bool) -> Plan {
         let request = Request {
@@ -303,7 +303,14 @@ mod tests {
         };
         let target =
             TargetPlan { kind, transport: Transport::Unix, address: "/s".to_owned(), user: "u".to_owned() };
-        resolve(&request, target, 2, time::OffsetDateTime::UNIX_EPOCH).unwrap().plan
+        resolve(
+            &request,
+            target,
+            Machine { cpus: 2, backend: Backend::Epoll },
+            time::OffsetDateTime::UNIX_EPOCH,
+        )
+        .unwrap()
+        .plan
     }
 
     const NEEDS: Needs<'_> = Needs {

@@ -220,6 +220,7 @@ fn load<W: Workload>(
         warmup: step.warmup,
         measure: Duration::from_secs_f64(step.whole.time_s),
         keep: &step.whole.connections,
+        wait: &step.whole.wait,
         stop_on_error: step.whole.stop_on_error.as_ref(),
         connect,
     };

@@ -58,6 +58,13 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
         )),
     }
     warnings.extend(without_transactions(record));
+    if let us @ 1.. = record.manifest.plan.wait.coalesce_us {
+        warnings.push(Warning::new(
+            "coalesced",
+            format!("answers were let gather for {us} µs (--coalesce): all times include that wait"),
+            "compare it only with runs of the same --coalesce, or leave it out",
+        ));
+    }
     if !record.manifest.plan.observe {
         warnings.push(Warning::new(
             "not-observed",

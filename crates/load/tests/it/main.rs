@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mydyno_load::clock::Clock;
 use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, run_step};
-use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError};
+use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_model::record::{Interval, Phase};
 use mydyno_wire::{Client, ConnectOptions, Endpoint, WireError};
 use mydyno_workload::Options;
@@ -31,6 +31,7 @@ struct Step {
     warmup: Duration,
     measure: Duration,
     keep: ConnectionPlan,
+    wait: WaitPlan,
     stop_on_error: Option<StopOnError>,
 }
 
@@ -44,9 +45,33 @@ impl Default for Step {
             warmup: Duration::ZERO,
             measure: Duration::from_millis(600),
             keep: ConnectionPlan { reconnect: false, ..ConnectionPlan::default() },
+            wait: WaitPlan { backend: backend(), coalesce_us: 0 },
             stop_on_error: None,
         }
     }
+}
+
+/// Says which event loop the tests of this process use.
+const BACKEND: &str = "MYDYNO_TEST_BACKEND";
+
+fn backend() -> Backend {
+    if std::env::var_os(BACKEND).is_some() { Backend::IoUring } else { Backend::Epoll }
+}
+
+/// All tests of this binary again, in a process of its own.
+#[test]
+fn the_same_holds_on_io_uring() {
+    if std::env::var_os(BACKEND).is_some() {
+        return;
+    }
+    if let Err(why) = mydyno_load::available(Backend::IoUring) {
+        eprintln!("not tried: {why}");
+        return;
+    }
+    let tests = std::env::current_exe().unwrap();
+    let output =
+        std::process::Command::new(tests).env(BACKEND, "1").arg("--test-threads=2").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 type Ran = (Result<End, LoadError>, Vec<Interval>);
@@ -75,6 +100,7 @@ impl Step {
             warmup,
             measure: self.measure,
             keep: &self.keep,
+            wait: &self.wait,
             stop_on_error: self.stop_on_error.as_ref(),
             connect,
         };

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use clap::ValueEnum;
 use mydyno_model::plan::TargetKind;
 use mydyno_model::summary::{CapacityTrial, StepSummary};
+use mydyno_run::request::Machine;
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
 use mydyno_sandbox::Spec;
@@ -158,8 +159,9 @@ fn resolve(args: &Args, kind: TargetKind) -> Result<Resolved, Failure> {
         ..args.load.request()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend() };
     let unknown = target::unknown(kind);
-    request::resolve(&request, unknown, cpus, OffsetDateTime::now_utc()).map_err(|errors| Failure {
+    request::resolve(&request, unknown, machine, OffsetDateTime::now_utc()).map_err(|errors| Failure {
         status: Status::Usage,
         problems: errors.iter().map(ToString::to_string).collect(),
     })

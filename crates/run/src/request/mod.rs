@@ -1,16 +1,16 @@
 //! What the user asks for, as text, and the plan that it resolves to, with all errors at once.
 
 mod arrivals;
+mod keeping;
 mod sweep;
 
 use std::time::Duration;
 
 use mydyno_model::Header;
 use mydyno_model::plan::{
-    Allow, Arrivals, CapacityPlan, ConnectionPlan, Plan, Spacing, Spread, StopOnError, TargetPlan, Think,
-    Warmup, WorkloadPlan,
+    Allow, Arrivals, Backend, CapacityPlan, Plan, Spacing, Spread, TargetPlan, Think, Warmup, WorkloadPlan,
 };
-use mydyno_model::units::{UnitError, parse_counts, parse_duration, parse_rate};
+use mydyno_model::units::{UnitError, parse_counts, parse_duration};
 use mydyno_workload::catalogue::{self, Spec, UnknownWorkload};
 use mydyno_workload::{OptionError, Options};
 use thiserror::Error;
@@ -90,6 +90,10 @@ pub struct Request {
     pub resolution: Option<String>,
     /// Worker threads.
     pub workers: Option<String>,
+    /// What tells the load generator of answers.
+    pub backend: Option<String>,
+    /// How long answers gather.
+    pub coalesce: Option<String>,
     /// Measured window.
     pub time: Option<String>,
     /// Warm-up.
@@ -189,14 +193,23 @@ impl Faults {
     }
 }
 
-/// Resolves a request against a target. `cpus` is what this process may use.
+/// What of this machine the defaults go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// The cheapest event loop that the kernel permits.
+    pub backend: Backend,
+}
+
+/// Resolves a request against a target.
 ///
 /// # Errors
 /// Everything that is wrong with it.
 pub fn resolve(
     request: &Request,
     target: TargetPlan,
-    cpus: usize,
+    machine: Machine,
     now: OffsetDateTime,
 ) -> Result<Resolved, Vec<PlanError>> {
     let mut faults = Faults::default();
@@ -207,8 +220,9 @@ pub fn resolve(
     let repeats = faults.count("repeat", request.repeat.as_ref(), 1..=MOST_REPEATS, "a number of repeats");
     let time_s = time_s(request, asked.time_s, &mut faults);
     let warmup = warmup(request, &mut faults);
-    let connecting = connecting(request, &mut faults);
-    let stop_on_error = stop_on_error(request, &mut faults);
+    let connecting = keeping::connecting(request, &mut faults);
+    let wait = keeping::wait(request, machine.backend, &mut faults);
+    let stop_on_error = keeping::stop_on_error(request, &mut faults);
     let requirements = requirements(request, &mut faults);
     let capacity = capacity(request, &requirements, &asked.arrivals, &connections, &mut faults);
     let mut percentiles = percentiles(request, &mut faults);
@@ -226,7 +240,8 @@ pub fn resolve(
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     let Some((spec, options)) = found.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
-    let workers = |connections| workers.unwrap_or_else(|| default_workers(cpus, connections));
+    let workers =
+        |connections| workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
     let points = match &capacity {
         // The search begins with a closed loop where no first rate is given, and adds its steps as it goes.
         Some(_) => vec![Arrivals::CLOSED],
@@ -253,6 +268,7 @@ pub fn resolve(
         order: if shuffled { sweep::order(&steps, seed) } else { Vec::new() },
         steps,
         connections: connecting,
+        wait,
         stop_on_error,
         capacity,
         warmup,
@@ -321,44 +337,6 @@ fn warmup(request: &Request, faults: &mut Faults) -> Warmup {
     }
 }
 
-fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {
-    let rate = request.connect_rate.as_deref();
-    ConnectionPlan {
-        rate_per_s: rate.and_then(|text| faults.unit("connect-rate", parse_rate(text))),
-        idle: faults
-            .count("idle", request.idle.as_ref(), 0..=MOST_CONNECTIONS, "a number of connections")
-            .unwrap_or(0),
-        reconnect_every: faults
-            .count(
-                "reconnect-every",
-                request.reconnect_every.as_ref(),
-                1..=1_000_000_000,
-                "a number of transactions",
-            )
-            .map(|n| n as u64),
-        reconnect: !request.no_reconnect,
-    }
-}
-
-fn stop_on_error(request: &Request, faults: &mut Faults) -> Option<StopOnError> {
-    let mut except = Vec::new();
-    if let Some(text) = &request.ignore_errors {
-        if !request.stop_on_error {
-            faults.value(
-                "ignore-errors",
-                "has a meaning with --stop-on-error only: without it no error ends the run",
-            );
-        }
-        for code in text.split(',').map(str::trim) {
-            match code.parse() {
-                Ok(code) => except.push(code),
-                Err(_) => faults.value("ignore-errors", format!("{code:?} is not an error code like 1062")),
-            }
-        }
-    }
-    request.stop_on_error.then_some(StopOnError { except })
-}
-
 fn requirements(request: &Request, faults: &mut Faults) -> Option<Requirements> {
     let parsed = Requirements::parse(request.find_capacity.as_deref()?);
     parsed.map_err(|e| faults.0.push(e.into())).ok()
@@ -416,11 +394,11 @@ fn capacity(
 }
 
 /// A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
-/// than one, but where CPUs and connections are few one costs less: more answers come with each of its wake-ups. See
-/// docs/journal/load-engine.md.
-fn default_workers(cpus: usize, connections: usize) -> usize {
-    match (cpus, connections) {
-        (..=4, ..=64) => 1,
+/// than one, but where CPUs and connections are few, one costs less with epoll: more answers come with each of its
+/// wake-ups. See docs/journal/load-engine.md.
+fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
+    match (backend, cpus, connections) {
+        (Backend::Epoll, ..=4, ..=64) => 1,
         _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
     }
 }
@@ -513,7 +491,8 @@ mod tests {
     }
 
     fn resolve_on_two_cpus(request: &Request) -> Result<Resolved, Vec<PlanError>> {
-        resolve(request, target(), 2, OffsetDateTime::UNIX_EPOCH)
+        let machine = Machine { cpus: 2, backend: Backend::Epoll };
+        resolve(request, target(), machine, OffsetDateTime::UNIX_EPOCH)
     }
 
     #[test]

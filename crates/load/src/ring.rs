@@ -1,0 +1,411 @@
+//! An event loop on io_uring: answers arrive in buffers that the kernel fills by itself, and the statements of a wake-up
+//! go out with the wait for the next answers, in one system call.
+//!
+//! Needs Linux 6.1: one thread submits, and completions are worked off only when it asks for them, so that answers
+//! do not interrupt it.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::{BufRingEntry, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use crate::clock::Clock;
+
+/// Statements that can be handed to the kernel at once; more are handed over in several turns.
+const SUBMISSIONS: u32 = 512;
+/// Completions that find room; the kernel keeps more aside.
+const MOST_COMPLETIONS: usize = 16_384;
+/// Bytes of one buffer: most answers of point queries fit; longer ones come in several.
+const BUFFER_BYTES: usize = 2048;
+/// Buffers of a worker. They are used in turn, so more of them than answers on the way would only cost cache.
+const BUFFERS: std::ops::RangeInclusive<usize> = 64..=4096;
+/// The one group of buffers.
+const GROUP: u16 = 0;
+
+/// What has arrived for a task and lies there until it asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrived {
+    /// So many bytes in a buffer.
+    Bytes { buffer: u16, length: usize },
+    /// The other side has closed.
+    End,
+    /// Receiving or sending failed with this number of the operating system.
+    Failed(i32),
+}
+
+/// What a completion is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Receive = 1,
+    Send = 2,
+    Output = 3,
+    Bell = 4,
+}
+
+/// A task's side of the ring.
+#[derive(Debug, Default)]
+struct Line {
+    fd: RawFd,
+    /// Connections that the task has had: completions of earlier ones are not its own.
+    generation: u32,
+    arrived: VecDeque<Arrived>,
+    /// The statement on its way: the kernel reads it when it is submitted, or later where the socket is full. It stays
+    /// until the task's next statement, which comes after its answer.
+    outgoing: Vec<u8>,
+    sent_ns: u64,
+}
+
+/// The ring of one worker.
+pub struct Ring {
+    // Dropped before the memory that the kernel writes to.
+    io: RefCell<IoUring>,
+    buffers: Buffers,
+    lines: RefCell<Vec<Line>>,
+    /// Tasks whose statements are not submitted yet.
+    posted: RefCell<Vec<usize>>,
+    /// Whether the kernel can wait for a minimum time (Linux 6.12).
+    waits_at_least: bool,
+    /// More completions than can come together: waiting for so many is waiting for the time.
+    completions: usize,
+}
+
+impl Ring {
+    /// A ring for so many connections. Must be made by the thread that uses it.
+    ///
+    /// # Errors
+    /// The kernel is too old, or io_uring is not permitted here.
+    pub fn new(connections: usize) -> io::Result<Self> {
+        let completions = (connections * 4).clamp(1024, MOST_COMPLETIONS).next_power_of_two();
+        let io = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_submit_all()
+            .setup_clamp()
+            .setup_cqsize(completions as u32)
+            .build(SUBMISSIONS)?;
+        let count = (connections * 2).clamp(*BUFFERS.start(), *BUFFERS.end()).next_power_of_two();
+        let buffers = Buffers::new(count);
+        // SAFETY: the entries are page-aligned, of this number, and outlive the ring.
+        unsafe {
+            io.submitter().register_buf_ring_with_flags(buffers.entries_address(), count as u16, GROUP, 0)?
+        };
+        let waits_at_least = io.params().is_feature_min_timeout();
+        Ok(Self {
+            io: RefCell::new(io),
+            buffers,
+            lines: RefCell::default(),
+            posted: RefCell::default(),
+            waits_at_least,
+            completions,
+        })
+    }
+
+    /// Receives on `fd` for a task from now on.
+    pub fn add(&self, fd: RawFd, task: usize) {
+        let mut lines = self.lines.borrow_mut();
+        if lines.len() <= task {
+            lines.resize_with(task + 1, Line::default);
+        }
+        let line = &mut lines[task];
+        line.fd = fd;
+        let entry = receive(line, task);
+        drop(lines);
+        self.push(&entry);
+    }
+
+    /// Tells of a bell as of a task with this number.
+    pub fn add_bell(&self, fd: RawFd) {
+        let ring = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32).multi(true).build();
+        self.push(&ring.user_data(about(About::Bell, 0, 0)));
+    }
+
+    /// Lets a task's connection go: what still arrives on it is nobody's. Its socket must be shut down by then or the
+    /// kernel goes on receiving.
+    pub fn remove(&self, task: usize) {
+        let mut lines = self.lines.borrow_mut();
+        let Some(line) = lines.get_mut(task) else { return };
+        line.generation += 1;
+        for arrived in line.arrived.drain(..) {
+            if let Arrived::Bytes { buffer, .. } = arrived {
+                self.buffers.give_back(buffer);
+            }
+        }
+    }
+
+    /// Tells the task once when its socket has room.
+    pub fn watch_output(&self, task: usize) {
+        let lines = self.lines.borrow();
+        let line = &lines[task];
+        let entry = opcode::PollAdd::new(Fd(line.fd), libc::POLLOUT as u32).build();
+        self.push(&entry.user_data(about(About::Output, line.generation, task)));
+    }
+
+    /// Keeps a statement, and has it sent with the next submission.
+    #[inline]
+    pub fn post(&self, task: usize, packet: &[u8]) {
+        let mut lines = self.lines.borrow_mut();
+        let line = &mut lines[task];
+        line.outgoing.clear();
+        line.outgoing.extend_from_slice(packet);
+        // All of it or a failure: a socket whose other side has answered everything has room for a short statement, and
+        // where memory is short the kernel waits for room.
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let entry = opcode::Send::new(Fd(line.fd), line.outgoing.as_ptr(), line.outgoing.len() as u32)
+            .flags(flags)
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS)
+            .user_data(about(About::Send, line.generation, task));
+        drop(lines);
+        self.push(&entry);
+        self.posted.borrow_mut().push(task);
+    }
+
+    /// When a task's last statement was submitted.
+    #[inline]
+    pub fn sent_ns(&self, task: usize) -> u64 {
+        self.lines.borrow()[task].sent_ns
+    }
+
+    /// Submits what was posted.
+    ///
+    /// # Errors
+    /// Only what would be a defect of this program.
+    pub fn submit(&self, clock: &Clock) -> io::Result<()> {
+        self.stamp(clock);
+        match self.io.borrow().submit() {
+            Err(e) if !passes(&e) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// Submits what was posted and waits for completions up to `timeout_ns`, and at least `gather_ns`;
+    /// adds the tasks that can go on to `ready`, `bell` for the bell.
+    ///
+    /// # Errors
+    /// Only what would be a defect of this program.
+    pub fn wait(
+        &self,
+        ready: &mut Vec<usize>,
+        timeout_ns: u64,
+        gather_ns: u64,
+        bell: usize,
+        clock: &Clock,
+    ) -> io::Result<()> {
+        self.stamp(clock);
+        let gather_ns = gather_ns.min(timeout_ns);
+        let mut wait = |want, timeout_ns, at_least_ns: u64| {
+            let timeout = Timespec::from(std::time::Duration::from_nanos(timeout_ns));
+            let arguments = SubmitArgs::new().min_wait_usec((at_least_ns / 1000) as u32).timespec(&timeout);
+            let submitted = self.io.borrow().submitter().submit_with_args(want, &arguments);
+            match submitted {
+                Err(e) if !passes(&e) => Err(e),
+                _ => self.collect(ready, bell),
+            }
+        };
+        if gather_ns == 0 {
+            return wait(1, timeout_ns, 0);
+        }
+        if self.waits_at_least {
+            return wait(self.completions, timeout_ns, gather_ns);
+        }
+        wait(self.completions, gather_ns, 0)?;
+        wait(1, timeout_ns - gather_ns, 0)
+    }
+
+    fn stamp(&self, clock: &Clock) {
+        let mut posted = self.posted.borrow_mut();
+        if posted.is_empty() {
+            return;
+        }
+        let (now_ns, mut lines) = (clock.now_ns(), self.lines.borrow_mut());
+        for task in posted.drain(..) {
+            lines[task].sent_ns = now_ns;
+        }
+    }
+
+    fn collect(&self, ready: &mut Vec<usize>, bell: usize) -> io::Result<()> {
+        let mut io = self.io.borrow_mut();
+        let mut lines = self.lines.borrow_mut();
+        let (submitter, mut submissions, completions) = io.split();
+        for completion in completions {
+            let (what, generation, task) = read(completion.user_data());
+            if what == About::Bell as u64 {
+                ready.push(bell);
+                continue;
+            }
+            let (result, flags) = (completion.result(), completion.flags());
+            let buffer = cqueue::buffer_select(flags);
+            let Some(line) = lines.get_mut(task).filter(|line| line.generation & GENERATIONS == generation)
+            else {
+                if let Some(buffer) = buffer {
+                    self.buffers.give_back(buffer);
+                }
+                continue;
+            };
+            if what == About::Receive as u64 {
+                let arrived = match (result, buffer) {
+                    (0, buffer) => {
+                        // Without bytes the buffer was not used up.
+                        if let Some(buffer) = buffer {
+                            self.buffers.give_back(buffer);
+                        }
+                        Some(Arrived::End)
+                    }
+                    (1.., Some(buffer)) => Some(Arrived::Bytes { buffer, length: result as usize }),
+                    // All buffers were in use; by the time that this is submitted some are back.
+                    _ if result == -libc::ENOBUFS => None,
+                    _ => Some(Arrived::Failed(-result)),
+                };
+                let over = matches!(arrived, Some(Arrived::End | Arrived::Failed(_)));
+                if !cqueue::more(flags) && !over {
+                    let entry = receive(line, task);
+                    // SAFETY: receiving refers to no memory but the buffers, which outlive the ring.
+                    while unsafe { submissions.push(&entry) }.is_err() {
+                        submissions.sync();
+                        submitter.submit()?;
+                        submissions.sync();
+                    }
+                }
+                let Some(arrived) = arrived else { continue };
+                line.arrived.push_back(arrived);
+            } else if what == About::Send as u64 {
+                line.arrived.push_back(Arrived::Failed(-result.min(-1)));
+            }
+            ready.push(task);
+        }
+        Ok(())
+    }
+
+    /// Hands the next bytes that have arrived for a task to `take`; `None` when nothing is there, zero bytes when the
+    /// other side has closed.
+    ///
+    /// # Errors
+    /// The connection failed.
+    #[inline]
+    pub fn receive<T>(&self, task: usize, take: impl FnOnce(&[u8]) -> T) -> io::Result<Option<T>> {
+        let arrived = self.lines.borrow_mut()[task].arrived.pop_front();
+        match arrived {
+            None => Ok(None),
+            Some(Arrived::Bytes { buffer, length }) => {
+                // SAFETY: the kernel has filled so many bytes of this buffer and leaves it alone until it is given back.
+                let taken = take(unsafe { self.buffers.bytes(buffer, length) });
+                self.buffers.give_back(buffer);
+                Ok(Some(taken))
+            }
+            Some(Arrived::End) => Ok(Some(take(&[]))),
+            Some(Arrived::Failed(number)) => Err(io::Error::from_raw_os_error(number)),
+        }
+    }
+
+    fn push(&self, entry: &squeue::Entry) {
+        let mut io = self.io.borrow_mut();
+        // SAFETY: what entries refer to (statements, buffers) lives in this ring and longer than the kernel's side of it.
+        while unsafe { io.submission().push(entry) }.is_err() {
+            // Full: hand over what is there. A failure shows at the next wait.
+            let _ = io.submit();
+        }
+    }
+}
+
+/// What is no error of a submission: time is up, a signal came, or completions must be collected first.
+fn passes(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+fn receive(line: &Line, task: usize) -> squeue::Entry {
+    opcode::RecvMulti::new(Fd(line.fd), GROUP).build().user_data(about(About::Receive, line.generation, task))
+}
+
+/// Bits of a generation in the data of a completion.
+const GENERATIONS: u32 = 0xff_ffff;
+
+/// A completion's data: what it is about (8 bits), generation (24), task (32).
+fn about(what: About, generation: u32, task: usize) -> u64 {
+    (what as u64) << 56 | u64::from(generation & GENERATIONS) << 32 | task as u64 & 0xffff_ffff
+}
+
+fn read(data: u64) -> (u64, u32, usize) {
+    (data >> 56, (data >> 32) as u32 & GENERATIONS, (data & 0xffff_ffff) as usize)
+}
+
+/// Memory that the kernel fills with what arrives: a ring of entries that say which buffers are free, and the buffers.
+struct Buffers {
+    memory: NonNull<u8>,
+    count: usize,
+    /// Buffers given to the kernel so far.
+    tail: Cell<u16>,
+}
+
+impl Buffers {
+    const PAGE: usize = 4096;
+
+    fn layout(count: usize) -> Layout {
+        let bytes = count * (size_of::<BufRingEntry>() + BUFFER_BYTES);
+        // The count is a power of two below 2^13, so this cannot overflow.
+        Layout::from_size_align(bytes, Self::PAGE).unwrap_or(Layout::new::<[u8; 4096]>())
+    }
+
+    fn new(count: usize) -> Self {
+        let layout = Self::layout(count);
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
+        let buffers = Self { memory, count, tail: Cell::new(0) };
+        for buffer in 0..count {
+            buffers.give_back(buffer as u16);
+        }
+        buffers
+    }
+
+    fn entries_address(&self) -> u64 {
+        self.memory.as_ptr() as u64
+    }
+
+    /// Where a buffer begins.
+    fn place(&self, buffer: u16) -> *mut u8 {
+        let entries = self.count * size_of::<BufRingEntry>();
+        // SAFETY: buffers are numbered below the count, and all lie in this memory.
+        unsafe { self.memory.as_ptr().add(entries + usize::from(buffer) % self.count * BUFFER_BYTES) }
+    }
+
+    /// What lies in a buffer.
+    ///
+    /// # Safety
+    /// The kernel has filled so many bytes of it, and it has not been given back.
+    unsafe fn bytes(&self, buffer: u16, length: usize) -> &[u8] {
+        // SAFETY: as the caller promises; a buffer never holds more than its length.
+        unsafe { std::slice::from_raw_parts(self.place(buffer), length.min(BUFFER_BYTES)) }
+    }
+
+    /// Lets the kernel fill a buffer again.
+    fn give_back(&self, buffer: u16) {
+        let tail = self.tail.get();
+        let entries = self.memory.as_ptr().cast::<BufRingEntry>();
+        let slot = usize::from(tail) & (self.count - 1);
+        // SAFETY: the slot lies in the ring, which is aligned for entries and valid for as long as this; the kernel does not read a
+        // slot before the tail has passed it. The tail's field is never written through `entry`.
+        unsafe {
+            let entry = &mut *entries.add(slot);
+            entry.set_addr(self.place(buffer) as u64);
+            entry.set_len(BUFFER_BYTES as u32);
+            entry.set_bid(buffer);
+        }
+        self.tail.set(tail.wrapping_add(1));
+        // SAFETY: the tail lies in the first entry, aligned for its two bytes; the kernel reads it atomically.
+        let shared = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
+        shared.store(self.tail.get(), Ordering::Release);
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout by `new`.
+        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.count)) };
+    }
+}
