@@ -211,7 +211,7 @@ fn probe<'a>(
     ui: &Ui,
 ) -> Result<(ProbeReport, Option<&'a Path>), Failure> {
     let mut note = |line: &str| ui.note(line);
-    let mut with = |timing| Run { timing, stop, progress: &mut note };
+    let run = &mut Run { timing: timing(probe)?, stop, progress: &mut note };
     let machine = || Machine::real().map_err(environment);
     let host = || open_host("probe");
     let (report, out) = match probe {
@@ -224,7 +224,7 @@ fn probe<'a>(
                 methods: names("methods", &args.methods, fsync::Method::named)?,
                 direct: args.direct,
             };
-            (fsync::run(&host()?, &options, &mut with(timing(&args.common)?)), &args.common.out)
+            (fsync::run(&host()?, &options, run), &args.common.out)
         }
         Probe::Random(args) => {
             let what = names("what", &args.what, |name| {
@@ -239,20 +239,19 @@ fn probe<'a>(
                 write: what.contains(&1),
                 beside: what.contains(&2),
             };
-            (random::run(&host()?, &options, &mut with(timing(&args.common)?)), &args.common.out)
+            (random::run(&host()?, &options, run), &args.common.out)
         }
         Probe::Latency(args) => {
             let options = ladder::Options { folder: args.folder.clone(), bytes: size("size", &args.size)? };
             let host = args.folder.is_some().then(host).transpose()?;
-            let timing = timing(&args.common)?;
-            (ladder::run(host.as_ref(), &machine()?, &options, &mut with(timing)), &args.common.out)
+            (ladder::run(host.as_ref(), &machine()?, &options, run), &args.common.out)
         }
-        Probe::Memory(common) => (bandwidth::run(&machine()?, &mut with(timing(common)?)), &common.out),
-        Probe::Clock(common) => (clock::run(&mut with(timing(common)?)), &common.out),
-        Probe::Spin(common) => (spin::run(&mut with(timing(common)?)), &common.out),
+        Probe::Memory(common) => (bandwidth::run(&machine()?, run), &common.out),
+        Probe::Clock(common) => (clock::run(run), &common.out),
+        Probe::Spin(common) => (spin::run(run), &common.out),
         Probe::Threads(args) => {
             let options = threads::Options { threads: counts("threads", &args.threads)? };
-            (threads::run(&options, &mut with(timing(&args.common)?)), &args.common.out)
+            (threads::run(&options, run), &args.common.out)
         }
         Probe::Malloc(args) => {
             let program = std::env::current_exe()
@@ -262,13 +261,7 @@ fn probe<'a>(
                 threads: counts("threads", &args.threads)?,
                 program: (program, CHILD.map(str::to_owned).into()),
             };
-            let timing = Timing {
-                time: duration("time", &args.time)?,
-                warm_up: duration("warmup", &args.warmup)?,
-                rounds: args.rounds,
-                seed: args.seed,
-            };
-            (malloc::run(&machine()?, &options, &mut with(timing)), &args.out)
+            (malloc::run(&machine()?, &options, run), &args.out)
         }
         Probe::Unlink(args) => {
             let options = unlink::Options {
@@ -276,22 +269,29 @@ fn probe<'a>(
                 sizes: sizes("sizes", &args.sizes)?,
                 count: args.count,
             };
-            let (time, warm_up) = (Duration::ZERO, Duration::ZERO);
-            let timing = Timing { time, warm_up, rounds: args.count, seed: args.seed };
-            (unlink::run(&host()?, &options, &mut with(timing)), &args.out)
+            (unlink::run(&host()?, &options, run), &args.out)
         }
         Probe::MallocChild { .. } => return Err(Failure::usage("this command is started by mydyno itself")),
     };
     Ok((report.map_err(failure)?, out.as_deref()))
 }
 
-fn timing(common: &Common) -> Result<Timing, Failure> {
-    Ok(Timing {
-        time: duration("time", &common.time)?,
-        warm_up: duration("warmup", &common.warmup)?,
-        rounds: common.rounds,
-        seed: common.seed,
-    })
+fn timing(probe: &Probe) -> Result<Timing, Failure> {
+    let (time, warmup, rounds, seed) = match probe {
+        Probe::Fsync(Fsync { common, .. })
+        | Probe::Random(Random { common, .. })
+        | Probe::Latency(Latency { common, .. })
+        | Probe::Threads(Threads { common, .. })
+        | Probe::Memory(common)
+        | Probe::Clock(common)
+        | Probe::Spin(common) => (common.time.as_str(), common.warmup.as_str(), common.rounds, common.seed),
+        Probe::Malloc(args) => (args.time.as_str(), args.warmup.as_str(), args.rounds, args.seed),
+        // Single events: as many rounds as files.
+        Probe::Unlink(args) => ("0s", "0s", args.count, args.seed),
+        Probe::MallocChild { .. } => ("0s", "0s", 0, 0),
+    };
+    let (time, warm_up) = (duration("time", time)?, duration("warmup", warmup)?);
+    Ok(Timing { time, warm_up, rounds, seed })
 }
 
 fn failure(error: ProbeError) -> Failure {
