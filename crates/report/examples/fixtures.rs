@@ -35,4 +35,6 @@ fn main() {
     write("two", "html", html(&both));
     write("two", "md", markdown(&both));
     write("two", "txt", terminal(&both, true, 100));
+    let (a, b) = (fixtures::repeats(), fixtures::repeats_tuned());
+    write("two-repeated", "html", html(&[a.view(), b.view()]));
 }

@@ -1,13 +1,15 @@
 //! The difference of headlines between two runs, and of what they ran on.
 
+use indexmap::IndexMap;
 use mydyno_model::Estimate;
 use mydyno_model::facts::Status;
 use mydyno_model::record::RunRecord;
-use mydyno_model::summary::StepSummary;
+use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
 use mydyno_stats::compare::ratio_of_estimates;
 use serde_json::Value;
 
 use crate::RunView;
+use crate::charts::{load_name, step_name};
 use crate::figures::{PROVISIONAL, Unit, change, percentile_label};
 
 /// What must be known about every difference that is shown here.
@@ -101,8 +103,40 @@ impl Difference {
     }
 }
 
+/// What two runs measured under one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// The load in words.
+    pub name: String,
+    /// Its headlines.
+    pub differences: Vec<Difference>,
+}
+
+/// Everything that two runs measured under the same load. Where both measured it more than once their repeats are
+/// compared together: of many single comparisons one is large by chance.
+pub fn compared(a: &RunView<'_>, b: &RunView<'_>) -> Vec<Compared> {
+    let mut together = Vec::new();
+    let mut all = Vec::new();
+    for in_a in &a.summary.points {
+        let like = |p: &&PointSummary| (p.connections, p.rate) == (in_a.connections, in_a.rate);
+        let Some(in_b) = b.summary.points.iter().find(like) else { continue };
+        together.extend(&in_a.steps);
+        let repeats = match (in_a.steps.len(), in_b.steps.len()) {
+            (m, n) if m == n => format!("{m}"),
+            (m, n) => format!("{m} and {n}"),
+        };
+        all.push(Compared {
+            name: format!("{}, {repeats} repeats", load_name(in_a.connections, in_a.rate)),
+            differences: differences_of_points(in_a, in_b),
+        });
+    }
+    let single = pairs(a, b).into_iter().filter(|(step, _)| !together.contains(&step.step));
+    all.extend(single.map(|(a, b)| Compared { name: step_name(a), differences: differences(a, b) }));
+    all
+}
+
 /// Steps of two runs under the same load.
-pub fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a StepSummary)> {
+fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a StepSummary)> {
     let like = |s: &&StepSummary, t: &&StepSummary| {
         (s.connections, s.rate, s.repeat) == (t.connections, t.rate, t.repeat)
     };
@@ -110,8 +144,15 @@ pub fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a 
     steps.filter_map(|s| b.summary.steps.iter().find(|t| like(&s, t)).map(|t| (s, t))).collect()
 }
 
-/// Headlines of one step of two runs.
-pub fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
+/// Headlines of a load that both measured more than once.
+fn differences_of_points(a: &PointSummary, b: &PointSummary) -> Vec<Difference> {
+    headlines((&a.throughput, &a.response_us), (&b.throughput, &b.response_us))
+}
+
+/// Throughput and percentiles.
+type Headlines<'a> = (&'a Throughput, &'a IndexMap<String, Estimate>);
+
+fn headlines((a, a_us): Headlines<'_>, (b, b_us): Headlines<'_>) -> Vec<Difference> {
     let throughput = |name: &str, a: &Estimate, b: &Estimate| Difference {
         name: name.to_owned(),
         unit: Unit::PerSecond,
@@ -120,21 +161,25 @@ pub fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
         b: b.clone(),
     };
     let mut all = vec![
-        throughput("transactions", &a.throughput.transactions_per_s, &b.throughput.transactions_per_s),
-        throughput("queries", &a.throughput.queries_per_s, &b.throughput.queries_per_s),
+        throughput("transactions", &a.transactions_per_s, &b.transactions_per_s),
+        throughput("queries", &a.queries_per_s, &b.queries_per_s),
     ];
-    let us = |name: String, a: Estimate, b: Estimate| Difference {
-        name,
-        unit: Unit::Us,
-        more_is_better: false,
-        a,
-        b,
-    };
-    for (name, in_a) in &a.response_us.percentiles {
-        if let Some(in_b) = b.response_us.percentiles.get(name) {
+    for (name, in_a) in a_us {
+        if let Some(in_b) = b_us.get(name) {
             all.push(us(format!("response {}", percentile_label(name)), in_a.clone(), in_b.clone()));
         }
     }
+    all
+}
+
+fn us(name: String, a: Estimate, b: Estimate) -> Difference {
+    Difference { name, unit: Unit::Us, more_is_better: false, a, b }
+}
+
+/// Headlines of one step of two runs.
+fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
+    let mut all =
+        headlines((&a.throughput, &a.response_us.percentiles), (&b.throughput, &b.response_us.percentiles));
     let plain = |value| Estimate::without_interval(value, "one value");
     for (name, in_a, in_b) in [
         ("response mean", a.response_us.mean, b.response_us.mean),

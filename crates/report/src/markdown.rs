@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, contrasts, differences, pairs};
+use crate::compare::{CAVEAT, compared, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
@@ -97,9 +97,9 @@ fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other
         let _ =
             writeln!(out, "- **{}**: {}\n  → {}\n", warning.id, esc(&warning.text), esc(&warning.next_step));
     }
-    for (in_a, in_b) in pairs(first, other) {
-        let _ = writeln!(out, "## {b} against {a}, {}\n", esc(&step_name(in_a)));
-        table(out, sheet::differences(&a, &b, &differences(in_a, in_b)));
+    for each in compared(first, other) {
+        let _ = writeln!(out, "## {b} against {a}, {}\n", esc(&each.name));
+        table(out, sheet::differences(&a, &b, &each.differences));
     }
     let contrasts = contrasts(first.record, other.record);
     if !contrasts.is_empty() {

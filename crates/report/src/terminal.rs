@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, differences, pairs};
+use crate::compare::{CAVEAT, compared};
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
@@ -205,14 +205,14 @@ impl Page {
             self.named(&" ".repeat(warning.id.len()), "", &format!("→ {}", warning.next_step));
             self.gap();
         }
-        let pairs = pairs(first, other);
-        if pairs.is_empty() {
+        let all = compared(first, other);
+        if all.is_empty() {
             self.line(&format!("{a} and {b} have no step with the same load."));
         }
-        for (in_a, in_b) in pairs {
-            let title = self.bold(&format!("{b} against {a}, {}", step_name(in_a)));
+        for each in all {
+            let title = self.bold(&format!("{b} against {a}, {}", each.name));
             self.line(&title);
-            self.sheet(sheet::differences(&a, &b, &differences(in_a, in_b)), false);
+            self.sheet(sheet::differences(&a, &b, &each.differences), false);
             self.gap();
         }
         for part in wrap(CAVEAT, self.width) {

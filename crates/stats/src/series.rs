@@ -31,6 +31,13 @@ pub const WANDERS: f64 = 1.25;
 /// Windows from which [`WANDERS`] tells drift from noise that is merely correlated.
 pub const WANDER_WINDOWS: usize = 100;
 
+/// Fewest windows in which a drift that matters shows as wander: fewer cannot tell it from noise, and the level of their
+/// intervals is a floor.
+pub const DRIFT_WINDOWS: usize = 300;
+
+/// Wander from which a level is a floor: a series may drift that shows less than [`WANDERS`].
+pub const MAY_WANDER: f64 = 1.1;
+
 /// Room for windows that are too rare to have been seen, as independent windows' worth of variance: Var += this/n · s²/n.
 const UNSEEN: f64 = 12.0;
 
@@ -82,6 +89,19 @@ impl MeanError {
         (windows >= WANDER_WINDOWS && self.wander >= WANDERS).then(|| {
             "its level wanders more slowly than its noise: it speaks of this stretch of time only".to_owned()
         })
+    }
+
+    /// Why the level of an interval from this many windows is a floor; `None` when it is what such intervals cover. For
+    /// where there is no [`Self::doubt`].
+    pub(crate) fn floor(&self, windows: usize) -> Option<String> {
+        let why = if windows < DRIFT_WINDOWS {
+            format!("which fewer than {DRIFT_WINDOWS} windows cannot tell from noise")
+        } else if self.wander >= MAY_WANDER {
+            "as its slow part may mean".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("wider than needed if the level drifted, {why}"))
     }
 }
 

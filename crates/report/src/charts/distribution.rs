@@ -71,8 +71,10 @@ fn single(run: RunView<'_>) -> Option<Chart> {
 fn overlaid(runs: &[RunView<'_>], like: &StepSummary) -> Option<Chart> {
     let mut series = Vec::new();
     for (n, run) in runs.iter().enumerate() {
-        let step =
-            run.summary.steps.iter().find(|s| s.connections == like.connections && s.rate == like.rate)?;
+        let same = |s: &&StepSummary| {
+            (s.connections, s.rate, s.repeat) == (like.connections, like.rate, like.repeat)
+        };
+        let step = run.summary.steps.iter().find(same)?;
         let times = window(*run, step, |o| &o.response);
         if !times.is_empty() {
             series.push(Series::line(line_name(runs, n, "response"), n, Dash::nth(n), curve(&times)));

@@ -1,7 +1,7 @@
 //! Throughput and response time against the load: connections, or the asked rate where only that varies.
 
 use mydyno_model::Estimate;
-use mydyno_model::summary::StepSummary;
+use mydyno_model::summary::{PointSummary, StepSummary};
 use mydyno_stats::usl::Law;
 
 use super::line_name;
@@ -14,6 +14,9 @@ use crate::scaling;
 
 const WHISKERS: &str =
     "Whiskers are the intervals of the headline, provisional ones too; a point without one has none.";
+const REPEATED: &str = "Loads that were measured more than once are shown as the mean of their repeats, with the interval between \
+repeats; the law is fitted to every repeat.";
+
 /// Points that the law's curve has beside the measured loads.
 const CURVE_POINTS: u32 = 48;
 
@@ -26,13 +29,14 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     let connections = distinct(steps().map(|s| s.connections as f64));
     let rates = distinct(steps().filter_map(|s| s.rate));
     let by_connections = connections.len() > 1;
-    let (loads, label, load): (_, _, fn(&StepSummary) -> Option<f64>) = match () {
-        () if by_connections => (connections, "connections", |s| Some(s.connections as f64)),
-        () if rates.len() > 1 => (rates, "asked transactions per second", |s| s.rate),
+    let (loads, label, load): (_, _, fn(&Measured<'_>) -> Option<f64>) = match () {
+        () if by_connections => (connections, "connections", |m| Some(m.connections() as f64)),
+        () if rates.len() > 1 => (rates, "asked transactions per second", |m| m.rate()),
         () => return Vec::new(),
     };
-    let mut throughput = lines(runs, load, |_| "transactions", &|s| Some(&s.throughput.transactions_per_s));
+    let mut throughput = lines(runs, load, |_| "transactions", &|m| m.transactions_per_s());
     let mut notes = vec![WHISKERS.to_owned()];
+    notes.extend(runs.iter().any(|run| !run.summary.points.is_empty()).then(|| REPEATED.to_owned()));
     if by_connections {
         for (n, run) in runs.iter().enumerate() {
             match scaling::law(run) {
@@ -58,7 +62,7 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     let largest = extent.min(most);
     let mut response = Vec::new();
     for (nth, name) in ["p50", "p99"].into_iter().enumerate() {
-        let mut each = lines(runs, load, |_| name, &|s| s.response_us.percentiles.get(name));
+        let mut each = lines(runs, load, |_| name, &|m| m.response_us(name));
         for series in &mut each {
             series.dash = if nth == 0 { Dash::Dotted } else { Dash::Solid };
             if runs.len() == 1 {
@@ -114,21 +118,63 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     charts
 }
 
+/// What was measured at one load: once, or by repeats that speak together.
+enum Measured<'a> {
+    Once(&'a StepSummary),
+    Repeats(&'a PointSummary),
+}
+
+impl<'a> Measured<'a> {
+    /// What a run measured, each load once.
+    fn of(run: &RunView<'a>) -> Vec<Self> {
+        let points = &run.summary.points;
+        let repeated = |step: &StepSummary| points.iter().any(|point| point.steps.contains(&step.step));
+        let once = run.summary.steps.iter().filter(|step| !repeated(step)).map(Self::Once);
+        once.chain(points.iter().map(Self::Repeats)).collect()
+    }
+
+    fn connections(&self) -> usize {
+        match self {
+            Self::Once(step) => step.connections,
+            Self::Repeats(point) => point.connections,
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Once(step) => step.rate,
+            Self::Repeats(point) => point.rate,
+        }
+    }
+
+    fn transactions_per_s(&self) -> Option<&'a Estimate> {
+        Some(match self {
+            Self::Once(step) => &step.throughput.transactions_per_s,
+            Self::Repeats(point) => &point.throughput.transactions_per_s,
+        })
+    }
+
+    fn response_us(&self, percentile: &str) -> Option<&'a Estimate> {
+        match self {
+            Self::Once(step) => step.response_us.percentiles.get(percentile),
+            Self::Repeats(point) => point.response_us.get(percentile),
+        }
+    }
+}
+
 fn lines<'a>(
     runs: &[RunView<'a>],
-    load: fn(&StepSummary) -> Option<f64>,
+    load: fn(&Measured<'a>) -> Option<f64>,
     name: impl Fn(usize) -> &'static str,
-    value: &dyn Fn(&'a StepSummary) -> Option<&'a Estimate>,
+    value: &dyn Fn(&Measured<'a>) -> Option<&'a Estimate>,
 ) -> Vec<Series> {
     let series = runs.iter().enumerate().map(|(n, run)| {
-        let mut points: Vec<Point> = run
-            .summary
-            .steps
+        let mut points: Vec<Point> = Measured::of(run)
             .iter()
-            .filter_map(|step| {
-                let estimate = value(step)?;
+            .filter_map(|measured| {
+                let estimate = value(measured)?;
                 Some(Point {
-                    x: load(step)?,
+                    x: load(measured)?,
                     y: Some(estimate.value),
                     range: estimate.low.zip(estimate.high),
                 })

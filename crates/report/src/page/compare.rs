@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use mydyno_model::Estimate;
-use mydyno_model::summary::StepSummary;
 
 use crate::RunView;
-use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, Difference, Verdict, contrasts, differences, pairs};
+use crate::charts::letter;
+use crate::compare::{CAVEAT, Compared, Difference, Verdict, compared, contrasts};
 use crate::figures::{change, interval};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
@@ -21,20 +20,22 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, other) in others.iter().enumerate() {
         let (a, b) = (letter(runs, 0), letter(runs, n + 1));
-        let pairs = pairs(first, other);
-        if pairs.is_empty() {
+        let all = compared(first, other);
+        if all.is_empty() {
             let _ = writeln!(out, "<p class=\"empty\">{a} and {b} have no step with the same load.</p>");
         }
-        if pairs.len() > 1 {
-            out.push_str(&overview(&a, &b, &pairs).html());
+        if all.len() > 1 {
+            out.push_str(&overview(&a, &b, &all).html());
         }
-        for (in_a, in_b) in &pairs {
-            let all = table(&a, &b, &differences(in_a, in_b)).html();
-            if pairs.len() == 1 {
-                out.push_str(&all);
-            } else {
-                let name = esc(&step_name(in_a));
-                let _ = writeln!(out, "<details><summary>All figures, {name}</summary>{all}</details>");
+        for each in &all {
+            let figures = table(&a, &b, &each.differences).html();
+            let name = esc(&each.name);
+            match all.len() {
+                1 => out.push_str(&figures),
+                _ => {
+                    let _ =
+                        writeln!(out, "<details><summary>All figures, {name}</summary>{figures}</details>");
+                }
             }
         }
         let contrasts = contrasts(first.record, other.record);
@@ -58,20 +59,20 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     out
 }
 
-/// The change of the main figures, a row a step.
-fn overview(a: &str, b: &str, pairs: &[(&StepSummary, &StepSummary)]) -> Table {
+/// The change of the main figures, a row a load.
+fn overview(a: &str, b: &str, all: &[Compared]) -> Table {
     const MAIN: [&str; 4] = ["transactions", "response p50", "response p95", "response p99"];
     let mut table =
         Table::new([format!("{b} against {a}")].into_iter().chain(MAIN.map(|m| m.replace("response ", ""))));
     table.stacks = true;
-    for (in_a, in_b) in pairs {
-        let all = differences(in_a, in_b);
+    for each in all {
         let cell = |name: &str| {
-            all.iter()
+            each.differences
+                .iter()
                 .find(|d| d.name == name)
                 .map_or_else(|| Cell::from("–"), |d| changed(d).class(class(d)))
         };
-        table.row([Cell::from(step_name(in_a))].into_iter().chain(MAIN.map(cell)));
+        table.row([Cell::from(each.name.as_str())].into_iter().chain(MAIN.map(cell)));
     }
     table
 }

@@ -304,3 +304,43 @@ fn pressure_and_throttling_have_a_chart_where_they_were_sampled() {
     assert!(values(1).all(|v| (0.0..=0.2).contains(&v)));
     assert!(html(&[fixtures::open_loop().view()]).contains("id=\"host-pressure\""));
 }
+
+#[test]
+fn a_sweep_with_repeats_draws_each_load_once_with_the_interval_between_its_repeats() {
+    let fixture = fixtures::repeats();
+    let page = html(&[fixture.view()]);
+    let data = data(&page);
+    let chart = chart(&data, "sweep-throughput");
+    let values: Vec<f64> =
+        chart["s"][0]["v"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    assert_eq!(fixture.summary.points.len(), 3);
+    assert_eq!(values.len(), 3);
+    for (point, drawn) in fixture.summary.points.iter().zip(&values) {
+        let estimate = &point.throughput.transactions_per_s;
+        assert_eq!(point.steps.len(), 3);
+        let each = point.steps.iter().map(|n| fixture.summary.steps[*n].throughput.transactions_per_s.value);
+        assert!((each.sum::<f64>() / 3.0 - estimate.value).abs() < 1e-9);
+        assert!((drawn / estimate.value - 1.0).abs() < 1e-3, "{drawn} is not {}", estimate.value);
+    }
+    assert!(page.contains("the law is fitted to every repeat"));
+}
+
+#[test]
+fn two_runs_with_repeats_are_compared_by_all_their_repeats_together() {
+    let (a, b) = (fixtures::repeats(), fixtures::repeats_tuned());
+    let views = [a.view(), b.view()];
+    let text = mydyno_report::markdown(&views);
+    let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## B against A")).collect();
+    // A load each, no single repeats.
+    let expected = ["1 connection", "4 connections", "16 connections"]
+        .map(|load| format!("## B against A, {load}, 3 repeats"));
+    assert_eq!(headings, expected);
+    for (point, heading) in a.summary.points.iter().zip(&expected) {
+        let value = point.throughput.transactions_per_s.value.round();
+        let row = text.split(heading.as_str()).nth(1).unwrap();
+        let row = row.lines().find(|line| line.starts_with("| transactions |")).unwrap();
+        let shown: f64 = row.split('|').nth(2).unwrap().replace([',', ' ', '/', 's'], "").parse().unwrap();
+        assert!((shown - value).abs() <= 1.0, "{row}: not {value}");
+    }
+    assert!(html(&views).contains("<summary>All figures, 16 connections, 3 repeats</summary>"));
+}

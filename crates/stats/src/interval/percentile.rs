@@ -5,7 +5,7 @@
 
 use mydyno_model::Estimate;
 
-use super::{LEVEL, method, relied_on, too_few};
+use super::{LEVEL, Promise, method, relied_on, too_few};
 use crate::histogram::{Distribution, Histogram, SparseHistogram};
 use crate::series::{MeanError, mean_error};
 use crate::steady;
@@ -109,8 +109,12 @@ fn percentile_of(
         // Inside one bucket the recorder cannot tell; the bucket itself is the answer.
         (low, high) = (a as f64, b as f64);
     }
-    let doubt = error.doubt(windows);
-    relied_on(value, (low.min(value), high.max(value)), method("Woodruff", windows, &error), doubt)
+    relied_on(
+        value,
+        (low.min(value), high.max(value)),
+        method("Woodruff", windows, &error),
+        Promise::of(&error, windows),
+    )
 }
 
 /// The share of values above a time, window by window.

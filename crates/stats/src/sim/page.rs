@@ -22,8 +22,9 @@ Written by `MYDYNO_WRITE_DOCS=1 make stats`, {seeds} seeds; a test compares it w
 [statistics.md](statistics.md).
 
 ## Coverage of nominal 95 % intervals of a mean
-Of the series that got an interval with its level promised, the share that holds the truth; then the share of the series that got
-one. A dash: none did (too short; their intervals are provisional).
+Of the series that got an interval with its level, the share that holds the truth; then the share of the series that got one.
+Behind ≥ the same of those whose level is said to be a floor, because they are wider than needed if the level drifted. A dash:
+none has a level (too short; their intervals are provisional).
 
 {means}
 ## Called unsteady

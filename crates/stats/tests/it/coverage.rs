@@ -48,6 +48,48 @@ fn means_hold_the_truth_as_often_as_they_promise_on_every_stationary_noise() {
     }
 }
 
+/// Share of the series of a cell that may keep an interval outside the band which does not say so.
+const UNSAID: f64 = 0.03;
+
+#[test]
+fn where_intervals_hold_the_truth_more_often_than_98_percent_they_say_that_their_level_is_a_floor() {
+    for (name, noise) in Noise::ALL {
+        for n in [60, 90, 120, 200, 300, 600] {
+            let tally = measured(name, noise, n);
+            // Too narrow is never allowed, floor or not.
+            assert!(tally.coverage().unwrap() >= *BAND.start(), "{name}, {n} windows: {tally:?}");
+            assert!(tally.floor_coverage().unwrap() >= *BAND.start(), "{name}, {n} windows: {tally:?}");
+            let exact = tally.exact_coverage().filter(|_| tally.exact_share() > UNSAID);
+            assert!(exact.is_none_or(|held| BAND.contains(&held)), "{name}, {n} windows: {tally:?}");
+        }
+    }
+}
+
+#[test]
+fn an_interval_of_fewer_than_300_windows_or_of_a_level_that_may_wander_has_a_floor_for_a_level() {
+    let at = |n: usize, seed: u64, noise: Noise| {
+        let (series, _) = noise.series(n, &mut Rng::from_seed(seed));
+        interval::mean(&series.iter().map(|x| 100.0 + x).collect::<Vec<_>>())
+    };
+    let independent = Noise::Ar1 { phi: 0.0 };
+    let short = at(series::DRIFT_WINDOWS - 1, 2, independent);
+    assert!(short.at_least && short.level == Some(0.95), "{short:?}");
+    assert!(
+        short.method.ends_with(
+            "wider than needed if the level drifted, which fewer than 300 windows cannot tell from noise"
+        ),
+        "{short:?}"
+    );
+    let long = at(series::DRIFT_WINDOWS, 2, independent);
+    assert!(!long.at_least && long.level == Some(0.95), "{long:?}");
+    // Of series that drift, 300 windows and more, hardly any keeps a level that is not a floor.
+    let unsaid = (0..500)
+        .map(|seed| at(400, seed, Noise::Drifting { phi: 0.999, size: 3.0 }))
+        .filter(|estimate| estimate.level.is_some() && !estimate.at_least)
+        .count();
+    assert!(unsaid <= 15, "{unsaid} of 500");
+}
+
 #[test]
 fn ordinary_runs_of_a_minute_and_more_keep_their_interval() {
     for phi in [0.0, 0.3, 0.5] {
