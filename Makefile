@@ -38,6 +38,10 @@ bench-table: build ## the whole speed table beside sysbench, with what must hold
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py
 
+bench-probe: build ## fsync and random-I/O probes beside fio, same parameters, interleaved: within 5 %
+	@scripts/install-deps fio
+	@bench/beside_fio.py $(if $(FOLDER),--folder $(FOLDER))
+
 test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants each: nothing may be left
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
@@ -70,4 +74,4 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table test-kill test-browser test-engines fuzz fuzz-coverage stats bench-report dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-browser test-engines fuzz fuzz-coverage stats bench-report dist

@@ -19,4 +19,5 @@ mod house;
 mod kills;
 mod load;
 mod mixes;
+mod probe;
 mod server;

@@ -58,6 +58,10 @@ impl Draft {
                 format!("the rate changed while it was measured: {}", unsteady.join(", ")),
                 "measure longer with --time, and look at what else uses this machine",
             ));
+            if !self.meaning.is_empty() {
+                let caution = "Some figures were not steady (see the warning); what follows rests on them and is worth no more.";
+                self.meaning.insert(0, caution.to_owned());
+            }
         }
         ProbeReport {
             header: Header::of::<ProbeReport>(OffsetDateTime::now_utc()),

@@ -132,7 +132,8 @@ fn doubt(measure: &Measure) -> Option<String> {
             (Some(_), false) => return None,
         };
         let counted = why.starts_with("counted") || why.starts_with("the longest");
-        (!counted).then(|| format!("{}: {why}", split(&figure.name).0))
+        let name = Some(split(&figure.name).0).filter(|name| !name.is_empty()).unwrap_or("rate");
+        (!counted).then(|| format!("{name}: {why}"))
     };
     let all: Vec<String> = measure.figures.iter().filter_map(says).collect();
     (!all.is_empty()).then(|| format!("{}: {}", measure.id, all.join("; ")))

@@ -1,0 +1,207 @@
+//! `mydyno probe`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::home::Home;
+
+const SHORT: [&str; 6] = ["--time", "200ms", "--warmup", "5ms", "--rounds", "2"];
+
+/// What of a probe lies in a folder.
+fn left_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.starts_with("mydyno-probe"))
+        .collect()
+}
+
+fn data(home: &Home) -> std::path::PathBuf {
+    let folder = home.path().join("data");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn ids<'a>(report: &'a Value, list: &str) -> Vec<&'a str> {
+    report[list].as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn fsync_measures_what_it_was_asked_says_who_flushes_and_leaves_nothing() {
+    let home = Home::new();
+    let folder = data(&home);
+    let out = home.path().join("out");
+    let mut args = vec!["probe", "fsync", "--json", "--size", "1M", "--folder", folder.to_str().unwrap()];
+    args.extend(["--patterns", "overwrite,append", "--methods", "fdatasync", "--out", out.to_str().unwrap()]);
+    args.extend(SHORT);
+    let report = home.json(&args);
+    assert_eq!(report["schema"], "mydyno.probe/1");
+    let mut measured = [ids(&report, "measures"), ids(&report, "not_measured")].concat();
+    measured.sort_unstable();
+    measured.dedup();
+    assert_eq!(measured, ["append.fdatasync", "overwrite.fdatasync"]);
+    let storage = &report["storage"];
+    assert!(
+        storage["file_system"].is_string() && storage["flushes_why"].as_str().unwrap().len() > 10,
+        "{storage}"
+    );
+    for measure in report["measures"].as_array().unwrap() {
+        let rate = &measure["figures"][0];
+        assert_eq!(rate["name"], "per_s");
+        let estimate = &rate["estimate"];
+        let (value, method) = (estimate["value"].as_f64().unwrap(), estimate["method"].as_str().unwrap());
+        assert!(value > 0.0 && !method.is_empty(), "{rate}");
+        if let Some(low) = estimate["low"].as_f64() {
+            assert!(low <= value && value <= estimate["high"].as_f64().unwrap(), "{rate}");
+        }
+    }
+    assert!(report["literature"].as_array().unwrap().len() >= 3);
+    let written: Value = serde_json::from_str(&fs::read_to_string(out.join("probe.json")).unwrap()).unwrap();
+    assert_eq!(written["measures"], report["measures"]);
+    assert_eq!(left_in(&folder), [""; 0]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn readers_beside_a_writer_give_the_reads_and_the_syncs() {
+    let home = Home::new();
+    let folder = data(&home);
+    let mut args = vec!["probe", "random", "--json", "--size", "2M", "--folder", folder.to_str().unwrap()];
+    args.extend(["--threads", "2"]);
+    args.extend(SHORT);
+    let report = home.json(&args);
+    // Where the file system has no O_DIRECT, that is said instead.
+    let all = [ids(&report, "measures"), ids(&report, "not_measured")].concat();
+    for id in ["read.2", "write.2", "read.2.beside", "log.2.beside", "log"] {
+        assert!(all.contains(&id), "{id}: {all:?}");
+    }
+    assert_eq!(left_in(&folder), [""; 0]);
+}
+
+#[test]
+fn probes_of_the_machine_need_no_folder_and_touch_none() {
+    let home = Home::new();
+    let probe = |name: &str| {
+        let mut args = vec!["probe", name, "--json"];
+        args.extend(SHORT);
+        home.json(&args)
+    };
+    for (name, id) in
+        [("clock", "monotonic"), ("spin", "pause"), ("threads", "mutex.1"), ("memory", "read.1")]
+    {
+        let report = probe(name);
+        assert!(ids(&report, "measures").contains(&id), "{name}: {report}");
+        assert_eq!(report["interrupted"], false);
+    }
+    let ladder = probe("latency");
+    assert!(ids(&ladder, "measures").contains(&"memory"), "{ladder}");
+    assert!(ids(&ladder, "not_measured").contains(&"read.device"), "{ladder}");
+    assert!(!home.state().exists());
+}
+
+#[test]
+fn malloc_counts_faults_and_says_which_allocators_are_missing() {
+    let home = Home::new();
+    let mut args = vec!["probe", "malloc", "--json", "--sizes", "256K", "--threads", "1"];
+    args.extend(SHORT);
+    let report = home.json(&args);
+    let all = [ids(&report, "measures"), ids(&report, "not_measured")].concat();
+    for name in ["glibc", "jemalloc", "tcmalloc", "mimalloc"] {
+        assert!(all.iter().any(|id| id.split('.').next() == Some(name)), "{name}: {all:?}");
+    }
+    let fixed =
+        report["measures"].as_array().unwrap().iter().find(|m| m["id"] == "glibc_fixed.256KiB.1").unwrap();
+    let faults = fixed["figures"].as_array().unwrap().iter().find(|f| f["name"] == "minor_faults").unwrap();
+    // Above its threshold glibc maps and unmaps each time: a fault for each page of 4 KiB, fewer only for larger pages.
+    let a_time = faults["estimate"]["value"].as_f64().unwrap();
+    assert!(a_time >= 1.0, "{faults}");
+}
+
+#[test]
+fn unlink_gives_the_median_of_few_events_an_interval_only_where_there_are_enough() {
+    let home = Home::new();
+    let folder = data(&home);
+    let run = |count: &str| {
+        let folder = folder.to_str().unwrap();
+        home.json(&["probe", "unlink", "--json", "--sizes", "1M", "--count", count, "--folder", folder])
+    };
+    let median = |report: &Value| report["measures"][0]["figures"][0]["estimate"].clone();
+    assert!(median(&run("6"))["level"].as_f64().unwrap() > 0.95);
+    assert!(median(&run("2"))["low"].is_null());
+    assert_eq!(left_in(&folder), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_written() {
+    let home = Home::new();
+    let folder = data(&home);
+    let folder = folder.to_str().unwrap();
+    let error = home.fails(3, &["probe", "fsync", "--folder", folder, "--size", "4096T"]);
+    assert!(error.contains("is free") || error.contains("free, and this needs"), "{error}");
+    let error = home.fails(3, &["probe", "malloc", "--sizes", "1G", "--threads", "1024"]);
+    assert!(error.contains("at most half"), "{error}");
+    let error = home.fails(2, &["probe", "fsync", "--folder", folder, "--patterns", "sideways"]);
+    assert!(error.contains("--patterns"), "{error}");
+    let error = home.fails(2, &["probe", "random", "--folder", folder, "--block", "1000"]);
+    assert!(error.contains("multiple of 512"), "{error}");
+    home.fails(3, &["probe", "fsync", "--folder", "/nowhere/at/all"]);
+    assert_eq!(left_in(Path::new(folder)), [""; 0]);
+}
+
+/// Waits until a probe has made its folder.
+fn wait_for_folder(folder: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while left_in(folder).is_empty() {
+        assert!(Instant::now() < deadline, "no folder was made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let home = Home::new();
+    let folder = data(&home);
+    let args = ["probe", "fsync", "--json", "--size", "1M", "--time", "1h", "--rounds", "100", "--folder"];
+    let mut command = home.command(&[&args[..], &[folder.to_str().unwrap()]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_folder(&folder);
+    // SAFETY: signals a child of ours that has not been waited for.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["interrupted"], true);
+    assert_eq!(left_in(&folder), [""; 0]);
+}
+
+#[test]
+fn a_probe_that_was_killed_is_cleaned_up_by_host_restore() {
+    let home = Home::new();
+    let folder = data(&home);
+    let args = ["probe", "fsync", "--size", "1M", "--time", "1h", "--rounds", "1", "--folder"];
+    let mut child = home.spawn(&[&args[..], &[folder.to_str().unwrap()]].concat());
+    wait_for_folder(&folder);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left_in(&folder).len(), 1);
+    home.fine(&["host", "restore"]);
+    assert_eq!(left_in(&folder), [""; 0]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn people_get_a_page_with_its_sections_and_quiet_gives_the_result_only() {
+    let home = Home::new();
+    let mut args = vec!["probe", "clock", "--quiet"];
+    args.extend(SHORT);
+    let output = home.run(&args);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for says in ["clock: ", "monotonic", "What it means for a server here"] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+}
