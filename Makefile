@@ -46,6 +46,15 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
 
+test-kill-levers: deps ## SIGKILL while every lever of this host is turned, 50 random instants: all must be as before
+	@MYDYNO_KILLS=50 $(CARGO) test --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
+
+test-disk: ## the emulated disk against its own model, within 5 % (needs root and a quiet machine)
+	@$(CARGO) test --locked -p mydyno-host --test it as_fast_as_its_model -- --ignored --nocapture
+
+bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs)
+	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
+
 test-browser: ## the report in a real Chromium (needs node 18 and Debian's chromium)
 	@scripts/install-deps chromium
 	@cd tests/browser && npm ci --silent && npm test

@@ -64,6 +64,9 @@ pub struct ChangedVariable {
     pub was: String,
     /// The value that was set, as the server shows it: one that it rounds is refused.
     pub now: String,
+    /// Variables that the server may change along with it, with their values before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub along: Vec<(String, String)>,
 }
 
 impl ChangedVariable {
@@ -219,6 +222,7 @@ mod tests {
                 name: text(),
                 was: text(),
                 now: text(),
+                along: vec![(text(), text())],
             }),
         ];
         for change in changes {

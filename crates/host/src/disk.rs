@@ -6,22 +6,53 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use mydyno_model::change::RestoreState;
+
+use crate::change::Change;
+use crate::emulated::{self, EmulatedDisk, Order, Service};
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
 use crate::process::Ended;
+use crate::restore::{self, NoServers};
 use crate::room::check_space;
+use crate::setting::{self, AllowHostChange};
 use crate::{loops, mounts, process, sys};
 
 /// Kept free on the disk below.
 const SPACE_KEPT: u64 = 1 << 30;
+/// What the kernel does not find out of an emulated drive: that it rotates, that FUSE takes no more at once, and how many
+/// requests it takes. Of the last, a scheduler orders only what exceeds it, and only without one it can be set.
+const EMULATED_QUEUE: [(&str, &str); 3] =
+    [("rotational", "1"), ("max_sectors_kb", "1024"), ("nr_requests", "32")];
 /// Making a file system takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a disk is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Medium {
+    /// A file: as fast as the disk that it lies on.
+    #[default]
+    File,
+    /// A drive that is emulated.
+    Emulated(emulated::Spec),
+}
+
+/// What emulating a drive needs: the program that does it, and the user's permission, since a global `sync` waits for it.
+#[derive(Debug, Clone)]
+pub struct Emulation {
+    /// The program.
+    pub service: Service,
+    /// The permission.
+    pub allowed: AllowHostChange,
+}
 
 /// The disk that is wanted.
 #[derive(Debug, Clone)]
 pub struct DiskSpec {
+    /// What it is made of.
+    pub medium: Medium,
     /// Its file system.
     pub file_system: FileSystem,
     /// Its size.
@@ -51,6 +82,9 @@ pub struct Disk {
 pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostError> {
     loops::check(lease.machine())?;
     spec.file_system.check(lease.machine())?;
+    if let Medium::Emulated(drive) = &spec.medium {
+        emulated::check_spec(lease.machine(), drive, spec.bytes)?;
+    }
     let least = spec.file_system.least_bytes();
     if spec.bytes < least {
         return Err(HostError::SettingValue {
@@ -59,49 +93,152 @@ pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostEr
             form: format!("at least {least} bytes for {}", spec.file_system),
         });
     }
-    check_space(folder, spec.bytes + SPACE_KEPT)
+    match spec.medium {
+        Medium::File => check_space(folder, spec.bytes + SPACE_KEPT),
+        // It lies in memory.
+        Medium::Emulated(_) => Ok(()),
+    }
 }
 
-/// Makes a disk in a folder that is journalled for the same purpose: `disk.img`, mounted at `disk`. All of it is put back
-/// with the purpose; after an error, what was made so far too.
+/// Makes a disk in a folder that is journalled for the same purpose, mounted at `disk`. All of it is put back with the
+/// purpose; after an error, what was made so far too. An emulated one needs the permission and the means in `emulation`.
 ///
 /// # Errors
-/// Something is missing here, or a step failed.
+/// Something is missing here or not permitted, or a step failed.
 pub fn make(
     journal: &Journal,
     lease: &Lease,
     purpose: &str,
     folder: &Path,
     spec: &DiskSpec,
+    emulation: Option<&Emulation>,
 ) -> Result<Disk, HostError> {
     check(lease, folder, spec)?;
-    let (image, point) = (folder.join("disk.img"), folder.join("disk"));
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&image)
-        .map_err(|e| HostError::io("create", &image, e))?;
-    // All its blocks, so that the disk below is never full in the middle.
-    sys::allocate(&file, spec.bytes).map_err(|e| HostError::io("write", &image, e))?;
-    drop(file);
+    let image = match &spec.medium {
+        Medium::File => {
+            let image = folder.join("disk.img");
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&image)
+                .map_err(|e| HostError::io("create", &image, e))?;
+            // All its blocks, so that the disk below is never full in the middle.
+            sys::allocate(&file, spec.bytes).map_err(|e| HostError::io("write", &image, e))?;
+            image
+        }
+        Medium::Emulated(drive) => {
+            let means =
+                emulation.ok_or_else(|| HostError::NotAllowed { what: emulated::LABEL.to_owned() })?;
+            let new = emulated::New { spec: drive, bytes: spec.bytes, service: &means.service };
+            emulated::start(journal, lease, purpose, folder, &new, means.allowed)?.image()
+        }
+    };
+    format(journal, lease, purpose, folder, &image, spec)?;
+    let point = folder.join("disk");
     fs::create_dir(&point).map_err(|e| HostError::io("create", &point, e))?;
-    format(journal, lease, purpose, &image, spec)?;
+    attach(journal, lease, purpose, folder, spec)
+}
+
+/// Attaches and mounts the disk of a folder; one that is emulated takes its time from then on.
+///
+/// # Errors
+/// A step failed.
+pub fn attach(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    folder: &Path,
+    spec: &DiskSpec,
+) -> Result<Disk, HostError> {
+    let point = folder.join("disk");
+    let drive = match spec.medium {
+        Medium::File => None,
+        Medium::Emulated(_) => EmulatedDisk::of(folder),
+    };
+    let image = drive.as_ref().map_or_else(|| folder.join("disk.img"), EmulatedDisk::image);
     let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
     let direct_io = attached.direct_io()?;
+    if drive.is_some() {
+        for (file, value) in EMULATED_QUEUE {
+            let name = format!("queue.{}.{file}", attached.name());
+            setting::set_of_own_disk(journal, lease, purpose, &name, value)?;
+        }
+    }
     let (mount_id, _) =
         mounts::mount(journal, lease, purpose, &attached.device, &point, spec.file_system, &spec.options)?;
+    if let Some(drive) = drive {
+        drive.order(Order::Time)?;
+    }
     Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
+}
+
+/// Cuts the power of the emulated disk of a folder, and takes its file system and its device away. [`power_on`] brings them
+/// back, as the cut left them.
+///
+/// # Errors
+/// The disk is not emulated, or it is in use: whatever works on it has to be ended first.
+pub fn cut_power(journal: &Journal, lease: &Lease, purpose: &str, folder: &Path) -> Result<(), HostError> {
+    let Some(drive) = EmulatedDisk::of(folder) else {
+        return Err(HostError::Lacks {
+            what: "a power cut".to_owned(),
+            lack: format!("{} has no emulated disk", folder.display()),
+            way_out: "use disk.medium=emulated".to_owned(),
+        });
+    };
+    drive.order(Order::Cut)?;
+    let (image, point) = (drive.image(), folder.join("disk"));
+    let all = journal.read()?;
+    let device = all.open.iter().find_map(|open| match &open.entry.change {
+        Change::Loop(attached) if attached.backing == image => Some(attached.name()),
+        _ => None,
+    });
+    let queue = device.map(|name| format!("queue.{name}."));
+    let taken = journal.take_over(lease, |open| {
+        open.entry.purpose == purpose
+            && match &open.entry.change {
+                Change::Loop(attached) => attached.backing == image,
+                Change::Mount(mounted) => mounted.point == point,
+                Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
+                _ => false,
+            }
+    })?;
+    let outcomes = restore::put_back(journal, lease.machine(), &taken, &NoServers)?;
+    match outcomes.into_iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
+        None => Ok(()),
+        Some((open, outcome)) => {
+            Err(HostError::Program { program: open.entry.change.what().into(), why: outcome.why })
+        }
+    }
+}
+
+/// Switches the emulated disk of a folder on again after [`cut_power`], and attaches and mounts it: the file system's own
+/// recovery runs.
+///
+/// # Errors
+/// It is not served any more, or a step failed.
+pub fn power_on(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    folder: &Path,
+    spec: &DiskSpec,
+) -> Result<Disk, HostError> {
+    if let Some(drive) = EmulatedDisk::of(folder) {
+        drive.order(Order::On)?;
+    }
+    attach(journal, lease, purpose, folder, spec)
 }
 
 fn format(
     journal: &Journal,
     lease: &Lease,
     purpose: &str,
+    folder: &Path,
     image: &Path,
     spec: &DiskSpec,
 ) -> Result<(), HostError> {
-    let log = image.with_file_name("mkfs.log");
+    let log = folder.join("mkfs.log");
     let output = fs::File::create_new(&log).map_err(|e| HostError::io("create", &log, e))?;
     let errors = output.try_clone().map_err(|e| HostError::io("open", &log, e))?;
     let mut command = spec.file_system.make_command(image)?;

@@ -77,6 +77,11 @@ pub fn mount(
 }
 
 impl Mounted {
+    /// Whether it is mounted on top there.
+    pub(crate) fn is_there(&self, machine: &Machine) -> Result<bool, HostError> {
+        Ok(self.line(machine)?.is_some())
+    }
+
     /// What is mounted on top there, if it is ours.
     fn line(&self, machine: &Machine) -> Result<Option<MountLine>, HostError> {
         Ok(self.stack(machine)?.pop().filter(|line| self.is(line)))

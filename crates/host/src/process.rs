@@ -214,6 +214,29 @@ pub enum Ended {
     Not(String),
 }
 
+/// Asks a process to end by itself (SIGTERM), if it still is the one that was started.
+///
+/// # Errors
+/// `/proc` cannot be read, or the process cannot be sent a signal.
+pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), HostError> {
+    let fail = |e| HostError::io("send a signal to", machine.proc().join(process.pid.to_string()), e);
+    let opened = match sys::open_pidfd(process.pid) {
+        Err(e) if e.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+        opened => opened.map_err(fail)?,
+    };
+    if machine.presence(process)? != Presence::Running {
+        return Ok(());
+    }
+    let sent = match &opened {
+        Some(pidfd) => sys::signal_pidfd(pidfd, libc::SIGTERM),
+        None => sys::signal_pid(process.pid, libc::SIGTERM),
+    };
+    match sent {
+        Err(e) if e.raw_os_error() != Some(libc::ESRCH) => Err(fail(e)),
+        _ => Ok(()),
+    }
+}
+
 /// Kills a process (SIGKILL: what mydyno starts is made to be thrown away) and waits until it has ended.
 ///
 /// # Errors

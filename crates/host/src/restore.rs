@@ -6,6 +6,7 @@ use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState}
 use serde_json::Map;
 
 use crate::change::{Change, ChangedVariable};
+use crate::emulated;
 use crate::error::HostError;
 use crate::journal::{Closing, Journal, Open};
 use crate::lease::{Lease, Liveness};
@@ -61,6 +62,12 @@ pub fn put_back(
     let with_its_server: Vec<u64> =
         ours.iter().filter(|open| server_of(&ours, open).is_some()).map(|open| open.entry.id).collect();
     ours.sort_by_key(|open| (with_its_server.contains(&open.entry.id), std::cmp::Reverse(open.entry.id)));
+    for open in &ours {
+        // What is dirty above an emulated disk would be waited for at its speed.
+        if let Change::Mount(mount) = &open.entry.change {
+            emulated::hurry(mount);
+        }
+    }
     let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
     for open in &ours {
         let open: &Open = open;

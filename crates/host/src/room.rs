@@ -27,11 +27,19 @@ pub fn check_space(path: &Path, needed: u64) -> Result<(), HostError> {
 /// # Errors
 /// It has not.
 pub fn check_memory(machine: &Machine) -> Result<(), HostError> {
+    check_memory_for(machine, 0)
+}
+
+/// The same after so many bytes were taken.
+///
+/// # Errors
+/// It would not.
+pub fn check_memory_for(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let available = machine.available_bytes()?;
-    if available >= MEMORY_KEPT {
+    if available >= MEMORY_KEPT + bytes {
         return Ok(());
     }
-    Err(HostError::NoMemory { free: show(available), needed: show(MEMORY_KEPT) })
+    Err(HostError::NoMemory { free: show(available), needed: show(MEMORY_KEPT + bytes) })
 }
 
 fn show(bytes: u64) -> String {

@@ -122,6 +122,35 @@ pub fn set(
     value: &str,
     _allowed: AllowHostChange,
 ) -> Result<Option<u64>, HostError> {
+    set_beside(journal, lease, purpose, name, value, in_the_way)
+}
+
+/// The same for the queue of a disk that mydyno made: nobody has to permit it. Its settings build on each other: with
+/// `nr_requests` set before the scheduler and again after it, the first holds for the driver and the second for the
+/// scheduler. So the command that made the disk may set what it has set before; the last change is put back first.
+///
+/// # Errors
+/// As [`set`].
+pub fn set_of_own_disk(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    name: &str,
+    value: &str,
+) -> Result<Option<u64>, HostError> {
+    set_beside(journal, lease, purpose, name, value, |open, known, lease, purpose| {
+        !is_own(open, lease, purpose) && in_the_way(open, known, lease, purpose)
+    })
+}
+
+fn set_beside(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    name: &str,
+    value: &str,
+    in_the_way: impl Fn(&Open, &Known, &Lease, &str) -> bool,
+) -> Result<Option<u64>, HostError> {
     let machine = lease.machine();
     check_value(machine, name, value)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
@@ -175,11 +204,15 @@ pub fn set(
 /// back first.
 fn in_the_way(open: &Open, known: &Known, lease: &Lease, purpose: &str) -> bool {
     let Change::Setting(there) = &open.entry.change else { return false };
-    let own = open.entry.purpose == purpose && open.lease.process == lease.identity().process;
+    let own = is_own(open, lease, purpose);
     there.name == known.name
         || known.along.contains(&there.name)
         || known.unmoved.contains(&there.name)
         || (!own && there.along.iter().any(|(name, _)| *name == known.name))
+}
+
+fn is_own(open: &Open, lease: &Lease, purpose: &str) -> bool {
+    open.entry.purpose == purpose && open.lease.process == lease.identity().process
 }
 
 /// What two commands must not change at the same time.

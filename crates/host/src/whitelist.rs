@@ -77,6 +77,7 @@ const QUEUE: &[(&str, Form)] = &[
     ("nr_requests", Form::Number { low: 4, high: 65_536, step: 1 }),
     ("read_ahead_kb", Form::Number { low: 0, high: 1 << 20, step: 64 }),
     ("rotational", SWITCH),
+    ("max_sectors_kb", Form::Number { low: 4, high: 1 << 16, step: 4 }),
     ("write_cache", Form::OneOf(&["write back", "write through"])),
     ("wbt_lat_usec", Form::Number { low: 0, high: 10_000_000, step: 1 }),
     ("nomerges", Form::Number { low: 0, high: 2, step: 1 }),

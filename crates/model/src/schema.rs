@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-use crate::{change, claim, facts, finding, lever, plan, probe, record, sample, server, summary};
+use crate::{change, claim, crash, facts, finding, lever, plan, probe, record, sample, server, summary};
 
 /// Every document with its file name (without `.schema.json`) and its schema.
 pub fn all() -> Vec<(&'static str, Value)> {
@@ -21,6 +21,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("server-list", of::<server::ServerList>()),
         ("host-status", of::<change::HostStatus>()),
         ("host-restore", of::<change::RestoreReport>()),
+        ("crash", of::<crash::CrashReport>()),
         ("levers", of::<lever::LeverList>()),
         ("probe", of::<probe::ProbeReport>()),
     ]

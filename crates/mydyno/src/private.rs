@@ -73,6 +73,8 @@ pub fn note(ui: &Ui, progress: &Progress) {
             "The file system below cannot do direct I/O: the server's own disk also goes through this host's page cache",
         ),
         Progress::Copying => {}
+        Progress::Loading { commits } => ui.note(&format!("Loading it until {commits} commits were acknowledged")),
+        Progress::Crashing => ui.note("Making it crash, and starting it again"),
         Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use mydyno_host::HostError;
 use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
-use mydyno_host::disk::{self, DiskSpec};
+use mydyno_host::disk::{self, DiskSpec, Emulation, Medium};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
 
@@ -48,6 +48,13 @@ pub struct Arrangement {
     pub scheduling: Vec<(Attribute, String)>,
 }
 
+impl Arrangement {
+    /// Whether its disk is emulated: every result says so.
+    pub fn is_emulated(&self) -> bool {
+        matches!(self.disk, Some(DiskSpec { medium: Medium::Emulated(_), .. }))
+    }
+}
+
 /// The variables that an arrangement gives a server; an empty value takes one away.
 pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, OsString)>, SandboxError> {
     let mut variables: Vec<(OsString, OsString)> = Vec::new();
@@ -64,25 +71,35 @@ pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, Os
     Ok(variables)
 }
 
-/// Makes the disk for the data, if one is wanted.
+/// Makes the disk for the data, if one is wanted. An emulated one needs the user's permission.
 pub(crate) fn make_disk(
     site: &Site,
     arrangement: &Arrangement,
     folder: &Path,
     purpose: &str,
+    allowed: Option<AllowHostChange>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), SandboxError> {
     let Some(spec) = &arrangement.disk else { return Ok(()) };
-    let disk = disk::make(site.journal, site.lease, purpose, folder, spec)?;
+    let emulation = allowed.map(|allowed| Emulation { service: site.disk_service.clone(), allowed });
+    let disk = disk::make(site.journal, site.lease, purpose, folder, spec, emulation.as_ref())?;
     if !disk.direct_io {
         progress(Progress::NoDirectIo);
     }
-    let device = disk.device.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    set_queue(site, arrangement, &disk.device, purpose)
+}
+
+/// Gives the queue of a disk that was made its settings.
+pub(crate) fn set_queue(
+    site: &Site,
+    arrangement: &Arrangement,
+    device: &Path,
+    purpose: &str,
+) -> Result<(), SandboxError> {
+    let device = device.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let named = |file: &str| format!("queue.{device}.{file}");
     for (file, value) in in_order(&arrangement.queue) {
-        // The device is mydyno's own, so nobody has to permit it.
-        let own = AllowHostChange::by_the_user();
-        setting::set(site.journal, site.lease, purpose, &named(file), value, own)?;
+        setting::set_of_own_disk(site.journal, site.lease, purpose, &named(file), value)?;
     }
     read_back(site, arrangement.queue.iter().map(|(file, value)| (named(file), value.clone())))
 }

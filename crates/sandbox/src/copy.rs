@@ -141,7 +141,7 @@ fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use mydyno_host::disk::{self, DiskSpec};
+    use mydyno_host::disk::{self, DiskSpec, Medium};
     use mydyno_host::file_system::FileSystem;
     use mydyno_host::restore::{NoServers, put_back};
     use mydyno_host::{Host, Machine, StateDir, folder, loops};
@@ -160,9 +160,13 @@ mod tests {
             }
             let path = fs::canonicalize(temp.path()).unwrap().join("disk-folder");
             folder::create(&host.journal, &host.lease, "test", &path).unwrap();
-            let spec =
-                DiskSpec { file_system, bytes: file_system.least_bytes(), options: Default::default() };
-            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec);
+            let spec = DiskSpec {
+                medium: Medium::File,
+                file_system,
+                bytes: file_system.least_bytes(),
+                options: Default::default(),
+            };
+            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec, None);
             let copied = disk.map(|disk| {
                 let from = disk.point.join("from");
                 fs::create_dir_all(from.join("deep")).unwrap();
@@ -173,6 +177,62 @@ mod tests {
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
             put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
             assert_eq!(copied.unwrap(), Copied { files: 2, shared: 2 });
+        }
+    }
+
+    /// Not among the others: it measures, and prints. `make bench-restore` runs it.
+    #[test]
+    #[ignore = "measures: make bench-restore"]
+    fn restoring_a_gigabyte_takes_so_long() {
+        use std::time::Instant;
+        const FILES: usize = 16;
+        let fill = |folder: &Path| {
+            fs::create_dir(folder).unwrap();
+            let data: Vec<u8> =
+                (0..64u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            for number in 0..FILES {
+                let mut file = File::create(folder.join(format!("t{number}.ibd"))).unwrap();
+                std::io::Write::write_all(&mut file, &data).unwrap();
+                file.sync_all().unwrap();
+            }
+        };
+        let temp = tempfile::tempdir().unwrap();
+        let begin = Instant::now();
+        fill(&temp.path().join("from"));
+        let written = begin.elapsed();
+        let begin = Instant::now();
+        let copied = copy_folder(&temp.path().join("from"), &temp.path().join("to"), &[]).unwrap();
+        let unsynced = begin.elapsed();
+        for number in 0..FILES {
+            File::open(temp.path().join(format!("to/t{number}.ibd"))).unwrap().sync_all().unwrap();
+        }
+        println!(
+            "1 GiB: written {written:?}; copied {unsynced:?}, and synced {:?}; {copied:?}",
+            begin.elapsed()
+        );
+        fs::remove_dir_all(temp.path().join("from")).unwrap();
+        fs::remove_dir_all(temp.path().join("to")).unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "test").unwrap();
+        for file_system in [FileSystem::Xfs, FileSystem::Btrfs] {
+            if let Err(lack) = loops::check(host.machine()).and_then(|()| file_system.check(host.machine())) {
+                println!("{lack}");
+                continue;
+            }
+            let path = fs::canonicalize(temp.path()).unwrap().join("disk-folder");
+            folder::create(&host.journal, &host.lease, "test", &path).unwrap();
+            let (medium, options) = (Medium::File, Default::default());
+            let spec = DiskSpec { medium, file_system, bytes: 2 << 30, options };
+            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec, None);
+            let told = disk.map(|disk| {
+                fill(&disk.point.join("from"));
+                let begin = Instant::now();
+                let copied = copy_folder(&disk.point.join("from"), &disk.point.join("to"), &[]).unwrap();
+                format!("1 GiB on {file_system}: {:?}; {copied:?}", begin.elapsed())
+            });
+            let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
+            put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
+            println!("{}", told.unwrap());
         }
     }
 

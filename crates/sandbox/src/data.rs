@@ -1,17 +1,17 @@
 //! Data at rest: the data directory of a private server that was shut down, kept with checksums, so that every arm of an
 //! experiment starts from the same bytes.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_host::journal::Closing;
 use mydyno_host::machine::Presence;
-use mydyno_host::{Change, folder};
+use mydyno_host::{Change, folder, process};
 use mydyno_model::server::ServerInfo;
-use mydyno_wire::Client;
+use mydyno_wire::{Client, WireError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -50,6 +50,24 @@ struct Sum {
     path: PathBuf,
     bytes: u64,
     sha256: String,
+    /// What the file system said of it then; none: unknown.
+    #[serde(default)]
+    stamp: Option<Stamp>,
+}
+
+/// Which file it is, and when it was last changed. The last change of a file (ctime, inode(7)) cannot be set by anybody, so a
+/// file with the same stamp and length has the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    inode: u64,
+    changed_s: i64,
+    changed_ns: i64,
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        Self { inode: meta.ino(), changed_s: meta.ctime(), changed_ns: meta.ctime_nsec() }
+    }
 }
 
 /// Shuts a private server down in good order and waits until it ended. Its folder stays.
@@ -62,7 +80,12 @@ pub fn stop(site: &Site, server: &ServerInfo) -> Result<(), SandboxError> {
         return Err(SandboxError::NoSuchServer { name: server.name.clone(), known: vec![] });
     };
     let mut client = Client::connect(&connect_options(server)?).map_err(unreachable)?;
-    client.query("SHUTDOWN").map_err(unreachable)?;
+    match client.query("SHUTDOWN") {
+        Ok(_) => {}
+        // MySQL before 5.7.9 has no such statement. To a signal all servers shut down in good order.
+        Err(WireError::Server(_)) => process::ask_to_end(site.lease.machine(), &description.process)?,
+        Err(error) => return Err(unreachable(error)),
+    }
     drop(client);
     let deadline = Instant::now() + SHUTDOWN_PATIENCE;
     while site.lease.machine().presence(&description.process)? == Presence::Running {
@@ -178,27 +201,37 @@ impl DataAtRest {
     pub fn verify(&self) -> Result<(), SandboxError> {
         let now = sums(&self.data())?;
         let before = &self.manifest.files;
+        let is_in = |all: &[Sum], one: &Sum| all.iter().any(|other| other.same_bytes(one));
         let changed = before
             .iter()
-            .find(|file| !now.contains(file))
-            .or_else(|| now.iter().find(|f| !before.contains(f)));
+            .find(|file| !is_in(&now, file))
+            .or_else(|| now.iter().find(|file| !is_in(before, file)));
         match changed {
             None => Ok(()),
             Some(file) => Err(SandboxError::DataChanged { path: self.data().join(&file.path) }),
         }
     }
 
-    /// Compares the list of files and their sizes with what they were: quick, whatever their size.
+    /// Compares the files with what they were: by their lengths and stamps, and those whose stamp is another one by their
+    /// bytes.
     ///
     /// # Errors
-    /// One is missing, was added or has another size.
-    pub(crate) fn check_sizes(&self) -> Result<(), SandboxError> {
+    /// One is missing, was added or has changed.
+    pub(crate) fn check(&self) -> Result<(), SandboxError> {
         let folder = self.data();
         let mut now = files(&folder)?;
         for file in &self.manifest.files {
             let path = folder.join(&file.path);
             let found = now.iter().position(|path| *path == file.path).map(|at| now.swap_remove(at));
-            let same = found.is_some() && path.metadata().is_ok_and(|m| m.len() == file.bytes);
+            let meta = path.metadata().ok().filter(|m| found.is_some() && m.len() == file.bytes);
+            let same = match meta {
+                None => false,
+                Some(meta) if file.stamp == Some(Stamp::of(&meta)) => true,
+                Some(_) => {
+                    let (_, sha256) = sum(&path).map_err(|e| SandboxError::io("read", &path, e))?;
+                    sha256 == file.sha256
+                }
+            };
             if !same {
                 return Err(SandboxError::DataChanged { path });
             }
@@ -220,11 +253,19 @@ impl DataAtRest {
     }
 }
 
+impl Sum {
+    fn same_bytes(&self, other: &Self) -> bool {
+        (&self.path, self.bytes, &self.sha256) == (&other.path, other.bytes, &other.sha256)
+    }
+}
+
 fn sums(folder: &Path) -> Result<Vec<Sum>, SandboxError> {
     let sum_of = |path: PathBuf| {
         let (bytes, sha256) =
             sum(&folder.join(&path)).map_err(|e| SandboxError::io("read", folder.join(&path), e))?;
-        Ok(Sum { path, bytes, sha256 })
+        let meta =
+            folder.join(&path).metadata().map_err(|e| SandboxError::io("read", folder.join(&path), e))?;
+        Ok(Sum { path, bytes, sha256, stamp: Some(Stamp::of(&meta)) })
     };
     files(folder)?.into_iter().map(sum_of).collect()
 }

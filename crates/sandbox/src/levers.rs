@@ -8,7 +8,9 @@ use std::path::Path;
 
 use mydyno_host::allocator::{ALLOCATORS, Allocator};
 use mydyno_host::cgroup::{IoLimit, RESOURCES, Resource};
-use mydyno_host::disk::{self, DiskSpec};
+use mydyno_host::disk::{self, DiskSpec, Medium};
+use mydyno_host::emulated::mechanism::CacheMode;
+use mydyno_host::emulated::{self, Spec as Drive};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
@@ -25,6 +27,11 @@ use crate::site::Site;
 const WRITE_THROUGH: &str = "durability: `write through` keeps flushes from the disk";
 /// Sizes of disks that are not asked for by name.
 const DISK_BYTES: u64 = 2 << 30;
+/// The size of an emulated one: it lies in locked memory.
+const EMULATED_BYTES: u64 = 512 << 20;
+/// What becomes of data that are written to an emulated disk.
+const CACHES: [(&str, CacheMode); 3] =
+    [("off", CacheMode::Off), ("on", CacheMode::On), ("ignores-flushes", CacheMode::IgnoresFlushes)];
 /// Several levers under one name.
 struct Bundle {
     id: &'static str,
@@ -114,7 +121,11 @@ impl Turns {
             let prices = disk.file_system.ledger().map(str::to_owned).into_iter();
             let options = disk.options.not_durable();
             let lost = options.iter().map(|o| format!("durability: a power cut can lose data with {o}"));
-            turns.ledger.extend(prices.chain(lost));
+            let drive = match &disk.medium {
+                Medium::File => None,
+                Medium::Emulated(drive) => drive.ledger().map(str::to_owned),
+            };
+            turns.ledger.extend(prices.chain(lost).chain(drive));
         }
         if problems.is_empty() { Ok(turns) } else { Err(problems) }
     }
@@ -150,6 +161,21 @@ impl Turns {
                     self.ledger.push(WRITE_THROUGH.to_owned());
                 }
                 self.arrangement.queue.push((file.to_owned(), value.to_owned()));
+            }
+            ("disk", "medium") => {
+                disk.emulated = match value {
+                    "file" => false,
+                    "emulated" => true,
+                    _ => return Err(bad(id, value, "file or emulated")),
+                };
+            }
+            ("disk", "cache") => {
+                let known = CACHES.iter().find(|(name, _)| *name == value);
+                let known = known.ok_or_else(|| bad(id, value, &CACHES.map(|(name, _)| name).join(" ")))?;
+                disk.cache = Some(known.1);
+            }
+            ("disk", "depth") => {
+                disk.depth = Some(value.parse().map_err(|_| bad(id, value, "a whole number from 1 to 32"))?);
             }
             ("disk", "mount_options") => disk.options = value.to_owned(),
             ("disk", "size") => disk.bytes = Some(size()?),
@@ -194,6 +220,14 @@ impl Turns {
 
     /// What concerns the whole host: it needs the user's permission, and is named before it happens.
     pub fn of_the_host(&self) -> Vec<String> {
+        let settings = self.settings_of_the_host();
+        let emulated = self.arrangement.is_emulated().then(|| {
+            format!("disk.medium=emulated (an {}: whoever calls sync waits for it)", emulated::LABEL)
+        });
+        settings.into_iter().chain(emulated).collect()
+    }
+
+    fn settings_of_the_host(&self) -> Vec<String> {
         let settings = self.host.iter().map(|(name, value)| format!("{name}={value}"));
         settings.chain(self.swap_bytes.map(|bytes| format!("swap.file={bytes}"))).collect()
     }
@@ -239,7 +273,7 @@ impl Turns {
         purpose: &str,
         allowed: Option<AllowHostChange>,
     ) -> Result<Vec<u64>, SandboxError> {
-        let names = self.of_the_host();
+        let names = self.settings_of_the_host();
         if names.is_empty() {
             return Ok(vec![]);
         }
@@ -273,17 +307,30 @@ struct Disk {
     file_system: Option<FileSystem>,
     bytes: Option<u64>,
     options: String,
+    emulated: bool,
+    cache: Option<CacheMode>,
+    depth: Option<usize>,
 }
 
 impl Disk {
     fn spec(&self) -> Result<Option<DiskSpec>, SandboxError> {
+        if !self.emulated && (self.cache.is_some() || self.depth.is_some()) {
+            return Err(bad("disk.medium", "file", "emulated, for disk.cache and disk.depth"));
+        }
         let Some(file_system) = self.file_system else {
-            let others = self.bytes.is_some() || !self.options.is_empty();
+            let others = self.bytes.is_some() || !self.options.is_empty() || self.emulated;
             let known = FILE_SYSTEMS.map(FileSystem::name).join(" ");
             return if others { Err(bad("disk.file_system", "", &known)) } else { Ok(None) };
         };
         let options = file_system.options(&self.options)?;
-        Ok(Some(DiskSpec { file_system, bytes: self.bytes.unwrap_or(DISK_BYTES), options }))
+        let (medium, bytes) = if self.emulated {
+            let usual = Drive::default();
+            let (cache, depth) = (self.cache.unwrap_or(usual.cache), self.depth.unwrap_or(usual.depth));
+            (Medium::Emulated(Drive { cache, depth }), EMULATED_BYTES)
+        } else {
+            (Medium::File, DISK_BYTES)
+        };
+        Ok(Some(DiskSpec { medium, file_system, bytes: self.bytes.unwrap_or(bytes), options }))
     }
 }
 
@@ -391,6 +438,29 @@ fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
                 "a file system",
             )
         },
+        LeverInfo {
+            lacks: lacks.clone().or_else(|| lack(emulated::check(machine))),
+            ..lever(
+                "disk.medium",
+                "what that disk is made of; an emulated one concerns the whole host",
+                "file or emulated",
+            )
+        },
+        LeverInfo {
+            values: CACHES
+                .map(|(name, cache)| LeverValue {
+                    value: name.to_owned(),
+                    lacks: None,
+                    ledger: Drive { cache, depth: 1 }.ledger().map(str::to_owned),
+                })
+                .into(),
+            ..lever("disk.cache", "the volatile cache of an emulated disk", "off, on or ignores-flushes")
+        },
+        lever(
+            "disk.depth",
+            "of so many requests an emulated disk takes the nearest first",
+            "a whole number from 1 to 32",
+        ),
         lever(
             "disk.mount_options",
             "mount options of that disk",
@@ -463,7 +533,9 @@ fn of_server() -> Vec<LeverInfo> {
 fn nearest(id: &str) -> Option<String> {
     let server = of_server().into_iter().map(|lever| lever.id);
     let groups = RESOURCES.map(|resource| format!("cgroup.{}", resource.name()));
-    let disk = ["disk.file_system", "disk.mount_options", "disk.size", "swap.file"].map(str::to_owned);
+    let disk =
+        ["disk.file_system", "disk.medium", "disk.cache", "disk.mount_options", "disk.size", "swap.file"]
+            .map(str::to_owned);
     let settings = Machine::real().map(|machine| setting::names(&machine)).unwrap_or_default();
     let distance = |name: &str| strsim::damerau_levenshtein(name, id);
     server
@@ -540,6 +612,25 @@ mod tests {
     fn a_queue_without_its_disk_is_refused() {
         let problems = parse(&[("disk.queue.nr_requests", "64")]).unwrap_err();
         assert!(problems.len() == 1 && problems[0].contains("disk.file_system"), "{problems:?}");
+    }
+
+    #[test]
+    fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
+        let turns = parse(&[
+            ("disk.file_system", "ext4"),
+            ("disk.medium", "emulated"),
+            ("disk.cache", "ignores-flushes"),
+            ("disk.depth", "32"),
+        ])
+        .unwrap();
+        assert!(turns.of_the_host()[0].contains("emulated disk"), "{:?}", turns.of_the_host());
+        assert!(turns.ledger[0].contains("ignores flushes"), "{:?}", turns.ledger);
+        let disk = turns.arrangement.disk.unwrap();
+        let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32 };
+        assert_eq!((disk.medium, disk.bytes), (Medium::Emulated(drive), EMULATED_BYTES));
+        let problems = parse(&[("disk.file_system", "ext4"), ("disk.cache", "off")]).unwrap_err();
+        assert!(problems[0].contains("emulated"), "{problems:?}");
+        assert!(parse(&[("disk.medium", "emulated")]).unwrap_err()[0].contains("disk.file_system"));
     }
 
     #[test]

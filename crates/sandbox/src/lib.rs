@@ -10,6 +10,7 @@ mod cache;
 pub mod client;
 mod connect;
 mod copy;
+pub mod crash;
 pub mod data;
 mod deadline;
 mod error;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mydyno_host::emulated::Service;
 use mydyno_host::{Host, Journal, Lease, StateDir};
 
 use crate::error::SandboxError;
@@ -23,6 +24,13 @@ pub enum Progress {
     BuildingTemplate,
     /// The file of the server's own disk is read and written through the page cache: the file system below cannot do without.
     NoDirectIo,
+    /// The load of a crash has begun.
+    Loading {
+        /// It crashes once so many were acknowledged.
+        commits: u64,
+    },
+    /// The server is made to crash, and comes back.
+    Crashing,
     /// The data directory is being copied from the template.
     Copying,
     /// The server was started on this port and is waited for.
@@ -42,6 +50,7 @@ pub struct Site<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) cache: PathBuf,
     pub(crate) cancelled: &'a AtomicBool,
+    pub(crate) disk_service: Service,
 }
 
 impl<'a> Site<'a> {
@@ -49,7 +58,21 @@ impl<'a> Site<'a> {
     pub fn new(host: &'a Host) -> Self {
         let cache = choose_cache(|name| std::env::var_os(name), effective_uid() == 0)
             .unwrap_or_else(|| host.state.path().join("cache"));
-        Self { state: &host.state, journal: &host.journal, lease: &host.lease, cache, cancelled: &NEVER }
+        Self {
+            state: &host.state,
+            journal: &host.journal,
+            lease: &host.lease,
+            cache,
+            cancelled: &NEVER,
+            disk_service: Service::default(),
+        }
+    }
+
+    /// The same site, where another program serves emulated disks.
+    #[must_use]
+    pub fn with_disk_service(mut self, service: Service) -> Self {
+        self.disk_service = service;
+        self
     }
 
     /// The same site with its templates elsewhere.

@@ -84,7 +84,8 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     let made = (|| {
         site.check_cancelled()?;
         spec.turns.turn_host(site, &purpose, spec.allow_host_change)?;
-        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose, progress)?;
+        let allowed = spec.allow_host_change;
+        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose, allowed, progress)?;
         progress(Progress::Copying);
         site.check_cancelled()?;
         copy_folder(&source.data, &folder.data(), UNIQUE)?;
@@ -123,7 +124,7 @@ fn source(
         let template = obtain(site, install, settings, progress)?;
         return Ok(Source { data: template.data.clone(), bytes: template.bytes, _template: Some(template) });
     };
-    kept.check_sizes()?;
+    kept.check()?;
     if kept.engine() != install.engine.text {
         return Err(SandboxError::DataOfAnother {
             engine: kept.engine().to_owned(),

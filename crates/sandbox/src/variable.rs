@@ -13,6 +13,18 @@ use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
 use crate::site::Site;
 
+/// Variables of which a server moves one when the other passes it: `innodb_io_capacity_max` is never below
+/// `innodb_io_capacity`, the low-water mark never above the mark.
+const NEIGHBOURS: [[&str; 2]; 2] = [
+    ["innodb_io_capacity", "innodb_io_capacity_max"],
+    ["innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"],
+];
+
+fn neighbours(name: &str) -> impl Iterator<Item = &'static str> {
+    let of = NEIGHBOURS.iter().filter(move |pair| pair.iter().any(|n| n.eq_ignore_ascii_case(name)));
+    of.flatten().copied().filter(move |n| !n.eq_ignore_ascii_case(name))
+}
+
 /// The global value of a variable, as the server shows it.
 ///
 /// # Errors
@@ -50,6 +62,7 @@ pub fn set(
         name: name.to_owned(),
         was: String::new(),
         now: plain(value),
+        along: vec![],
     };
     // The value before counts from the instant at which nobody else holds the variable.
     let key = changed.key();
@@ -59,6 +72,8 @@ pub fn set(
             Ok(was) if same(&was, &changed.now) => Ok(None),
             Ok(was) => {
                 changed.was = was;
+                let value = |n: &str| Some((n.to_owned(), show(&mut client, n).ok()?));
+                changed.along = neighbours(name).filter_map(value).collect();
                 Ok(Some(Change::Variable(changed.clone())))
             }
             Err(error) => {
@@ -80,6 +95,7 @@ pub fn set(
     if !same(&show(&mut client, name)?, &changed.was) {
         write(&mut client, name, &changed.was)?;
     }
+    write_where_different(&mut client, &changed.along)?;
     site.journal.close(id, Closing::Restored, "it could not be set")?;
     Err(error)
 }
@@ -104,6 +120,7 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
     let mut client = connect(&description.server)?;
     let current = show(&mut client, &variable.name)?;
     if same(&current, &variable.was) {
+        write_where_different(&mut client, &variable.along)?;
         return Ok(Outcome::restored(format!("it is {} already", variable.was)));
     }
     if !same(&current, &variable.now) {
@@ -113,6 +130,7 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
         )));
     }
     write(&mut client, &variable.name, &variable.was)?;
+    write_where_different(&mut client, &variable.along)?;
     let back = show(&mut client, &variable.name)?;
     Ok(if same(&back, &variable.was) {
         Outcome::restored(format!("set back to {}", variable.was))
@@ -143,6 +161,17 @@ fn write(client: &mut Client, name: &str, value: &str) -> Result<(), SandboxErro
     };
     let failed = |source| SandboxError::Variable { name: name.to_owned(), source };
     client.query(&format!("SET GLOBAL {name} = {literal}")).map(drop).map_err(failed)
+}
+
+/// Gives neighbours the values back that they had. Where another change of ours still holds one at its limit, that is put
+/// back later, with its own neighbours.
+fn write_where_different(client: &mut Client, values: &[(String, String)]) -> Result<(), SandboxError> {
+    for (name, value) in values {
+        if !same(&show(client, name)?, value) {
+            write(client, name, value)?;
+        }
+    }
+    Ok(())
 }
 
 /// Names stand in statements, so they have letters, digits and underscores only.
@@ -186,6 +215,14 @@ mod tests {
         }
         assert!(!same("1", "2") && !same("ROW", "MIXED"));
         assert_eq!((plain("64M"), plain("64"), plain("M")), ("67108864".into(), "64".into(), "M".into()));
+    }
+
+    #[test]
+    fn variables_that_limit_each_other_are_neighbours() {
+        let of = |name: &str| neighbours(name).collect::<Vec<_>>();
+        assert_eq!(of("innodb_io_capacity"), ["innodb_io_capacity_max"]);
+        assert_eq!(of("INNODB_IO_CAPACITY_MAX"), ["innodb_io_capacity"]);
+        assert!(of("max_connections").is_empty());
     }
 
     #[test]

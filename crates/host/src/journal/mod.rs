@@ -46,6 +46,11 @@ impl Journal {
         Self { path: state.journal() }
     }
 
+    /// The journal in a file that another process named.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

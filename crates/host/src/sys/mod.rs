@@ -1,5 +1,6 @@
 //! The system calls that the standard library does not offer.
 
+pub mod emulated;
 pub mod loops;
 pub mod storage;
 pub mod task;

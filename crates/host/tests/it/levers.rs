@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mydyno_host::cgroup::{self, Limits, MadeGroup, RESOURCES, Resource};
-use mydyno_host::disk::{self, DiskSpec};
+use mydyno_host::disk::{self, DiskSpec, Medium};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
 use mydyno_host::process::{self, Placement};
@@ -84,7 +84,7 @@ fn placed(group: &MadeGroup) -> Placement<'_> {
 
 fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
     let options = file_system.options(options).unwrap();
-    DiskSpec { file_system, bytes: file_system.least_bytes(), options }
+    DiskSpec { medium: Medium::File, file_system, bytes: file_system.least_bytes(), options }
 }
 
 #[test]
@@ -101,7 +101,8 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
             continue;
         }
         let path = folder_of(&f);
-        let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(file_system, options)).unwrap();
+        let disk =
+            disk::make(&f.journal, &f.lease, "test", &path, &spec(file_system, options), None).unwrap();
         fs::write(disk.point.join("file"), "x").unwrap();
         let line = mountinfo().lines().find(|l| l.contains(path.to_str().unwrap())).unwrap().to_owned();
         assert!(line.contains(&format!("- {} {}", file_system.kind(), disk.device.display())), "{line}");
@@ -121,8 +122,8 @@ fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
         return;
     }
     let path = folder_of(&f);
-    let error =
-        disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "commit=x")).unwrap_err();
+    let error = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "commit=x"), None)
+        .unwrap_err();
     assert!(error.to_string().contains("ext4 with commit=x"), "{error}");
     all_restored(&f);
 }
@@ -174,7 +175,7 @@ fn what_somebody_mounts_over_a_disk_is_left_alone_and_the_disk_kept_until_it_is_
         return;
     }
     let path = folder_of(&f);
-    let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "")).unwrap();
+    let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, ""), None).unwrap();
     let over = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&disk.point).status().unwrap();
     assert!(over.success());
     // It keeps what it rests on, and nothing else.

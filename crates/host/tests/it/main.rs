@@ -1,6 +1,7 @@
 //! The journal, its changes and their way back, on a real file system with real processes and made-up machines.
 #![allow(clippy::unwrap_used)]
 
+mod emulated;
 mod fixture;
 mod folders;
 mod journal;

@@ -28,6 +28,8 @@ enum Step {
     Restore(RestoreArgs),
     /// List what mydyno can turn on this host and on private servers, and what this machine lacks for the rest.
     Levers,
+    /// Disks that take the time of a rotating drive, and whose power can be cut.
+    Disk(super::disk::Args),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -44,6 +46,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         Step::Status => status(ui),
         Step::Restore(args) => put_back(args, ui),
         Step::Levers => levers(ui),
+        Step::Disk(args) => super::disk::run(args, ui),
     }
 }
 

@@ -3,7 +3,9 @@
 mod audit;
 mod bench;
 mod claims;
+mod crash;
 mod demo;
+mod disk;
 mod host;
 mod probe;
 mod report;

@@ -37,6 +37,8 @@ enum Step {
     Log(Log),
     /// Open a client on a private server, or run one statement.
     Cli(Cli),
+    /// Make a private server, load it with commits, make it crash, start it again, and count what was lost.
+    Crash(super::crash::Args),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -100,6 +102,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         Step::List => list(ui),
         Step::Log(args) => log(args, ui),
         Step::Cli(args) => cli(args, ui),
+        Step::Crash(args) => super::crash::run(args, ui),
     }
 }
 
@@ -111,7 +114,12 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         engine: args.engine.clone(),
         basedir: args.basedir.clone(),
         set: args.set.clone(),
-        turns: turns(args, ui)?,
+        turns: turns_of(
+            &args.levers,
+            args.allow_host_change,
+            &format!("until `mydyno server down {}`", args.name),
+            ui,
+        )?,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
         ..Spec::default()
@@ -127,10 +135,10 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
 }
 
 /// What `--lever` asks for, all mistakes at once. Prices, and changes of the whole host, are named before they happen.
-fn turns(args: &Up, ui: &Ui) -> Result<Turns, Failure> {
+pub(super) fn turns_of(levers: &[String], allowed: bool, until: &str, ui: &Ui) -> Result<Turns, Failure> {
     let mut problems = Vec::new();
     let mut wanted = Vec::new();
-    for text in &args.levers {
+    for text in levers {
         match text.split_once('=') {
             Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
             None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
@@ -148,8 +156,7 @@ fn turns(args: &Up, ui: &Ui) -> Result<Turns, Failure> {
         ui.note(price);
     }
     let of_the_host = turns.of_the_host();
-    if !of_the_host.is_empty() && args.allow_host_change {
-        let until = format!("until `mydyno server down {}`", args.name);
+    if !of_the_host.is_empty() && allowed {
         loud(ui, &format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
     }
     Ok(turns)

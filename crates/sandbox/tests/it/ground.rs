@@ -40,7 +40,7 @@ impl Ground {
     }
 
     pub fn site(&self) -> Site<'_> {
-        Site::new(&self.host).with_cache(shared_cache())
+        Site::new(&self.host).with_cache(shared_cache()).with_disk_service(disk_service())
     }
 
     /// Restores as `mydyno host restore --all` does.
@@ -105,6 +105,8 @@ pub fn shared_cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("mydyno-cache")
 }
 
+pub use crate::crashes::service as disk_service;
+
 pub fn turns(wanted: &[(String, String)]) -> Turns {
     Turns::parse(wanted).unwrap()
 }
@@ -127,6 +129,7 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
         ("cgroup.io", "write_iops=5000"),
         ("disk.file_system", "ext4"),
         ("disk.size", "256M"),
+        ("disk.medium", "emulated"),
         ("disk.mount_options", "noatime"),
         ("disk.queue.nr_requests", "64"),
         ("disk.queue.read_ahead_kb", "64"),

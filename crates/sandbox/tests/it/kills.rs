@@ -11,7 +11,9 @@ use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_model::change::RestoreState;
 use mydyno_sandbox::{Site, Spec, down, up};
 
-use crate::ground::{Ground, entries, host_in, levers_of_this_machine, shared_cache, turns, whole_host};
+use crate::ground::{
+    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, whole_host,
+};
 
 const FOLDER: &str = "MYDYNO_TEST_TURNS_LEVERS_IN";
 
@@ -21,7 +23,7 @@ fn turns_levers_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let rounds = std::env::var("MYDYNO_TEST_ROUNDS").map_or(u64::MAX, |n| n.parse().unwrap());
     let host = host_in(Path::new(&folder));
-    let site = Site::new(&host).with_cache(shared_cache());
+    let site = Site::new(&host).with_cache(shared_cache()).with_disk_service(disk_service());
     let turns = turns(&levers_of_this_machine(host.machine()));
     let parent = std::os::unix::process::parent_id();
     for _ in 0..rounds {
@@ -59,7 +61,9 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
     loops.retain(|name| name.starts_with("loop"));
     loops.sort();
     for device in loops {
-        for file in ["scheduler", "nr_requests", "read_ahead_kb", "write_cache"] {
+        for file in
+            ["scheduler", "nr_requests", "read_ahead_kb", "write_cache", "rotational", "max_sectors_kb"]
+        {
             names.push(format!("queue.{device}.{file}"));
         }
     }

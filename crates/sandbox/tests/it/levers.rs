@@ -3,7 +3,7 @@
 use std::fs;
 
 use mydyno_host::process::{Ended, end};
-use mydyno_host::restore::restore;
+use mydyno_host::restore::{put_back, restore};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Journal, Lease, setting};
 use mydyno_model::change::RestoreState;
@@ -206,6 +206,27 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     fs::write(&table, bytes).unwrap();
     let error = kept.verify().unwrap_err().to_string();
     assert!(error.contains("d/t.ibd"), "{error}");
+    // Its list and lengths are as they were; its bytes are looked at where the file was touched.
+    let again = data::find(&site, "three-rows").unwrap();
+    let error = up(&site, &Spec { data: Some(again), ..spec("four", &small) }, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("d/t.ibd"), "{error}");
     kept.remove().unwrap();
     assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_variable_that_moves_another_takes_it_back_with_it() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let info = up(&site, &spec("v", &[]), &mut |_| {}).unwrap();
+    let purpose = "test variables";
+    let of = |name: &str| variable::read(&info, name).unwrap();
+    let before = ["innodb_io_capacity", "innodb_io_capacity_max"].map(of);
+    variable::set(&site, &info, purpose, "innodb_io_capacity", "54321").unwrap();
+    assert_eq!(of("innodb_io_capacity"), "54321");
+    let ours =
+        ground.host.journal.take_over(&ground.host.lease, |open| open.entry.purpose == purpose).unwrap();
+    put_back(&ground.host.journal, ground.host.machine(), &ours, &variable::PrivateServers).unwrap();
+    assert_eq!(["innodb_io_capacity", "innodb_io_capacity_max"].map(of), before);
+    down(&site, "v").unwrap();
 }

@@ -1,0 +1,94 @@
+//! Serving a disk, under a watchdog that ends or hurries it before anybody else has to wait for it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fuser::{Config, MountOption, Session};
+
+use super::service::{Drive, Files};
+use super::{Order, Serving, description};
+use crate::change::Change;
+use crate::error::HostError;
+use crate::journal::Journal;
+use crate::lease::Liveness;
+use crate::machine::{Machine, ProcessIdentity};
+use crate::sys;
+
+/// How often the watchdog looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often it looks at memory and at the journal.
+const LOOK_AROUND_EVERY: Duration = Duration::from_secs(2);
+/// With less free memory than this the disk gives up its own, before the kernel looks for somebody to kill.
+const LEAST_FREE_BYTES: u64 = 512 << 20;
+/// Nobody waits longer for a request: then the disk hurries, and its counters say so.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Serves the disk of a folder until its mount is gone. Only its own process calls it: it locks all memory.
+///
+/// # Errors
+/// It cannot be served, or the watchdog ended it: all requests fail from then on.
+pub fn serve(folder: &Path) -> Result<(), HostError> {
+    let path = description(folder);
+    let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
+    let serving: Serving =
+        serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))?;
+    let machine = Machine::real()?;
+    let own = machine.identify(std::process::id())?;
+    sys::emulated::be_an_io_flusher();
+    sys::emulated::lock_memory().map_err(|e| HostError::io("lock the memory of", &path, e))?;
+    let drive = Arc::new(Drive::new(serving.model.clone()));
+    let turning = Arc::clone(&drive);
+    thread::spawn(move || {
+        // Timers of a thread may come 50 µs late unless it says otherwise: prctl(2), PR_SET_TIMERSLACK.
+        sys::emulated::wake_on_time();
+        turning.turn()
+    });
+    let point = folder.join("emulated");
+    let mut config = Config::default();
+    config.mount_options = vec![MountOption::FSName(serving.source.clone()), MountOption::NoExec];
+    let session = Session::new(Files(Arc::clone(&drive)), &point, &config)
+        .map_err(|e| HostError::io("mount FUSE at", &point, e))?;
+    let session = thread::spawn(move || session.run());
+    let journal = Journal::at(serving.journal);
+    let mut looked_around = Instant::now();
+    while !session.is_finished() {
+        thread::sleep(LOOK_EVERY);
+        if drive.longest_wait() > LONGEST_WAIT {
+            drive.follow(Order::Hurry);
+        }
+        if looked_around.elapsed() >= LOOK_AROUND_EVERY {
+            looked_around = Instant::now();
+            look_around(&machine, &journal, own.as_ref(), &drive)?;
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// The disk is to end: memory is short, or nobody answers for it.
+fn look_around(
+    machine: &Machine,
+    journal: &Journal,
+    own: Option<&ProcessIdentity>,
+    drive: &Drive,
+) -> Result<(), HostError> {
+    let free = machine.available_bytes()?;
+    if free < LEAST_FREE_BYTES {
+        return Err(HostError::NoMemory { free: free.to_string(), needed: LEAST_FREE_BYTES.to_string() });
+    }
+    // A journal that is busy is looked at the next time.
+    let Ok(replay) = journal.read() else { return Ok(()) };
+    let ours = |change: &Change| matches!(change, Change::Process(p) if Some(&p.identity) == own);
+    let Some(open) = replay.open.iter().find(|open| ours(&open.entry.change)) else {
+        let why = "no change in the journal is this process's".to_owned();
+        return Err(HostError::Program { program: "the emulated disk".into(), why });
+    };
+    if open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Dead {
+        // Whoever made it was killed: a global sync must not wait for what is left of it.
+        drive.follow(Order::Hurry);
+    }
+    Ok(())
+}

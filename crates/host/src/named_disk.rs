@@ -1,0 +1,164 @@
+//! Emulated disks that users make by name: kept until they are taken down.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{self, Disk, DiskSpec, Emulation, Medium};
+use crate::emulated::{EmulatedDisk, Spec, State};
+use crate::error::HostError;
+use crate::file_system::FileSystem;
+use crate::folder;
+use crate::host::Host;
+use crate::journal::Open;
+use crate::restore::{self, NoServers, Outcome};
+
+/// An emulated disk as it was asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Wanted {
+    /// As in `ext4`.
+    pub file_system: String,
+    /// Its size.
+    pub bytes: u64,
+    /// As in `noatime,barrier=0`.
+    pub mount_options: String,
+    /// The drive.
+    pub drive: Spec,
+}
+
+impl Wanted {
+    /// What is to be made.
+    ///
+    /// # Errors
+    /// There is no such file system, or it does not take the options.
+    pub fn spec(&self) -> Result<DiskSpec, HostError> {
+        let file_system = FileSystem::named(&self.file_system).ok_or_else(|| HostError::SettingValue {
+            name: "disk.file_system".to_owned(),
+            value: self.file_system.clone(),
+            form: crate::file_system::FILE_SYSTEMS.map(FileSystem::name).join(" "),
+        })?;
+        Ok(DiskSpec {
+            medium: Medium::Emulated(self.drive.clone()),
+            file_system,
+            bytes: self.bytes,
+            options: file_system.options(&self.mount_options)?,
+        })
+    }
+}
+
+fn purpose(name: &str) -> String {
+    format!("disk {name}")
+}
+
+/// # Errors
+/// The name is not one of letters, digits, `_` and `-`.
+fn folder_of(host: &Host, name: &str) -> Result<PathBuf, HostError> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fine) {
+        return Err(HostError::SettingValue {
+            name: "the name of a disk".to_owned(),
+            value: name.to_owned(),
+            form: "letters, digits, _ and -".to_owned(),
+        });
+    }
+    Ok(host.state.path().join(format!("disk-{name}")))
+}
+
+fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
+    let path = folder_of(host, name)?.join("wanted.json");
+    let text = fs::read(&path).map_err(|_| HostError::Lacks {
+        what: format!("disk {name}"),
+        lack: "there is no disk of that name".to_owned(),
+        way_out: "`mydyno host disk up` makes one, `mydyno host status` shows them".to_owned(),
+    })?;
+    serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))
+}
+
+/// Makes a disk that is kept.
+///
+/// # Errors
+/// Something is missing here, or a step failed; then nothing is left of it.
+pub fn up(host: &Host, name: &str, wanted: &Wanted, means: &Emulation) -> Result<Disk, HostError> {
+    let (path, purpose, spec) = (folder_of(host, name)?, purpose(name), wanted.spec()?);
+    disk::check(&host.lease, host.state.path(), &spec)?;
+    folder::create(&host.journal, &host.lease, &purpose, &path)?;
+    let made = (|| {
+        let made = disk::make(&host.journal, &host.lease, &purpose, &path, &spec, Some(means))?;
+        let (file, text) = (path.join("wanted.json"), serde_json::to_vec(wanted).unwrap_or_default());
+        fs::write(&file, text).map_err(|e| HostError::io("write", &file, e))?;
+        keep(host, name)?;
+        Ok(made)
+    })();
+    if made.is_err() {
+        put_back(host, &purpose)?;
+    }
+    made
+}
+
+fn keep(host: &Host, name: &str) -> Result<(), HostError> {
+    let purpose = purpose(name);
+    let own = |open: &&Open| open.entry.purpose == purpose;
+    let ids: Vec<u64> = host.journal.read()?.open.iter().filter(own).map(|open| open.entry.id).collect();
+    host.journal.keep(&ids, &format!("mydyno host disk down {name}"))
+}
+
+fn put_back(host: &Host, purpose: &str) -> Result<Vec<(Open, Outcome)>, HostError> {
+    let ours = host.journal.take_over(&host.lease, |open| open.entry.purpose == purpose)?;
+    restore::put_back(&host.journal, host.machine(), &ours, &NoServers)
+}
+
+/// Cuts its power, and takes its mount and its device away.
+///
+/// # Errors
+/// There is no such disk, or it is in use.
+pub fn cut(host: &Host, name: &str) -> Result<State, HostError> {
+    wanted_of(host, name)?;
+    let path = folder_of(host, name)?;
+    disk::cut_power(&host.journal, &host.lease, &purpose(name), &path)?;
+    let disk = EmulatedDisk::of(&path).ok_or_else(|| HostError::Proc { path: path.clone() })?;
+    disk.state()
+}
+
+/// Switches it on again, attached and mounted as before.
+///
+/// # Errors
+/// There is no such disk, or a step failed.
+pub fn on(host: &Host, name: &str) -> Result<Disk, HostError> {
+    let spec = wanted_of(host, name)?.spec()?;
+    let (path, purpose) = (folder_of(host, name)?, purpose(name));
+    let disk = disk::power_on(&host.journal, &host.lease, &purpose, &path, &spec);
+    keep(host, name)?;
+    disk
+}
+
+/// What it says of itself.
+///
+/// # Errors
+/// There is no such disk, or it is not served.
+pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
+    wanted_of(host, name)?;
+    let path = folder_of(host, name)?;
+    match EmulatedDisk::of(&path) {
+        Some(disk) => disk.state(),
+        None => Err(HostError::Lacks {
+            what: format!("disk {name}"),
+            lack: "its process has ended".to_owned(),
+            way_out: format!("run `mydyno host disk down {name}`"),
+        }),
+    }
+}
+
+/// Takes it away. Returns what could not be put back.
+///
+/// # Errors
+/// There is no such disk, or the journal cannot be written.
+pub fn down(host: &Host, name: &str) -> Result<Vec<String>, HostError> {
+    folder_of(host, name)?;
+    let done = put_back(host, &purpose(name))?;
+    if done.is_empty() {
+        wanted_of(host, name)?;
+    }
+    let failed = done.into_iter().filter(|(_, outcome)| outcome.closing().is_none());
+    Ok(failed.map(|(open, outcome)| format!("{}: {}", open.entry.change.what(), outcome.why)).collect())
+}

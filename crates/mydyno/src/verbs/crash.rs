@@ -1,0 +1,107 @@
+//! `mydyno server crash`: what a crash of a private server loses.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use mydyno_host::setting::AllowHostChange;
+use mydyno_model::Document;
+use mydyno_model::crash::{CrashBy, CrashReport};
+use mydyno_sandbox::crash::{Crash, crash};
+use mydyno_sandbox::{Site, Spec};
+
+use super::server::turns_of;
+use crate::failure::{Failure, Status};
+use crate::private::{failure, note, open_host};
+use crate::signals;
+use crate::ui::Ui;
+
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    /// How it crashes.
+    #[arg(long, value_enum, default_value_t = By::Kill)]
+    by: By,
+    /// It crashes once so many commits were acknowledged.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    commits: u64,
+    /// Connections that commit.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    connections: u16,
+    /// Which server, as in `mariadb`, `mariadb-10.11` or `mysql-8.0`; the first on the PATH unless given.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// Where the server is unpacked, if it is not on the PATH: the folder with its bin or sbin.
+    #[arg(long, value_name = "DIR")]
+    basedir: Option<PathBuf>,
+    /// A lever to turn for the server, as in `option.innodb_flush_log_at_trx_commit=2` or `disk.medium=emulated`; `mydyno host
+    /// levers` lists them. May be given several times.
+    #[arg(long = "lever", value_name = "ID=VALUE")]
+    levers: Vec<String>,
+    /// Permit levers of the whole host, as an emulated disk is one, until the server goes.
+    #[arg(long)]
+    allow_host_change: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum By {
+    /// SIGKILL: what the kernel has, stays.
+    Kill,
+    /// The power of its emulated disk is cut: `disk.medium=emulated` with a `disk.file_system`.
+    PowerCut,
+}
+
+/// Makes a server crash and says what it cost.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let cancelled = signals::stop_flag()?;
+    let name = format!("crash-{}", std::process::id());
+    let until = "until the crash is over";
+    let host = open_host("server crash")?;
+    let wanted = Crash {
+        server: Spec {
+            name,
+            engine: args.engine.clone(),
+            basedir: args.basedir.clone(),
+            turns: turns_of(&args.levers, args.allow_host_change, until, ui)?,
+            allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
+            ..Spec::default()
+        },
+        levers: args.levers.clone(),
+        by: match args.by {
+            By::Kill => CrashBy::Kill,
+            By::PowerCut => CrashBy::PowerCut,
+        },
+        commits: args.commits,
+        connections: usize::from(args.connections),
+    };
+    let site = Site::new(&host).cancelled_by(&cancelled);
+    let report = crash(&site, &wanted, &mut |progress| note(ui, &progress)).map_err(failure)?;
+    ui.out(&if ui.json { report.to_json() } else { describe(&report) });
+    Ok(if report.is_sound() { Status::Fine } else { Status::Bad })
+}
+
+fn describe(report: &CrashReport) -> String {
+    let by = match report.by {
+        CrashBy::Kill => "killed",
+        CrashBy::PowerCut => "power cut",
+    };
+    let disk = report.disk.as_ref().map(|disk| format!(", {disk}")).unwrap_or_default();
+    let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let settings: Vec<String> =
+        report.durability.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut lines = vec![
+        format!("{} ({by}{disk}), {} connections", report.engine, report.connections),
+        format!("  settings      {}", settings.join(" ")),
+        format!("  acknowledged  {} commits", report.acknowledged),
+        format!("  lost          {}", report.lost),
+        format!("  torn          {}", report.torn),
+        format!("  never sent    {}", report.never_sent),
+        format!(
+            "  in doubt      {} were there whose acknowledgement had not arrived",
+            report.in_doubt_present
+        ),
+        format!("  recovery      {} (mount {})", ms(report.recovery_ms), ms(report.mount_ms)),
+    ];
+    if let Some(why) = &report.not_recovered {
+        lines.push(format!("  it did not come back: {why}"));
+    }
+    lines.join("\n")
+}

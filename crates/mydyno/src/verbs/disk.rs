@@ -1,0 +1,200 @@
+//! `mydyno host disk`: emulated disks.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use mydyno_host::disk::{Disk, Emulation};
+use mydyno_host::emulated::mechanism::CacheMode;
+use mydyno_host::emulated::{self, LABEL, Service, Spec, State};
+use mydyno_host::named_disk::{self, Wanted};
+use mydyno_host::setting::AllowHostChange;
+use mydyno_host::{Host, HostError};
+use serde_json::json;
+
+use crate::failure::{Failure, Status};
+use crate::private::{environment, find_host, loud, open_host};
+use crate::ui::Ui;
+
+#[derive(Debug, ClapArgs)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Debug, Subcommand)]
+enum Step {
+    /// Make a disk that takes the time of a rotating drive, with a file system, mounted; it stays until `down`.
+    Up(Up),
+    /// Cut its power: what was not flushed is lost. Its mount and its device go.
+    Cut(Name),
+    /// Switch it on again, and mount it: the file system's recovery runs.
+    On(Name),
+    /// Show what it is and what it has done.
+    State(Name),
+    /// Take it away, with all that is on it.
+    Down(Name),
+    /// The process behind a disk.
+    #[command(hide = true)]
+    Serve {
+        /// The folder of the disk.
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+struct Name {
+    /// The name of the disk.
+    name: String,
+}
+
+#[derive(Debug, ClapArgs)]
+struct Up {
+    /// A name for the disk.
+    name: String,
+    /// Its size; it lies in locked memory.
+    #[arg(long, default_value = "512M", value_parser = size)]
+    size: u64,
+    /// Its file system: ext4, ext4-no-journal, xfs or btrfs.
+    #[arg(long, value_name = "NAME", default_value = "ext4")]
+    file_system: String,
+    /// Mount options, as in `noatime,barrier=0`.
+    #[arg(long, value_name = "OPTIONS", default_value = "")]
+    mount_options: String,
+    /// Its volatile cache.
+    #[arg(long, value_enum, default_value_t = Cache::On)]
+    cache: Cache,
+    /// Of so many requests the drive itself takes the nearest first.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    depth: usize,
+    /// Permit it: a global `sync` by anyone waits for it.
+    #[arg(long)]
+    allow_host_change: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Cache {
+    /// What is acknowledged is on the platter.
+    Off,
+    /// Flushes write it back.
+    On,
+    /// Flushes are acknowledged and do nothing.
+    IgnoresFlushes,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    mydyno_model::units::parse_size(text).map_err(|e| e.to_string())
+}
+
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    match &args.step {
+        Step::Up(args) => up(args, ui),
+        Step::Cut(args) => {
+            let state = named_disk::cut(&host(args)?, &args.name).map_err(environment)?;
+            show(&args.name, &state, ui);
+            Ok(Status::Fine)
+        }
+        Step::On(args) => {
+            let disk = named_disk::on(&host(args)?, &args.name).map_err(environment)?;
+            introduce(&args.name, &disk, ui);
+            Ok(Status::Fine)
+        }
+        Step::State(args) => {
+            let state = named_disk::state(&host(args)?, &args.name).map_err(environment)?;
+            show(&args.name, &state, ui);
+            Ok(Status::Fine)
+        }
+        Step::Down(args) => match named_disk::down(&host(args)?, &args.name).map_err(environment)? {
+            problems if problems.is_empty() => {
+                ui.note(&format!("Disk {} is gone", args.name));
+                Ok(Status::Fine)
+            }
+            problems => Err(Failure { status: Status::Environment, problems }),
+        },
+        Step::Serve { folder } => {
+            emulated::serve(folder).map_err(environment)?;
+            Ok(Status::Fine)
+        }
+    }
+}
+
+fn host(args: &Name) -> Result<Host, Failure> {
+    find_host("host disk")?.ok_or_else(|| {
+        Failure::environment(format!("there is no disk {:?}: `mydyno host disk up` makes one", args.name))
+    })
+}
+
+fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
+    let cache = match args.cache {
+        Cache::Off => CacheMode::Off,
+        Cache::On => CacheMode::On,
+        Cache::IgnoresFlushes => CacheMode::IgnoresFlushes,
+    };
+    let wanted = Wanted {
+        file_system: args.file_system.clone(),
+        bytes: args.size,
+        mount_options: args.mount_options.clone(),
+        drive: Spec { cache, depth: args.depth },
+    };
+    if !args.allow_host_change {
+        let what = format!("an {LABEL} (whoever calls sync waits for it)");
+        return Err(environment(HostError::NotAllowed { what }));
+    }
+    if let Some(price) = wanted.drive.ledger() {
+        ui.note(price);
+    }
+    loud(
+        ui,
+        &format!(
+            "Changing the whole host until `mydyno host disk down {}`: an {LABEL}; whoever calls sync waits for it",
+            args.name
+        ),
+    );
+    let means = Emulation { service: Service::default(), allowed: AllowHostChange::by_the_user() };
+    let host = open_host(&format!("host disk up {}", args.name))?;
+    let disk = named_disk::up(&host, &args.name, &wanted, &means).map_err(environment)?;
+    introduce(&args.name, &disk, ui);
+    Ok(Status::Fine)
+}
+
+fn introduce(name: &str, disk: &Disk, ui: &Ui) {
+    let (device, point) = (disk.device.display().to_string(), disk.point.display().to_string());
+    ui.out(&if ui.json {
+        json!({"name": name, "kind": LABEL, "device": device, "mount": point}).to_string()
+    } else {
+        [
+            format!("Disk {name} is up ({LABEL})"),
+            format!("  device    {device}"),
+            format!("  mounted   {point}"),
+            format!("  end it    mydyno host disk down {name}"),
+        ]
+        .join("\n")
+    });
+}
+
+fn show(name: &str, state: &State, ui: &Ui) {
+    if ui.json {
+        let mut document = serde_json::to_value(state).unwrap_or_default();
+        document["name"] = json!(name);
+        document["kind"] = json!(LABEL);
+        return ui.out(&document.to_string());
+    }
+    let counters = &state.counters;
+    let ms = |ns: u64| ns as f64 / 1e6 / counters.accesses.max(1) as f64;
+    ui.out(
+        &[
+            format!("Disk {name} ({LABEL}): power {}", if state.power { "on" } else { "off" }),
+            format!("  reads, writes, flushes   {}, {}, {}", counters.reads, counters.writes, counters.flushes),
+            format!(
+                "  a mean access            {:.2} ms seek, {:.2} ms rotation, {:.2} ms transfer ({} accesses)",
+                ms(counters.seek_ns),
+                ms(counters.rotation_ns),
+                ms(counters.transfer_ns),
+                counters.accesses
+            ),
+            format!("  a cut would lose         {} bytes", state.dirty_bytes),
+            format!("  cuts, and what they lost {}, {} bytes", counters.cuts, counters.lost_bytes),
+            format!("  served without its time  {} requests", counters.hurried),
+        ]
+        .join("\n"),
+    );
+}

@@ -1,0 +1,129 @@
+//! The load of the crash kit: each connection commits one transaction after the other and writes down, synced, which of
+//! them the server has acknowledged.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use mydyno_wire::{Client, ConnectOptions, WireError};
+
+use super::count::{Progress, content};
+
+/// Connections that commit.
+pub(super) struct Load {
+    workers: Vec<JoinHandle<Result<u64, io::Error>>>,
+    shared: Arc<Shared>,
+    folder: PathBuf,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// From now on an acknowledgement may have come after the crash: it does not count.
+    over: AtomicBool,
+    acknowledged: AtomicU64,
+}
+
+/// The tables; each transaction writes a row to both.
+pub(super) const TABLES: [&str; 2] = ["mydyno_crash.ledger_a", "mydyno_crash.ledger_b"];
+
+/// Makes the tables.
+pub(super) fn prepare(client: &mut Client) -> Result<(), WireError> {
+    client.execute("CREATE DATABASE mydyno_crash")?;
+    for table in TABLES {
+        client.execute(&format!(
+            "CREATE TABLE {table} (worker INT NOT NULL, number BIGINT NOT NULL, content CHAR(16) NOT NULL, \
+             PRIMARY KEY (worker, number)) ENGINE=InnoDB"
+        ))?;
+    }
+    Ok(())
+}
+
+impl Load {
+    /// Starts it. What is acknowledged is written to files in `folder`, which must not be on the disk that is cut.
+    pub(super) fn start(
+        options: &ConnectOptions,
+        connections: usize,
+        folder: &Path,
+    ) -> Result<Self, WireError> {
+        let shared = Arc::new(Shared::default());
+        let mut workers = Vec::new();
+        for number in 0..connections {
+            let client = Client::connect(options)?;
+            let (shared, path) = (Arc::clone(&shared), log_of(folder, number));
+            workers.push(thread::spawn(move || work(client, number as u64, &path, &shared)));
+        }
+        Ok(Self { workers, shared, folder: folder.to_owned() })
+    }
+
+    /// Transactions that were acknowledged so far.
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.shared.acknowledged.load(Ordering::SeqCst)
+    }
+
+    /// Whether a worker has ended: none does before the crash.
+    pub(super) fn has_ended(&self) -> bool {
+        self.workers.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Says that the crash comes now. What was acknowledged before this returns counts; nothing else does.
+    pub(super) fn over(&self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for the workers, and reads how far each came from what it has written down.
+    pub(super) fn end(self) -> io::Result<Vec<Progress>> {
+        let folder = self.folder;
+        let ended = self.workers.into_iter().map(|worker| {
+            worker.join().unwrap_or_else(|_| Err(io::Error::other("a connection's thread panicked")))
+        });
+        let sent = ended.collect::<io::Result<Vec<u64>>>()?;
+        let progress = |(number, sent): (usize, u64)| {
+            let acknowledged = last_of(&log_of(&folder, number))?;
+            Ok(Progress { acknowledged, sent })
+        };
+        sent.into_iter().enumerate().map(progress).collect()
+    }
+}
+
+fn log_of(folder: &Path, worker: usize) -> PathBuf {
+    folder.join(format!("acknowledged-{worker}"))
+}
+
+/// Commits until the server does not answer any more. The number of the last transaction whose commit was sent.
+fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Result<u64> {
+    let mut log = OpenOptions::new().append(true).create_new(true).open(path)?;
+    for number in 1.. {
+        let values = format!("({worker}, {number}, '{}')", content(worker, number));
+        let begun = client.execute("START TRANSACTION");
+        let written = TABLES.iter().try_fold(begun, |before, table| {
+            before?;
+            Ok::<_, WireError>(client.execute(&format!("INSERT INTO {table} VALUES {values}")))
+        });
+        if !matches!(written, Ok(Ok(_))) {
+            return Ok(number - 1);
+        }
+        if client.execute("COMMIT").is_err() || shared.over.load(Ordering::SeqCst) {
+            return Ok(number);
+        }
+        log.write_all(&number.to_le_bytes())?;
+        log.sync_data()?;
+        shared.acknowledged.fetch_add(1, Ordering::SeqCst);
+    }
+    Ok(0)
+}
+
+/// The last number that was written down whole; they are one after the other.
+fn last_of(path: &Path) -> io::Result<u64> {
+    let bytes = fs::read(path)?;
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let sound = (1u64..).zip(numbers).all(|(number, bytes)| u64::from_le_bytes(*bytes) == number);
+    if sound { Ok(numbers.len() as u64) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Makes sure that a folder's new names are on its disk too.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}

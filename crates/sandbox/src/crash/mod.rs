@@ -1,0 +1,267 @@
+//! The crash kit: a private server under a load of commits crashes, comes back, and what was acknowledged is counted.
+
+mod count;
+mod load;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mydyno_host::Change;
+use mydyno_host::disk::{self, Disk};
+use mydyno_host::emulated::{EmulatedDisk, LABEL, Order};
+use mydyno_model::Header;
+use mydyno_model::crash::{CrashBy, CrashReport};
+use mydyno_model::server::ServerInfo;
+use mydyno_wire::Client;
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use crate::accounts::init_statements;
+use crate::arrangement::set_queue;
+use crate::connect::connect_options;
+use crate::error::SandboxError;
+use crate::find::find;
+use crate::folder::ServerFolder;
+use crate::list::down;
+use crate::settings::parse_set;
+use crate::site::{Progress, Site};
+use crate::start::{Way, start};
+use crate::up::{Spec, purpose, up};
+use count::{Counts, Row};
+use load::{Load, TABLES};
+
+/// How long the load may take until so many commits were acknowledged.
+const LOAD_PATIENCE: Duration = Duration::from_secs(300);
+/// Variables that decide what a crash can lose.
+const DURABILITY: [&str; 5] =
+    ["innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_doublewrite", "innodb_flush_method"];
+
+/// The crash that is wanted.
+#[derive(Debug, Clone)]
+pub struct Crash {
+    /// The server that crashes; it is made for this and ended after it.
+    pub server: Spec,
+    /// What its levers were asked for as, for the report.
+    pub levers: Vec<String>,
+    /// How it crashes.
+    pub by: CrashBy,
+    /// It crashes once so many commits were acknowledged.
+    pub commits: u64,
+    /// Connections that commit.
+    pub connections: usize,
+}
+
+/// Makes a server, loads it, makes it crash, starts it again and counts. Nothing of it is left afterwards.
+///
+/// # Errors
+/// A power cut was asked for without an emulated disk; the server could not be made or loaded. That it does not come back
+/// after the crash is a result, not an error.
+pub fn crash(
+    site: &Site,
+    crash: &Crash,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CrashReport, SandboxError> {
+    let arrangement = &crash.server.turns.arrangement;
+    if crash.by == CrashBy::PowerCut && !arrangement.is_emulated() {
+        return Err(bad("disk.medium", "file", "emulated, for a power cut: give disk.file_system as well"));
+    }
+    if !arrangement.limits.is_empty() {
+        return Err(bad(
+            "cgroup",
+            "limits",
+            "none in a crash: the server is started again without its group",
+        ));
+    }
+    let info = up(site, &crash.server, progress)?;
+    let done = run(site, crash, &info, progress);
+    match (done, down(site, &info.name)) {
+        (Ok(report), Ok(_)) => Ok(report),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        (Err(first), Err(then)) => {
+            Err(SandboxError::NotUndone { error: Box::new(first), then: Box::new(then) })
+        }
+    }
+}
+
+fn bad(id: &str, value: &str, takes: &str) -> SandboxError {
+    SandboxError::LeverValue { id: id.to_owned(), value: value.to_owned(), takes: takes.to_owned() }
+}
+
+fn run(
+    site: &Site,
+    crash: &Crash,
+    info: &ServerInfo,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CrashReport, SandboxError> {
+    let unreachable = |source| SandboxError::Unreachable { name: info.name.clone(), source };
+    let folder = ServerFolder::of(site.state, &info.name);
+    let log = folder.path().join("acknowledged");
+    fs::create_dir(&log).map_err(|e| SandboxError::io("create", &log, e))?;
+    let options = connect_options(info)?;
+    let mut client = Client::connect(&options).map_err(unreachable)?;
+    load::prepare(&mut client).map_err(unreachable)?;
+    let durability = durability(&mut client).map_err(unreachable)?;
+    drop(client);
+    if let Some(disk) = EmulatedDisk::of(folder.path()) {
+        // The data directory was only copied there: what it is made of is not at stake, what is committed now is.
+        disk.settle(&folder.path().join("disk"))?;
+    }
+    let load = Load::start(&options, crash.connections, &log).map_err(unreachable)?;
+    load::sync_folder(&log).map_err(|e| SandboxError::io("sync", &log, e))?;
+    progress(Progress::Loading { commits: crash.commits });
+    let begin = Instant::now();
+    while load.acknowledged() < crash.commits && !load.has_ended() {
+        site.check_cancelled()?;
+        if begin.elapsed() >= LOAD_PATIENCE {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    progress(Progress::Crashing);
+    load.over();
+    let back = crash_and_recover(site, crash, &folder, progress);
+    let workers = load.end().map_err(|e| SandboxError::io("read", &log, e))?;
+    let (back, not_recovered) = match back? {
+        Ok(back) => (Some(back), None),
+        Err(why) => (None, Some(why.to_string())),
+    };
+    let rows = match &back {
+        Some(back) => {
+            let mut client = Client::connect(&connect_options(&back.info)?).map_err(unreachable)?;
+            // After a crash of everything the tables may be gone: then nothing is there.
+            TABLES.map(|table| read(&mut client, table).unwrap_or_default())
+        }
+        None => [vec![], vec![]],
+    };
+    let Counts { acknowledged, lost, torn, never_sent, in_doubt_present } =
+        count::count(&workers, [&rows[0], &rows[1]]);
+    let emulated = EmulatedDisk::of(folder.path());
+    Ok(CrashReport {
+        header: Header::of::<CrashReport>(OffsetDateTime::now_utc()),
+        engine: info.engine.clone(),
+        by: crash.by,
+        disk: emulated.as_ref().map(|_| LABEL.to_owned()),
+        levers: crash.levers.clone(),
+        durability,
+        connections: crash.connections as u64,
+        acknowledged,
+        lost,
+        torn,
+        never_sent,
+        in_doubt_present,
+        mount_ms: back.as_ref().and_then(|back| back.mount).map(ms),
+        recovery_ms: back.as_ref().map(|back| ms(back.recovery)),
+        not_recovered,
+        disk_lost_bytes: emulated.and_then(|disk| disk.state().ok()).map(|state| state.counters.lost_bytes),
+        extra: Map::new(),
+    })
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn durability(client: &mut Client) -> Result<Vec<(String, String)>, mydyno_wire::WireError> {
+    let names = DURABILITY.map(|name| format!("'{name}'")).join(", ");
+    let rows = client.query(&format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"))?;
+    let pair = |row| Some((rows.text(row, 0)?.into_owned(), rows.text(row, 1)?.into_owned()));
+    Ok((0..rows.len()).filter_map(pair).collect())
+}
+
+fn read(client: &mut Client, table: &str) -> Result<Vec<Row>, mydyno_wire::WireError> {
+    let rows = client.query(&format!("SELECT worker, number, content FROM {table}"))?;
+    let row = |at| {
+        Some(Row {
+            worker: rows.number(at, 0)?,
+            number: rows.number(at, 1)?,
+            content: rows.text(at, 2)?.into_owned(),
+        })
+    };
+    Ok((0..rows.len()).filter_map(row).collect())
+}
+
+/// A server that came back.
+struct Back {
+    info: ServerInfo,
+    mount: Option<Duration>,
+    recovery: Duration,
+}
+
+/// The outer error: the crash itself did not work. The inner: the disk or the server did not come back.
+fn crash_and_recover(
+    site: &Site,
+    crash: &Crash,
+    folder: &ServerFolder,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Result<Back, SandboxError>, SandboxError> {
+    let purpose = purpose(&crash.server.name);
+    let emulated = EmulatedDisk::of(folder.path()).filter(|_| crash.by == CrashBy::PowerCut);
+    if let Some(disk) = &emulated {
+        disk.order(Order::Cut)?;
+    }
+    kill(site, &purpose)?;
+    let mut mount = None;
+    if emulated.is_some() {
+        disk::cut_power(site.journal, site.lease, &purpose, folder.path())?;
+        let begin = Instant::now();
+        match power_on(site, crash, folder.path(), &purpose) {
+            Ok(_) => mount = Some(begin.elapsed()),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    let begin = Instant::now();
+    let started = start_again(site, crash, folder, &purpose, progress);
+    Ok(started.map(|info| Back { info, mount, recovery: begin.elapsed() }))
+}
+
+fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
+    // The server is the last process that was started for it; that of an emulated disk came before.
+    let server = site
+        .journal
+        .read()?
+        .open
+        .into_iter()
+        .rfind(|open| open.entry.purpose == purpose && matches!(open.entry.change, Change::Process(_)));
+    server.map_or(Ok(()), |server| site.undo_one(server.entry.id))
+}
+
+fn power_on(site: &Site, crash: &Crash, folder: &Path, purpose: &str) -> Result<Option<Disk>, SandboxError> {
+    let arrangement = &crash.server.turns.arrangement;
+    let Some(spec) = &arrangement.disk else { return Ok(None) };
+    let disk = disk::power_on(site.journal, site.lease, purpose, folder, spec)?;
+    set_queue(site, arrangement, &disk.device, purpose)?;
+    Ok(Some(disk))
+}
+
+/// Starts the server of a folder once more, with the data as they are.
+fn start_again(
+    site: &Site,
+    crash: &Crash,
+    folder: &ServerFolder,
+    purpose: &str,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ServerInfo, SandboxError> {
+    let spec = &crash.server;
+    let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
+    let settings =
+        spec.set.iter().chain(&spec.turns.options).map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    let password_file = folder.password_file();
+    let password =
+        fs::read_to_string(&password_file).map_err(|e| SandboxError::io("read", &password_file, e))?;
+    let password = password.trim_end();
+    // A fresh log, so that what is shown of a start that fails is of this start.
+    let log = folder.log();
+    fs::rename(&log, log.with_extension("log.before")).map_err(|e| SandboxError::io("rename", &log, e))?;
+    folder.write_private(&folder.init_file(), &init_statements(&install.engine, password))?;
+    let way = Way { settings: &settings, arrangement: &spec.turns.arrangement, group: None };
+    let ready = start(site, &install, &way, folder, purpose, password, progress)?;
+    let Some(mut description) = folder.load()? else {
+        return Err(SandboxError::NoSuchServer { name: spec.name.clone(), known: vec![] });
+    };
+    description.server.pid = Some(ready.started.identity.pid);
+    description.server.port = ready.port;
+    description.process = ready.started.identity;
+    folder.save(&description)?;
+    Ok(description.server)
+}

@@ -1,0 +1,108 @@
+//! The crash kit on a real server: nothing that was acknowledged is lost where that is promised, and something where it is not.
+
+use mydyno_host::emulated::{self, Service};
+use mydyno_host::loops;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_model::crash::{CrashBy, CrashReport};
+use mydyno_sandbox::Spec;
+use mydyno_sandbox::crash::{Crash, crash};
+
+use crate::ground::{Ground, turns, whole_host};
+
+fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -> CrashReport {
+    let wanted: Vec<(String, String)> =
+        levers.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+    let server = Spec {
+        name: "c".to_owned(),
+        turns: turns(&wanted),
+        allow_host_change: Some(AllowHostChange::by_the_user()),
+        ..Spec::default()
+    };
+    let levers = levers.iter().map(|(id, value)| format!("{id}={value}")).collect();
+    let wanted = Crash { server, levers, by, commits, connections: 8 };
+    let site = ground.site();
+    let report = crash(&site, &wanted, &mut |_| {}).unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+    println!("{}", serde_json::to_string(&report).unwrap());
+    report
+}
+
+fn emulates(ground: &Ground) -> bool {
+    let lack =
+        emulated::check(ground.host.machine()).and_then(|()| loops::check(ground.host.machine())).err();
+    lack.inspect(|lack| println!("{lack}")).is_none()
+}
+
+/// The process behind the disks of these tests: its last argument is the folder. Without one it is no test.
+#[test]
+fn serves_a_disk() {
+    let folder = std::env::args_os().next_back().map(std::path::PathBuf::from).filter(|p| p.is_absolute());
+    if let Some(folder) = folder.filter(|path| path.join("emulated.json").exists()) {
+        emulated::serve(&folder).unwrap();
+    }
+}
+
+/// What `Service` of this binary runs.
+pub fn service() -> Service {
+    Service::of_this_program(["--exact", "crashes::serves_a_disk", "--nocapture"])
+}
+
+#[test]
+fn a_killed_server_loses_nothing_that_the_kernel_has() {
+    let _one = whole_host();
+    let ground = Ground::new();
+    let report = report(
+        &ground,
+        CrashBy::Kill,
+        1000,
+        &[("option.innodb_flush_log_at_trx_commit", "2"), ("option.innodb_buffer_pool_size", "32M")],
+    );
+    assert!(report.is_sound() && report.acknowledged >= 1000 && report.disk.is_none(), "{report:?}");
+    assert!(report.durability.contains(&("innodb_flush_log_at_trx_commit".to_owned(), "2".to_owned())));
+    assert!(report.recovery_ms.unwrap() > 0.0 && report.in_doubt_present <= 8);
+}
+
+#[test]
+fn durable_settings_on_a_disk_that_honours_flushes_lose_nothing_in_a_power_cut() {
+    let _one = whole_host();
+    let ground = Ground::new();
+    if !emulates(&ground) {
+        return;
+    }
+    let report = report(
+        &ground,
+        CrashBy::PowerCut,
+        1000,
+        &[
+            ("disk.file_system", "ext4"),
+            ("disk.medium", "emulated"),
+            ("option.innodb_flush_log_at_trx_commit", "1"),
+            ("option.innodb_buffer_pool_size", "32M"),
+        ],
+    );
+    assert!(report.is_sound() && report.acknowledged >= 1000, "{report:?}");
+    assert_eq!(report.disk.as_deref(), Some("emulated disk"));
+    assert!(report.mount_ms.unwrap() > 0.0);
+}
+
+#[test]
+fn without_barriers_a_power_cut_loses_what_was_acknowledged() {
+    let _one = whole_host();
+    let ground = Ground::new();
+    if !emulates(&ground) {
+        return;
+    }
+    let report = report(
+        &ground,
+        CrashBy::PowerCut,
+        300,
+        &[
+            ("disk.file_system", "ext4"),
+            ("disk.medium", "emulated"),
+            ("disk.mount_options", "barrier=0"),
+            ("option.innodb_flush_log_at_trx_commit", "1"),
+            ("option.innodb_buffer_pool_size", "32M"),
+        ],
+    );
+    assert!(report.lost > 0 && report.disk_lost_bytes.unwrap() > 0, "{report:?}");
+}
