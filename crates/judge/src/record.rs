@@ -91,18 +91,19 @@ mod tests {
     #[test]
     fn what_is_recorded_is_a_fixture_that_comes_out_the_same() {
         let list = [
-            ("host.swap.total_bytes", json!(1024), "bytes"),
-            ("host.sysctl.vm.swappiness", json!(60), ""),
+            ("server.uptime_s", json!(864_000), "s"),
+            ("server.status.connection_errors_max_connections", json!(60), ""),
             ("host.distribution.name", json!("A \"distribution\""), ""),
         ];
         let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
         let set =
             FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
         let claims = Claims::embedded().unwrap();
-        let claim = claims.find("swappiness").unwrap();
+        let claim = claims.find("connections-refused").unwrap();
         let text = record(claim, &set);
         assert!(
-            text.contains("state = \"violated\"") && text.contains("\"host.sysctl.vm.swappiness\" = 60"),
+            text.contains("state = \"violated\"")
+                && text.contains("\"server.status.connection_errors_max_connections\" = 60"),
             "{text}"
         );
         let mut document = claim.document.clone();

@@ -89,6 +89,7 @@ fn comparisons_arithmetic_and_logic_follow_the_usual_precedence() {
         "starts_with(\"aio_native\", \"AIO\") and length([1, 2]) == 2",
         "round_up(130 MiB, 64 MiB) == 192 MiB",
         "round_down(130 MiB, 64 MiB) == 128 MiB",
+        "enough(2 > 1, 3) == 3",
     ] {
         assert!(is(text), "{text}");
     }
@@ -140,6 +141,7 @@ fn a_missing_fact_makes_unknown_unless_the_other_side_decides() {
     assert_eq!(missing("server.sessions.total > 5 or server.innodb.read_views == 1").len(), 2);
     assert_eq!(missing("not (server.sessions.total > 5)").len(), 1);
     assert_eq!(missing("1 / (1 - 1) > 3"), [("1 / (1 - 1)".to_owned(), "undefined".to_owned())]);
+    assert_eq!(missing("enough(1 > 2, true)"), [("1 > 2".to_owned(), "undefined".to_owned())]);
 }
 
 #[test]

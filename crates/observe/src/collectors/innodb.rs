@@ -40,12 +40,31 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.transactions.open", "count", "transactions that are open"),
         fact("server.transactions.oldest_s", "s", "age of the oldest; 0 when none is open"),
         fact("server.transactions.most_rows_modified", "count", "rows that the largest has changed"),
+        fact("server.transactions.idle", "count", "open transactions whose session waits for its client"),
+        fact(
+            "server.transactions.idle_longest_s",
+            "s",
+            "how long the client of such a session has been silent, the longest; 0 when there is none",
+        ),
+        fact(
+            "server.transactions.without_session",
+            "count",
+            "open transactions that belong to no session, as prepared XA transactions do after a restart",
+        ),
+        fact(
+            "server.transactions.without_session_oldest_s",
+            "s",
+            "age of the oldest of them; 0 when there is none",
+        ),
     ],
     run: Run::Server(run),
 };
 
 const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
 const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
+
+const IDLE: &str = "SELECT COUNT(*), COALESCE(MAX(p.TIME), 0) FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep'";
+const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
 
 /// The column that says whether a metric counts has another name in newer MariaDB.
 const METRICS: [Wording; 2] = [
@@ -72,15 +91,22 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 fn transactions(sql: &mut ReadOnly<'_>, bag: &Bag) {
-    let row = sql.rows(TRANSACTIONS).map_err(|e| e.missing("PROCESS")).and_then(|rows| {
+    numbers(sql, TRANSACTIONS, &["open", "oldest_s", "most_rows_modified"], bag);
+    numbers(sql, IDLE, &["idle", "idle_longest_s"], bag);
+    numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], bag);
+}
+
+/// The whole numbers of a statement's one row, as facts of `server.transactions`.
+fn numbers(sql: &mut ReadOnly<'_>, statement: &str, ids: &[&str], bag: &Bag) {
+    let row = sql.rows(statement).map_err(|e| e.missing("PROCESS")).and_then(|rows| {
         rows.into_iter().next().ok_or_else(|| Missing::Error("INNODB_TRX gave no row".to_owned()))
     });
-    for (place, id) in ["open", "oldest_s", "most_rows_modified"].iter().enumerate() {
+    for (place, id) in ids.iter().enumerate() {
         let value = row.clone().and_then(|row| {
             let text = row.get(place).cloned().flatten().unwrap_or_default();
             text.parse::<u64>().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
         });
-        bag.put(&format!("server.transactions.{id}"), TRANSACTIONS, value);
+        bag.put(&format!("server.transactions.{id}"), statement, value);
     }
 }
 

@@ -54,6 +54,21 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "primary keys that begin with a text column: table, type; among those that were read",
         ),
+        fact(
+            "schema.unused_indexes",
+            "",
+            "indexes that no statement has used since the start: table, index; among those that were read, without unique ones and those of foreign keys",
+        ),
+        fact(
+            "schema.reclaimable",
+            "",
+            "tables of which 100 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read",
+        ),
+        fact(
+            "schema.row_format.NAME.tables",
+            "count",
+            "InnoDB tables by row format, among those that were read",
+        ),
         fact("schema.most_indexes", "", "the table with the most indexes, among those that were read"),
         fact("schema.charset.NAME.columns", "count", "columns by character set, among those that were read"),
         fact("schema.blob_columns", "count", "BLOB, TEXT and JSON columns, among those that were read"),
@@ -76,6 +91,9 @@ const SAMPLE: usize = 128;
 
 /// Tables up to which the server counts engines: older servers read a file for each.
 const COUNTED: usize = 5000;
+
+/// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
+const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
 
 /// Names kept in a list.
 const LISTED: usize = 20;
@@ -128,6 +146,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         }
     }
     let unseen = of_innodb.saturating_sub(names.len() as u64);
+    let unused = unused_indexes(context, sql, &read.droppable);
+    bag.put("schema.unused_indexes", INDEX_USAGE, unused);
     read.put(names.len(), unseen, engines, bag);
 }
 
@@ -180,6 +200,7 @@ fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, SqlEr
 fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
     let (asked, found) = first_of(sql, &DICTIONARY);
     let tables = found.map_err(|e| e.missing("PROCESS")).map(|table| {
+        let rows = table.rows;
         let name = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
         // Full-text search keeps tables of its own; those of the server are not the user's.
         let users = |n: &String| {
@@ -187,7 +208,7 @@ fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
             !system && n.contains('.') && !n.contains(".FTS_") && !n.contains(".fts_")
         };
         let all: BTreeSet<String> =
-            table.rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
+            rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
         all
     });
     bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
@@ -274,6 +295,10 @@ struct Census {
     types: BTreeMap<String, BTreeSet<String>>,
     blobs: u64,
     duplicates: Vec<Value>,
+    /// Indexes that only speed things up: schema, table, index, first column.
+    droppable: Vec<[String; 4]>,
+    reclaimable: Vec<Value>,
+    row_formats: BTreeMap<String, u64>,
     text_keys: Vec<Value>,
     most_indexes: Option<(usize, String)>,
     fullest: Option<(f64, Value)>,
@@ -299,7 +324,11 @@ impl Census {
         };
         let mut rows =
             |statement: String| sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"));
-        let tables = rows(of("ENGINE, AUTO_INCREMENT, TABLE_TYPE", "TABLES", ""))?;
+        let tables = rows(of(
+            "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH",
+            "TABLES",
+            "",
+        ))?;
         // A view, or a table that was dropped since.
         let Some(found) = tables.first().filter(|row| text(row, 2) == "BASE TABLE") else { return Ok(()) };
         let columns = rows(of(
@@ -318,6 +347,14 @@ impl Census {
         *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
         self.columns(&columns);
         self.indexes(&name, &indexes, &columns);
+        if text(found, 0) == "InnoDB" {
+            self.space(&name, found);
+            for index in grouped(&indexes).iter().filter(|i| !i.unique && i.kind == "BTREE") {
+                let Some((first, _)) = index.parts.first() else { continue };
+                let names = [schema, table, &index.name, first];
+                self.droppable.push(names.map(str::to_owned));
+            }
+        }
         if let Some(next) = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok()) {
             self.auto_increment(&name, next, &columns);
         }
@@ -357,6 +394,16 @@ impl Census {
         }
     }
 
+    /// Row format, and what a rebuild would give back.
+    fn space(&mut self, table: &str, row: &Row) {
+        *self.row_formats.entry(text(row, 3).to_ascii_lowercase()).or_default() += 1;
+        let (Ok(free), Ok(data), Ok(index)) = (whole(row, 4), whole(row, 5), whole(row, 6)) else { return };
+        if free >= WORTH_RECLAIMING && free >= data.saturating_add(index) {
+            self.reclaimable
+                .push(json!({"table": table, "free_bytes": free, "used_bytes": data.saturating_add(index)}));
+        }
+    }
+
     fn auto_increment(&mut self, table: &str, next: f64, columns: &[Column]) {
         let Some(column) = columns.iter().find(|c| c.auto_increment) else { return };
         let Some(largest) = largest(&column.column_type) else { return };
@@ -392,6 +439,10 @@ impl Census {
         bag.put("schema.engines_counted", from, counted);
         put("duplicate_indexes", self.duplicates.into());
         put("text_primary_keys", self.text_keys.into());
+        put("reclaimable", self.reclaimable.into());
+        for (format, tables) in self.row_formats {
+            put(&format!("row_format.{format}.tables"), tables.into());
+        }
         put("blob_columns", self.blobs.into());
         let conflicts = self.types.into_iter().filter(|(_, types)| types.len() > 1);
         let conflicts = conflicts.map(|(name, types)| json!({"column": name, "types": types}));
@@ -471,6 +522,46 @@ fn duplicates(indexes: &[Index]) -> Vec<(&str, &str)> {
         }
     }
     found
+}
+
+const INDEX_USAGE: &str = "performance_schema.table_io_waits_summary_by_index_usage";
+
+/// Those of some indexes that no statement has used since the server started. A table that was not opened since has
+/// no line there, so that nothing is said of it.
+fn unused_indexes(context: &Context, sql: &mut ReadOnly<'_>, indexes: &[[String; 4]]) -> Read<Value> {
+    if !context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON")) {
+        return Err(Missing::Absent(
+            "performance_schema is off: nothing counts the use of indexes".to_owned(),
+        ));
+    }
+    let counts = "SELECT ENABLED FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES'";
+    let counts = sql.rows(counts).map_err(|e| e.missing("SELECT on performance_schema"))?;
+    if counts.is_empty() {
+        return Err(Missing::Absent(
+            "the instrument wait/io/table/sql/handler is off: nothing counts the use of indexes".to_owned(),
+        ));
+    }
+    let statement = format!(
+        "SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME FROM {INDEX_USAGE} WHERE INDEX_NAME IS NOT NULL AND COUNT_STAR = 0 AND OBJECT_SCHEMA NOT IN {OURS} LIMIT {NAMES}"
+    );
+    let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on performance_schema"))?;
+    let idle: BTreeSet<[&str; 3]> = rows.iter().map(|r| [text(r, 0), text(r, 1), text(r, 2)]).collect();
+    let mut found = Vec::new();
+    for [schema, table, index, column] in indexes {
+        if !idle.contains(&[schema.as_str(), table.as_str(), index.as_str()]) || found.len() == LISTED {
+            continue;
+        }
+        let (Some(in_schema), Some(is_table)) = (quoted(schema), quoted(table)) else { continue };
+        let keys = sql
+            .rows(&format!(
+                "SELECT COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table} AND REFERENCED_TABLE_NAME IS NOT NULL"
+            ))
+            .map_err(|e| e.missing("SELECT on the tables"))?;
+        if !keys.iter().any(|key| text(key, 0).eq_ignore_ascii_case(column)) {
+            found.push(json!({"table": format!("{schema}.{table}"), "index": index}));
+        }
+    }
+    Ok(found.into())
 }
 
 /// The largest value of an integer type.

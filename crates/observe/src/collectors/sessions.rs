@@ -27,6 +27,12 @@ pub static COLLECTOR: Collector = Collector {
             "time that the longest statement has run; 0 when there is none",
         ),
         fact("server.sessions.binlog_dumps", "count", "replicas that are reading the binary log"),
+        fact("server.sessions.metadata_lock_waits", "count", "sessions that wait for a metadata lock"),
+        fact(
+            "server.sessions.metadata_lock_wait_longest_s",
+            "s",
+            "how long the longest of them has waited; 0 when there is none",
+        ),
         fact(
             "server.replication.channels",
             "count",
@@ -35,11 +41,21 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication.CHANNEL.NAME",
             "",
-            "state of a channel: io_running, sql_running, lag_s, last_errno, gtid_mode",
+            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), last_errno, last_io_errno, gtid_mode",
         ),
         fact("server.accounts.total", "count", "accounts, roles included"),
         fact("server.accounts.anonymous", "count", "accounts without a user name"),
         fact("server.accounts.from_anywhere", "count", "accounts that may come from any host"),
+        fact(
+            "server.accounts.administrators_from_anywhere",
+            "count",
+            "accounts with SUPER that may come from any host and are not locked",
+        ),
+        fact(
+            "server.accounts.test_grants",
+            "count",
+            "grants to everybody on schemas whose names begin with test",
+        ),
         fact("server.accounts.without_password", "count", "accounts that log in without a password"),
         fact("server.accounts.plugin.NAME", "count", "accounts by authentication plugin"),
         fact("server.plugin.NAME", "", "a plugin: status, type, library"),
@@ -58,11 +74,24 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute'), TIME, 0)), 0) FROM information_schema.PROCESSLIST";
+const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
 const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
+const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User = '' AND Db LIKE 'test%'";
+
+/// A role is a locked account in MySQL, and has no host elsewhere.
+const ADMINISTRATORS: [Wording; 2] = [
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%' AND account_locked = 'N'",
+        &[mysql(50_706..)],
+    ),
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%'",
+        &[mysql(0..).until(50_706), mariadb(0..)],
+    ),
+];
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
 
 /// Servers differ in where a password's hash stands. Only whether there is one is asked.
@@ -138,7 +167,15 @@ fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
     // Without PROCESS the server shows only our own sessions: the count would be wrong, not missing.
     let may_see = sees_all_sessions(sql);
     let row = may_see.and_then(|()| one_row(sql, SESSIONS, "PROCESS"));
-    for (place, id) in ["total", "sleeping", "binlog_dumps", "longest_query_s"].iter().enumerate() {
+    let ids = [
+        "total",
+        "sleeping",
+        "binlog_dumps",
+        "longest_query_s",
+        "metadata_lock_waits",
+        "metadata_lock_wait_longest_s",
+    ];
+    for (place, id) in ids.iter().enumerate() {
         bag.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
     }
 }
@@ -172,7 +209,9 @@ fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
             ("io_running", ["Replica_IO_Running", "Slave_IO_Running"]),
             ("sql_running", ["Replica_SQL_Running", "Slave_SQL_Running"]),
             ("lag_s", ["Seconds_Behind_Source", "Seconds_Behind_Master"]),
+            ("delay_s", ["SQL_Delay", "SQL_Delay"]),
             ("last_errno", ["Last_Errno", "Last_SQL_Errno"]),
+            ("last_io_errno", ["Last_IO_Errno", "Last_IO_Errno"]),
             ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
         ] {
             let text = cell(&names);
@@ -190,6 +229,13 @@ fn accounts(sql: &mut ReadOnly<'_>, bag: &Bag) {
     for (place, id) in ["total", "anonymous", "from_anywhere"].iter().enumerate() {
         bag.put(&format!("server.accounts.{id}"), ACCOUNTS, count(&row, place));
     }
+    let (statement, table) = first_of(sql, &ADMINISTRATORS);
+    let row = table.map_err(|e| e.missing("SELECT on mysql.user")).and_then(|table| {
+        table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
+    });
+    bag.put("server.accounts.administrators_from_anywhere", statement, count(&row, 0));
+    let row = one_row(sql, TEST_GRANTS, "SELECT on mysql.db");
+    bag.put("server.accounts.test_grants", TEST_GRANTS, count(&row, 0));
     let (statement, table) = first_of(sql, &NO_PASSWORD);
     let row = table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
