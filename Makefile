@@ -55,15 +55,22 @@ test-disk: ## the emulated disk against its own model, within 5 % (needs root an
 bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs)
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
+test-faults: deps ## faults of the host's settings, brought about for a moment (as root), named by the audit, put right
+	@$(CARGO) test --locked -p mydyno --test e2e faults:: -- --include-ignored --test-threads=1
+
+test-ssh: ## the audit over a real sshd on loopback (installs Debian's openssh-server)
+	@scripts/install-deps ssh
+	@$(CARGO) test --locked -p mydyno --test e2e ssh:: -- --ignored
+
 test-browser: ## the report in a real Chromium (needs node 18 and Debian's chromium)
 	@scripts/install-deps chromium
 	@cd tests/browser && npm ci --silent && npm test
 
 ENGINES ?= $(HOME)/.cache/mydyno/engines
-test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP, workloads
+test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP, workloads, audits
 	@tests/engines/fetch $(ENGINES)
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
-	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines:: -- --ignored --nocapture
+	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
 FUZZ_TIME ?= 60
 fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of five targets, two at a time
@@ -83,4 +90,4 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-browser test-engines fuzz fuzz-coverage stats bench-report dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-faults test-ssh test-browser test-engines fuzz fuzz-coverage stats bench-report dist

@@ -103,14 +103,14 @@ pub fn collect_of(
     options: &Options,
 ) -> FactSet {
     let mut sql = sql.map(ReadOnly::new);
-    let server = match (server, sql.as_mut()) {
-        (Ok(process), Some(sql)) => confirmed(source, process, sql),
-        (server, _) => server,
-    };
     let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
     if let (Some(sql), Some(version)) = (sql.as_mut(), variables.get("version")) {
         sql.speaks_to(version);
     }
+    let server = match (server, sql.as_mut()) {
+        (Ok(process), Some(sql)) => confirmed(source, process, &variables, sql),
+        (server, _) => server,
+    };
     let first_status = match (options.window, sql.as_mut()) {
         (Some(_), Some(sql)) => crate::collectors::status::reading(sql).ok().map(Arc::new),
         _ => None,
@@ -139,18 +139,22 @@ pub fn collect_of(
 }
 
 /// The process, unless it cannot be the server: what listens on a socket or port may be a proxy. One that is named as
-/// servers are is taken at its word, because clocks that are set make ages disagree.
-fn confirmed(source: &Source, process: Process, sql: &mut ReadOnly<'_>) -> Read<Process> {
+/// servers are is taken at its word, because clocks that are set make ages disagree. Another has to have been there when
+/// the server started, and to have files of its data directory open: a forwarder may have started at the same time.
+fn confirmed(
+    source: &Source,
+    process: Process,
+    variables: &BTreeMap<String, String>,
+    sql: &mut ReadOnly<'_>,
+) -> Read<Process> {
     if ["mysqld", "mariadb"].iter().any(|name| process.name.contains(name)) {
         return Ok(process);
     }
-    match crate::collectors::server::uptime_s(sql) {
-        Ok(uptime_s) => {
-            crate::process::agrees_with_uptime(source, &process, uptime_s as f64).map(|()| process)
-        }
-        // Nothing speaks against it.
-        Err(_) => Ok(process),
+    if let Ok(uptime_s) = crate::collectors::server::uptime_s(sql) {
+        crate::process::agrees_with_uptime(source, &process, uptime_s as f64)?;
     }
+    let datadir = variables.get("datadir").map_or("", String::as_str);
+    crate::process::holds_files_below(source, &process, datadir).map(|()| process)
 }
 
 fn deadline_of(collector: &Collector, options: &Options) -> Duration {

@@ -220,6 +220,26 @@ pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64) -> 
     agrees(source, process, uptime_s, sys::ticks_per_s())
 }
 
+/// Whether a process has a file below a folder open, as a server has in its data directory.
+///
+/// # Errors
+/// It has none, or its files may not be seen.
+pub fn holds_files_below(source: &Source, process: &Process, folder: &str) -> Read<()> {
+    let below = format!("{}/", folder.trim_end_matches('/'));
+    let descriptors = process.file("fd");
+    for fd in source.list(&descriptors)? {
+        // A descriptor may be closed between the two calls.
+        let target = source.link(&format!("{descriptors}/{fd}")).unwrap_or_default();
+        if below.len() > 1 && target.starts_with(&below) {
+            return Ok(());
+        }
+    }
+    Err(Missing::Error(format!(
+        "process {} ({}) has no file below {below} open: it is not the server (a proxy?)",
+        process.pid, process.name
+    )))
+}
+
 fn agrees(source: &Source, process: &Process, uptime_s: f64, ticks_per_s: u64) -> Read<()> {
     /// A server counts from the end of its start, which may have included a recovery; a process never starts after.
     const LONGEST_START_S: f64 = 3600.0;
@@ -332,6 +352,20 @@ mod tests {
         assert!(matches!(of_socket_peer(&source, 0), Err(Missing::Denied(_))));
         assert!(matches!(of_socket_peer(&source, 1), Err(Missing::Absent(_))));
         assert_eq!(of_socket_peer(&source, 4211).map(|p| p.start_ticks), Ok(98765));
+    }
+
+    #[test]
+    fn a_server_by_another_name_is_known_by_its_open_files() {
+        let (_keep, source) = tree(
+            &[],
+            &[("proc/7/fd/1", "/var/lib/mysql/ibdata1"), ("proc/8/fd/1", "/var/lib/mysql-router/state")],
+        );
+        let process = |pid| Process { pid, start_ticks: 1, name: "x".to_owned() };
+        assert_eq!(holds_files_below(&source, &process(7), "/var/lib/mysql/"), Ok(()));
+        for (pid, folder) in [(8, "/var/lib/mysql"), (7, ""), (7, "/")] {
+            assert!(holds_files_below(&source, &process(pid), folder).is_err(), "{pid} {folder}");
+        }
+        assert!(matches!(holds_files_below(&source, &process(9), "/d"), Err(Missing::Absent(_))));
     }
 
     #[test]

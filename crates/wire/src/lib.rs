@@ -8,7 +8,6 @@
 //! Local files are never sent: the capability is never set, and a request for one is a protocol error in every mode.
 
 pub mod auth;
-pub mod bulk;
 pub mod capability;
 pub mod client;
 pub mod column;
@@ -30,9 +29,8 @@ pub mod session_change;
 pub mod target;
 pub mod value;
 
-pub use bulk::BulkRows;
 pub use capability::Capabilities;
-pub use client::{Client, Done, Prepared, Sent};
+pub use client::{Client, Done, Prepared};
 pub use column::Column;
 pub use error::{ServerError, WireError};
 pub use handshake::{Handshake, Step};

@@ -534,6 +534,9 @@ fn unused_indexes(context: &Context, sql: &mut ReadOnly<'_>, indexes: &[[String;
             "performance_schema is off: nothing counts the use of indexes".to_owned(),
         ));
     }
+    if sql.dialect().is_some_and(|dialect| !dialect.is(&STATISTICS)) {
+        return Err(SqlError::NotInThisVersion.missing(""));
+    }
     let counts = "SELECT ENABLED FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES'";
     let counts = sql.rows(counts).map_err(|e| e.missing("SELECT on performance_schema"))?;
     if counts.is_empty() {
@@ -610,23 +613,6 @@ mod tests {
             index("id", false, &["id"]),
         ];
         assert_eq!(duplicates(&indexes), [("a", "ab"), ("a_again", "a"), ("id", "PRIMARY")]);
-    }
-
-    #[test]
-    fn a_file_can_be_made_smaller_when_much_of_it_and_half_or_more_is_free() {
-        const MIB: u64 = 1024 * 1024;
-        let row = |free: u64, data: u64, index: u64| -> Row {
-            let cells = ["InnoDB", "", "BASE TABLE", "Dynamic"].map(|text| Some(text.to_owned()));
-            let sizes = [free, data, index].map(|bytes| Some(bytes.to_string()));
-            cells.into_iter().chain(sizes).collect()
-        };
-        let mut census = Census::default();
-        census.space("shop.emptied", &row(100 * MIB, 60 * MIB, 40 * MIB));
-        census.space("shop.small", &row(99 * MIB, MIB, 0));
-        census.space("shop.full", &row(100 * MIB, 61 * MIB, 40 * MIB));
-        let named: Vec<&Value> = census.reclaimable.iter().map(|entry| &entry["table"]).collect();
-        assert_eq!(named, ["shop.emptied"]);
-        assert_eq!(census.row_formats["dynamic"], 3);
     }
 
     #[test]
