@@ -89,6 +89,9 @@ pub struct StepSummary {
     pub errors: BTreeMap<String, u64>,
     /// Transactions started again.
     pub retries: u64,
+    /// Attempts against what came of them; absent when nothing was tried again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attempts: Option<AttemptSummary>,
     /// Connections opened again.
     pub reconnects: u64,
     /// What became of the transactions that were to be done; absent in records of versions that did not count.
@@ -118,6 +121,19 @@ pub struct StepSummary {
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// Attempts against what came of them: what the server did in vain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptSummary {
+    /// Attempts that ended in the window: transactions that completed or failed, and attempts that were rolled back and
+    /// tried again.
+    pub attempts: u64,
+    /// Share of them that completed a transaction, 0 to 1: goodput.
+    pub goodput: f64,
+    /// How long the attempts took that were tried again, each with its rollback. They are part of the response time of
+    /// their transaction.
+    pub retried_us: LatencySummary,
 }
 
 /// What became of the transactions that were to be done. Exactly: `carried + intended = done + failed + waiting`.

@@ -182,6 +182,15 @@ pub fn figures(step: &StepSummary) -> Sheet {
             }
         }
     }
+    if let Some(attempts) = &step.attempts {
+        row("attempts".to_owned(), number(attempts.attempts as f64), String::new());
+        row("of them in vain".to_owned(), percent(1.0 - attempts.goodput), String::new());
+        for name in ["p50", "p99"] {
+            if let Some(e) = attempts.retried_us.percentiles.get(name) {
+                row(format!("attempt that was tried again {name}"), us(e.value), between(Unit::Us, Some(e)));
+            }
+        }
+    }
     row("errors".to_owned(), number(step.errors.values().sum::<u64>() as f64), String::new());
     row("steady".to_owned(), words::steady(step).to_owned(), String::new());
     let mut sheet = Sheet::default();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{ClientUse, EventKind, HistogramData, Interval, OperationInfo, Phase, RunRecord};
 use mydyno_model::summary::{
-    ClientSummary, LatencySummary, OperationSummary, ServerSummary, StepSummary, Summary, Throughput,
-    percentile_name,
+    AttemptSummary, ClientSummary, LatencySummary, OperationSummary, ServerSummary, StepSummary, Summary,
+    Throughput, percentile_name,
 };
 use mydyno_model::{Estimate, Header};
 use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval, steady};
@@ -108,6 +108,7 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         queries,
         errors: errors(&windows),
         retries: total(|w| w.retries),
+        attempts: attempts(&windows, qs),
         reconnects: total(|w| w.reconnects),
         due: due::summarise(&warmup, &windows),
         throughput: Throughput {
@@ -126,6 +127,17 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         steady: steady::assess(&rates).steady,
         warnings: Vec::new(),
         extra: Map::new(),
+    })
+}
+
+fn attempts(windows: &[&Interval], qs: &[f64]) -> Option<AttemptSummary> {
+    let total = |of: fn(&Interval) -> u64| windows.iter().map(|w| of(w)).sum::<u64>();
+    let (good, retries) = (total(|w| w.transactions), total(|w| w.retries));
+    let attempts = good + total(|w| w.arrivals.failed) + retries;
+    (retries > 0).then(|| AttemptSummary {
+        attempts,
+        goodput: good as f64 / attempts as f64,
+        retried_us: latency(windows.iter().map(|w| Some(&w.retried)), qs),
     })
 }
 

@@ -8,7 +8,7 @@ use mydyno_model::summary::{LatencySummary, PointSummary, StepSummary};
 use super::run_heading;
 use crate::RunView;
 use crate::charts::letter;
-use crate::figures::{Unit, interval, number, percentile_label, us};
+use crate::figures::{Unit, interval, number, percent, percentile_label, us};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 use crate::words::{self, Ending};
@@ -129,7 +129,10 @@ fn cards(step: &StepSummary) -> String {
     }
     card("response max", &step.response_us.max.map_or("–".to_owned(), us), "the longest one");
     let errors: u64 = step.errors.values().sum();
-    card("errors", &number(errors as f64), &format!("{} succeeded", number(step.transactions as f64)));
+    let again =
+        step.attempts.as_ref().map(|a| format!(", {} of the attempts in vain", percent(1.0 - a.goodput)));
+    let below = format!("{} succeeded{}", number(step.transactions as f64), again.unwrap_or_default());
+    card("errors", &number(errors as f64), &below);
     card("steady", words::steady(step), &format!("over {} s", number(step.window_s)));
     out.push_str("</dl>\n");
     out.push_str(&percentiles(step).html());
