@@ -1,11 +1,18 @@
-//! Puts the texts of all claims into the crate.
+//! Puts the texts of all claims and knobs into the crate.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../claims");
+    embed("claims");
+    embed("knobs");
+}
+
+/// Writes `NAME.rs`: the files `FOLDER/FILE.toml` of a folder beside the crates, with their texts.
+fn embed(name: &str) {
+    let root =
+        PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..").join(name);
     let root = root.canonicalize().unwrap_or(root);
     println!("cargo:rerun-if-changed={}", root.display());
     let mut code = String::from("&[\n");
@@ -20,13 +27,13 @@ fn main() {
         let _ = writeln!(code, "    ({:?}, include_str!({:?})),", name.display().to_string(), path);
     }
     code.push_str("]\n");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("claims.rs");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join(format!("{name}.rs"));
     if let Err(error) = fs::write(&out, code) {
         println!("cargo:error={}: {error}", out.display());
     }
 }
 
-/// `AREA/ID.toml`, sorted.
+/// `FOLDER/FILE.toml`, sorted.
 fn files(root: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let read = fs::read_dir(folder).into_iter().flatten();

@@ -167,3 +167,55 @@ fn every_warning_is_in_the_guide_to_a_result() {
         assert!(guide.contains(&format!("`{id}`")), "the guide does not explain `{id}`");
     }
 }
+
+#[test]
+fn every_knob_that_somebody_wrote_about_is_in_the_reference() {
+    let list: Value = serde_json::from_str(&mydyno(&["knobs", "--json"])).unwrap();
+    let knobs = list["knobs"].as_array().unwrap();
+    let text = |knob: &Value, key: &str| knob[key].as_str().unwrap_or_default().replace('|', "\\|");
+    let price = |knob: &Value| match knob["ledger"]["note"].as_str() {
+        Some(note) => format!(
+            "**{}**: {}",
+            knob["ledger"]["touches"].as_str().unwrap().replace('_', " "),
+            note.replace('|', "\\|")
+        ),
+        None => String::new(),
+    };
+    let mut page = String::from(
+        "# Knobs\n\nGenerated from the catalogue by `make docs`: settings of the host, and variables and options of servers \
+         with a note or an entry in the ledger. `mydyno knobs NAME` explains these and all others with ranges by release.\n\n\
+         ## The host\n\n| setting | what it does | default | what it can cost |\n|---|---|---|---|\n",
+    );
+    for knob in knobs.iter().filter(|knob| !knob["host"].is_null()) {
+        let default = knob["host"]["default"].as_str().unwrap();
+        page.push_str(&format!(
+            "| `{}` | {} | {default} | {} |\n",
+            text(knob, "name"),
+            text(knob, "what"),
+            price(knob)
+        ));
+    }
+    page.push_str("\n## Servers\n\n| knob | what it does | on | what it can cost |\n|---|---|---|---|\n");
+    for knob in
+        knobs.iter().filter(|k| !k["servers"].is_null() && !(k["what"].is_null() && k["ledger"].is_null()))
+    {
+        let on: Vec<&str> =
+            knob["servers"].as_array().unwrap().iter().map(|on| on["engine"].as_str().unwrap()).collect();
+        let on = on.join(" ").replace(
+            "mariadb-10.1 mariadb-10.2 mariadb-10.5 mariadb-10.11 mariadb-11.4 mariadb-11.8",
+            "MariaDB (all)",
+        );
+        let on = on.replace("mysql-5.5 mysql-5.6 mysql-5.7 mysql-8.0 mysql-9.7", "MySQL (all)");
+        page.push_str(&format!(
+            "| `{}` | {} | {on} | {} |\n",
+            text(knob, "name"),
+            text(knob, "what"),
+            price(knob)
+        ));
+    }
+    page.push_str(&format!("\nAll {} knobs, by name:\n\n", knobs.len()));
+    let names: Vec<String> = knobs.iter().map(|knob| format!("`{}`", text(knob, "name"))).collect();
+    page.push_str(&names.join(" · "));
+    page.push('\n');
+    generated("knobs.md", &page);
+}

@@ -48,4 +48,16 @@ pub enum JudgeError {
         /// The nearest that there is.
         near: Option<String>,
     },
+    /// No knob has this name.
+    #[error("no server variable, option or host setting is called {name:?}{}; `mydyno knobs` lists them", did_you_mean(.near))]
+    NoSuchKnob {
+        /// What was asked for.
+        name: String,
+        /// The nearest that there are.
+        near: Vec<String>,
+    },
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
 }

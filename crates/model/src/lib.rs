@@ -11,6 +11,7 @@ pub mod document;
 pub mod estimate;
 pub mod facts;
 pub mod finding;
+pub mod knob;
 pub mod lever;
 pub mod plan;
 pub mod probe;

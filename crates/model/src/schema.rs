@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-use crate::{change, claim, crash, facts, finding, lever, plan, probe, record, sample, server, summary};
+use crate::{change, claim, crash, facts, finding, knob, lever, plan, probe, record, sample, server, summary};
 
 /// Every document with its file name (without `.schema.json`) and its schema.
 pub fn all() -> Vec<(&'static str, Value)> {
@@ -23,6 +23,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("host-restore", of::<change::RestoreReport>()),
         ("crash", of::<crash::CrashReport>()),
         ("levers", of::<lever::LeverList>()),
+        ("knobs", of::<knob::KnobList>()),
         ("probe", of::<probe::ProbeReport>()),
     ]
 }

@@ -12,7 +12,7 @@ use crate::catalogue::{FactInfo, fact};
 use crate::error::ObserveError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 41] = [
+const NAMED: [FactInfo; 43] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -39,6 +39,8 @@ const NAMED: [FactInfo; 41] = [
     fact("server.process.preload", "", ""),
     fact("server.options.files", "", ""),
     fact("server.options.set", "", ""),
+    fact("server.options.faults", "", ""),
+    fact("server.options.other_groups", "", ""),
     fact("server.options.command_line", "", ""),
     fact("server.options.persisted", "", ""),
     fact("storage.ROLE.path", "", ""),

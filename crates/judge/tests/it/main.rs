@@ -1,4 +1,5 @@
 //! Every claim that is shipped is fit to be shipped.
 #![allow(clippy::unwrap_used)]
 
+mod knobs;
 mod shipped;

@@ -7,6 +7,7 @@ mod crash;
 mod demo;
 mod disk;
 mod host;
+mod knobs;
 mod probe;
 mod report;
 mod server;
@@ -38,6 +39,8 @@ pub enum Verb {
     Server(server::Args),
     /// List the claims that an audit judges, explain one, or examine a folder of your own.
     Claims(claims::Args),
+    /// List server variables, options and host settings, or explain one: ranges by release, and what it can cost.
+    Knobs(knobs::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
 }
@@ -56,6 +59,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Host(args) => host::run(&args, ui),
         Verb::Server(args) => server::run(&args, ui),
         Verb::Claims(args) => claims::run(&args, ui),
+        Verb::Knobs(args) => knobs::run(&args, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
     }
 }

@@ -7,7 +7,7 @@ use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
 use crate::collectors::server::{family_of, version_number};
 use crate::mounts;
-use crate::option_files::{FileRead, Start, groups, normal, read};
+use crate::option_files::{Start, facts_of, groups, normal, read};
 use crate::process::Process;
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
@@ -25,6 +25,16 @@ pub static COLLECTOR: Collector = Collector {
             "server.options.set",
             "",
             "options in these files in the order of reading: file, line, group, name, value",
+        ),
+        fact(
+            "server.options.faults",
+            "",
+            "lines of these files that are wrong: file, line, text, whether they stop the server",
+        ),
+        fact(
+            "server.options.other_groups",
+            "",
+            "groups of these files that this server does not read: file, line, group",
         ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
@@ -59,9 +69,11 @@ fn command_line(arguments: &[String]) -> Vec<Value> {
         .map(|argument| {
             let (name, value) =
                 argument.split_once('=').map_or((argument.as_str(), None), |(n, v)| (n, Some(v)));
+            let written = name.trim_start_matches('-');
             let name = normal(name);
-            let value = value.filter(|_| !secrets::is_secret_variable(&name));
-            json!({"name": name, "value": value})
+            let secret = secrets::is_secret_variable(&name);
+            let value = value.filter(|_| !secret);
+            json!({"name": name, "written": written, "value": value, "secret": secret})
         })
         .collect()
 }
@@ -84,17 +96,10 @@ fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read
         Ok(found) => found,
         Err(missing) => return bag.rest_is(from, &missing),
     };
-    bag.put("server.options.groups", "the server's version", Ok(groups));
-    let files: Vec<Value> = reading.files.iter().map(file).collect();
-    bag.put("server.options.files", from, Ok(files));
-    let set = reading.options.into_iter().map(|o| {
-        json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret})
-    });
-    bag.put("server.options.set", from, Ok(set.collect::<Vec<Value>>()));
-}
-
-fn file(file: &FileRead) -> Value {
-    json!({"file": file.path, "not_read": file.not_read.as_ref().map(ToString::to_string)})
+    for (id, value) in facts_of(&groups, reading) {
+        let source = if id == "server.options.groups" { "the server's version" } else { from };
+        bag.put(id, source, Ok(value));
+    }
 }
 
 /// Folders of the server's environment that may hold an option file.
@@ -161,9 +166,9 @@ mod tests {
         assert_eq!(
             command_line(&line),
             [
-                json!({"name": "max_connections", "value": "5"}),
-                json!({"name": "report_password", "value": null}),
-                json!({"name": "skip_networking", "value": null}),
+                json!({"name": "max_connections", "written": "Max-Connections", "value": "5", "secret": false}),
+                json!({"name": "report_password", "written": "report-password", "value": null, "secret": true}),
+                json!({"name": "skip_networking", "written": "skip-networking", "value": null, "secret": false}),
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! `mydyno audit`: facts, claims, findings, remedies.
 
 mod look;
+mod options;
 mod remedies;
 
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ Examples:
   mydyno audit --from today.json --fail-on high  judge kept facts again; exit status 1 from severity high on
   mydyno audit --from today.json --diff june.json
                                                  what has changed since
+  mydyno audit --config /etc/my.cnf --for mysql-9.7
+                                                 an option file before an upgrade, without a server
   mydyno audit --fix remedies/                   write the remedies as files; nothing is applied
 
 It only reads: SELECT and SHOW on the server, files on the host. Guide: docs/guides/audit.md";
@@ -45,6 +48,12 @@ pub struct Args {
     /// Replace names that you chose (hosts, paths, tables) by tokens, in the bundle and in the findings.
     #[arg(long)]
     pub redact: bool,
+    /// Judge this option file and what it includes, and nothing else; needs --for.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "save", "redact", "ssh", "host_only", "sandbox", "diff", "fix"])]
+    pub config: Option<PathBuf>,
+    /// Judge options for this release instead of the server's own, as in mysql-9.7, mysql-8.0.36 or mariadb-11.8.
+    #[arg(long = "for", value_name = "RELEASE")]
+    pub release: Option<mydyno_judge::knobs::Target>,
     /// Look at another host and its server through the system's ssh; mydyno sends itself there and removes itself.
     #[arg(long, value_name = "[USER@]HOST", conflicts_with_all = ["host_only", "sandbox"])]
     pub ssh: Option<String>,
@@ -141,7 +150,10 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
             folder.display()
         )));
     }
-    let open = look::facts(args, password, ui)?;
+    let open = match &args.config {
+        Some(path) => options::facts(path, args)?,
+        None => look::facts(args, password, ui)?,
+    };
     let redacted = match args.redact {
         true => Some(mydyno_observe::redact(&open).map_err(|e| Failure::environment(e.to_string()))?),
         false => None,
@@ -157,15 +169,25 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     }
     let judge = |open: &FactSet, shown: &FactSet| {
         let digest = mydyno_observe::digest(shown);
-        let wanted = wanted.iter().filter_map(|id| claims.find(id).ok());
-        audit_shown(wanted, open, shown, &digest, OffsetDateTime::now_utc())
+        // Of a file alone no claim can be told.
+        let wanted = wanted.iter().filter(|_| args.config.is_none()).filter_map(|id| claims.find(id).ok());
+        let mut findings = audit_shown(wanted, open, shown, &digest, OffsetDateTime::now_utc());
+        if args.config.is_some() {
+            findings.scope = options::scope(open);
+        }
+        // Its findings name files and values, which a redacted audit hides.
+        if !args.redact {
+            options::add(&mut findings, open, args)?;
+        }
+        Ok::<Findings, Failure>(findings)
     };
     // The open facts decide: a token is not the option that a claim looks for.
-    let mut findings = judge(&open, facts);
+    let mut findings = judge(&open, facts)?;
     for note in accept::apply(&mut findings, &accepted, OffsetDateTime::now_utc().date()) {
         ui.note(&note);
     }
-    let changes = before.as_ref().map(|before| diff(&judge(before, before), &findings));
+    let before_findings = before.as_ref().map(|before| judge(before, before)).transpose()?;
+    let changes = before_findings.map(|before| diff(&before, &findings));
     if let Some(changes) = &changes {
         findings.extra.insert("diff".to_owned(), serde_json::to_value(changes).unwrap_or_default());
     }
@@ -232,13 +254,16 @@ fn changed(changes: &[mydyno_judge::Change], since: &str) -> String {
 fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
     for id in args.only.iter().chain(&args.skip) {
+        if options::is_check(id) {
+            continue;
+        }
         if let Err(error) = claims.find(id) {
             problems.push(error.to_string());
         }
     }
     let areas = claims.areas();
     for area in &args.area {
-        if !areas.contains(&area.as_str()) {
+        if !areas.contains(&area.as_str()) && area != mydyno_judge::lint::AREA {
             problems.push(format!("no area is called {area:?}; there are {}", areas.join(", ")));
         }
     }

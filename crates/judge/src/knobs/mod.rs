@@ -1,0 +1,244 @@
+//! What is known of servers' variables and options and of hosts' settings: asked of eleven servers, with releases, notes
+//! and prices by hand. Data in `knobs/`.
+
+mod presence;
+mod server;
+mod target;
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use mydyno_model::knob::{HostKnob, Knob, KnobHistory, KnobOn, KnobPrice};
+use serde::Deserialize;
+
+use crate::error::{JudgeError, Problem};
+
+pub use presence::Presence;
+pub use server::{Abbreviations, Negative, Rules, Server};
+pub use target::{Target, TargetError, Version};
+
+/// Files of the knobs in the program, with their texts.
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knobs.rs"));
+
+/// What a knob does, by hand.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    what: String,
+    #[serde(default)]
+    unit: String,
+}
+
+/// A setting of the host, by hand.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HostNote {
+    what: String,
+    #[serde(default)]
+    unit: String,
+    #[serde(flatten)]
+    host: HostKnob,
+}
+
+/// All knobs, and how the servers that were asked read options.
+#[derive(Debug, Clone, Default)]
+pub struct Knobs {
+    by_name: BTreeMap<String, Knob>,
+    servers: Vec<Server>,
+}
+
+/// What files may say, read before it is put together.
+#[derive(Default)]
+struct Parts {
+    servers: Vec<Server>,
+    notes: IndexMap<String, Note>,
+    hosts: IndexMap<String, HostNote>,
+    prices: IndexMap<String, KnobPrice>,
+    history: Vec<(String, KnobHistory)>,
+    problems: Vec<Problem>,
+}
+
+impl Parts {
+    /// A file, by the folder that it stands in.
+    fn read(&mut self, file: &str, text: &str) {
+        let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let family = name.trim_end_matches(".toml");
+        match folder {
+            "servers" => {
+                let read = self.parse::<Server>(file, text);
+                self.servers.extend(read);
+            }
+            "notes" => {
+                let read = self.parse::<IndexMap<String, Note>>(file, text).unwrap_or_default();
+                self.put(file, read, |parts| &mut parts.notes);
+            }
+            "host" => {
+                let read = self.parse::<IndexMap<String, HostNote>>(file, text).unwrap_or_default();
+                self.put(file, read, |parts| &mut parts.hosts);
+            }
+            "ledger" => {
+                let read = self.parse::<IndexMap<String, KnobPrice>>(file, text).unwrap_or_default();
+                self.put(file, read, |parts| &mut parts.prices);
+            }
+            "history" => {
+                let read = self.parse::<IndexMap<String, KnobHistory>>(file, text).unwrap_or_default();
+                let of_family = |history| KnobHistory { family: family.to_owned(), ..history };
+                self.history.extend(read.into_iter().map(|(name, history)| (name, of_family(history))));
+            }
+            _ => self
+                .problems
+                .push(Problem::of(file, "knobs stand in servers, notes, host, ledger or history")),
+        }
+    }
+
+    fn parse<T: for<'de> Deserialize<'de>>(&mut self, file: &str, text: &str) -> Option<T> {
+        let read = toml::from_str(text).map_err(|error: toml::de::Error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            Problem { file: file.to_owned(), line, text: error.message().trim().to_owned() }
+        });
+        match read {
+            Ok(read) => Some(read),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// Adds entries; one that is there already is a problem.
+    fn put<T>(
+        &mut self,
+        file: &str,
+        read: IndexMap<String, T>,
+        to: fn(&mut Self) -> &mut IndexMap<String, T>,
+    ) {
+        for (name, entry) in read {
+            if to(self).insert(name.clone(), entry).is_some() {
+                self.problems.push(Problem::of(file, format!("{name} stands in another file as well")));
+            }
+        }
+    }
+
+    fn together(mut self) -> Result<Knobs, JudgeError> {
+        let mut by_name: BTreeMap<String, Knob> = BTreeMap::new();
+        self.servers.sort_by_key(|server| (server.family().to_owned(), server.series()));
+        for server in &self.servers {
+            for (name, seen) in &server.knobs {
+                let knob = by_name.entry(name.clone()).or_insert_with(|| empty(name));
+                let (engine, version) = (server.engine.clone(), server.version.clone());
+                knob.servers.push(KnobOn { engine, version, seen: seen.clone() });
+            }
+        }
+        for (name, note) in self.hosts {
+            let knob = by_name.entry(name.clone()).or_insert_with(|| empty(&name));
+            (knob.what, knob.unit, knob.host) = (Some(note.what), note.unit, Some(note.host));
+        }
+        // A release may have brought and taken a knob between two servers that were asked.
+        for (name, history) in self.history {
+            by_name.entry(name.clone()).or_insert_with(|| empty(&name)).history.push(history);
+        }
+        for (name, note) in self.notes {
+            match by_name.get_mut(&name) {
+                Some(knob) => (knob.what, knob.unit) = (Some(note.what), note.unit),
+                None => self.problems.push(Problem::of("notes", format!("no server has {name}"))),
+            }
+        }
+        for (name, price) in self.prices {
+            match by_name.get_mut(&name) {
+                Some(knob) => knob.ledger = Some(price),
+                None => self.problems.push(Problem::of("ledger", format!("no server or host has {name}"))),
+            }
+        }
+        if self.problems.is_empty() {
+            Ok(Knobs { by_name, servers: self.servers })
+        } else {
+            Err(JudgeError::Files(self.problems))
+        }
+    }
+}
+
+fn empty(name: &str) -> Knob {
+    Knob {
+        name: name.to_owned(),
+        what: None,
+        unit: String::new(),
+        servers: Vec::new(),
+        history: Vec::new(),
+        ledger: None,
+        host: None,
+    }
+}
+
+impl Knobs {
+    /// The knobs in the program.
+    ///
+    /// # Errors
+    /// A file is not valid; the tests see to it that none is.
+    pub fn embedded() -> Result<Self, JudgeError> {
+        Self::read(EMBEDDED.iter().copied())
+    }
+
+    /// Knobs from files `FOLDER/NAME.toml`.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, JudgeError> {
+        let mut parts = Parts::default();
+        for (file, text) in files {
+            parts.read(file, text);
+        }
+        parts.together()
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Knob> {
+        self.by_name.values()
+    }
+
+    /// The servers that were asked: one family after the other, in the order of their releases.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// One by its exact name.
+    pub fn get(&self, name: &str) -> Option<&Knob> {
+        self.by_name.get(name)
+    }
+
+    /// One as people write it: with dashes or underscores, in any case, with `--`, `loose_`, `skip_` before it.
+    ///
+    /// # Errors
+    /// There is none; the error names the nearest.
+    pub fn find(&self, written: &str) -> Result<&Knob, JudgeError> {
+        let name = written.trim().trim_start_matches('-').to_lowercase();
+        let plain = name.replace('-', "_");
+        let forms = [name.as_str(), plain.as_str()];
+        let stripped =
+            ["loose_", "skip_", "disable_", "enable_"].iter().filter_map(|p| plain.strip_prefix(p));
+        let found = forms.into_iter().chain(stripped).find_map(|form| self.get(form));
+        found.ok_or_else(|| JudgeError::NoSuchKnob { name: written.to_owned(), near: self.near(&plain) })
+    }
+
+    /// Names that somebody may have meant, the nearest first: at most three.
+    pub fn near(&self, name: &str) -> Vec<String> {
+        nearest(name, self.by_name.keys().map(String::as_str))
+    }
+}
+
+/// Names that are like `name`, the nearest first: at most three.
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let score = |known: &str| {
+        let spelled = strsim::jaro_winkler(name, known);
+        // Words in another order, or a word too few: `buffer_pool_size`.
+        let words: Vec<&str> = name.split('_').filter(|w| w.len() > 2).collect();
+        let shared = words.iter().filter(|w| known.split('_').any(|k| k == **w)).count();
+        let of = known.split('_').count().max(words.len()).max(1);
+        spelled.max(0.75 + 0.25 * shared as f64 / of as f64 - if shared == 0 { 1.0 } else { 0.0 })
+    };
+    let mut scored: Vec<(f64, &str)> = names.map(|known| (score(known), known)).collect();
+    scored.retain(|(score, _)| *score > 0.85);
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    scored.retain(|(score, _)| *score > best - 0.04);
+    scored.into_iter().take(3).map(|(_, known)| known.to_owned()).collect()
+}

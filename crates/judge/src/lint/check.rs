@@ -1,0 +1,255 @@
+//! The checks, and what they found as findings.
+
+use mydyno_model::claim::{Confidence, Cost, Proof, Severity, StepKind};
+use mydyno_model::facts::FactSet;
+use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, RemedyStep, State};
+
+use crate::judge::rank;
+use crate::knobs::{Server, Target};
+
+/// The area of these findings.
+pub const AREA: &str = "options";
+
+/// One of the checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Check {
+    /// Its id; findings add what they are about, as in `option-removed/query_cache_size`.
+    pub id: &'static str,
+    /// What ought to hold.
+    pub title: &'static str,
+    /// What goes wrong where it does not.
+    pub why: &'static str,
+}
+
+/// All checks, in the order of their findings.
+pub const CHECKS: [Check; 11] = [
+    Check {
+        id: "option-file",
+        title: "The server reads its option files without a fault",
+        why: "Most faults of form stop the server at its next start; a file that is passed over leaves it on defaults.",
+    },
+    Check {
+        id: "option-unknown",
+        title: "Every option is known to the server",
+        why: "A server does not start with an option that it does not know.",
+    },
+    Check {
+        id: "option-removed",
+        title: "Every option is still there in this release",
+        why: "A server does not start with an option that was removed; what it did has another name, or is gone.",
+    },
+    Check {
+        id: "option-value",
+        title: "The server takes every value",
+        why: "A value that cannot be read stops the server, or the part that it belongs to.",
+    },
+    Check {
+        id: "option-changed-value",
+        title: "Values lie in the server's ranges",
+        why: "The server takes another value than the one that is written, with a warning that few read.",
+    },
+    Check {
+        id: "option-duplicate",
+        title: "Every option is written once",
+        why: "The last line wins: who changes another one changes nothing.",
+    },
+    Check {
+        id: "option-not-in-force",
+        title: "What is written is what the server runs with",
+        why: "The next restart changes how the server behaves, mostly when nobody expects it.",
+    },
+    Check {
+        id: "option-group",
+        title: "Groups are those that the server reads",
+        why: "Options of a group that the server does not read have no effect.",
+    },
+    Check {
+        id: "option-without-effect",
+        title: "Every option does something",
+        why: "The server takes the option for the sake of old files and ignores it: what it is relied on for does not happen.",
+    },
+    Check {
+        id: "option-deprecated",
+        title: "No option is deprecated",
+        why: "A later release does not start with it.",
+    },
+    Check {
+        id: "option-abbreviated",
+        title: "Names of options are written in full",
+        why: "A name that is cut short means something else, or nothing, once a release brings a second option that begins so.",
+    },
+];
+
+/// Whether a finding or a wish such as `--only` is about this check.
+pub fn is_of(id: &str, check: &str) -> bool {
+    id == check || id.strip_prefix(check).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// One thing that was found.
+pub struct Told {
+    about: String,
+    said: String,
+    evidence: Vec<Evidence>,
+    remedy: Option<String>,
+    traps: Vec<String>,
+    missing: Vec<MissingFact>,
+}
+
+impl Told {
+    /// What it is about, and what is said.
+    pub fn new(about: &str, said: String) -> Self {
+        Self { about: about.to_owned(), said, evidence: vec![], remedy: None, traps: vec![], missing: vec![] }
+    }
+
+    /// What it rests on.
+    #[must_use]
+    pub fn evidence(mut self, fact: &str, source: &str, value: &str) -> Self {
+        self.evidence.push(Evidence {
+            fact: fact.to_owned(),
+            value: value.into(),
+            unit: String::new(),
+            source: source.to_owned(),
+        });
+        self
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn remedy(mut self, text: String) -> Self {
+        self.remedy = Some(text);
+        self
+    }
+
+    /// What to mind.
+    #[must_use]
+    pub fn trap(mut self, text: String) -> Self {
+        self.traps.push(text);
+        self
+    }
+
+    /// What is not known: it cannot be told.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingFact) -> Self {
+        self.missing.push(missing);
+        self
+    }
+}
+
+/// What was found.
+pub struct Report {
+    target: Target,
+    certain: bool,
+    told: Vec<(&'static str, Severity, Told)>,
+}
+
+impl Report {
+    /// `certain`: the release's series was asked itself.
+    pub fn new(target: &Target, certain: bool) -> Self {
+        Self { target: target.clone(), certain, told: Vec::new() }
+    }
+
+    /// Adds a finding of a check.
+    pub fn tell(&mut self, check: &'static str, severity: Severity, told: Told) {
+        self.told.push((check, severity, told));
+    }
+
+    /// As findings: those of each check, or that it holds.
+    pub fn findings(self, options: usize, server: &Server) -> Vec<Finding> {
+        let confidence = if self.certain { Confidence::Certain } else { Confidence::Likely };
+        let sources = vec![format!("{} {}, asked by scripts/knobs", server.engine, server.version)];
+        let mut findings = Vec::new();
+        let mut told = self.told;
+        for check in &CHECKS {
+            let (of_check, rest): (Vec<_>, Vec<_>) = told.into_iter().partition(|(id, ..)| *id == check.id);
+            told = rest;
+            if of_check.is_empty() {
+                let summary = format!("{options} options examined for {}", self.target);
+                let mut finding = plain(check, &sources, State::Holds, Severity::Info, confidence, summary);
+                finding.claim = check.id.to_owned();
+                findings.push(finding);
+            }
+            let mut seen: Vec<String> = Vec::new();
+            for (_, severity, told) in of_check {
+                let state = if told.missing.is_empty() { State::Violated } else { State::Unknown };
+                let mut finding = plain(check, &sources, state, severity, confidence, told.said);
+                finding.claim = format!("{}/{}", check.id, told.about);
+                // The same option wrong on two lines: two findings, told apart by the line.
+                if seen.contains(&finding.claim) {
+                    let place = told.evidence.first().map_or("", |e| e.source.as_str());
+                    finding.claim =
+                        format!("{}@{}", finding.claim, place.split(' ').next().unwrap_or_default());
+                }
+                seen.push(finding.claim.clone());
+                finding.evidence = told.evidence;
+                finding.missing = told.missing;
+                finding.traps = told.traps;
+                finding.remedy = told.remedy.filter(|_| state == State::Violated).map(|text| FindingRemedy {
+                    cost: Cost::Restart,
+                    now: vec![],
+                    persistent: vec![RemedyStep { kind: StepKind::Text, text }],
+                    risk: "the server reads it at its next start: try that on another machine first"
+                        .to_owned(),
+                });
+                findings.push(finding);
+            }
+        }
+        findings
+    }
+}
+
+fn plain(
+    check: &Check,
+    sources: &[String],
+    state: State,
+    severity: Severity,
+    confidence: Confidence,
+    summary: String,
+) -> Finding {
+    let rank = match state {
+        State::Violated | State::Unknown => rank(severity, confidence, Cost::Restart),
+        State::Holds | State::NotApplicable => 0.0,
+    };
+    Finding {
+        claim: check.id.to_owned(),
+        area: AREA.to_owned(),
+        title: check.title.to_owned(),
+        state,
+        severity,
+        confidence,
+        rank,
+        summary,
+        why: check.why.to_owned(),
+        evidence: vec![],
+        arithmetic: vec![],
+        missing: vec![],
+        remedy: None,
+        undo: vec![],
+        ledger: None,
+        traps: vec![],
+        sources: sources.to_vec(),
+        proof: Proof {
+            experiment: None,
+            factor: None,
+            levels: vec![],
+            not_testable: Some("whether a server takes an option is no question of speed".to_owned()),
+        },
+        accepted: None,
+    }
+}
+
+/// The options could not be seen: nothing is said of them.
+pub fn not_seen(facts: &FactSet, target: &Target) -> Finding {
+    let why = match facts.facts.get("server.options.set").map(|fact| &fact.status) {
+        Some(
+            mydyno_model::facts::Status::Denied { why }
+            | mydyno_model::facts::Status::Absent { why }
+            | mydyno_model::facts::Status::Error { why },
+        ) => why.clone(),
+        _ => "nobody looked for the server's option files".to_owned(),
+    };
+    let summary = format!("the options of {target} were not seen");
+    let mut finding = plain(&CHECKS[0], &[], State::Unknown, Severity::Info, Confidence::Certain, summary);
+    let fact = "server.options.set".to_owned();
+    finding.missing = vec![MissingFact { fact, status: "not_read".to_owned(), why }];
+    finding
+}

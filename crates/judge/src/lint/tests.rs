@@ -1,0 +1,336 @@
+//! What the lint says of option files, with the knobs of the servers that were asked.
+
+use mydyno_model::Header;
+use mydyno_model::facts::{Fact, FactSet};
+use mydyno_model::finding::{Finding, State};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+
+use super::{CHECKS, lint};
+use crate::knobs::Knobs;
+
+fn knobs() -> &'static Knobs {
+    static KNOBS: std::sync::OnceLock<Knobs> = std::sync::OnceLock::new();
+    KNOBS.get_or_init(|| Knobs::embedded().unwrap())
+}
+
+/// Facts of one file whose lines are options of `[mysqld]`, and of what runs.
+fn facts(lines: &[&str], more: &[(&str, Value)]) -> FactSet {
+    let set: Vec<Value> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| {
+            let (name, value) = match line.split_once('=') {
+                Some((name, value)) => (name.trim(), Some(value.trim())),
+                None => (*line, None),
+            };
+            json!({"file": "/etc/my.cnf", "line": at + 1, "group": "mysqld", "name": name, "written": name, "value": value, "secret": false})
+        })
+        .collect();
+    let all = [("server.options.set", Value::from(set))].into_iter().chain(more.iter().cloned());
+    FactSet {
+        header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH),
+        facts: all.map(|(id, value)| (id.to_owned(), Fact::ok(value, "", "t"))).collect(),
+        extra: serde_json::Map::new(),
+    }
+}
+
+fn found(lines: &[&str], target: &str) -> Vec<Finding> {
+    found_with(lines, target, &[])
+}
+
+fn found_with(lines: &[&str], target: &str, more: &[(&str, Value)]) -> Vec<Finding> {
+    let all = lint(&facts(lines, more), knobs(), &target.parse().unwrap());
+    all.into_iter().filter(|f| f.state != State::Holds).collect()
+}
+
+/// Ids of what is wrong.
+fn ids(lines: &[&str], target: &str) -> Vec<String> {
+    found(lines, target).into_iter().map(|finding| finding.claim).collect()
+}
+
+#[test]
+fn a_sound_file_holds_in_every_check() {
+    for target in
+        ["mysql-5.5", "mysql-5.7", "mysql-8.0", "mysql-9.7", "mariadb-10.1", "mariadb-10.11", "mariadb-11.8"]
+    {
+        let lines = [
+            "datadir = /var/lib/mysql",
+            "innodb-buffer-pool-size = 1G",
+            "max_connections = 200",
+            "sync_binlog = 1",
+            "skip-name-resolve",
+            "slow_query_log = on",
+            "long_query_time = 0.5",
+            "log_bin = binlog",
+            "loose-skip-innodb_doublewrite = 0",
+        ];
+        let all = lint(&facts(&lines, &[]), knobs(), &target.parse().unwrap());
+        let wrong: Vec<&Finding> = all.iter().filter(|f| f.state != State::Holds).collect();
+        assert!(wrong.is_empty(), "{target}: {wrong:#?}");
+        assert_eq!(all.len(), CHECKS.len(), "{target}");
+    }
+}
+
+#[test]
+fn an_upgrade_names_what_was_removed_and_what_took_its_place() {
+    let lines = [
+        "query_cache_size = 0",
+        "expire_logs_days = 7",
+        "tx_isolation = READ-COMMITTED",
+        "innodb_file_format = Barracuda",
+    ];
+    let findings = found(&lines, "mysql-9.7");
+    let ids: Vec<&str> = findings.iter().map(|f| f.claim.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "option-removed/query_cache_size",
+            "option-removed/expire_logs_days",
+            "option-removed/tx_isolation",
+            "option-removed/innodb_file_format"
+        ]
+    );
+    let expire = &findings[1];
+    assert_eq!(expire.evidence[0].source, "/etc/my.cnf:2 [mysqld]");
+    assert!(
+        expire.summary.contains("removed in 8.2.0") && expire.summary.contains("does not start"),
+        "{}",
+        expire.summary
+    );
+    let remedy = &expire.remedy.as_ref().unwrap().persistent[0].text;
+    assert!(remedy.contains("binlog_expire_logs_seconds"), "{remedy}");
+    assert!(expire.traps.iter().any(|t| t.contains("86400")));
+}
+
+#[test]
+fn what_mariadb_takes_and_ignores_is_told_apart_from_what_stops_it() {
+    assert_eq!(
+        ids(&["innodb_file_format = x", "innodb_buffer_pool_instances = 4"], "mariadb-10.11"),
+        ["option-without-effect/innodb_buffer_pool_instances", "option-without-effect/innodb_file_format",]
+            .map(str::to_owned)
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(
+        ids(&["innodb_dedicated_server = ON"], "mariadb-10.11"),
+        ["option-removed/innodb_dedicated_server"]
+    );
+}
+
+#[test]
+fn unknown_names_offer_the_nearest_and_loose_ones_are_only_ignored() {
+    let findings = found(&["inodb_buffer_pool_size = 1G"], "mysql-8.0");
+    assert!(findings[0].summary.contains("did you mean innodb_buffer_pool_size"), "{}", findings[0].summary);
+    let loose = found(&["loose-query_cache_size = 1"], "mysql-9.7");
+    assert_eq!(
+        (loose[0].claim.as_str(), loose[0].severity.name()),
+        ("option-removed/query_cache_size", "info")
+    );
+}
+
+#[test]
+fn names_are_cut_short_or_told_by_case_only_where_the_server_does_so() {
+    for (target, id) in [
+        ("mysql-5.5", "option-abbreviated/max_connections"),
+        ("mysql-5.7", "option-unknown/max_connectio"),
+        ("mysql-9.7", "option-unknown/max_connectio"),
+        ("mariadb-10.11", "option-abbreviated/max_connections"),
+    ] {
+        assert_eq!(ids(&["max_connectio = 77"], target), [id], "{target}");
+    }
+    assert_eq!(ids(&["Max_Connections = 77"], "mysql-9.7"), ["option-unknown/Max_Connections"]);
+    assert_eq!(ids(&["max_c = 77"], "mysql-5.5"), ["option-unknown/max_c"]);
+}
+
+#[test]
+fn values_are_judged_by_the_release() {
+    for (line, target, id) in [
+        (
+            "innodb_flush_log_at_trx_commit = 3",
+            "mysql-9.7",
+            "option-changed-value/innodb_flush_log_at_trx_commit",
+        ),
+        ("max_connections = 7", "mariadb-10.11", "option-changed-value/max_connections"),
+        ("max_connections = 1.5", "mysql-8.0", "option-value/max_connections"),
+        ("sort_buffer_size = 1T", "mysql-5.7", "option-value/sort_buffer_size"),
+        ("binlog_format = zzz", "mariadb-11.8", "option-value/binlog_format"),
+        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-8.0", "option-value/sql_mode"),
+        ("slow_query_log = 2", "mysql-8.0", "option-changed-value/slow_query_log"),
+        ("max_connections", "mysql-8.0", "option-value/max_connections"),
+    ] {
+        assert_eq!(ids(&[line], target), [id], "{line} {target}");
+    }
+    for (line, target) in [
+        ("innodb_flush_log_at_trx_commit = 3", "mariadb-10.11"),
+        ("sort_buffer_size = 1T", "mysql-9.7"),
+        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-5.7"),
+        ("max_connections = 7", "mysql-8.0"),
+    ] {
+        assert_eq!(ids(&[line], target), [] as [&str; 0], "{line} {target}");
+    }
+}
+
+#[test]
+fn the_last_line_wins_and_the_others_are_named() {
+    let findings = found(
+        &["max_connections = 100", "max-connections = 200", "sync_binlog = 1", "sync_binlog = 1"],
+        "mysql-8.0",
+    );
+    assert_eq!(findings.len(), 2);
+    let differ = findings.iter().find(|f| f.claim == "option-duplicate/max_connections").unwrap();
+    assert!(
+        differ.summary.starts_with("max-connections = 200 (/etc/my.cnf:2) wins over max_connections = 100"),
+        "{}",
+        differ.summary
+    );
+    assert_eq!(
+        (differ.severity.name(), findings.iter().filter(|f| f.severity.name() == "info").count()),
+        ("medium", 1)
+    );
+    // Options that add up are no duplicates.
+    assert_eq!(ids(&["replicate_do_db = a", "replicate_do_db = b"], "mysql-8.0"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_file_wins_over_nothing_a_persisted_setting_over_files_and_the_command_line_over_all() {
+    let more = [
+        ("server.options.persisted", json!([{"name": "max_connections", "value": "77"}])),
+        (
+            "server.options.command_line",
+            json!([{"name": "max_connections", "written": "max-connections", "value": "55"}]),
+        ),
+    ];
+    let findings = found_with(&["max_connections = 100"], "mysql-8.0", &more);
+    assert!(
+        findings[0].summary.starts_with("max-connections = 55 (command line) wins over"),
+        "{}",
+        findings[0].summary
+    );
+}
+
+#[test]
+fn what_runs_otherwise_than_it_is_written_is_told() {
+    let lines = [
+        "max_connections = 100",
+        "innodb_flush_log_at_trx_commit = 1",
+        "slow_query_log = 1",
+        "open_files_limit = 0",
+        "sort_buffer_size = 256K",
+    ];
+    let more = [
+        ("server.variable.max_connections", json!(500)),
+        ("server.variable.innodb_flush_log_at_trx_commit", json!(2)),
+        ("server.variable.slow_query_log", json!("ON")),
+        ("server.variable.open_files_limit", json!(32184)),
+        ("server.variable.sort_buffer_size", json!(262_144)),
+        ("server.origin.max_connections", json!("DYNAMIC")),
+    ];
+    let findings = found_with(&lines, "mysql-8.0", &more);
+    let ids: Vec<&str> = findings.iter().map(|f| f.claim.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["option-not-in-force/max_connections", "option-not-in-force/innodb_flush_log_at_trx_commit"]
+    );
+    assert!(findings[0].summary.contains("somebody has set it"), "{}", findings[0].summary);
+    assert!(findings[1].traps[0].contains("acknowledged"), "{:?}", findings[1].traps);
+}
+
+#[test]
+fn what_no_server_can_tell_is_unknown_and_what_the_server_runs_with_is_not() {
+    for (line, target) in [
+        ("rpl_semi_sync_master_enabled = 1", "mysql-5.7"),
+        ("rocksdb_block_cache_size = 1G", "mariadb-10.11"),
+    ] {
+        let findings = found(&[line], target);
+        assert_eq!((findings.len(), findings[0].state), (1, State::Unknown), "{line}");
+    }
+    let more = [("server.variable.thread_pool_foo", json!(1)), ("server.variable.made_by_others", json!(1))];
+    assert!(found_with(&["made_by_others = 1"], "mysql-8.0", &more).is_empty());
+    // A release between two servers that differ.
+    let findings = found(&["innodb_undo_directory_of_nobody = 1"], "mysql-8.4");
+    assert_eq!(findings[0].state, State::Violated);
+}
+
+#[test]
+fn options_that_were_not_seen_are_not_said_to_be_fine() {
+    let nothing = FactSet {
+        header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH),
+        facts: [].into_iter().collect(),
+        extra: serde_json::Map::new(),
+    };
+    let findings = lint(&nothing, knobs(), &"mysql-8.0".parse().unwrap());
+    assert_eq!((findings.len(), findings[0].state), (1, State::Unknown));
+}
+
+#[test]
+fn broken_lines_and_groups_that_nobody_reads_are_told() {
+    let more = [
+        (
+            "server.options.files",
+            json!([{"file": "/etc/my.cnf", "not_read": null}, {"file": "/root/.my.cnf", "not_read": "/root/.my.cnf: No such file or directory"}, {"file": "/etc/mysql/my.cnf", "not_read": "everybody may write"}]),
+        ),
+        (
+            "server.options.faults",
+            json!([{"file": "/etc/my.cnf", "line": 3, "text": "an option before the first group", "fatal": true}]),
+        ),
+        (
+            "server.options.other_groups",
+            json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7"}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
+        ),
+    ];
+    let ids: Vec<String> = found_with(&[], "mysql-8.0", &more).into_iter().map(|f| f.claim).collect();
+    assert_eq!(
+        ids,
+        [
+            "option-file//etc/mysql/my.cnf",
+            "option-file//etc/my.cnf:3",
+            "option-group//etc/my.cnf:9",
+            "option-group//etc/my.cnf:12"
+        ]
+    );
+}
+
+#[test]
+fn nothing_that_stands_in_a_file_makes_the_lint_stumble() {
+    let odd = [
+        "",
+        "=",
+        "-",
+        "--",
+        "_",
+        "loose-",
+        "loose_",
+        "skip-",
+        "skip-skip-skip-x",
+        "enable-=",
+        "\u{feff}a",
+        "é=ü",
+        "a=\0",
+        "sort_buffer_size=",
+        "sort_buffer_size=-",
+        "sort_buffer_size=99999999999999999999999999999999999999999999",
+        "sort_buffer_size=9223372036854775807E",
+        "long_query_time=NaN",
+        "long_query_time=inf",
+        "optimizer_switch=,=,==",
+        "sql_mode=,,",
+        "maximum-sort_buffer_size=1",
+        "binlog_format=99999999999999999999",
+        "innodb-",
+    ];
+    for target in
+        ["mysql-5.5", "mysql-8.0", "mysql-9.7", "mysql-99.9", "mysql-1.0", "mariadb-10.1", "mariadb-12.3"]
+    {
+        for line in odd {
+            let _ = found(&[line], target);
+        }
+    }
+    let wrong_shapes = [
+        ("server.options.command_line", json!({"a": 1})),
+        ("server.options.persisted", json!([1, null, {"name": 5}, {"name": "a", "value": [1]}])),
+        ("server.options.faults", json!([{"file": 1}])),
+    ];
+    let _ = found_with(&["a=1"], "mysql-8.0", &wrong_shapes);
+}

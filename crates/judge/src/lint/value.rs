@@ -1,0 +1,276 @@
+//! What a server makes of a value.
+
+use mydyno_model::knob::{Argument, KnobSeen, KnobType};
+
+use crate::knobs::{Negative, Rules};
+
+/// What comes of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is taken as it is.
+    Taken,
+    /// The server takes another: which, and why.
+    Changed {
+        /// What it takes.
+        to: String,
+        /// Why.
+        why: String,
+    },
+    /// The server does not start.
+    Refused(String),
+}
+
+/// What a server with these rules makes of a value of this knob. `bounds` is whether its ranges are known to hold.
+pub fn outcome(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Outcome {
+    match seen.kind {
+        // As `log_bin` of some: the variable is a switch, the option takes a name.
+        KnobType::Bool if seen.option != Some(Argument::None) && !is_switch(seen.default.as_deref()) => {
+            Outcome::Taken
+        }
+        KnobType::Bool => switch(value),
+        KnobType::Integer => integer(seen, rules, value, bounds),
+        KnobType::Number => number(seen, value, bounds),
+        KnobType::Enum if bounds => one_of(seen, value),
+        KnobType::Set if bounds => all_of(seen, value),
+        KnobType::Flags if bounds => flags(seen, value),
+        KnobType::Enum | KnobType::Set | KnobType::Flags | KnobType::Text => Outcome::Taken,
+    }
+}
+
+fn is_switch(default: Option<&str>) -> bool {
+    default.is_some_and(|default| ["ON", "OFF"].contains(&default))
+}
+
+/// `ON`, `TRUE` and `1`; `OFF`, `FALSE` and `0`; nothing at all. Else the server takes `OFF`, or leaves the default.
+fn switch(value: &str) -> Outcome {
+    let known = ["on", "off", "true", "false", "1", "0", "yes", "no", ""];
+    if known[..6].contains(&value.to_ascii_lowercase().as_str()) || value.is_empty() {
+        return Outcome::Taken;
+    }
+    Outcome::Changed {
+        to: "OFF or the default".to_owned(),
+        why: "it is a switch: ON, OFF, TRUE, FALSE, 1 or 0".to_owned(),
+    }
+}
+
+/// A whole number with its suffix, as the server reads it.
+pub fn whole(rules: &Rules, value: &str) -> Result<i128, String> {
+    let (negative, rest) = match value.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, value.strip_prefix('+').unwrap_or(value)),
+    };
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let number: i128 = match rest[..digits].parse() {
+        Ok(number) => number,
+        Err(_) if digits == 0 => 0,
+        Err(_) => return Err(format!("{value:?} is too large a number")),
+    };
+    let factor = match rest[digits..].chars().next() {
+        None => 1,
+        Some(letter) => {
+            let at = rules.suffixes.chars().position(|s| s == letter.to_ascii_uppercase());
+            let letters: Vec<String> = rules.suffixes.chars().map(String::from).collect();
+            let power = at.ok_or_else(|| {
+                format!("{letter:?} is no suffix of a number; there are {}", letters.join(", "))
+            })?;
+            1_i128 << (10 * (power as u32 + 1))
+        }
+    };
+    let number = number.checked_mul(factor).ok_or_else(|| format!("{value:?} is too large a number"))?;
+    Ok(if negative { -number } else { number })
+}
+
+fn integer(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Outcome {
+    let bound =
+        |text: &Option<String>| text.as_deref().filter(|_| bounds).and_then(|t| t.parse::<i128>().ok());
+    let (min, max) = (bound(&seen.min), bound(&seen.max));
+    if value.is_empty() && rules.empty_number == Negative::Refused {
+        return Outcome::Refused("it is a number, and nothing stands behind the =".to_owned());
+    }
+    let asked = match whole(rules, value) {
+        Ok(asked) => asked,
+        Err(why) => return Outcome::Refused(why),
+    };
+    let signed =
+        seen.default.as_deref().is_some_and(|d| d.starts_with('-')) || min.is_some_and(|min| min < 0);
+    if asked < 0 && !signed && min.is_some() {
+        let why = "it cannot be negative".to_owned();
+        let bound = match rules.negative {
+            Negative::Refused => return Outcome::Refused(why),
+            Negative::Smallest => min,
+            Negative::Largest => max,
+        };
+        return Outcome::Changed { to: bound.map_or("its bound".to_owned(), |b| b.to_string()), why };
+    }
+    if let Some(min) = min.filter(|min| asked < *min) {
+        return Outcome::Changed { to: min.to_string(), why: format!("the smallest value is {min}") };
+    }
+    if let Some(max) = max.filter(|max| asked > *max) {
+        return Outcome::Changed { to: max.to_string(), why: format!("the largest value is {max}") };
+    }
+    match bound(&seen.step).filter(|step| *step > 1 && asked % *step != 0) {
+        Some(step) => {
+            let to = (asked / step * step).max(min.unwrap_or(i128::MIN));
+            Outcome::Changed { to: to.to_string(), why: format!("values are multiples of {step}") }
+        }
+        None => Outcome::Taken,
+    }
+}
+
+fn number(seen: &KnobSeen, value: &str, bounds: bool) -> Outcome {
+    let Ok(asked) = value.parse::<f64>() else {
+        return if value.is_empty() {
+            Outcome::Taken
+        } else {
+            Outcome::Refused(format!("{value:?} is no number"))
+        };
+    };
+    let bound =
+        |text: &Option<String>| text.as_deref().filter(|_| bounds).and_then(|t| t.parse::<f64>().ok());
+    match (bound(&seen.min), bound(&seen.max)) {
+        (Some(min), _) if asked < min => {
+            Outcome::Changed { to: min.to_string(), why: format!("the smallest value is {min}") }
+        }
+        (_, Some(max)) if asked > max => {
+            Outcome::Changed { to: max.to_string(), why: format!("the largest value is {max}") }
+        }
+        _ => Outcome::Taken,
+    }
+}
+
+/// A name of the list, the beginning of exactly one, or a number in it.
+fn is_one_of(values: &[String], value: &str) -> bool {
+    if let Ok(number) = value.parse::<usize>() {
+        return number < values.len();
+    }
+    let lower = value.to_ascii_lowercase();
+    let begins = values.iter().filter(|known| known.to_ascii_lowercase().starts_with(&lower)).count();
+    values.iter().any(|known| known.eq_ignore_ascii_case(value)) || (begins == 1 && !value.is_empty())
+}
+
+fn unknown_name(seen: &KnobSeen, value: &str) -> Outcome {
+    Outcome::Refused(format!("{value:?} is none of {}", seen.values.join(", ")))
+}
+
+fn one_of(seen: &KnobSeen, value: &str) -> Outcome {
+    if seen.values.is_empty() || is_one_of(&seen.values, value) {
+        Outcome::Taken
+    } else {
+        unknown_name(seen, value)
+    }
+}
+
+fn all_of(seen: &KnobSeen, value: &str) -> Outcome {
+    // A list whose names are not all known cannot refuse one. A number is a set of bits.
+    if seen.values.len() < 2 || value.is_empty() || value.parse::<u64>().is_ok() {
+        return Outcome::Taken;
+    }
+    let wrong =
+        value.split(',').map(str::trim).find(|part| !part.is_empty() && !is_one_of(&seen.values, part));
+    wrong.map_or(Outcome::Taken, |wrong| unknown_name(seen, wrong))
+}
+
+fn flags(seen: &KnobSeen, value: &str) -> Outcome {
+    if seen.values.len() < 2
+        || value.is_empty()
+        || value.parse::<u64>().is_ok()
+        || value.eq_ignore_ascii_case("default")
+    {
+        return Outcome::Taken;
+    }
+    for part in value.split(',').map(str::trim) {
+        let (name, state) = part.split_once('=').unwrap_or((part, ""));
+        if name.eq_ignore_ascii_case("default") {
+            continue;
+        }
+        if !is_one_of(&seen.values, name) {
+            return unknown_name(seen, name);
+        }
+        if !["on", "off", "default", "1", "0"].contains(&state.to_ascii_lowercase().as_str()) {
+            return Outcome::Refused(format!("{part:?}: behind a flag stands =on, =off or =default"));
+        }
+    }
+    Outcome::Taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(suffixes: &str, negative: Negative, empty: Negative) -> Rules {
+        Rules {
+            case_sensitive: true,
+            abbreviations: crate::knobs::Abbreviations::Refused,
+            suffixes: suffixes.to_owned(),
+            negative,
+            empty_number: empty,
+            groups: vec![],
+            files: vec![],
+        }
+    }
+
+    fn seen(text: &str) -> KnobSeen {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_servers_read_them() {
+        let old = rules("KMG", Negative::Largest, Negative::Smallest);
+        let new = rules("KMGTPE", Negative::Refused, Negative::Refused);
+        assert_eq!(whole(&old, "10k"), Ok(10 << 10));
+        assert_eq!(whole(&old, "10kb"), Ok(10 << 10));
+        assert_eq!(whole(&new, "1T"), Ok(1 << 40));
+        for wrong in ["1T", "5.5M", "0x20", "abc", "1 G"] {
+            assert!(whole(&old, wrong).is_err(), "{wrong}");
+        }
+        let connections = seen("type = \"integer\"\nmin = \"10\"\nmax = \"100000\"\n");
+        let of = |rules: &Rules, value: &str| outcome(&connections, rules, value, true);
+        assert_eq!(of(&new, "151"), Outcome::Taken);
+        assert!(matches!(of(&new, "7"), Outcome::Changed { to, .. } if to == "10"));
+        assert!(matches!(of(&new, "1M"), Outcome::Changed { to, .. } if to == "100000"));
+        assert!(matches!(of(&old, "-1"), Outcome::Changed { to, .. } if to == "100000"));
+        assert!(matches!(of(&new, "-1"), Outcome::Refused(_)));
+        assert!(matches!(of(&new, ""), Outcome::Refused(_)));
+        assert!(matches!(of(&old, ""), Outcome::Changed { to, .. } if to == "10"));
+        assert_eq!(
+            outcome(&connections, &new, "7", false),
+            Outcome::Taken,
+            "bounds of another release decide nothing"
+        );
+        let stepped = seen("type = \"integer\"\nmin = \"0\"\nstep = \"1024\"\n");
+        assert!(matches!(outcome(&stepped, &new, "5000", true), Outcome::Changed { to, .. } if to == "4096"));
+        let signed = seen("type = \"integer\"\ndefault = \"-1\"\nmin = \"-1\"\n");
+        assert_eq!(outcome(&signed, &new, "-1", true), Outcome::Taken);
+    }
+
+    #[test]
+    fn names_switches_and_lists_are_read_as_the_servers_read_them() {
+        let rules = rules("KMG", Negative::Smallest, Negative::Refused);
+        let format = seen("type = \"enum\"\nvalues = [\"MIXED\", \"STATEMENT\", \"ROW\"]\n");
+        let mode = seen(
+            "type = \"set\"\nvalues = [\"ANSI_QUOTES\", \"STRICT_TRANS_TABLES\", \"STRICT_ALL_TABLES\"]\n",
+        );
+        let switches = seen("type = \"flags\"\nvalues = [\"mrr\", \"semijoin\"]\n");
+        let on = seen("type = \"bool\"\noption = \"none\"\n");
+        for (knob, value, taken) in [
+            (&format, "row", true),
+            (&format, "ro", true),
+            (&format, "2", true),
+            (&format, "7", false),
+            (&format, "zzz", false),
+            (&mode, "ansi_quotes, strict_trans_tables", true),
+            (&mode, "", true),
+            (&mode, "NO_AUTO_CREATE_USER", false),
+            (&mode, "STRICT", false),
+            (&switches, "mrr=on,semijoin=OFF,default", true),
+            (&switches, "mrr", false),
+            (&switches, "batched_key_access=on", false),
+            (&on, "true", true),
+            (&on, "OFF", true),
+            (&on, "2", false),
+            (&on, "yes", false),
+        ] {
+            assert_eq!(outcome(knob, &rules, value, true) == Outcome::Taken, taken, "{value}");
+        }
+    }
+}

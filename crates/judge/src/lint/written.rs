@@ -1,0 +1,112 @@
+//! Options as the facts have them, in the order in which the server reads them: files, what it persisted itself, the
+//! command line. Later ones win.
+//!
+//! That a persisted setting wins over files and loses against the command line was seen on MySQL 8.0.12 and 9.7.4, for
+//! variables that are set early and late.
+
+use mydyno_model::facts::FactSet;
+use serde_json::Value;
+
+/// Where an option is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a file: its path, number and group.
+    File(String, u64, String),
+    /// mysqld-auto.cnf.
+    Persisted,
+    /// The command line.
+    CommandLine,
+}
+
+impl Place {
+    /// The fact that holds it.
+    pub fn fact(&self) -> &'static str {
+        match self {
+            Self::File(..) => "server.options.set",
+            Self::Persisted => "server.options.persisted",
+            Self::CommandLine => "server.options.command_line",
+        }
+    }
+
+    /// For people, and for programs that know `FILE:LINE`.
+    pub fn text(&self) -> String {
+        match self {
+            Self::File(file, line, _) => format!("{file}:{line}"),
+            Self::Persisted => "mysqld-auto.cnf".to_owned(),
+            Self::CommandLine => "command line".to_owned(),
+        }
+    }
+}
+
+/// An option as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Where.
+    pub place: Place,
+    /// The name as it is written.
+    pub name: String,
+    /// The value; none for an option without one, and for one that can be secret.
+    pub value: Option<String>,
+    /// The value is left out because it can be secret.
+    pub secret: bool,
+}
+
+impl Written {
+    /// As it stands in the file.
+    pub fn text(&self) -> String {
+        match (&self.value, self.secret) {
+            (_, true) => format!("{} = (not kept)", self.name),
+            (Some(value), _) => format!("{} = {value}", self.name),
+            (None, _) => self.name.clone(),
+        }
+    }
+}
+
+fn list<'f>(facts: &'f FactSet, id: &str) -> &'f [Value] {
+    facts.value(id).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    match value.get(key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is) => Some(if *is { "ON" } else { "OFF" }.to_owned()),
+        _ => None,
+    }
+}
+
+/// All options of the facts.
+pub fn written(facts: &FactSet) -> Vec<Written> {
+    let of = |id: &str, place: &dyn Fn(&Value) -> Place| -> Vec<Written> {
+        let one = |value: &Value| {
+            let name = text(value, "written").or_else(|| text(value, "name"))?;
+            let secret = value.get("secret").and_then(Value::as_bool).unwrap_or(false);
+            Some(Written { place: place(value), name, value: text(value, "value"), secret })
+        };
+        list(facts, id).iter().filter_map(one).collect()
+    };
+    let mut found = of("server.options.set", &|value| {
+        let line = value.get("line").and_then(Value::as_u64).unwrap_or(0);
+        Place::File(text(value, "file").unwrap_or_default(), line, text(value, "group").unwrap_or_default())
+    });
+    found.extend(of("server.options.persisted", &|_| Place::Persisted));
+    found.extend(of("server.options.command_line", &|_| Place::CommandLine));
+    found
+}
+
+/// A line that is wrong, or a group that is not read: file, line, text, whether it stops the server.
+pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, bool)> {
+    let one = |value: &Value| {
+        let line = value.get("line").and_then(Value::as_u64).unwrap_or(0);
+        let fatal = value.get("fatal").and_then(Value::as_bool).unwrap_or(false);
+        Some((text(value, "file")?, line, text(value, key)?, fatal))
+    };
+    list(facts, id).iter().filter_map(one).collect()
+}
+
+/// Files that were not read, with the reason; files that are not there are no matter.
+pub fn not_read(facts: &FactSet) -> Vec<(String, String)> {
+    let one = |value: &Value| Some((text(value, "file")?, text(value, "not_read")?));
+    let absent = |why: &str| why.ends_with("No such file or directory");
+    list(facts, "server.options.files").iter().filter_map(one).filter(|(_, why)| !absent(why)).collect()
+}
