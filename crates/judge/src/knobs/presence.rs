@@ -57,13 +57,16 @@ impl Knobs {
         let next = after.iter().find_map(|s| seen(s));
         let lacks = Presence::Lacks { last, next };
         let history = knob.history.iter().find(|history| history.family == target.family);
+        // A note of the end says nothing of the beginning: the release before has to have had it.
+        let earlier = family.iter().rev().find(|server| server.release() <= target.version);
+        let had = earlier.is_some_and(|server| seen(server).is_some());
         match history.and_then(|history| told(history, target.version)) {
-            Some(true) => {
+            Some(true) if had || history.is_some_and(|history| history.since.is_some()) => {
                 let here = before.last().filter(|s| s.series() == series).and_then(|s| seen(s));
                 return Presence::Has { on: here.or(last).or(next), same: here.is_some() };
             }
             Some(false) => return lacks,
-            None => {}
+            Some(true) | None => {}
         }
         let below = before.last().map(|server| (*server, seen(server)));
         let above = after.first().map(|server| (*server, seen(server)));
