@@ -3,7 +3,9 @@
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-use crate::{change, claim, crash, facts, finding, knob, lever, plan, probe, record, sample, server, summary};
+use crate::{
+    change, claim, crash, facts, finding, knob, lever, plan, probe, record, sample, server, summary,
+};
 
 /// Every document with its file name (without `.schema.json`) and its schema.
 pub fn all() -> Vec<(&'static str, Value)> {

@@ -222,7 +222,7 @@ pub fn check_spec(machine: &Machine, spec: &Spec, bytes: u64) -> Result<(), Host
         value,
         form,
     };
-    if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) || bytes % 4096 != 0 {
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) || !bytes.is_multiple_of(4096) {
         let form =
             format!("for an emulated disk, a multiple of 4096 from {LEAST_BYTES} to {MOST_BYTES} bytes");
         return Err(wrong("disk.size", bytes.to_string(), form));

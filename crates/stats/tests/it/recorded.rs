@@ -41,7 +41,6 @@ fn there_are_at_least_200_windows_of_mydynos_own_records() {
 
 /// Too narrow is never allowed; too wide only where the interval says that its level is a floor.
 fn judge(name: &str, tally: &Tally) {
-    println!("{name}: {tally:?}");
     assert!(tally.coverage().is_none_or(|held| held >= 0.92), "{name}: {tally:?}");
     let exact = tally.exact_coverage().filter(|_| tally.exact_share() > 0.03);
     assert!(exact.is_none_or(|held| (0.92..=0.98).contains(&held)), "{name}: {tally:?}");
