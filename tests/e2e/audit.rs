@@ -175,6 +175,10 @@ fn redacted_facts_hold_no_name_and_come_to_the_same_findings() {
     }
     for found in open["findings"].as_array().unwrap() {
         let claim = found["claim"].as_str().unwrap();
+        // A redacted audit leaves option files out.
+        if claim.starts_with("option-") {
+            continue;
+        }
         assert_eq!(found["state"], finding(&hidden, claim)["state"], "{claim}");
     }
     assert_eq!(document(&bundle)["schema"], "mydyno.facts/1");

@@ -20,7 +20,7 @@ fn a_knob_is_explained_with_its_releases_and_its_price() {
     for part in ["mysql-9.7", "0 to 2", "0 to 3", "dynamic", "Ledger, durability"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let list = home.json(&["knobs", "--for", "mysql-9.7", "--match", "query_cache", "--json"]);
+    let list = home.json(&["knobs", "--for", "mysql-9.7", "--match", "query_cache_size", "--json"]);
     assert_eq!(list["knobs"].as_array().unwrap().len(), 0, "{list}");
     let wrong = Ended::from(home.command(&["knobs", "inodb_buffer_pool_size"]).output().unwrap());
     assert_eq!(wrong.status, 2);

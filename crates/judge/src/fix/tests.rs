@@ -15,7 +15,7 @@ fn findings() -> Findings {
 }
 
 fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
-    let list: [(&str, Value, &str); 13] = [
+    let list: [(&str, Value, &str); 14] = [
         ("server.family", json!("mariadb"), ""),
         ("server.version", json!("10.11.19-MariaDB"), ""),
         ("server.version_number", json!(101_119), ""),
@@ -23,6 +23,7 @@ fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
         ("server.variable.sync_binlog", json!(7), ""),
         ("server.variable.innodb_flush_log_at_trx_commit", json!(1), ""),
         ("host.swap.total_bytes", json!(1_073_741_824), "bytes"),
+        ("host.swap.compressed_only", json!(false), ""),
         ("host.sysctl.vm.swappiness", json!(60), ""),
         ("storage.datadir.disks", json!(["sda"]), ""),
         ("block.sda.scheduler", json!("bfq"), ""),

@@ -63,8 +63,16 @@ fn arguments(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).split('\0').filter(|a| !a.is_empty()).map(str::to_owned).collect()
 }
 
+/// Options that say which option files are read. They are read before all others and are none of the server's own.
+const OF_THE_READING: [&str; 5] =
+    ["no_defaults", "print_defaults", "defaults_file", "defaults_extra_file", "defaults_group_suffix"];
+
 fn command_line(arguments: &[String]) -> Vec<Value> {
-    let options = arguments.iter().skip(1).filter(|a| a.starts_with("--"));
+    let is_own = |argument: &String| {
+        let name = normal(argument.split('=').next().unwrap_or_default());
+        !OF_THE_READING.contains(&name.as_str())
+    };
+    let options = arguments.iter().skip(1).filter(|a| a.starts_with("--") && is_own(a));
     options
         .map(|argument| {
             let (name, value) =
@@ -160,8 +168,14 @@ mod tests {
 
     #[test]
     fn options_of_the_command_line_keep_no_secret() {
-        let line =
-            ["mysqld", "--Max-Connections=5", "--report-password=hunter2", "--skip-networking", "ignored"];
+        let line = [
+            "mysqld",
+            "--no-defaults",
+            "--Max-Connections=5",
+            "--report-password=hunter2",
+            "--skip-networking",
+            "ignored",
+        ];
         let line: Vec<String> = line.iter().map(|a| (*a).to_owned()).collect();
         assert_eq!(
             command_line(&line),

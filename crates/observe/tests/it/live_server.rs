@@ -196,7 +196,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
         command_line
             .as_array()
             .unwrap()
-            .contains(&serde_json::json!({"name": "innodb_io_capacity", "value": "321"}))
+            .contains(&serde_json::json!({"name": "innodb_io_capacity", "written": "innodb-io-capacity", "value": "321", "secret": false}))
     );
     assert_eq!(value("server.options.files"), serde_json::json!([]), "it was started with --no-defaults");
     assert_eq!(value("server.plugin.InnoDB")["status"], "ACTIVE");
