@@ -32,7 +32,7 @@ pub fn available(backend: Backend) -> Result<(), String> {
             "Linux 6.1, the sysctl kernel.io_uring_disabled at 0, and a container that permits it"
         }
     };
-    Net::new(backend, 1).map(drop).map_err(|why| format!("{why}; it takes {takes}"))
+    Net::new(backend, 1, Clock::start()).map(drop).map_err(|why| format!("{why}; it takes {takes}"))
 }
 
 /// The event loop that costs least of those that this host permits: io_uring where it has it. Figures:
@@ -46,10 +46,10 @@ impl Net {
     ///
     /// # Errors
     /// Out of file descriptors or memory, or the kernel has no such thing.
-    pub fn new(backend: Backend, connections: usize) -> io::Result<Self> {
+    pub fn new(backend: Backend, connections: usize, clock: Clock) -> io::Result<Self> {
         Ok(match backend {
             Backend::Epoll => Self::Epoll(Epoll::new()?, Box::new(RefCell::new([NO_EVENT; 512]))),
-            Backend::IoUring => Self::Ring(Box::new(Ring::new(connections)?)),
+            Backend::IoUring => Self::Ring(Box::new(Ring::new(connections, clock)?)),
         })
     }
 
@@ -84,8 +84,8 @@ impl Net {
     /// Lets a task's connection go, which is closed next.
     pub fn remove(&self, fd: RawFd, task: usize) {
         if let Self::Ring(ring) = self {
-            sys::shut_down(fd);
             ring.remove(task);
+            sys::shut_down(fd);
         }
     }
 
@@ -109,13 +109,7 @@ impl Net {
     ///
     /// # Errors
     /// Only what would be a defect of this program.
-    pub fn wait(
-        &self,
-        ready: &mut Vec<usize>,
-        timeout_ns: u64,
-        gather_ns: u64,
-        clock: &Clock,
-    ) -> io::Result<()> {
+    pub fn wait(&self, ready: &mut Vec<usize>, timeout_ns: u64, gather_ns: u64) -> io::Result<()> {
         ready.clear();
         match self {
             Self::Epoll(epoll, events) => {
@@ -128,7 +122,7 @@ impl Net {
                 ready.extend(events.iter().map(|event| event.u64 as usize));
                 Ok(())
             }
-            Self::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, BELL, clock),
+            Self::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, BELL),
         }
     }
 
@@ -136,10 +130,10 @@ impl Net {
     ///
     /// # Errors
     /// Only what would be a defect of this program.
-    pub fn submit(&self, clock: &Clock) -> io::Result<()> {
+    pub fn submit(&self) -> io::Result<()> {
         match self {
             Self::Epoll(..) => Ok(()),
-            Self::Ring(ring) => ring.submit(clock),
+            Self::Ring(ring) => ring.submit(),
         }
     }
 }

@@ -58,6 +58,8 @@ struct Line {
     /// The statement on its way: the kernel reads it when it is submitted, or later where the socket is full. It stays
     /// until the task's next statement, which comes after its answer.
     outgoing: Vec<u8>,
+    /// It is not submitted yet: what has arrived is no answer to it, and its memory must stay as it is.
+    posted: bool,
     sent_ns: u64,
 }
 
@@ -69,6 +71,12 @@ pub struct Ring {
     lines: RefCell<Vec<Line>>,
     /// Tasks whose statements are not submitted yet.
     posted: RefCell<Vec<usize>>,
+    /// Tasks that something arrived for while their statement was not submitted: they are told after it was.
+    again: RefCell<Vec<usize>>,
+    bell: Cell<RawFd>,
+    /// Why statements could not be handed over; told by the next wait.
+    failed: RefCell<Option<io::Error>>,
+    clock: Clock,
     /// Whether the kernel can wait for a minimum time (Linux 6.12).
     waits_at_least: bool,
     /// More completions than can come together: waiting for so many is waiting for the time.
@@ -80,7 +88,7 @@ impl Ring {
     ///
     /// # Errors
     /// The kernel is too old, or io_uring is not permitted here.
-    pub fn new(connections: usize) -> io::Result<Self> {
+    pub fn new(connections: usize, clock: Clock) -> io::Result<Self> {
         let completions = (connections * 4).clamp(1024, MOST_COMPLETIONS).next_power_of_two();
         let io = IoUring::builder()
             .setup_single_issuer()
@@ -101,6 +109,10 @@ impl Ring {
             buffers,
             lines: RefCell::default(),
             posted: RefCell::default(),
+            again: RefCell::default(),
+            bell: Cell::new(-1),
+            failed: RefCell::default(),
+            clock,
             waits_at_least,
             completions,
         })
@@ -121,13 +133,14 @@ impl Ring {
 
     /// Tells of a bell as of a task with this number.
     pub fn add_bell(&self, fd: RawFd) {
-        let ring = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32).multi(true).build();
-        self.push(&ring.user_data(about(About::Bell, 0, 0)));
+        self.bell.set(fd);
+        self.push(&ringing(fd));
     }
 
-    /// Lets a task's connection go: what still arrives on it is nobody's. Its socket must be shut down by then or the
-    /// kernel goes on receiving.
+    /// Lets a task's connection go: what still arrives on it is nobody's. Its socket is shut down next, or the kernel goes
+    /// on receiving. Entries name sockets by numbers that the next connection may get, so none may be left over.
     pub fn remove(&self, task: usize) {
+        let _ = self.submit();
         let mut lines = self.lines.borrow_mut();
         let Some(line) = lines.get_mut(task) else { return };
         line.generation += 1;
@@ -151,6 +164,7 @@ impl Ring {
     pub fn post(&self, task: usize, packet: &[u8]) {
         let mut lines = self.lines.borrow_mut();
         let line = &mut lines[task];
+        line.posted = true;
         line.outgoing.clear();
         line.outgoing.extend_from_slice(packet);
         // All of it or a failure: a socket whose other side has answered everything has room for a short statement, and
@@ -176,8 +190,8 @@ impl Ring {
     ///
     /// # Errors
     /// Only what would be a defect of this program.
-    pub fn submit(&self, clock: &Clock) -> io::Result<()> {
-        self.stamp(clock);
+    pub fn submit(&self) -> io::Result<()> {
+        self.stamp();
         match self.io.borrow().submit() {
             Err(e) if !passes(&e) => Err(e),
             _ => Ok(()),
@@ -195,9 +209,13 @@ impl Ring {
         timeout_ns: u64,
         gather_ns: u64,
         bell: usize,
-        clock: &Clock,
     ) -> io::Result<()> {
-        self.stamp(clock);
+        self.stamp();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        ready.append(&mut self.again.borrow_mut());
+        let timeout_ns = if ready.is_empty() { timeout_ns } else { 0 };
         let gather_ns = gather_ns.min(timeout_ns);
         let mut wait = |want, timeout_ns, at_least_ns: u64| {
             let timeout = Timespec::from(std::time::Duration::from_nanos(timeout_ns));
@@ -205,7 +223,10 @@ impl Ring {
             let submitted = self.io.borrow().submitter().submit_with_args(want, &arguments);
             match submitted {
                 Err(e) if !passes(&e) => Err(e),
-                _ => self.collect(ready, bell),
+                _ => {
+                    self.collect(ready, bell);
+                    Ok(())
+                }
             }
         };
         if gather_ns == 0 {
@@ -214,29 +235,37 @@ impl Ring {
         if self.waits_at_least {
             return wait(self.completions, timeout_ns, gather_ns);
         }
+        // Before Linux 6.12: the time, and if nothing came in it, the first that comes.
         wait(self.completions, gather_ns, 0)?;
-        wait(1, timeout_ns - gather_ns, 0)
+        if ready.is_empty() { self.wait(ready, timeout_ns - gather_ns, 0, bell) } else { Ok(()) }
     }
 
-    fn stamp(&self, clock: &Clock) {
+    fn stamp(&self) {
         let mut posted = self.posted.borrow_mut();
         if posted.is_empty() {
             return;
         }
-        let (now_ns, mut lines) = (clock.now_ns(), self.lines.borrow_mut());
+        let (now_ns, mut lines) = (self.clock.now_ns(), self.lines.borrow_mut());
         for task in posted.drain(..) {
-            lines[task].sent_ns = now_ns;
+            let line = &mut lines[task];
+            (line.sent_ns, line.posted) = (now_ns, false);
+            if !line.arrived.is_empty() {
+                self.again.borrow_mut().push(task);
+            }
         }
     }
 
-    fn collect(&self, ready: &mut Vec<usize>, bell: usize) -> io::Result<()> {
+    fn collect(&self, ready: &mut Vec<usize>, bell: usize) {
         let mut io = self.io.borrow_mut();
         let mut lines = self.lines.borrow_mut();
-        let (submitter, mut submissions, completions) = io.split();
-        for completion in completions {
+        let mut again = Vec::new();
+        for completion in io.completion() {
             let (what, generation, task) = read(completion.user_data());
             if what == About::Bell as u64 {
                 ready.push(bell);
+                if !cqueue::more(completion.flags()) {
+                    again.push(ringing(self.bell.get()));
+                }
                 continue;
             }
             let (result, flags) = (completion.result(), completion.flags());
@@ -260,26 +289,27 @@ impl Ring {
                     (1.., Some(buffer)) => Some(Arrived::Bytes { buffer, length: result as usize }),
                     // All buffers were in use; by the time that this is submitted some are back.
                     _ if result == -libc::ENOBUFS => None,
-                    _ => Some(Arrived::Failed(-result)),
+                    (_, buffer) => {
+                        if let Some(buffer) = buffer {
+                            self.buffers.give_back(buffer);
+                        }
+                        Some(Arrived::Failed(-result))
+                    }
                 };
                 let over = matches!(arrived, Some(Arrived::End | Arrived::Failed(_)));
                 if !cqueue::more(flags) && !over {
-                    let entry = receive(line, task);
-                    // SAFETY: receiving refers to no memory but the buffers, which outlive the ring.
-                    while unsafe { submissions.push(&entry) }.is_err() {
-                        submissions.sync();
-                        submitter.submit()?;
-                        submissions.sync();
-                    }
+                    again.push(receive(line, task));
                 }
                 let Some(arrived) = arrived else { continue };
                 line.arrived.push_back(arrived);
             } else if what == About::Send as u64 {
-                line.arrived.push_back(Arrived::Failed(-result.min(-1)));
+                // Only failures tell of themselves, and a part that was sent is one.
+                line.arrived.push_back(Arrived::Failed(if result < 0 { -result } else { libc::EPIPE }));
             }
             ready.push(task);
         }
-        Ok(())
+        drop((io, lines));
+        again.iter().for_each(|entry| self.push(entry));
     }
 
     /// Hands the next bytes that have arrived for a task to `take`; `None` when nothing is there, zero bytes when the
@@ -289,7 +319,8 @@ impl Ring {
     /// The connection failed.
     #[inline]
     pub fn receive<T>(&self, task: usize, take: impl FnOnce(&[u8]) -> T) -> io::Result<Option<T>> {
-        let arrived = self.lines.borrow_mut()[task].arrived.pop_front();
+        let line = &mut self.lines.borrow_mut()[task];
+        let arrived = if line.posted { None } else { line.arrived.pop_front() };
         match arrived {
             None => Ok(None),
             Some(Arrived::Bytes { buffer, length }) => {
@@ -304,11 +335,13 @@ impl Ring {
     }
 
     fn push(&self, entry: &squeue::Entry) {
-        let mut io = self.io.borrow_mut();
         // SAFETY: what entries refer to (statements, buffers) lives in this ring and longer than the kernel's side of it.
-        while unsafe { io.submission().push(entry) }.is_err() {
-            // Full: hand over what is there. A failure shows at the next wait.
-            let _ = io.submit();
+        while unsafe { self.io.borrow_mut().submission().push(entry) }.is_err() {
+            // Full: hand over what is there.
+            if let Err(error) = self.submit() {
+                self.failed.replace(Some(error));
+                return;
+            }
         }
     }
 }
@@ -316,6 +349,14 @@ impl Ring {
 /// What is no error of a submission: time is up, a signal came, or completions must be collected first.
 fn passes(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+fn ringing(bell: RawFd) -> squeue::Entry {
+    opcode::PollAdd::new(Fd(bell), libc::POLLIN as u32).multi(true).build().user_data(about(
+        About::Bell,
+        0,
+        0,
+    ))
 }
 
 fn receive(line: &Line, task: usize) -> squeue::Entry {

@@ -94,7 +94,8 @@ pub fn work<W: Workload>(
     };
     let operations = orders.workload.operations().len();
     let backend = orders.wait.backend;
-    let net = Net::new(backend, ready.len()).map_err(system(&format!("making an event loop ({backend})")))?;
+    let net = Net::new(backend, ready.len(), *orders.clock)
+        .map_err(system(&format!("making an event loop ({backend})")))?;
     let packets = Packets::new(orders.workload.statements());
     let shared = Shared::new(worker, orders.clock, net, packets, operations);
     let connections: Vec<Connection<'_>> = ready
@@ -142,14 +143,11 @@ pub fn work<W: Workload>(
         shared.send_all(|task| tasks.poll(task));
         let now_ns = orders.clock.now_ns();
         let wait_ns = next_ns(&shared, &account).saturating_sub(now_ns).min(LONGEST_WAIT_NS);
-        shared
-            .net
-            .wait(&mut able, wait_ns, gather_ns, orders.clock)
-            .map_err(system("waiting for answers"))?;
+        shared.net.wait(&mut able, wait_ns, gather_ns).map_err(system("waiting for answers"))?;
         account.waited();
         for (number, batch) in able.chunks(BATCH).enumerate() {
             if number > 0 {
-                shared.net.submit(orders.clock).map_err(system("sending statements"))?;
+                shared.net.submit().map_err(system("sending statements"))?;
             }
             for &task in batch {
                 match task {

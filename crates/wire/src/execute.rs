@@ -1,6 +1,6 @@
 //! COM_STMT_EXECUTE, laid out once and patched in place.
 
-use crate::command::{STMT_BULK_EXECUTE, STMT_EXECUTE};
+use crate::command::STMT_EXECUTE;
 use crate::packet::{HEADER, MAX_FRAME, put_lenenc_int};
 use crate::value::Value;
 
@@ -253,48 +253,6 @@ pub fn execute(out: &mut Vec<u8>, statement_id: u32, values: &[Value]) {
         }
     }
     crate::packet::put_packet(out, 0, &[&payload]);
-}
-
-/// Appends a whole COM_STMT_BULK_EXECUTE packet: one execution for each row, in one exchange (MariaDB 10.2 and newer,
-/// <https://mariadb.com/docs/server/reference/clientserver-protocol/3-binary-protocol-prepared-statements/com_stmt_bulk_execute>).
-/// A column's type is that of its first value that is not NULL. `None` when the rows differ in length or a column in
-/// type, which one packet cannot say.
-#[must_use]
-pub fn bulk_execute(out: &mut Vec<u8>, statement_id: u32, rows: &[Vec<Value>]) -> Option<()> {
-    const SEND_TYPES: u16 = 128;
-    const IS_NULL: u8 = 1;
-    const IS_VALUE: u8 = 0;
-    let columns = rows.first()?.len();
-    let mut types = vec![None; columns];
-    for row in rows {
-        if row.len() != columns {
-            return None;
-        }
-        for (kind, value) in types.iter_mut().zip(row).filter(|(_, value)| **value != Value::Null) {
-            match kind {
-                None => *kind = Some(value.parameter_type()),
-                Some(known) if *known == value.parameter_type() => {}
-                Some(_) => return None,
-            }
-        }
-    }
-    let mut payload = vec![STMT_BULK_EXECUTE];
-    payload.extend_from_slice(&statement_id.to_le_bytes());
-    payload.extend_from_slice(&SEND_TYPES.to_le_bytes());
-    for kind in types {
-        payload.extend_from_slice(&kind.unwrap_or_else(|| Value::Null.parameter_type()));
-    }
-    for value in rows.iter().flatten() {
-        match value {
-            Value::Null => payload.push(IS_NULL),
-            value => {
-                payload.push(IS_VALUE);
-                value.put(&mut payload);
-            }
-        }
-    }
-    crate::packet::put_packet(out, 0, &[&payload]);
-    Some(())
 }
 
 #[cfg(test)]

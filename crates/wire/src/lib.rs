@@ -8,6 +8,7 @@
 //! Local files are never sent: the capability is never set, and a request for one is a protocol error in every mode.
 
 pub mod auth;
+pub mod bulk;
 pub mod capability;
 pub mod client;
 pub mod column;
@@ -29,8 +30,9 @@ pub mod session_change;
 pub mod target;
 pub mod value;
 
+pub use bulk::BulkRows;
 pub use capability::Capabilities;
-pub use client::{Client, Done, Prepared};
+pub use client::{Client, Done, Prepared, Sent};
 pub use column::Column;
 pub use error::{ServerError, WireError};
 pub use handshake::{Handshake, Step};

@@ -1,12 +1,13 @@
 //! How fast a table is filled, in several ways: the figures of docs/journal/prepare.md.
-//! `cargo run --release -p mydyno-workload --example fill -- SOCKET [rows]`, on an otherwise idle server of one's own.
+//! `cargo run --release -p mydyno-workload --example fill -- SOCKET [rows [way]]`, on an otherwise idle server of one's
+//! own; root's password is taken from MYSQL_PWD.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use mydyno_wire::{Client, ConnectOptions, Endpoint};
+use mydyno_wire::{Client, ConnectOptions, Endpoint, Secret};
 use mydyno_workload::prepare::{Tables, Tuning};
 use mydyno_workload::{Options, find, sbtest};
 
@@ -14,15 +15,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let socket = args.next().ok_or("give the server's socket")?;
     let rows = args.next().unwrap_or_else(|| "300000".to_owned());
-    let target = ConnectOptions::new(Endpoint::Unix(socket.into()), "root");
+    let mut target = ConnectOptions::new(Endpoint::Unix(socket.into()), "root");
+    target.password = std::env::var("MYSQL_PWD").ok().map(Secret::from);
     let usual = Tuning::default();
     let ways: Vec<(&str, usize, Tuning)> = vec![
         ("as it is", 2, usual),
+        ("rows as text", 2, Tuning { as_values: false, ..usual }),
+        ("2 fillers inserting at once", 2, Tuning { inserting_at_once: Some(2), ..usual }),
         ("1 filler", 1, usual),
         ("4 fillers", 4, usual),
         ("8 fillers", 8, usual),
         ("without verification", 2, Tuning { verify: false, ..usual }),
-        ("unique checks on", 2, Tuning { unique_checks: true, ..usual }),
+        ("unique checks off", 2, Tuning { unique_checks: false, ..usual }),
         ("index before the rows", 2, Tuning { late_indexes: false, ..usual }),
         ("statements of 64 KiB", 2, Tuning { batch_bytes: 64 << 10, ..usual }),
         ("statements of 2 MiB", 2, Tuning { batch_bytes: 2 << 20, ..usual }),
@@ -30,7 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("ranges of 2 MiB", 2, Tuning { range_bytes: 2 << 20, ..usual }),
         ("1 filler, one transaction", 1, Tuning { range_bytes: usize::MAX, ..usual }),
     ];
-    for (name, fillers, tuning) in ways {
+    let only = args.next().unwrap_or_default();
+    for (name, fillers, tuning) in ways.into_iter().filter(|(name, ..)| name.contains(&only)) {
         let options = Options::resolve(
             "fill",
             find("oltp_read_write")?.options,

@@ -108,6 +108,14 @@ impl Table for SbTest {
         Arc::new(Self { seed, ..self.clone() })
     }
 
+    fn is_ascii(&self) -> bool {
+        true
+    }
+
+    fn is_auto_increment(&self) -> bool {
+        self.auto_increment
+    }
+
     fn late_indexes(&self) -> Vec<LateIndex> {
         if !self.index_on_k {
             return Vec::new();

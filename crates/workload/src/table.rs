@@ -56,6 +56,16 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// The same table with the rows of another seed.
     fn reseeded(&self, seed: u64) -> Arc<dyn Table>;
 
+    /// Whether all its texts are ASCII, which is the same in every character set.
+    fn is_ascii(&self) -> bool {
+        false
+    }
+
+    /// Whether its first column is AUTO_INCREMENT.
+    fn is_auto_increment(&self) -> bool {
+        false
+    }
+
     /// Indexes that are made after the rows are in.
     fn late_indexes(&self) -> Vec<LateIndex> {
         Vec::new()

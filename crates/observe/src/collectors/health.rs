@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn taint_flags_of_faults_are_told_from_those_of_modules() {
-        assert_eq!(faults(1 << 0 | 1 << 9 | 1 << 12), [""; 0]);
-        assert_eq!(faults(1 << 4 | 1 << 14), ["machine-check", "soft-lockup"]);
+        assert_eq!(faults(1 | (1 << 9) | (1 << 12)), [""; 0]);
+        assert_eq!(faults((1 << 4) | (1 << 14)), ["machine-check", "soft-lockup"]);
     }
 
     #[test]

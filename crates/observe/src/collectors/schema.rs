@@ -616,6 +616,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_can_be_made_smaller_when_much_of_it_and_half_or_more_is_free() {
+        const MIB: u64 = 1024 * 1024;
+        let row = |free: u64, data: u64, index: u64| -> Row {
+            let cells = ["InnoDB", "", "BASE TABLE", "Dynamic"].map(|text| Some(text.to_owned()));
+            let sizes = [free, data, index].map(|bytes| Some(bytes.to_string()));
+            cells.into_iter().chain(sizes).collect()
+        };
+        let mut census = Census::default();
+        census.space("shop.emptied", &row(100 * MIB, 60 * MIB, 40 * MIB));
+        census.space("shop.small", &row(99 * MIB, MIB, 0));
+        census.space("shop.full", &row(100 * MIB, 61 * MIB, 40 * MIB));
+        let named: Vec<&Value> = census.reclaimable.iter().map(|entry| &entry["table"]).collect();
+        assert_eq!(named, ["shop.emptied"]);
+        assert_eq!(census.row_formats["dynamic"], 3);
+    }
+
+    #[test]
     fn a_prefix_of_a_column_is_not_the_column() {
         let mut short = index("short", false, &["a"]);
         short.parts[0].1 = Some("10".to_owned());

@@ -3,6 +3,7 @@
 mod channel;
 mod connect;
 mod results;
+mod sent;
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -10,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::Channel;
+pub use sent::Sent;
 
+use crate::bulk::BulkRows;
 use crate::capability::Capabilities;
 use crate::column::Column;
 use crate::command;
@@ -140,8 +143,16 @@ impl Client {
     /// # Errors
     /// As [`Self::execute`].
     pub fn execute_bytes(&mut self, sql: &[u8]) -> Result<Done, WireError> {
+        self.send_bytes(sql)?.finish()
+    }
+
+    /// [`Self::execute_bytes`] without waiting for the answer.
+    ///
+    /// # Errors
+    /// The connection's; what the server says comes with [`Sent::finish`].
+    pub fn send_bytes(&mut self, sql: &[u8]) -> Result<Sent<'_>, WireError> {
         self.command(|out| command::query(out, sql))?;
-        self.skim()
+        Ok(Sent::new(self))
     }
 
     /// Prepares a statement.
@@ -175,22 +186,46 @@ impl Client {
     /// [`WireError::Unsupported`] where the server cannot (all but MariaDB 10.2 and newer) or the rows are not of
     /// one length and one type a column; the server's, or the connection's.
     pub fn execute_bulk(&mut self, statement: &Prepared, rows: &[Vec<Value>]) -> Result<Done, WireError> {
-        if !self.has(Capabilities::MARIADB_BULK) {
+        let mut bulk = BulkRows::new(statement.params.len());
+        for value in rows.iter().flatten() {
+            bulk.value(value);
+        }
+        // Rows of different lengths may add up.
+        if rows.iter().any(|row| row.len() != statement.params.len()) {
+            return Err(rows_do_not_fit(statement));
+        }
+        self.execute_bulk_rows(statement, &bulk)
+    }
+
+    /// Runs a prepared statement once for each row, in one exchange.
+    ///
+    /// # Errors
+    /// As [`Self::execute_bulk`].
+    pub fn execute_bulk_rows(&mut self, statement: &Prepared, rows: &BulkRows) -> Result<Done, WireError> {
+        self.send_bulk_rows(statement, rows)?.finish()
+    }
+
+    /// [`Self::execute_bulk_rows`] without waiting for the answer, so that the next rows can be made meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::execute_bulk`], but what the server says comes with [`Sent::finish`].
+    pub fn send_bulk_rows(&mut self, statement: &Prepared, rows: &BulkRows) -> Result<Sent<'_>, WireError> {
+        if !self.can_execute_bulk() {
             return Err(WireError::Unsupported(format!(
                 "{} cannot execute a statement for many rows at once (COM_STMT_BULK_EXECUTE); send one by one",
                 self.session.version.text
             )));
         }
-        let mut packet = Vec::new();
-        let fits = rows.iter().all(|row| row.len() == statement.params.len());
-        if !fits || execute::bulk_execute(&mut packet, statement.id, rows).is_none() {
-            return Err(WireError::Unsupported(format!(
-                "rows for one exchange need {} values each and one type a column",
-                statement.params.len()
-            )));
+        if !rows.fit(statement.params.len()) {
+            return Err(rows_do_not_fit(statement));
         }
-        self.command(|out| out.append(&mut packet))?;
-        self.skim()
+        self.command(|out| rows.packet(out, statement.id))?;
+        Ok(Sent::new(self))
+    }
+
+    /// Whether the server executes a statement for many rows at once (MariaDB 10.2 and newer).
+    pub fn can_execute_bulk(&self) -> bool {
+        self.has(Capabilities::MARIADB_BULK)
     }
 
     /// Forgets a prepared statement.
@@ -283,6 +318,13 @@ impl Client {
     fn has(&self, capability: Capabilities) -> bool {
         self.session.capabilities.has(capability)
     }
+}
+
+fn rows_do_not_fit(statement: &Prepared) -> WireError {
+    WireError::Unsupported(format!(
+        "rows for one exchange need {} values each and one type a column",
+        statement.params.len()
+    ))
 }
 
 /// The first result with columns, else the last one.

@@ -6,22 +6,30 @@
 //! docs/journal/prepare.md.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use mydyno_wire::{Client, WireError};
+use mydyno_wire::{Client, ServerVersion, WireError};
 
+use super::batch::Batch;
 use super::check::{Sum, ends, key};
+use super::ranges::{Range, Ranges, Turn};
 use super::{Leaving, PrepareError, Progress, Tables, batch_bytes, doing};
+use crate::engine::Engine;
 use crate::mark;
-use crate::table::{Both, RowDigest, Table, Tuple};
+use crate::table::Table;
 
 /// How tables are filled. The default is what measured best.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
     /// Bytes of an INSERT at the most; less where `max_allowed_packet` is less.
     pub batch_bytes: usize,
+    /// Whether rows go as values of a prepared statement, many in one exchange, where the server takes that.
+    pub as_values: bool,
+    /// Connections that insert into one table at once; `None` is as many as the server lets work side by side there.
+    pub inserting_at_once: Option<usize>,
     /// Bytes of the INSERTs of a transaction, about.
     pub range_bytes: usize,
     /// Whether the filling sessions check unique keys at once.
@@ -38,8 +46,10 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             batch_bytes: super::BATCH_BYTES,
+            as_values: true,
+            inserting_at_once: None,
             range_bytes: 16 << 20,
-            unique_checks: false,
+            unique_checks: true,
             late_indexes: true,
             verify: true,
             rows_per_s: None,
@@ -49,14 +59,6 @@ impl Default for Tuning {
 
 /// Opens a connection without a database.
 type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
-
-/// Some rows of a table.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    table: usize,
-    first: u64,
-    last: u64,
-}
 
 /// How far a table is.
 #[derive(Debug)]
@@ -70,9 +72,8 @@ struct State {
 
 struct Fill<'a> {
     tables: &'a Tables,
-    ranges: Vec<Range>,
+    ranges: Ranges,
     states: Vec<State>,
-    next: AtomicUsize,
     done: AtomicU64,
     /// Rows that were sent, for the rate.
     sent: AtomicU64,
@@ -84,6 +85,7 @@ struct Fill<'a> {
 pub(super) fn fill(
     tables: &Tables,
     present: &BTreeSet<String>,
+    server: &ServerVersion,
     connect: Connect<'_>,
     connections: usize,
     stop: &AtomicBool,
@@ -91,8 +93,8 @@ pub(super) fn fill(
 ) -> Result<(), PrepareError> {
     let failed = AtomicBool::new(false);
     let off = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-    let fill = Fill::new(tables, present, connections, &off);
-    let fillers = connections.clamp(1, fill.ranges.len().max(1));
+    let fill = Fill::new(tables, present, connections, inserting_at_once(tables, server), &off);
+    let fillers = connections.clamp(1, fill.ranges.count().max(1));
     let at_work = AtomicUsize::new(fillers);
     let of = tables.rows();
     let failures: Vec<PrepareError> = std::thread::scope(|scope| {
@@ -122,6 +124,14 @@ pub(super) fn fill(
     Ok(())
 }
 
+/// How many connections insert into one table with AUTO_INCREMENT at once. MariaDB's InnoDB keeps the largest number in
+/// the root page of the table's tree since 10.2.4 and latches that page for each row, so that a second connection only
+/// waits for the first.
+fn inserting_at_once(tables: &Tables, server: &ServerVersion) -> usize {
+    let in_root = server.is_mariadb() && server.at_least(10, 2, 4);
+    if in_root && tables.data.engine == Engine::InnoDb { 1 } else { usize::MAX }
+}
+
 /// Ranges for each connection at the least, so that all are at work to the end.
 const RANGES_PER_CONNECTION: u64 = 4;
 const FEWEST_ROWS: u64 = 1_000;
@@ -131,28 +141,30 @@ impl<'a> Fill<'a> {
         tables: &'a Tables,
         present: &BTreeSet<String>,
         connections: usize,
+        automatic_at_once: usize,
         off: &'a (dyn Fn() -> bool + Sync),
     ) -> Self {
-        let (mut ranges, mut states) = (Vec::new(), Vec::new());
+        let (mut all, mut states) = (Vec::new(), Vec::new());
         let share = tables.rows() / (RANGES_PER_CONNECTION * connections.max(1) as u64);
         for (number, table) in tables.data.tables.iter().enumerate() {
             let most = (tables.tuning.range_bytes / table.sql_bytes().max(1)) as u64;
             let rows = most.min(share.max(FEWEST_ROWS)).max(1);
             // A table without rows has one range all the same: it is to be made.
             let count = table.rows().div_ceil(rows).max(1);
-            for range in 0..count {
+            let range = |range: u64| {
                 let (first, last) = (range * rows + 1, ((range + 1) * rows).min(table.rows()));
-                ranges.push(Range { table: number, first, last });
-            }
+                Range { table: number, first, last }
+            };
+            let most = if table.is_auto_increment() { automatic_at_once } else { usize::MAX };
+            all.push(((0..count).map(range).collect(), tables.tuning.inserting_at_once.unwrap_or(most)));
             let resumed = present.contains(table.name());
             let left = AtomicUsize::new(count as usize);
             states.push(State { resumed, made: Mutex::new(resumed), left });
         }
         Self {
             tables,
-            ranges,
+            ranges: Ranges::new(all),
             states,
-            next: AtomicUsize::new(0),
             done: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             started: Instant::now(),
@@ -168,10 +180,15 @@ impl<'a> Fill<'a> {
         client
             .execute(&format!("SET SESSION unique_checks = {checks}, foreign_key_checks = 0"))
             .map_err(doing("switching off checks of this session"))?;
+        if self.tables.data.tables.iter().all(|table| table.is_ascii()) {
+            // The character set of the tables, see [`mark::create`]: there is nothing to convert.
+            client.execute("SET NAMES latin1").map_err(doing("choosing the session's character set"))?;
+        }
         let limit = batch_bytes(&mut client, self.tables.tuning.batch_bytes)?;
-        while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(turn) = self.ranges.next(self.off)? {
+            let range = turn.range;
             self.make_table(&mut client, range.table)?;
-            self.fill_range(&mut client, range, limit)?;
+            self.fill_range(&mut client, turn, limit)?;
             if self.states[range.table].left.fetch_sub(1, Ordering::AcqRel) == 1 {
                 self.finish_table(&mut client, range.table)?;
             }
@@ -197,12 +214,14 @@ impl<'a> Fill<'a> {
         Ok(())
     }
 
-    fn fill_range(&self, client: &mut Client, range: &Range, limit: usize) -> Result<(), PrepareError> {
+    fn fill_range(&self, client: &mut Client, turn: Turn<'_>, limit: usize) -> Result<(), PrepareError> {
         /// Deadlocks and lock waits of neighbours that are being deleted.
         const TRIES: usize = 5;
+        let range = turn.range;
+        let mut turn = Some(turn);
         let mut resumed = self.states[range.table].resumed;
         for attempt in 1.. {
-            match self.try_range(client, range, limit, resumed) {
+            match self.try_range(client, &range, &mut turn, limit, resumed) {
                 Err(PrepareError::Wire { source, .. })
                     if matches!(source.code(), 1205 | 1213) && attempt < TRIES =>
                 {
@@ -211,7 +230,7 @@ impl<'a> Fill<'a> {
                 }
                 // What an earlier fill left is not what it should be: once more from the beginning.
                 Err(PrepareError::Inconsistent { .. }) if resumed && attempt == 1 => {
-                    self.delete(client, range)?;
+                    self.delete(client, &range)?;
                 }
                 other => return other,
             }
@@ -223,6 +242,7 @@ impl<'a> Fill<'a> {
         &self,
         client: &mut Client,
         range: &Range,
+        turn: &mut Option<Turn<'_>>,
         limit: usize,
         resumed: bool,
     ) -> Result<(), PrepareError> {
@@ -230,7 +250,9 @@ impl<'a> Fill<'a> {
         let from = if resumed { self.go_on_from(client, range)? } else { range.first };
         let mut sum = Sum::of_seed(table, range.first, from - 1);
         self.done.fetch_add(sum.rows, Ordering::Relaxed);
-        self.insert(client, range, from, limit, &mut sum)?;
+        self.insert(client, from..=range.last, table, limit, &mut sum)?;
+        // The next connection inserts while this one verifies.
+        drop(turn.take());
         if !self.tables.tuning.verify {
             return Ok(());
         }
@@ -269,40 +291,28 @@ impl<'a> Fill<'a> {
         client.execute(&sql).map(drop).map_err(doing(format!("deleting rows of {}", table.name())))
     }
 
-    /// Inserts the rows of a range from `from` on, in one transaction, and adds them to `sum`.
+    /// Inserts rows in one transaction, and adds them to `sum`. The next ones are made while the server works.
     fn insert(
         &self,
         client: &mut Client,
-        range: &Range,
-        from: u64,
+        mut ids: RangeInclusive<u64>,
+        table: &dyn Table,
         limit: usize,
         sum: &mut Sum,
     ) -> Result<(), PrepareError> {
-        let table = &*self.tables.data.tables[range.table];
         let inserting = || doing(format!("inserting into {}", table.name()));
-        let head = format!("INSERT INTO {} ({}) VALUES ", mark::quoted(table.name()), table.columns());
-        let mut sql = Vec::with_capacity(limit);
-        let mut rows = 0;
+        let mut batch = Batch::new(client, table, limit, self.tables.tuning.as_values)?;
+        let mut rows = batch.load(&mut ids, sum);
         client.execute("BEGIN").map_err(inserting())?;
-        for id in from..=range.last {
-            if rows == 0 {
-                sql.clear();
-                sql.extend_from_slice(head.as_bytes());
-            } else {
-                sql.push(b',');
-            }
-            let (mut tuple, mut digest) = (Tuple::open(&mut sql), RowDigest::default());
-            table.row(id, &mut Both(&mut tuple, &mut digest));
-            tuple.close();
-            sum.add(digest.finish());
-            rows += 1;
-            if sql.len() + table.sql_bytes() + 1 > limit || id == range.last {
-                self.wait_for_turn(rows)?;
-                client.execute_bytes(&sql).map_err(inserting())?;
-                self.done.fetch_add(rows, Ordering::Relaxed);
-                rows = 0;
-            }
+        while rows > 0 {
+            self.wait_for_turn(rows)?;
+            let sent = batch.send(client).map_err(inserting())?;
+            let next = batch.load(&mut ids, sum);
+            sent.finish().map_err(inserting())?;
+            self.done.fetch_add(rows, Ordering::Relaxed);
+            rows = next;
         }
+        batch.close(client)?;
         client.execute("COMMIT").map(drop).map_err(inserting())
     }
 
@@ -341,8 +351,7 @@ impl<'a> Fill<'a> {
             }
             if self.states[number].resumed || !self.tables.tuning.late_indexes {
                 let there = format!(
-                    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND INDEX_NAME = {}",
-                    mark::literal(&self.tables.database),
+                    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {} AND INDEX_NAME = {}",
                     mark::literal(table.name()),
                     mark::literal(&index.name)
                 );

@@ -1,7 +1,9 @@
 //! Tables and rows: made, checked, dropped.
 
+mod batch;
 mod check;
 mod fill;
+mod ranges;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -265,7 +267,8 @@ impl Tables {
             mark::note(client, database, &note, None).map_err(doing("marking the tables as incomplete"))?;
         }
         let present = self.present(client)?;
-        fill::fill(self, &present, connect, connections, stop, progress)?;
+        let server = client.server().clone();
+        fill::fill(self, &present, &server, connect, connections, stop, progress)?;
         data.complete = true;
         mark::set_data(client, database, family, &data).map_err(doing("marking the tables as complete"))?;
         Ok(Prepared::Made)

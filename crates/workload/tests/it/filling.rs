@@ -14,8 +14,10 @@ const ROWS: &str = "30000";
 /// Small ranges and statements, so that there are many of each.
 const SMALL: Tuning = Tuning {
     batch_bytes: 64 << 10,
+    as_values: true,
+    inserting_at_once: None,
     range_bytes: 512 << 10,
-    unique_checks: false,
+    unique_checks: true,
     late_indexes: true,
     verify: true,
     rows_per_s: None,
