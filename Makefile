@@ -72,6 +72,10 @@ test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × auth
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
+knobs: deps ## ask the eleven servers anew what they take, and write knobs/servers (about a minute once they are there)
+	@tests/engines/fetch $(ENGINES)
+	@scripts/knobs $(ENGINES)
+
 FUZZ_TIME ?= 60
 fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of five targets, two at a time
 	@$(CARGO) run --quiet --locked -p mydyno-wire --example fuzz -- $(FUZZ_TIME)
@@ -90,4 +94,5 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-faults test-ssh test-browser test-engines fuzz fuzz-coverage stats bench-report dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-kill-levers test-disk bench-restore \
+  test-faults test-ssh test-browser test-engines knobs fuzz fuzz-coverage stats bench-report dist
