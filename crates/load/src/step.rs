@@ -97,11 +97,6 @@ pub enum End {
         /// Why the last one was.
         why: String,
     },
-    /// As planned but for this: no connection was open at the end.
-    LostAtEnd {
-        /// Why the last one was lost.
-        why: String,
-    },
     /// Transactions failed one after the other and none succeeded.
     Hopeless {
         /// The commonest error.
@@ -121,7 +116,7 @@ pub struct Shortfalls {
     pub unanswered: u64,
     /// Transactions of the schedule that were due and never sent.
     pub queued: u64,
-    /// Connections that were lost on the way and not opened again.
+    /// Connections that were lost on the way and not opened again; all of them where the server is gone at the end.
     pub lost: usize,
     /// How late a worker came to the end of a window at worst, in nanoseconds: the load generator stood still.
     pub late_ns: u64,
@@ -348,8 +343,6 @@ impl<'scope> Crew<'scope> {
             End::Interrupted
         } else if all_lost || (!spec.keep.reconnect && ledger.lost >= spec.connections) {
             End::AllLost { why: ledger.last_loss.unwrap_or_default() }
-        } else if ledger.lost >= spec.connections {
-            End::LostAtEnd { why: ledger.last_loss.unwrap_or_default() }
         } else {
             End::Complete(shortfalls)
         })

@@ -38,8 +38,7 @@ pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<Ho
         // The order is ours; a plan from elsewhere may name steps that it does not have.
         let Some(step) = plan.steps.get(number) else { continue };
         (recording.watch)(Progress::Step { number, step, before, of: Some(order.len()) });
-        let place = Place { first: before == 0, last: before + 1 == order.len() };
-        if let Some(how) = run_step(recording, number, step, place, stop)? {
+        if let Some(how) = run_step(recording, number, step, before == 0, stop)? {
             return Ok(how);
         }
     }
@@ -68,9 +67,7 @@ fn run_search(
         }
         (recording.watch)(Progress::Step { number, step: &step, before: number, of: None });
         recording.keep_intervals();
-        // Whether a step of a search is the last is known when it is over.
-        let place = Place { first: number == 0, last: false };
-        if let Some(how) = run_step(recording, number, &step, place, stop)? {
+        if let Some(how) = run_step(recording, number, &step, number == 0, stop)? {
             return Ok(how);
         }
         if let Some(summary) = recording.summary(number, &step) {
@@ -91,19 +88,12 @@ const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
 /// not tell, as of a stored function, the server refuses.
 const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
 
-/// Where a step stands among all.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    first: bool,
-    last: bool,
-}
-
-/// Runs one step; how the run ends, if it ends with it.
+/// Runs one step, which may be the first; how the run ends, if it ends with it.
 fn run_step(
     recording: &mut Recording<'_>,
     number: usize,
     step: &StepPlan,
-    place: Place,
+    first: bool,
     stop: &AtomicBool,
 ) -> Result<Option<How>, RunError> {
     let bench = recording.bench;
@@ -139,7 +129,7 @@ fn run_step(
             Ok(())
         };
         match put_back() {
-            Err(error) if place.first => return Err(error),
+            Err(error) if first => return Err(error),
             Err(error) => return Ok(Some(How::BrokeOff(RunError::to_string(&error)))),
             Ok(()) => {}
         }
@@ -165,19 +155,10 @@ fn run_step(
             Some(How::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
         }
         // The first step that cannot start is an error of the plan or the server; later ones keep what was measured.
-        Err(error) if place.first => return Err(error.into()),
+        Err(error) if first => return Err(error.into()),
         Err(error) => Some(How::BrokeOff(error.to_string())),
         Ok(End::AllLost { why }) => {
             Some(How::BrokeOff(format!("every connection to the server was lost: {why}")))
-        }
-        // A server that is gone for good lets the next step fail; after the last one nobody else would tell.
-        Ok(End::LostAtEnd { why }) if place.last => {
-            Some(How::BrokeOff(format!("every connection to the server was lost: {why}")))
-        }
-        Ok(End::LostAtEnd { .. }) => {
-            let warning = connections_lost(step.plan.connections).at_step(number);
-            recording.writer.event(clock.now_s(), EventKind::Warning(warning))?;
-            None
         }
         Ok(End::Hopeless { why }) => Some(How::AnsweredBadly(format!("no transaction succeeded: {why}"))),
         Ok(End::Failed { why }) => Some(How::BrokeOff(why)),
@@ -185,7 +166,10 @@ fn run_step(
             for warning in after_step(&shortfalls) {
                 recording.writer.event(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
             }
-            None
+            // Where none is left, the server is asked: it may be gone for good, and after the last step nobody else
+            // would tell.
+            let gone = if shortfalls.lost >= step.plan.connections { connect().err() } else { None };
+            gone.map(|why| How::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
     })
 }
@@ -211,15 +195,11 @@ fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
         ));
     }
     if lost > 0 {
-        warnings.push(connections_lost(lost));
+        warnings.push(Warning::new(
+            "connections-lost",
+            format!("{lost} connection(s) were lost on the way and not opened again: load fell by as much"),
+            "look into the server's error log, and at wait_timeout and max_allowed_packet",
+        ));
     }
     warnings
-}
-
-fn connections_lost(lost: usize) -> Warning {
-    Warning::new(
-        "connections-lost",
-        format!("{lost} connection(s) were lost on the way and not opened again: load fell by as much"),
-        "look into the server's error log, and at wait_timeout and max_allowed_packet",
-    )
 }

@@ -105,9 +105,14 @@ fn endless_frames(stream: &mut UnixStream) -> std::io::Result<()> {
 fn read_packet(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
     let mut header = [0; 4];
     stream.read_exact(&mut header)?;
-    let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
-    stream.read_exact(&mut payload)?;
-    Ok(payload)
+    let length = u64::from(u32::from_le_bytes([header[0], header[1], header[2], 0]));
+    // What a compressed frame says of its length, read as a packet's, is no reason for so much memory.
+    let mut payload = Vec::new();
+    if stream.take(length).read_to_end(&mut payload)? as u64 == length {
+        Ok(payload)
+    } else {
+        Err(std::io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// A packet.
