@@ -214,21 +214,89 @@ sql = 'SELECT id FROM b'
     fs::write(&file, text).unwrap();
     let ended = refused(&home, &server, file.to_str().unwrap(), &[], 3);
     for told in [
-        "m.toml:8: ",
+        "m.toml:8:7: ",
         "nmae",
-        "m.toml:10: ",
+        "m.toml:10:7: ",
         "keeps 2 columns and its result has 1",
-        "m.toml:13: ",
+        "m.toml:13:7: ",
         "mydyno.b",
     ] {
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
-    fs::write(&file, text.replace("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE a (nr INT)")).unwrap();
+    fs::write(&file, text.replace("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE a (idd INT)"))
+        .unwrap();
     let ended = refused(&home, &server, file.to_str().unwrap(), &[], 3);
-    assert!(ended.stderr.contains("inserting into a (m.toml:1)"), "{}", ended.stderr);
+    let told = "table a has no column \"id\" (m.toml:5:1): did you mean idd?";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
     fs::write(&file, "[transactions.t]\nstatments = 1\nweight = 'x'\n").unwrap();
     let ended = refused(&home, &server, file.to_str().unwrap(), &[], 2);
     assert!(ended.stderr.contains("m.toml:2:1") && ended.stderr.contains("m.toml:3:10"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_prepare_of_a_mix_that_is_killed_goes_on_and_makes_the_same_rows() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let file = home.path().join("m.toml");
+    let text = "\
+[tables.a]
+create = 'CREATE TABLE a (n INT, note VARCHAR(20)) ENGINE=InnoDB'
+rows = 40000
+after = ['CREATE INDEX n ON a (n)']
+[tables.a.columns]
+n = { uniform = [1, 1000] }
+note = { alphanumeric = [5, 20] }
+[tables.b]
+create = 'CREATE TABLE b (id INT, n INT) ENGINE=MyISAM'
+rows = 20000
+[tables.b.columns]
+id = { sequence = 1 }
+n = { zipfian = 'a' }
+[transactions.t]
+statements = [{ sql = 'SELECT 1' }]
+";
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let bench = |schema, more: &[&str]| {
+        let args = [&["prepare", "--schema", schema, "--quiet"], more].concat();
+        server.bench(file, &args).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = |args: Vec<String>| home.fine(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let slow = bench("cut", &["--prepare-rate", "20000"]);
+    let mut killed = home.start(&slow.iter().map(String::as_str).collect::<Vec<_>>());
+    until("some parts of both tables are in", || {
+        let there =
+            "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'cut' AND TABLE_NAME = 'b'";
+        server.sql(there)[0][0] == "1"
+            && server.sql("SELECT COUNT(*) FROM cut.mydyno_mark WHERE name LIKE 'mix.part.%'")[0][0]
+                .parse::<u64>()
+                .unwrap()
+                > 3
+    });
+    signal(killed.id() as i32, libc::SIGKILL);
+    killed.wait().unwrap();
+    until("its connections are gone", || {
+        server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'cut'")[0][0] == "0"
+    });
+    let rows =
+        |table: &str| server.sql(&format!("SELECT COUNT(*) FROM cut.{table}"))[0][0].parse::<u64>().unwrap();
+    assert!(rows("a") + rows("b") > 0 && rows("a") + rows("b") < 60_000);
+    // What is made anew has no comment.
+    server.sql("ALTER TABLE cut.a COMMENT 'the first'; ALTER TABLE cut.b COMMENT 'the first'");
+    run(bench("cut", &[]));
+    run(bench("whole", &[]));
+    for table in ["a", "b"] {
+        let made = server.sql(&format!("SHOW CREATE TABLE cut.{table}"))[0][1].clone();
+        assert!(made.contains("the first"), "{made}");
+        let content = |schema: &str| {
+            let columns = if table == "a" { "n, note" } else { "id, n" };
+            server
+                .sql(&format!("SELECT COUNT(*), SUM(CRC32(CONCAT_WS(',', {columns}))) FROM {schema}.{table}"))
+        };
+        assert_eq!(content("cut"), content("whole"), "{table}");
+    }
+    assert_eq!(server.sql("SELECT COUNT(*) FROM cut.mydyno_mark WHERE name LIKE 'mix.part.%'"), [["0"]]);
+    home.fine(&server.bench(file, &["check", "--schema", "cut"]));
 }
 
 #[test]

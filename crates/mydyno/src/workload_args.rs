@@ -34,6 +34,7 @@ pub fn default_text(spec: &OptionSpec) -> String {
 pub fn form_text(form: &Form) -> String {
     match form {
         Form::Count { .. } => "N".to_owned(),
+        Form::CountWith { .. } => "N[:1]".to_owned(),
         Form::Real { .. } => "X".to_owned(),
         Form::Switch => "on|off".to_owned(),
         Form::Choice(words) => words.join("|"),

@@ -170,13 +170,13 @@ pub(crate) fn control(target: &ConnectOptions) -> Result<Client, RunError> {
 /// Refuses what the guard does not let through.
 fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result<(), RunError> {
     let missing = work.tables.existing(client)?.is_none();
-    let heap_bytes = if missing { work.tables.heap_bytes() } else { 0 };
+    let heap_bytes = if missing { work.tables.heap_bytes() } else { Vec::new() };
     let needs = Needs {
         statements: work.statements(),
         writes: work.writes() || missing,
-        // MEMORY's rows are nowhere on disk.
-        disk_bytes: if missing && heap_bytes == 0 { work.tables.size_bytes() } else { 0 },
-        heap_bytes,
+        disk_bytes: if missing { work.tables.disk_bytes() } else { 0 },
+        heap_bytes: heap_bytes.iter().copied().max().unwrap_or(0),
+        memory_bytes: heap_bytes.iter().sum(),
         engine: resolved.options.values().get("storage-engine").and_then(|v| v.as_str()).filter(|_| missing),
         query_bytes: work.longest_query_bytes() as u64,
     };
@@ -192,6 +192,7 @@ fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result
         read_only: work.only_reads_users_tables(),
     };
     reasons.extend(users_sql::unpermitted(work.asked(), place, plan.allow.write));
+    reasons.extend(users_sql::unwatched(client.server(), place, plan.allow.write));
     if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
 }
 

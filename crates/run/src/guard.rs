@@ -22,6 +22,8 @@ pub struct Needs<'a> {
     pub disk_bytes: u64,
     /// Bytes that the largest table is to take of the server's memory, in engine MEMORY; else 0.
     pub heap_bytes: u64,
+    /// Bytes that all such tables are to take of it.
+    pub memory_bytes: u64,
     /// Engine of tables that are to be made.
     pub engine: Option<&'a str>,
     /// Bytes of the longest statement that is sent as text.
@@ -55,6 +57,8 @@ pub struct Found {
     pub max_allowed_packet: Option<u64>,
     /// `max_heap_table_size`.
     pub max_heap_table_size: Option<u64>,
+    /// Bytes of memory that new work can have without swapping, when the server is on this machine.
+    pub memory: Option<u64>,
     /// Engines that it has, in small letters; empty when it does not say.
     pub engines: Vec<String>,
 }
@@ -85,6 +89,8 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
     if let Some(pid) = client.peer_pid() {
         // Through the process's own root: a server in a container has its own file systems.
         let space = Source::live().space(&format!("/proc/{pid}/root{}", found.datadir)).ok();
+        let meminfo = Source::live().read("/proc/meminfo");
+        found.memory = meminfo.ok().and_then(|text| available_bytes(&text));
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
     }
     Ok(found)
@@ -136,6 +142,7 @@ pub fn judge(plan: &Plan, needs: &Needs<'_>, found: &Found) -> Vec<String> {
     reasons.extend(no_space(needs, found));
     reasons.extend(no_engine(needs, found));
     reasons.extend(too_little_heap(needs, found));
+    reasons.extend(too_little_memory(needs, found));
     reasons.extend(too_small_packets(needs, found));
     if plan.target.kind == TargetKind::Server && !plan.allow.load {
         reasons.extend(in_use(needs, found));
@@ -228,6 +235,22 @@ fn too_little_heap(needs: &Needs<'_>, found: &Found) -> Option<String> {
     ))
 }
 
+/// Tables in memory beyond what is free would make the host swap, or its kernel end the server.
+fn too_little_memory(needs: &Needs<'_>, found: &Found) -> Option<String> {
+    let available = found.memory.filter(|available| *available < needs.memory_bytes)?;
+    Some(format!(
+        "the tables of MEMORY need about {} and the server's machine has {} available: ask for fewer rows, or another engine",
+        show_bytes(needs.memory_bytes as f64),
+        show_bytes(available as f64)
+    ))
+}
+
+/// `MemAvailable` of `/proc/meminfo`, which is given in kB.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// A statement's packet holds one byte more than its text.
 fn too_small_packets(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let limit = found.max_allowed_packet.filter(|limit| *limit <= needs.query_bytes)?;
@@ -318,6 +341,7 @@ mod tests {
         writes: true,
         disk_bytes: 1 << 30,
         heap_bytes: 0,
+        memory_bytes: 0,
         engine: Some("innodb"),
         query_bytes: 0,
     };
@@ -336,6 +360,7 @@ mod tests {
             datadir: "/data/".to_owned(),
             max_allowed_packet: Some(16 << 20),
             max_heap_table_size: Some(16 << 20),
+            memory: Some(8 << 30),
             engines: ["innodb", "myisam", "memory"].map(str::to_owned).to_vec(),
         }
     }
@@ -352,6 +377,20 @@ mod tests {
         assert!(reasons[1].ends_with("at most 1/4 of this one"), "{}", reasons[1]);
         assert!(reasons[2].contains("`SET GLOBAL max_allowed_packet = 16778240;`"), "{}", reasons[2]);
         assert!(reasons[2].ends_with("--bulk-bytes at most 16777215"), "{}", reasons[2]);
+    }
+
+    #[test]
+    fn tables_in_memory_need_as_much_of_it_as_is_available_beside_the_disk_of_the_others() {
+        let needs = Needs { heap_bytes: 8 << 20, memory_bytes: 9 << 30, disk_bytes: 101 << 30, ..NEEDS };
+        let reasons = judge(&plan(TargetKind::Sandbox, "1", false), &needs, &roomy());
+        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert!(reasons[0].contains("/data/ has 100 GiB free"), "{}", reasons[0]);
+        assert!(
+            reasons[1].contains("need about 9 GiB") && reasons[1].contains("8 GiB available"),
+            "{}",
+            reasons[1]
+        );
+        assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:   2048 kB\n"), Some(2 << 20));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Statements that users wrote: whether they may run, and whether the server takes them.
 
 use mydyno_wire::column::kind;
-use mydyno_wire::{Client, Column, WireError};
+use mydyno_wire::{Client, Column, ServerVersion, WireError};
 use mydyno_workload::mix::{Asked, Keep};
 use mydyno_workload::sql_text::{Class, named_databases};
 
@@ -27,6 +27,18 @@ pub fn unpermitted(asked: &[Asked], place: Place<'_>, allow_write: bool) -> Vec<
         return Vec::new();
     }
     asked.iter().filter_map(|asked| reason(asked, place)).collect()
+}
+
+/// Statements whose sessions should be READ ONLY on a server that has no such transactions: MySQL before 5.6.5 and MariaDB
+/// before 10.0, <https://dev.mysql.com/doc/refman/5.6/en/set-transaction.html>.
+pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) -> Option<String> {
+    let has_them = if server.is_mariadb() { server.at_least(10, 0, 0) } else { server.at_least(5, 6, 5) };
+    (place.read_only && !allow_write && !has_them).then(|| {
+        format!(
+            "the server ({}) has no transactions that only read, in which it would refuse what a statement's text does not tell, as of a stored function that writes: give --allow-write if these statements write nothing, or if that is meant",
+            server.text
+        )
+    })
 }
 
 fn reason(asked: &Asked, at: Place<'_>) -> Option<String> {
@@ -134,6 +146,23 @@ mod tests {
     fn asked(sql: &str) -> Vec<Asked> {
         let class = classify(sql);
         vec![Asked { place: "--sql (the 1.)".to_owned(), sql: sql.to_owned(), keeps: Vec::new(), class }]
+    }
+
+    #[test]
+    fn reads_of_users_tables_need_a_server_that_can_refuse_writes() {
+        let told = |version: &str, place, allow| {
+            let server = ServerVersion::parse(version, 1, mydyno_wire::Capabilities::default());
+            unwatched(&server, place, allow)
+        };
+        let watched = Place { read_only: true, ..THEIRS };
+        for old in ["5.5.62", "5.6.4", "5.5.68-MariaDB"] {
+            assert!(told(old, watched, false).unwrap().contains("--allow-write"), "{old}");
+            assert_eq!(told(old, watched, true), None);
+            assert_eq!(told(old, THEIRS, false), None);
+        }
+        for new in ["5.6.51", "8.0.36", "5.5.5-10.1.48-MariaDB"] {
+            assert_eq!(told(new, watched, false), None, "{new}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use crate::engine::{self, Engine};
 use crate::options::{OptionSpec, Options};
 use crate::own_tables::{OwnTables, TableSpec};
+use crate::prepare::Tuning;
 use crate::session::{Fault, Session, StatementSpec, Workload};
 use crate::table::push_int;
 
@@ -66,6 +67,7 @@ impl BulkInsert {
             checks: Vec::new(),
             doubts: Vec::new(),
             of_seed: false,
+            tuning: Tuning::default(),
             seed,
         }
     }

@@ -11,6 +11,7 @@ use crate::data::Purpose;
 use crate::generator::{Constant, Generator};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
+use crate::prepare::Tuning;
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
 
 /// Key of the tables in the mark.
@@ -132,7 +133,8 @@ impl HotRow {
         let engine = options.word(crate::engine::OPTION.name);
         let (rows, stock) = (options.count("rows"), options.count("stock"));
         let insert_order = options.switch("insert-order");
-        let column = |name: &str, generator| ColumnSpec { name: name.to_owned(), generator };
+        let column =
+            |name: &str, generator| ColumnSpec { name: name.to_owned(), generator, place: String::new() };
         let goods = TableSpec {
             name: STOCK_TABLE.to_owned(),
             create: format!(
@@ -168,6 +170,7 @@ impl HotRow {
             checks: checks(rows, stock, insert_order, options.switch("check-stock")),
             doubts: if options.switch("check-stock") { vec![sold_out()] } else { Vec::new() },
             of_seed: false,
+            tuning: Tuning::default(),
             seed,
         }
     }

@@ -31,6 +31,7 @@ pub mod sql_text;
 pub mod table;
 pub mod transcript;
 pub mod work_tables;
+pub mod zipf;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};

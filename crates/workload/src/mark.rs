@@ -265,6 +265,29 @@ pub fn is_noted(client: &mut Client, database: &str, name: &str) -> Result<bool,
     Ok(!client.query(&sql)?.is_empty())
 }
 
+/// Names and values of the notes whose names begin so.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn notes(client: &mut Client, database: &str, prefix: &str) -> Result<Vec<(String, String)>, WireError> {
+    let sql = format!("SELECT name, value FROM {}.{TABLE}{}", quoted(database), beginning_with(prefix));
+    let rows = client.query(&sql)?;
+    let text = |row, column| rows.text(row, column).unwrap_or_default().into_owned();
+    Ok((0..rows.len()).map(|row| (text(row, 0), text(row, 1))).collect())
+}
+
+/// Takes the notes away whose names begin so.
+///
+/// # Errors
+/// What the server or the connection said.
+pub fn forget(client: &mut Client, database: &str, prefix: &str) -> Result<(), WireError> {
+    client.execute(&format!("DELETE FROM {}.{TABLE}{}", quoted(database), beginning_with(prefix))).map(|_| ())
+}
+
+fn beginning_with(prefix: &str) -> String {
+    format!(" WHERE LEFT(name, {}) = {}", prefix.chars().count(), literal(prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

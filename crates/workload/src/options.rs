@@ -17,6 +17,13 @@ pub enum Form {
         /// Largest.
         max: u64,
     },
+    /// A whole number up to this one; with `:1` behind it, it switches another option on.
+    CountWith {
+        /// Largest.
+        max: u64,
+        /// The option that is switched.
+        switch: &'static str,
+    },
     /// `on` or `off`.
     Switch,
     /// One of these words.
@@ -174,6 +181,11 @@ impl Options {
                 }),
                 Some(spec) => match parse(spec, text) {
                     Ok(value) => {
+                        if let (Form::CountWith { switch, .. }, Some((_, on))) =
+                            (spec.form, text.split_once(':'))
+                        {
+                            values.insert(switch.to_owned(), json!(on.trim() != "0"));
+                        }
                         let place = values.entry(spec.name.to_owned()).or_default();
                         match (place, value) {
                             (Value::Array(texts), Value::Array(more)) => texts.extend(more),
@@ -268,6 +280,14 @@ fn parse(spec: &OptionSpec, text: &str) -> Result<Value, OptionError> {
             .filter(|n| (min..=max).contains(n))
             .map(|n| json!(n))
             .ok_or_else(|| invalid(format!("a whole number from {min} to {max}"))),
+        Form::CountWith { max, .. } => {
+            let (count, switch) = text.split_once(':').unwrap_or((text, "0"));
+            let count = count.trim().parse::<u64>().ok().filter(|n| *n <= max);
+            count
+                .filter(|_| matches!(switch.trim(), "0" | "1"))
+                .map(|n| json!(n))
+                .ok_or_else(|| invalid(format!("a whole number from 0 to {max}, or one with :1 for indexes")))
+        }
         Form::Switch => match text.to_ascii_lowercase().as_str() {
             "on" | "true" | "1" | "" => Ok(json!(true)),
             "off" | "false" | "0" => Ok(json!(false)),
@@ -349,6 +369,28 @@ mod tests {
         assert_eq!((options.word("storage-engine"), options.real("exponent")), ("myisam", 1.5));
         let errors = resolve(&[("exponent", "NaN")]).unwrap_err();
         assert_eq!(errors[0].to_string(), "--exponent: \"NaN\" is not a number from 0 to 2");
+    }
+
+    #[test]
+    fn a_number_with_a_one_behind_it_switches_another_option_on() {
+        const SPECS: &[OptionSpec] = &[
+            OptionSpec {
+                name: "cols",
+                form: Form::CountWith { max: 9, switch: "cols-index" },
+                default: Default::Count(1),
+                help: "",
+            },
+            OptionSpec::switch("cols-index", false, ""),
+        ];
+        let of = |text| {
+            let options = Options::resolve("w", SPECS, &given(&[("cols", text)])).unwrap();
+            (options.count("cols"), options.switch("cols-index"))
+        };
+        assert_eq!((of("3"), of("3:1"), of("0:0")), ((3, false), (3, true), (0, false)));
+        for wrong in ["10", "3:", "3:2", ":1", "x"] {
+            let errors = Options::resolve("w", SPECS, &given(&[("cols", wrong)])).unwrap_err();
+            assert!(errors[0].to_string().contains("from 0 to 9, or one with :1"), "{}", errors[0]);
+        }
     }
 
     const TEXTS: &[OptionSpec] = &[

@@ -11,6 +11,7 @@ use crate::data::Purpose;
 use crate::generator::{Generator, Turn};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{ColumnSpec, OwnTables, TableSpec};
+use crate::prepare::Tuning;
 use crate::session::{Fault, Session, StatementSpec, Workload};
 
 /// Key of the table in the mark.
@@ -29,6 +30,10 @@ const fn switch(name: &'static str, help: &'static str) -> OptionSpec {
     OptionSpec { name, form: Form::Switch, default: Default::Switch(false), help }
 }
 
+const fn columns(name: &'static str, index: &'static str, help: &'static str) -> OptionSpec {
+    OptionSpec { name, form: Form::CountWith { max: 200, switch: index }, default: Default::Count(1), help }
+}
+
 /// Options, under mysqlslap's names.
 pub const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -37,10 +42,14 @@ pub const OPTIONS: &[OptionSpec] = &[
         default: Default::Word("mixed"),
         help: "what is asked: whole-table reads, reads by key, inserts, updates, or inserts and reads in turn",
     },
-    count("number-int-cols", 0, 200, 1, "columns of whole numbers"),
-    count("number-char-cols", 0, 200, 1, "columns of texts, VARCHAR(128)"),
-    switch("int-cols-index", "an index on each column of whole numbers (mysqlslap: --number-int-cols=N:1)"),
-    switch("char-cols-index", "an index on each column of texts (mysqlslap: --number-char-cols=N:1)"),
+    columns("number-int-cols", "int-cols-index", "columns of whole numbers; N:1 with an index on each"),
+    columns(
+        "number-char-cols",
+        "char-cols-index",
+        "columns of texts, VARCHAR(128); N:1 with an index on each",
+    ),
+    switch("int-cols-index", "an index on each column of whole numbers"),
+    switch("char-cols-index", "an index on each column of texts"),
     switch("auto-generate-sql-add-autoincrement", "an AUTO_INCREMENT key"),
     switch("auto-generate-sql-guid-primary", "a primary key of GUIDs"),
     count(
@@ -59,6 +68,13 @@ pub const OPTIONS: &[OptionSpec] = &[
         "different inserts or updates, asked in turn",
     ),
     count("auto-generate-sql-unique-query-number", 1, 1_000_000, 10, "different reads, asked in turn"),
+    count(
+        "auto-generate-sql-execute-number",
+        1,
+        1_000_000,
+        1,
+        "statements of a transaction: as many as a client of mysqlslap asks in its life, whose time then is the transaction's",
+    ),
     crate::engine::OPTION,
 ];
 
@@ -131,6 +147,8 @@ pub struct Slap {
     write_operation: usize,
     read_operation: usize,
     operations: Vec<OperationInfo>,
+    /// Statements of a transaction.
+    at_once: u64,
 }
 
 /// The operations of one connection: how many came before.
@@ -163,7 +181,14 @@ impl Slap {
                 reads = (0..many_reads).map(|_| makers.select(true)).collect();
             }
         }
-        let mut slap = Self { writes, reads, write_operation: 0, read_operation: 0, operations: Vec::new() };
+        let mut slap = Self {
+            writes,
+            reads,
+            write_operation: 0,
+            read_operation: 0,
+            operations: Vec::new(),
+            at_once: options.count("auto-generate-sql-execute-number").max(1),
+        };
         slap.lay_out();
         Ok(slap)
     }
@@ -176,17 +201,18 @@ impl Slap {
         Ok(table(&Shape::new(options)?, options, database, seed))
     }
 
-    /// A statement is a transaction. Where there are two kinds, each has an operation of its own beside the whole.
+    /// Where a transaction is one statement of one kind, it is recorded once, as the transaction; else each kind has an
+    /// operation of its own beside the whole.
     fn lay_out(&mut self) {
-        let both = !self.writes.is_empty() && !self.reads.is_empty();
+        let several = self.at_once > 1 || !self.writes.is_empty() && !self.reads.is_empty();
         let mut add = |name: &str, kind, sql: &str| {
             self.operations.push(OperationInfo { name: name.to_owned(), kind, sql: sql.to_owned() });
             self.operations.len() - 1
         };
-        if both {
+        if several {
             add("transaction", OperationKind::Transaction, "");
         }
-        let kind = if both { OperationKind::Statement } else { OperationKind::Transaction };
+        let kind = if several { OperationKind::Statement } else { OperationKind::Transaction };
         // Statements of one operation differ in their values only: the first stands for all.
         if let Some(first) = self.writes.first() {
             let name = if first.starts_with("UPDATE") { "update" } else { "insert" };
@@ -272,7 +298,7 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
     let (mut definitions, mut columns) = (Vec::new(), Vec::new());
     let mut add = |definition: String, name: String, generator: Generator| {
         definitions.push(definition);
-        columns.push(ColumnSpec { name, generator });
+        columns.push(ColumnSpec { name, generator, place: String::new() });
     };
     match shape.key {
         Key::None => {}
@@ -314,6 +340,7 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
         // Statements name GUIDs of rows, which come from the seed.
         of_seed: shape.key == Key::Guid,
         seed,
+        tuning: Tuning::default(),
     }
 }
 
@@ -341,15 +368,18 @@ impl Workload for Slap {
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let turn = stream.asked;
-        stream.asked += 1;
-        let (list, turn, operation) = match (self.writes.is_empty(), self.reads.is_empty()) {
-            (false, true) => (&self.writes, turn, self.write_operation),
-            (true, _) => (&self.reads, turn, self.read_operation),
-            (false, false) if turn.is_multiple_of(2) => (&self.writes, turn / 2, self.write_operation),
-            (false, false) => (&self.reads, turn / 2, self.read_operation),
-        };
-        session.query(operation, list[turn % list.len()].as_bytes()).await.map(drop)
+        for _ in 0..self.at_once {
+            let turn = stream.asked;
+            stream.asked += 1;
+            let (list, turn, operation) = match (self.writes.is_empty(), self.reads.is_empty()) {
+                (false, true) => (&self.writes, turn, self.write_operation),
+                (true, _) => (&self.reads, turn, self.read_operation),
+                (false, false) if turn.is_multiple_of(2) => (&self.writes, turn / 2, self.write_operation),
+                (false, false) => (&self.reads, turn / 2, self.read_operation),
+            };
+            session.query(operation, list[turn % list.len()].as_bytes()).await?;
+        }
+        Ok(())
     }
 }
 
@@ -406,7 +436,7 @@ mod tests {
         assert_eq!(
             create(&[
                 SERIAL,
-                ("number-int-cols", "2"),
+                ("number-int-cols", "2:0"),
                 ("number-char-cols", "2"),
                 ("mysql-storage-engine", "memory")
             ]),
@@ -416,7 +446,7 @@ mod tests {
             create(&[
                 GUID,
                 ("auto-generate-sql-secondary-indexes", "2"),
-                ("int-cols-index", "on"),
+                ("number-int-cols", "1:1"),
                 ("char-cols-index", "on")
             ]),
             "CREATE TABLE t1 (id varchar(36) primary key,id0 varchar(36) unique key,id1 varchar(36) unique key,\
@@ -453,6 +483,23 @@ mod tests {
         for sql in Slap::new(&given, 1).unwrap().reads {
             assert!(keys.iter().any(|key| sql.ends_with(key.as_str())), "{sql}");
         }
+    }
+
+    #[test]
+    fn a_transaction_may_be_all_that_a_client_asks() {
+        let many = [
+            ("auto-generate-sql-execute-number", "3"),
+            ("auto-generate-sql-unique-write-number", "2"),
+            (LOAD, "write"),
+        ];
+        let slap = Slap::new(&options(&many), 1).unwrap();
+        let names: Vec<&str> = slap.operations.iter().map(|o| o.name.as_str()).collect();
+        assert_eq!(names, ["transaction", "insert"]);
+        let mut asked = Vec::new();
+        crate::transcript::recite(&slap, 0, 2, &mut |one| asked.push(one.sql.to_vec()));
+        assert_eq!(asked.len(), 6);
+        // Two different inserts in turn, over the ends of transactions.
+        assert!(asked[0] != asked[1] && asked[2] == asked[0] && asked[3] == asked[1], "{asked:?}");
     }
 
     #[test]

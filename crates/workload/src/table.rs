@@ -41,6 +41,11 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// Its columns, separated by commas, in the order of [`Self::row`]; the first is the row's number, with an index.
     fn columns(&self) -> &str;
 
+    /// How many they are.
+    fn column_count(&self) -> usize {
+        self.columns().split(',').count()
+    }
+
     /// Number of its rows.
     fn rows(&self) -> u64;
 
@@ -59,6 +64,16 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// Whether all its texts are ASCII, which is the same in every character set.
     fn is_ascii(&self) -> bool {
         false
+    }
+
+    /// Whether a column, by its place, is part of digests: whether it reads on the server as it was sent.
+    fn is_digested(&self, _column: usize) -> bool {
+        true
+    }
+
+    /// The columns that are, separated by commas.
+    fn digest_columns(&self) -> String {
+        self.columns().to_owned()
     }
 
     /// Whether its first column is AUTO_INCREMENT.
@@ -97,12 +112,12 @@ impl DataSet {
 
     /// Bytes that the tables take, roughly.
     pub fn size_bytes(&self) -> u64 {
-        self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes())).sum()
+        self.table_bytes().sum()
     }
 
-    /// Bytes of the largest table, roughly.
-    pub fn largest_bytes(&self) -> u64 {
-        self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes())).max().unwrap_or(0)
+    /// Bytes of each table, roughly.
+    pub fn table_bytes(&self) -> impl Iterator<Item = u64> {
+        self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes()))
     }
 
     /// Bytes of the longest row as SQL.
@@ -179,7 +194,7 @@ impl Fields for Tuple<'_> {
         push_int(value, self.sql);
     }
 
-    /// Quoted; what could end the quotes in any `sql_mode` forces the hexadecimal form.
+    /// Quoted, where that reads the same in every `sql_mode` and character set.
     fn bytes(&mut self, value: &[u8]) {
         self.comma();
         if value.iter().all(|b| (b' '..0x7f).contains(b) && !matches!(b, b'\'' | b'\\')) {
@@ -187,12 +202,7 @@ impl Fields for Tuple<'_> {
             self.sql.extend_from_slice(value);
             self.sql.push(b'\'');
         } else {
-            self.sql.extend_from_slice(b"x'");
-            for byte in value {
-                let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
-                self.sql.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            }
-            self.sql.push(b'\'');
+            push_hexadecimal(value, self.sql);
         }
     }
 
@@ -202,18 +212,36 @@ impl Fields for Tuple<'_> {
     }
 }
 
-/// The CRC-32 of `CONCAT_WS(',', columns…)`, as servers compute it: without NULLs.
-#[derive(Default)]
-pub struct RowDigest {
+/// Appends a text in the hexadecimal form. It stays a text: without its character set the form is of bytes, which JSON
+/// does not take.
+fn push_hexadecimal(value: &[u8], sql: &mut Vec<u8>) {
+    let is_text = std::str::from_utf8(value).is_ok();
+    sql.extend_from_slice(if is_text { b"_utf8mb4 x'" } else { b"x'" });
+    for byte in value {
+        let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
+        sql.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+    }
+    sql.push(b'\'');
+}
+
+/// The CRC-32 of `CONCAT_WS(',', columns…)`, as servers compute it: without NULLs, and of the columns that are digested.
+pub struct RowDigest<'a> {
+    table: &'a dyn Table,
+    column: usize,
     crc: crc32fast::Hasher,
     number: Vec<u8>,
     begun: bool,
 }
 
-impl RowDigest {
+impl<'a> RowDigest<'a> {
+    /// Of no column yet.
+    pub fn new(table: &'a dyn Table) -> Self {
+        Self { table, column: 0, crc: crc32fast::Hasher::new(), number: Vec::new(), begun: false }
+    }
+
     /// Digest of row `id` of a table.
-    pub fn of(table: &dyn Table, id: u64) -> u32 {
-        let mut digest = Self::default();
+    pub fn of(table: &'a dyn Table, id: u64) -> u32 {
+        let mut digest = Self::new(table);
         table.row(id, &mut digest);
         digest.finish()
     }
@@ -223,27 +251,36 @@ impl RowDigest {
         self.crc.finalize()
     }
 
-    fn comma(&mut self) {
-        if std::mem::replace(&mut self.begun, true) {
+    /// Whether the next column is digested, with the comma before it.
+    fn begin(&mut self) -> bool {
+        let digested = self.table.is_digested(self.column);
+        self.column += 1;
+        if digested && std::mem::replace(&mut self.begun, true) {
             self.crc.update(b",");
         }
+        digested
     }
 }
 
-impl Fields for RowDigest {
+impl Fields for RowDigest<'_> {
     fn int(&mut self, value: i64) {
-        self.comma();
+        if !self.begin() {
+            return;
+        }
         self.number.clear();
         push_int(value, &mut self.number);
         self.crc.update(&self.number);
     }
 
     fn bytes(&mut self, value: &[u8]) {
-        self.comma();
-        self.crc.update(value);
+        if self.begin() {
+            self.crc.update(value);
+        }
     }
 
-    fn null(&mut self) {}
+    fn null(&mut self) {
+        self.column += 1;
+    }
 }
 
 /// Appends a number in decimal digits.
@@ -298,7 +335,7 @@ mod tests {
         let mut tuple = Tuple::open(&mut sql);
         Odd.row(7, &mut tuple);
         tuple.close();
-        assert_eq!(String::from_utf8(sql).unwrap(), "(-7,NULL,x'69742773','plain text')");
+        assert_eq!(String::from_utf8(sql).unwrap(), "(-7,NULL,_utf8mb4 x'69742773','plain text')");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use mydyno_model::Warning;
-use mydyno_wire::{Client, WireError};
+use mydyno_wire::Client;
 
 use crate::mark::{self, DataMark, Origin, Owner};
 use crate::own_tables::OwnTables;
-use crate::prepare::{self, PrepareError, Prepared, Progress, Tables, doing};
+use crate::prepare::{self, Connect, PrepareError, Prepared, Progress, Tables, Tuning, doing};
 
 /// The data of a workload.
 #[derive(Debug, Clone)]
@@ -44,20 +44,31 @@ impl WorkTables {
     }
 
     /// Bytes that preparing takes on disk, roughly.
-    pub fn size_bytes(&self) -> u64 {
+    pub fn disk_bytes(&self) -> u64 {
         match self {
+            Self::Oltp(tables) if tables.data().engine.is_memory() => 0,
             Self::Oltp(tables) => tables.size_bytes(),
-            Self::Own(tables) => tables.size_bytes(),
+            Self::Own(tables) => tables.disk_bytes(),
             Self::Users(_) => 0,
         }
     }
 
-    /// Bytes that the largest table takes of the server's memory, where its engine keeps rows there only.
-    pub fn heap_bytes(&self) -> u64 {
+    /// Bytes that each table takes of the server's memory, roughly, of those whose engine keeps rows there only.
+    pub fn heap_bytes(&self) -> Vec<u64> {
         match self {
-            Self::Oltp(tables) if tables.data().engine.is_memory() => tables.data().largest_bytes(),
+            Self::Oltp(tables) if tables.data().engine.is_memory() => tables.data().table_bytes().collect(),
             Self::Own(tables) => tables.heap_bytes(),
-            _ => 0,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, filled in another way.
+    #[must_use]
+    pub fn tuned(self, tuning: Tuning) -> Self {
+        match self {
+            Self::Oltp(tables) => Self::Oltp(tables.tuned(tuning)),
+            Self::Own(tables) => Self::Own(OwnTables { tuning, ..tables }),
+            Self::Users(database) => Self::Users(database),
         }
     }
 
@@ -104,7 +115,7 @@ impl WorkTables {
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
     pub fn prepare(
         &self,
-        connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+        connect: Connect<'_>,
         connections: usize,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(Progress),

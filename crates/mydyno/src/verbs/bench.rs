@@ -191,7 +191,8 @@ fn work(args: &Args, resolved: &Resolved) -> Result<Work, Failure> {
     })?;
     work.fillers = args.prepare_threads.map_or(work.fillers, usize::from);
     let rows_per_s = args.prepare_rate.map(|rate| rate as f64);
-    Ok(work.with_tables(|tables| tables.tuned(Tuning { rows_per_s, ..Tuning::default() })))
+    work.tables = work.tables.tuned(Tuning { rows_per_s, ..Tuning::default() });
+    Ok(work)
 }
 
 fn load(

@@ -1,12 +1,10 @@
 //! Which rows are asked for: distributions of keys from 1 to the size of a table, with sysbench's names, parameters
 //! and definitions.
 
-mod zipf;
-
 use mydyno_stats::rng::Rng;
 
 use crate::options::{Default, Form, OptionSpec, Options};
-use zipf::Zipf;
+use crate::zipf::Zipf;
 
 /// Options of every workload that draws keys.
 pub const OPTIONS: [OptionSpec; 6] = [

@@ -4,16 +4,17 @@
 //! A mix is read in three steps: the file with all its mistakes at once ([`read`]), the small program that its
 //! transactions come to ([`program`]), and the transactions of a connection, which run the program ([`run`]).
 
+mod described;
 pub mod place;
 mod program;
 mod read;
 mod run;
-mod values;
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{CheckSpec, OwnTables, TableSpec};
+use crate::prepare::Tuning;
 use crate::session::StatementSpec;
 use crate::sql_text::{self, Class};
 
@@ -43,7 +44,7 @@ pub struct Mix {
     program: program::Program,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
-    /// Where each statement is, as in `shop.toml:12`, and what it does.
+    /// Where each statement is, as in `shop.toml:12:3`, and what it does.
     asked: Vec<Asked>,
     /// Hash of the file.
     content: String,
@@ -63,7 +64,7 @@ pub enum Keep {
 /// A statement of the user's: where it is written, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// As in `shop.toml:12`, or the name of an option.
+    /// As in `shop.toml:12:3`, or the name of an option.
     pub place: String,
     /// Its text, parameters as `?`.
     pub sql: String,
@@ -120,6 +121,7 @@ impl Mix {
             checks: self.checks.clone(),
             doubts: Vec::new(),
             of_seed: false,
+            tuning: Tuning::default(),
             seed: self.seed,
         })
     }
@@ -141,7 +143,7 @@ impl Mix {
     }
 
     /// Operations, statements and the program. A mix of one statement is recorded once, as the transaction.
-    fn lay_out(&mut self, transactions: Vec<read::Transaction>) {
+    fn lay_out(&mut self, transactions: Vec<described::Transaction>) {
         let single = match transactions.as_slice() {
             [only] => !only.begin && only.statements.len() == 1 && only.statements[0].repeat == 1,
             _ => false,
@@ -160,7 +162,7 @@ impl Mix {
                 let operation = self.operation(&statement.name, kind, &statement.sql);
                 self.statements.push(StatementSpec {
                     sql: statement.sql.clone(),
-                    params: statement.params.iter().map(read::Param::wire_type).collect(),
+                    params: statement.params.iter().map(described::Param::wire_type).collect(),
                     operation,
                     keeps_row: !statement.keep.is_empty(),
                 });

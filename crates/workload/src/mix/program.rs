@@ -1,6 +1,6 @@
 //! What transactions come to: a small table of operations, walked without looking anything up by name.
 
-use super::read::{Param, Slot, Statement as Described, Transaction};
+use super::described::{Param, Slot, Statement as Described, Transaction};
 use crate::generator::Generator;
 
 /// Where a parameter comes from.

@@ -5,8 +5,8 @@ use mydyno_stats::rng::Rng;
 use mydyno_wire::Value;
 
 use super::Mix;
+use super::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES};
 use super::program::{Ask, Path, Source};
-use super::read::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES};
 use crate::data::Purpose;
 use crate::generator::{Made, Turn};
 use crate::session::{Fault, Param, Session, Statement, StatementSpec, Workload};

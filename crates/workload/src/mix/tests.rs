@@ -121,10 +121,122 @@ params = [1]
             "m.toml:12:31: the mix has no table \"itme\" (did you mean \"item\"?): give [lowest, highest] or a table",
             "m.toml:12:56: a choice is a list of texts, or of whole numbers",
             "m.toml:14:7: these are several statements: give one at a time",
-            "m.toml:16:7: nothing gives :itm a value: name it in `values`, or in `keep` of an earlier statement",
+            "m.toml:16:7: nothing gives :itm a value: name it in `values`, or in `keep` of an earlier statement, did you mean :item?",
             "m.toml:19:10: the statement has 2 `?` and 1 params",
         ]
     );
+}
+
+/// A mix with this in place of a table, a value, a statement or all of it.
+fn with(table: &str, values: &str, statement: &str) -> String {
+    format!("{table}\n[transactions.t]\nvalues = {{ {values} }}\nstatements = [\n{statement}\n]\n")
+}
+
+#[test]
+fn every_kind_of_mistake_has_its_line_and_column() {
+    let table = |rest: &str| {
+        with(&format!("[tables.a]\ncreate = 'CREATE TABLE a (id INT)'\n{rest}"), "", "{ sql = 'SELECT 1' }")
+    };
+    let value = |value: &str| with("", &format!("v = {value}"), "{ sql = 'SELECT :v' }");
+    let statement = |statement: &str| with("", "", statement);
+    let many = |what: &str, count: usize| vec![what; count].join(", ");
+    let names: Vec<String> = (0..33).map(|n| format!("v{n} = 1")).collect();
+    let mut wrong = Vec::new();
+    for (text, told) in [
+        ("about = 1".to_owned(), "1:9: integer where a text is expected"),
+        ("think_time = '5 parsecs'".to_owned(), "1:14: "),
+        ("tables = 1".to_owned(), "1:10: integer where a table is expected"),
+        ("checks = 1".to_owned(), "1:10: integer where a list is expected"),
+        (
+            "checks = [{ sql = 'DELETE FROM a', about = 'x', expect = 1 }]".to_owned(),
+            "1:19: a check only reads",
+        ),
+        ("checks = [{ sql = 'SELECT 1', expect = 1 }]".to_owned(), "1:11: a check needs about"),
+        ("".to_owned(), "1:1: a mix needs a transaction"),
+        ("[transactions.t]\nweight = 1".to_owned(), "1:15: a transaction needs statements"),
+        ("[transactions.t]\nstatements = []".to_owned(), "1:15: a transaction needs a statement"),
+        (
+            "[transactions.t]\nweight = 0\nstatements = [{ sql = 'SELECT 1' }]".to_owned(),
+            "1:15: at least one transaction needs a weight above 0",
+        ),
+        (
+            "[transactions.t]\nweight = -1\nstatements = [{ sql = 'SELECT 1' }]".to_owned(),
+            "2:10: -1 is not a whole number from 0",
+        ),
+        (
+            "[transactions.t]\nbegin = 'yes'\nstatements = [{ sql = 'SELECT 1' }]".to_owned(),
+            "2:9: string where true or false is expected",
+        ),
+        (
+            "[tables.'a b']\ncreate = 'CREATE TABLE `a b` (id INT)'".to_owned(),
+            "1:9: \"a b\" is no name for a table",
+        ),
+        ("[tables.a]\nrows = 1".to_owned(), "1:9: a table needs create"),
+        (table("rows = 1.5"), "3:8: float where a whole number is expected"),
+        (table("rows = 99999999999999999999"), "3:8: the number does not fit 64 bits"),
+        (table("rows = 5"), "1:9: table a has rows: [tables.a.columns] must say what is in them"),
+        (
+            table("rows = 5\n[tables.a.columns]\nid = { value = 'x' }"),
+            "5:16: \"x\" can only be used in `params`",
+        ),
+        (table("rows = 5\n[tables.a.columns]\nid = 1.5"), "5:6: float is no value"),
+        (table("after = ['']"), "3:10: there is no statement in this text"),
+        (table("after = ['DROP TABLE a']"), "3:10: after the rows may come"),
+        (value("{ uniform = [1] }"), "3:28: a range is [lowest, highest]"),
+        (value("{ uniform = [2, 1] }"), "3:28: a range goes upward: [1, 2]"),
+        (value("{ uniform = [1, 2], zipfian = [1, 2] }"), "3:16: a generator has exactly one of"),
+        (value("{ uniform = [1, 2], exponent = 1 }"), "3:36: a uniform generator has no key \"exponent\""),
+        (value("{ zipfian = [1, 2], exponent = 0 }"), "3:47: an exponent lies above 0"),
+        (value("{ zipfian = [1, 2], exponent = 'x' }"), "3:47: string where a number is expected"),
+        (value("{ zipfian = [0, 9007199254740992] }"), "3:28: a zipfian range has at most 2^52 numbers"),
+        (value("{ unique = false }"), "3:27: write unique = true"),
+        (value("{ alphanumeric = 65536 }"), "3:33: lengths lie between 0 and 65535"),
+        (value("{ choice = [] }"), "3:27: a choice is a list of texts"),
+        (value("{ choice = [1, 'a'] }"), "3:27: a choice is a list of texts"),
+        (value("{ choice = [1, 2], weights = [1] }"), "3:45: weights are 2 numbers"),
+        (value("{ choice = [1], weights = [0] }"), "3:27: a choice needs a weight above 0"),
+        (with("", &names.join(", "), "{ sql = 'SELECT 1' }"), "3:"),
+        (statement("1"), "5:1: integer where a table is expected"),
+        (statement("{ sql = 'BEGIN' }"), "5:9: BEGIN and COMMIT are set by the transaction's `begin = true`"),
+        (statement("{ sql = 'SELECT 1', repeat = 0 }"), "5:30: 0 is not a whole number from 1 to 100000"),
+        (
+            statement("{ sql = 'SELECT ?' }"),
+            "5:9: the statement has 1 `?`: `params` must say what goes there",
+        ),
+        (statement("{ sql = 'SELECT :x' }"), "5:9: nothing gives :x a value"),
+        (
+            statement(&format!("{{ sql = 'SELECT {}', params = [{}] }}", many("?", 65), many("1", 65))),
+            "5:9: a statement has at most 64 parameters",
+        ),
+        (
+            statement("{ sql = 'SELECT 1', keep = { a = 'real' } }"),
+            "5:34: a kept column is \"int\" or \"text\"",
+        ),
+        (
+            statement(
+                "{ sql = 'SELECT 1, 2', keep = { v = 'int' } },\n{ sql = 'SELECT 1', keep = { v = 'int' } }",
+            ),
+            "6:30: this transaction has a value \"v\" already",
+        ),
+        (
+            statement(&format!(
+                "{{ sql = 'SELECT {}', params = [{}] }}",
+                many("?", 9),
+                many("{ unique = true }", 9)
+            )),
+            "5:",
+        ),
+    ] {
+        let mut problems = problems(&text);
+        // One mistake is one complaint, beside that of a mix that is nothing else.
+        if problems.len() > 1 {
+            problems.retain(|p| !p.contains("a mix needs a transaction"));
+        }
+        if problems.len() != 1 || !problems[0].starts_with(&format!("m.toml:{told}")) {
+            wrong.push(format!("{text}\nexpected {told}\n{problems:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]

@@ -1,16 +1,51 @@
 //! Rows on their way to the server.
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::Ordering;
 
 use mydyno_wire::{BulkRows, Client, Prepared, Sent, WireError};
 
 use super::check::Sum;
+use super::fillers::Shared;
 use super::{PrepareError, doing};
 use crate::mark;
 use crate::table::{Both, Fields, RowDigest, Table, Tuple};
 
+/// How rows are sent, and what the connections know of each other.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    /// Bytes of one exchange at the most.
+    pub limit_bytes: usize,
+    /// As values of a prepared statement, where the server takes many at once.
+    pub as_values: bool,
+    /// The others.
+    pub shared: &'a Shared<'a>,
+}
+
+/// Inserts rows, and adds them to `sum`. The next ones are made while the server works.
+pub(crate) fn insert(
+    client: &mut Client,
+    mut ids: RangeInclusive<u64>,
+    table: &dyn Table,
+    exchange: &Exchange<'_>,
+    sum: &mut Sum,
+) -> Result<(), PrepareError> {
+    let inserting = || doing(format!("inserting into {}", table.name()));
+    let mut batch = Batch::new(client, table, exchange.limit_bytes, exchange.as_values)?;
+    let mut rows = batch.load(&mut ids, sum);
+    while rows > 0 {
+        exchange.shared.wait_for_turn(rows)?;
+        let sent = batch.send(client).map_err(inserting())?;
+        let next = batch.load(&mut ids, sum);
+        sent.finish().map_err(inserting())?;
+        exchange.shared.done.fetch_add(rows, Ordering::Relaxed);
+        rows = next;
+    }
+    batch.close(client)
+}
+
 /// Rows of a table for one exchange after the other.
-pub(super) struct Batch<'a> {
+struct Batch<'a> {
     table: &'a dyn Table,
     form: Form,
     rows: u64,
@@ -27,7 +62,7 @@ enum Form {
 
 impl<'a> Batch<'a> {
     /// No rows yet, for exchanges of so many bytes at the most.
-    pub fn new(
+    fn new(
         client: &mut Client,
         table: &'a dyn Table,
         limit_bytes: usize,
@@ -35,7 +70,7 @@ impl<'a> Batch<'a> {
     ) -> Result<Self, PrepareError> {
         let head = format!("INSERT INTO {} ({}) VALUES ", mark::quoted(table.name()), table.columns());
         let form = if as_values && client.can_execute_bulk() {
-            let columns = table.columns().split(',').count();
+            let columns = table.column_count();
             let marks = vec!["?"; columns].join(",");
             let insert = client
                 .prepare(&format!("{head}({marks})"))
@@ -50,7 +85,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Takes as many of the rows as have room, in place of those before, and adds them to `sum`; how many.
-    pub fn load(&mut self, ids: &mut RangeInclusive<u64>, sum: &mut Sum) -> u64 {
+    fn load(&mut self, ids: &mut RangeInclusive<u64>, sum: &mut Sum) -> u64 {
         match &mut self.form {
             Form::Text { sql, head_bytes } => sql.truncate(*head_bytes),
             Form::Values { rows, .. } => rows.clear(),
@@ -65,7 +100,7 @@ impl<'a> Batch<'a> {
 
     /// Adds row `id`, and gives its digest.
     fn add(&mut self, id: u64) -> u32 {
-        let mut digest = RowDigest::default();
+        let mut digest = RowDigest::new(self.table);
         match &mut self.form {
             Form::Text { sql, .. } => {
                 if self.rows > 0 {
@@ -91,7 +126,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Sends the rows; the next can be loaded before the answer is read.
-    pub fn send<'c>(&self, client: &'c mut Client) -> Result<Sent<'c>, WireError> {
+    fn send<'c>(&self, client: &'c mut Client) -> Result<Sent<'c>, WireError> {
         match &self.form {
             Form::Text { sql, .. } => client.send_bytes(sql),
             Form::Values { insert, rows } => client.send_bulk_rows(insert, rows),
@@ -99,7 +134,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Lets go of what the server keeps for it.
-    pub fn close(self, client: &mut Client) -> Result<(), PrepareError> {
+    fn close(self, client: &mut Client) -> Result<(), PrepareError> {
         match self.form {
             Form::Text { .. } => Ok(()),
             Form::Values { insert, .. } => {

@@ -10,7 +10,7 @@ use crate::table::{RowDigest, Table};
 
 /// Number and digest of the rows of a table, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     /// Rows.
     pub rows: u64,
     /// Sum of their [`RowDigest`]s: the same in any order.
@@ -40,9 +40,11 @@ impl Sum {
         name: &str,
         part: &str,
     ) -> Result<Self, PrepareError> {
-        let columns = table.columns();
-        let sql =
-            format!("SELECT COUNT(*), COALESCE(SUM(CRC32(CONCAT_WS(',',{columns}))),0) FROM {name}{part}");
+        let digest = match table.digest_columns().as_str() {
+            "" => "0".to_owned(),
+            columns => format!("COALESCE(SUM(CRC32(CONCAT_WS(',',{columns}))),0)"),
+        };
+        let sql = format!("SELECT COUNT(*), {digest} FROM {name}{part}");
         let rows = client.query(&sql).map_err(doing(format!("checking {name}")))?;
         let cell = |column: usize| Some(rows.rows.first()?.get(column)?.as_deref()?.to_vec());
         let number = |column| String::from_utf8(cell(column)?).ok()?.parse::<u128>().ok();

@@ -7,17 +7,16 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use mydyno_wire::{Client, ServerVersion, WireError};
+use mydyno_wire::{Client, ServerVersion};
 
-use super::batch::Batch;
+use super::batch::{self, Exchange};
 use super::check::{Sum, ends, key};
+use super::fillers::Shared;
 use super::ranges::{Range, Ranges, Turn};
-use super::{Leaving, PrepareError, Progress, Tables, batch_bytes, doing};
-use crate::engine::Engine;
+use super::{Connect, PrepareError, Progress, Tables, batch_bytes, doing, heap, inserting_at_once};
 use crate::mark;
 use crate::table::Table;
 
@@ -57,9 +56,6 @@ impl Default for Tuning {
     }
 }
 
-/// Opens a connection without a database.
-type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
-
 /// How far a table is.
 #[derive(Debug)]
 struct State {
@@ -74,11 +70,7 @@ struct Fill<'a> {
     tables: &'a Tables,
     ranges: Ranges,
     states: Vec<State>,
-    done: AtomicU64,
-    /// Rows that were sent, for the rate.
-    sent: AtomicU64,
-    started: Instant,
-    off: &'a (dyn Fn() -> bool + Sync),
+    shared: Shared<'a>,
 }
 
 /// Fills the tables; `present` are the names of those that are there.
@@ -91,45 +83,11 @@ pub(super) fn fill(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), PrepareError> {
-    let failed = AtomicBool::new(false);
-    let off = || stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-    let fill = Fill::new(tables, present, connections, inserting_at_once(tables, server), &off);
+    let shared = Shared::new(tables.rows(), tables.tuning.rows_per_s, stop);
+    let at_once = inserting_at_once(server, tables.data.engine.name());
+    let fill = Fill::new(tables, present, connections, at_once, shared);
     let fillers = connections.clamp(1, fill.ranges.count().max(1));
-    let at_work = AtomicUsize::new(fillers);
-    let of = tables.rows();
-    let failures: Vec<PrepareError> = std::thread::scope(|scope| {
-        let filler = || {
-            let _leaving = Leaving(&at_work);
-            let result = fill.work(connect);
-            if result.is_err() {
-                failed.store(true, Ordering::Relaxed);
-            }
-            result
-        };
-        let threads: Vec<_> = (0..fillers).map(|_| scope.spawn(filler)).collect();
-        while at_work.load(Ordering::Acquire) > 0 {
-            progress(Progress { rows: fill.done.load(Ordering::Relaxed).min(of), of });
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
-        let ended = threads.into_iter().map(|t| t.join().unwrap_or(Err(PrepareError::Interrupted)));
-        ended.filter_map(Result::err).collect()
-    });
-    // The first failure that is not just the others' reaction to it.
-    let (interrupted, real): (Vec<_>, Vec<_>) =
-        failures.into_iter().partition(|e| matches!(e, PrepareError::Interrupted));
-    if let Some(error) = real.into_iter().chain(interrupted).next() {
-        return Err(error);
-    }
-    progress(Progress { rows: of, of });
-    Ok(())
-}
-
-/// How many connections insert into one table with AUTO_INCREMENT at once. MariaDB's InnoDB keeps the largest number in
-/// the root page of the table's tree since 10.2.4 and latches that page for each row, so that a second connection only
-/// waits for the first.
-fn inserting_at_once(tables: &Tables, server: &ServerVersion) -> usize {
-    let in_root = server.is_mariadb() && server.at_least(10, 2, 4);
-    if in_root && tables.data.engine == Engine::InnoDb { 1 } else { usize::MAX }
+    fill.shared.run(fillers, &|| fill.work(connect), progress)
 }
 
 /// Ranges for each connection at the least, so that all are at work to the end.
@@ -142,7 +100,7 @@ impl<'a> Fill<'a> {
         present: &BTreeSet<String>,
         connections: usize,
         automatic_at_once: usize,
-        off: &'a (dyn Fn() -> bool + Sync),
+        shared: Shared<'a>,
     ) -> Self {
         let (mut all, mut states) = (Vec::new(), Vec::new());
         let share = tables.rows() / (RANGES_PER_CONNECTION * connections.max(1) as u64);
@@ -161,15 +119,7 @@ impl<'a> Fill<'a> {
             let left = AtomicUsize::new(count as usize);
             states.push(State { resumed, made: Mutex::new(resumed), left });
         }
-        Self {
-            tables,
-            ranges: Ranges::new(all),
-            states,
-            done: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            started: Instant::now(),
-            off,
-        }
+        Self { tables, ranges: Ranges::new(all), states, shared }
     }
 
     /// What each connection does.
@@ -185,7 +135,7 @@ impl<'a> Fill<'a> {
             client.execute("SET NAMES latin1").map_err(doing("choosing the session's character set"))?;
         }
         let limit = batch_bytes(&mut client, self.tables.tuning.batch_bytes)?;
-        while let Some(turn) = self.ranges.next(self.off)? {
+        while let Some(turn) = self.ranges.next(&|| self.shared.is_off())? {
             let range = turn.range;
             self.make_table(&mut client, range.table)?;
             self.fill_range(&mut client, turn, limit)?;
@@ -205,13 +155,19 @@ impl<'a> Fill<'a> {
         let table = &self.tables.data.tables[number];
         let creating = || doing(format!("creating table {}", table.name()));
         client.execute(&table.create()).map_err(creating())?;
-        if !self.tables.tuning.late_indexes {
+        if !self.makes_indexes_late() {
             for index in table.late_indexes() {
                 client.execute(&index.sql).map_err(creating())?;
             }
         }
+        heap::check(client, &self.tables.database, table.name(), table.rows())?;
         *made = true;
         Ok(())
+    }
+
+    /// Indexes take room in memory too: they are there when it is found out whether the rows fit.
+    fn makes_indexes_late(&self) -> bool {
+        self.tables.tuning.late_indexes && !self.tables.data.engine.is_memory()
     }
 
     fn fill_range(&self, client: &mut Client, turn: Turn<'_>, limit: usize) -> Result<(), PrepareError> {
@@ -249,7 +205,7 @@ impl<'a> Fill<'a> {
         let table = &*self.tables.data.tables[range.table];
         let from = if resumed { self.go_on_from(client, range)? } else { range.first };
         let mut sum = Sum::of_seed(table, range.first, from - 1);
-        self.done.fetch_add(sum.rows, Ordering::Relaxed);
+        self.shared.done.fetch_add(sum.rows, Ordering::Relaxed);
         self.insert(client, from..=range.last, table, limit, &mut sum)?;
         // The next connection inserts while this one verifies.
         drop(turn.take());
@@ -291,46 +247,21 @@ impl<'a> Fill<'a> {
         client.execute(&sql).map(drop).map_err(doing(format!("deleting rows of {}", table.name())))
     }
 
-    /// Inserts rows in one transaction, and adds them to `sum`. The next ones are made while the server works.
+    /// Inserts rows in one transaction, and adds them to `sum`.
     fn insert(
         &self,
         client: &mut Client,
-        mut ids: RangeInclusive<u64>,
+        ids: RangeInclusive<u64>,
         table: &dyn Table,
-        limit: usize,
+        limit_bytes: usize,
         sum: &mut Sum,
     ) -> Result<(), PrepareError> {
         let inserting = || doing(format!("inserting into {}", table.name()));
-        let mut batch = Batch::new(client, table, limit, self.tables.tuning.as_values)?;
-        let mut rows = batch.load(&mut ids, sum);
+        let exchange =
+            Exchange { limit_bytes, as_values: self.tables.tuning.as_values, shared: &self.shared };
         client.execute("BEGIN").map_err(inserting())?;
-        while rows > 0 {
-            self.wait_for_turn(rows)?;
-            let sent = batch.send(client).map_err(inserting())?;
-            let next = batch.load(&mut ids, sum);
-            sent.finish().map_err(inserting())?;
-            self.done.fetch_add(rows, Ordering::Relaxed);
-            rows = next;
-        }
-        batch.close(client)?;
+        batch::insert(client, ids, table, &exchange, sum)?;
         client.execute("COMMIT").map(drop).map_err(inserting())
-    }
-
-    /// Waits until the rate allows so many rows more.
-    fn wait_for_turn(&self, rows: u64) -> Result<(), PrepareError> {
-        let before = self.sent.fetch_add(rows, Ordering::Relaxed);
-        let at_s = self.tables.tuning.rows_per_s.map_or(0.0, |rate| before as f64 / rate);
-        let at = self.started + Duration::try_from_secs_f64(at_s).unwrap_or(Duration::MAX / 4);
-        loop {
-            if (self.off)() {
-                return Err(PrepareError::Interrupted);
-            }
-            let left = at.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(Duration::from_millis(50)));
-        }
     }
 
     /// Makes the indexes of a table whose rows are in, and looks that there are no others.
@@ -346,10 +277,10 @@ impl<'a> Fill<'a> {
             });
         }
         for index in table.late_indexes() {
-            if (self.off)() {
+            if self.shared.is_off() {
                 return Err(PrepareError::Interrupted);
             }
-            if self.states[number].resumed || !self.tables.tuning.late_indexes {
+            if self.states[number].resumed || !self.makes_indexes_late() {
                 let there = format!(
                     "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = {} AND INDEX_NAME = {}",
                     mark::literal(table.name()),

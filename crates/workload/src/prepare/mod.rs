@@ -1,14 +1,17 @@
 //! Tables and rows: made, checked, dropped.
 
-mod batch;
-mod check;
+pub(crate) mod batch;
+pub(crate) mod check;
 mod fill;
-mod ranges;
+pub(crate) mod fillers;
+pub(crate) mod heap;
+pub(crate) mod ranges;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use mydyno_wire::{Client, WireError};
+use mydyno_model::units::{show_bytes, show_count};
+use mydyno_wire::{Client, ServerVersion, WireError};
 use thiserror::Error;
 
 use crate::fingerprint;
@@ -16,8 +19,11 @@ use crate::mark::{self, DataMark, Origin, Owner};
 use crate::table::DataSet;
 pub use fill::Tuning;
 
+/// Opens a connection without a database.
+pub type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
+
 /// Bytes of one INSERT at the most; less where `max_allowed_packet` is less.
-pub(crate) const BATCH_BYTES: usize = 512 * 1024;
+const BATCH_BYTES: usize = 512 * 1024;
 
 /// Why tables could not be made, checked or dropped.
 #[derive(Debug, Error)]
@@ -81,10 +87,42 @@ pub enum PrepareError {
         table: String,
     },
     /// The user asked to stop.
-    #[error(
-        "interrupted: the tables are incomplete; the next prepare goes on from there, or begins anew where a workload brings its own tables"
-    )]
+    #[error("interrupted: the tables are incomplete; the next prepare goes on from there")]
     Interrupted,
+    /// A column is to be filled that the table does not have.
+    #[error(
+        "table {table} has no column {column:?}{place}: {}",
+        .nearest.as_ref().map_or_else(|| format!("it has {names}"), |near| format!("did you mean {near}?"))
+    )]
+    NoColumn {
+        /// Where it is described.
+        place: String,
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The nearest name that it has.
+        nearest: Option<String>,
+        /// All that it has.
+        names: String,
+    },
+    /// The rows do not fit into a table that lives in memory.
+    #[error(
+        "table {table} lives in the server's memory and is to have {} rows, of which it can hold about {}, since max_heap_table_size is {}: raise it with `SET GLOBAL max_heap_table_size = {needed};`, if the server has that much to spare, or ask for fewer rows",
+        show_count(*.rows), show_count(*.fits), show_bytes(*.limit as f64)
+    )]
+    NoRoom {
+        /// The table.
+        table: String,
+        /// Its rows.
+        rows: u64,
+        /// Rows that it can hold.
+        fits: u64,
+        /// `max_heap_table_size` when it was made, in bytes.
+        limit: u64,
+        /// What holds the rows.
+        needed: u64,
+    },
     /// The server or the connection.
     #[error("{doing}: {source}")]
     Wire {
@@ -233,7 +271,7 @@ impl Tables {
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
     pub fn prepare(
         &self,
-        connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+        connect: Connect<'_>,
         connections: usize,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(Progress),
@@ -380,11 +418,10 @@ pub(crate) fn batch_bytes(client: &mut Client, most: usize) -> Result<usize, Pre
     Ok(most.min(limit.saturating_sub(1024)).max(1024))
 }
 
-/// Counts a filler out however it leaves.
-pub(crate) struct Leaving<'a>(pub(crate) &'a AtomicUsize);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
+/// How many connections insert into one table at once whose numbers AUTO_INCREMENT counts. MariaDB's InnoDB keeps the
+/// largest number in the root page of the table's tree since 10.2.4 and latches that page for each row, so that a second
+/// connection only waits for the first.
+pub(crate) fn inserting_at_once(server: &ServerVersion, engine: &str) -> usize {
+    let in_root = server.is_mariadb() && server.at_least(10, 2, 4);
+    if in_root && engine == "innodb" { 1 } else { usize::MAX }
 }

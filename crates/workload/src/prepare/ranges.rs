@@ -8,7 +8,7 @@ use super::PrepareError;
 
 /// Some rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     /// Which table of the data set.
     pub table: usize,
     /// Number of the first row.
@@ -27,7 +27,7 @@ struct Waiting {
 
 /// Ranges of all tables. A table that takes no more connections at once is passed over for the next.
 #[derive(Debug)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     tables: Mutex<Vec<Waiting>>,
     left: Condvar,
     count: usize,
@@ -78,7 +78,7 @@ impl Ranges {
 
 /// A range, and the right to insert into its table, which goes when this is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     ranges: &'a Ranges,
     /// The range.
     pub range: Range,

@@ -60,3 +60,34 @@ impl Zipf {
         log_x.exp()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipfian_ranks_have_the_probabilities_of_the_law() {
+        for exponent in [0.5, 0.99, 1.0, 1.2, 2.0] {
+            let n = 20;
+            let zipf = Zipf::new(n, exponent);
+            let mut rng = Rng::from_seed(4);
+            let draws = 200_000;
+            let mut seen = vec![0u32; n as usize];
+            for _ in 0..draws {
+                seen[zipf.draw(&mut rng) as usize - 1] += 1;
+            }
+            let mass = |k: usize| (k as f64).powf(-exponent);
+            let all: f64 = (1..=n as usize).map(mass).sum();
+            // Chi-squared, 19 degrees of freedom: 99.99 % of honest generators stay below 50.8.
+            let chi2: f64 = seen
+                .iter()
+                .enumerate()
+                .map(|(i, seen)| {
+                    let expected = f64::from(draws) * mass(i + 1) / all;
+                    (f64::from(*seen) - expected).powi(2) / expected
+                })
+                .sum();
+            assert!(chi2 < 50.8, "exponent {exponent}: chi² {chi2}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::read::Reader;
-use crate::generator::{Constant, Generator, Zipf, pattern};
+use super::reader::Reader;
+use crate::generator::{Constant, Generator, pattern};
+use crate::zipf::Zipf;
 
 /// Exponent of zipfian numbers when none is given: that of the YCSB benchmark.
 const EXPONENT: f64 = 0.99;

@@ -1,0 +1,70 @@
+//! What the file of a mix describes.
+
+use crate::generator::Generator;
+use crate::own_tables::{CheckSpec, TableSpec};
+use crate::session::ParamType;
+
+/// Parameters of a statement, and values of a transaction, at the most.
+pub const MOST_PARAMS: usize = 64;
+pub const MOST_VALUES: usize = 32;
+/// Sequences and unique numbers of all transactions, at the most.
+pub const MOST_COUNTERS: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Description {
+    pub about: String,
+    pub think_s: f64,
+    pub tables: Vec<TableSpec>,
+    pub checks: Vec<CheckSpec>,
+    pub transactions: Vec<Transaction>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transaction {
+    pub weight: u64,
+    /// BEGIN and COMMIT around the statements.
+    pub begin: bool,
+    /// Drawn at the start of each transaction: the first slots.
+    pub values: Vec<Generator>,
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement {
+    /// As in `buy.pick`.
+    pub name: String,
+    /// As in `shop.toml:12:3`.
+    pub place: String,
+    /// Parameters as `?`.
+    pub sql: String,
+    pub params: Vec<Param>,
+    pub repeat: u32,
+    /// Where the first row's values go, column after column.
+    pub keep: Vec<Slot>,
+}
+
+/// A value of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    pub number: u8,
+    /// Bytes to lay out when it is a text; `None` for numbers.
+    pub text: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Param {
+    /// Drawn anew each time.
+    Made(Generator),
+    /// A value of the transaction.
+    Slot(Slot),
+}
+
+impl Param {
+    pub fn wire_type(&self) -> ParamType {
+        let text = match self {
+            Self::Made(generator) => generator.is_text().then(|| generator.longest()),
+            Self::Slot(slot) => slot.text,
+        };
+        text.map_or(ParamType::Int, ParamType::Bytes)
+    }
+}

@@ -1,0 +1,310 @@
+//! Tables of workloads that bring their own: described as data, filled from generators, on several connections also
+//! within one table, and gone on with where a prepare was cut off.
+
+mod check;
+mod fill;
+pub(crate) mod finish;
+mod making;
+mod parts;
+mod rows;
+mod server_table;
+
+use mydyno_model::Warning;
+use mydyno_wire::{Client, WireError};
+use serde_json::{Value, json};
+
+use crate::fingerprint;
+use crate::generator::Generator;
+use crate::mark::{self, DataMark, Owner};
+use crate::prepare::{self, PrepareError, Tuning, doing};
+use crate::sql_text::{self, Token};
+
+/// Values that do not fit and engines that are not there are errors, and a 0 is one also in a column that counts by itself:
+/// a table is what its description says.
+const STRICT: &str =
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'";
+
+/// A table and its rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableSpec {
+    /// Name, unqualified.
+    pub name: String,
+    /// The statement that makes it.
+    pub create: String,
+    /// Columns that are filled; the others have their defaults.
+    pub columns: Vec<ColumnSpec>,
+    /// Rows in the beginning.
+    pub rows: u64,
+    /// Statements for after the rows are in, as for indexes.
+    pub after: Vec<String>,
+    /// Where it is described, as in `shop.toml:12:1`; empty where nobody wrote it.
+    pub place: String,
+}
+
+impl TableSpec {
+    /// Bytes of a row's longest values, those of a number as so many.
+    fn values_bytes(&self, number_bytes: usize) -> u64 {
+        self.columns.iter().map(|c| c.generator.longest().max(number_bytes) as u64).sum()
+    }
+
+    /// Whether its statement asks for MEMORY.
+    fn is_memory(&self) -> bool {
+        let words = sql_text::tokens(&self.create);
+        let mut words = words.iter().map(|(token, _)| *token).filter(|token| *token != Token::Mark('='));
+        let is = |token: Token<'_>, list: &[&str]| matches!(token, Token::Word(word) if list.iter().any(|w| word.eq_ignore_ascii_case(w)));
+        while let Some(token) = words.next() {
+            if is(token, &["ENGINE"]) {
+                return words.next().is_some_and(|engine| is(engine, &["MEMORY", "HEAP"]));
+            }
+        }
+        false
+    }
+}
+
+/// A column and how its values are made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnSpec {
+    /// Name.
+    pub name: String,
+    /// Values.
+    pub generator: Generator,
+    /// Where it is described; empty where nobody wrote it.
+    pub place: String,
+}
+
+/// A statement whose result says whether the data hold together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckSpec {
+    /// What it is about, for messages.
+    pub about: String,
+    /// A SELECT; the first value of its first row counts.
+    pub sql: String,
+    /// What that value must be.
+    pub expected: String,
+}
+
+/// A statement that finds out after a run whether its figures are doubtful.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DoubtSpec {
+    /// A SELECT that gives a number: how many rows give cause for doubt.
+    pub sql: String,
+    /// What is said when there are any.
+    pub warning: Warning,
+}
+
+/// The tables of a workload in a database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnTables {
+    /// Key in the mark.
+    pub family: &'static str,
+    /// The database.
+    pub database: String,
+    /// In the order in which they are made.
+    pub tables: Vec<TableSpec>,
+    /// What must hold before and after runs.
+    pub checks: Vec<CheckSpec>,
+    /// What makes a run's figures doubtful.
+    pub doubts: Vec<DoubtSpec>,
+    /// Seed of the rows.
+    pub seed: u64,
+    /// Whether a run asks for rows that only its own seed makes.
+    pub of_seed: bool,
+    /// How they are filled.
+    pub tuning: Tuning,
+}
+
+impl OwnTables {
+    /// Everything but the seed that decides the rows.
+    fn shape(&self) -> Value {
+        let names: Vec<&str> = self.tables.iter().map(|t| t.name.as_str()).collect();
+        let rows: Vec<u64> = self.tables.iter().map(|t| t.rows).collect();
+        let columns = |t: &TableSpec| {
+            t.columns.iter().map(|c| format!("{} {:?}", c.name, c.generator)).collect::<Vec<_>>()
+        };
+        let recipes: Vec<_> = self.tables.iter().map(|t| (&t.create, columns(t), &t.after)).collect();
+        let recipe = fingerprint::short(format!("{recipes:?}").as_bytes());
+        json!({"tables": names, "rows": rows, "recipe": recipe})
+    }
+
+    /// Fingerprint of fresh rows.
+    pub fn fingerprint(&self) -> String {
+        fingerprint::data(&self.shape(), self.seed)
+    }
+
+    /// Rows of all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|t| t.rows).sum()
+    }
+
+    /// Bytes that the tables take on disk, roughly: values, some 40 bytes a row that the engine adds, and as much again
+    /// for indexes and half-filled pages. MEMORY's rows are nowhere on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        let on_disk = self.tables.iter().filter(|t| !t.is_memory());
+        on_disk.map(|t| t.rows.saturating_mul(2 * (40 + t.values_bytes(8)))).sum()
+    }
+
+    /// Bytes of the server's memory that each table in an engine without files takes at the least; how much it is in fact
+    /// the server tells when the table is made.
+    pub fn heap_bytes(&self) -> Vec<u64> {
+        let in_memory = self.tables.iter().filter(|t| t.is_memory());
+        in_memory.map(|t| t.rows.saturating_mul(t.values_bytes(1))).collect()
+    }
+
+    /// The mark, if it says that these tables are complete.
+    ///
+    /// # Errors
+    /// A foreign database, or what the server said.
+    pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
+        let looking = || doing(format!("looking at database {}", self.database));
+        match mark::owner(client, &self.database).map_err(looking())? {
+            Owner::Foreign => Err(PrepareError::Foreign { database: self.database.clone() }),
+            Owner::Missing => Ok(None),
+            Owner::Ours => {
+                let data = mark::data(client, &self.database, self.family).map_err(looking())?;
+                let fits = |d: &DataMark| {
+                    d.complete && d.shape == self.shape() && (!self.of_seed || d.seed == self.seed)
+                };
+                let Some(data) = data.filter(fits) else { return Ok(None) };
+                for table in &self.tables {
+                    let there = self.exists(client, &table.name)?;
+                    // MEMORY's rows are gone with the server.
+                    let lost = there
+                        && table.is_memory()
+                        && table.rows > 0
+                        && prepare::is_empty(client, &self.database, &table.name)?;
+                    if !there || lost {
+                        return Ok(None);
+                    }
+                }
+                Ok(Some(data))
+            }
+        }
+    }
+
+    /// The mark of tables that a run can use.
+    ///
+    /// # Errors
+    /// Missing or incomplete tables, other tables, a foreign database.
+    pub fn require(&self, client: &mut Client) -> Result<DataMark, PrepareError> {
+        let names: Vec<&str> = self.tables.iter().map(|t| t.name.as_str()).collect();
+        self.existing(client)?.ok_or_else(|| PrepareError::NotPrepared {
+            database: self.database.clone(),
+            what: format!(
+                "complete tables of this workload and these options{} ({})",
+                if self.of_seed { format!(" from seed {}", self.seed) } else { String::new() },
+                names.join(", ")
+            ),
+        })
+    }
+
+    fn exists(&self, client: &mut Client, table: &str) -> Result<bool, PrepareError> {
+        let sql = format!(
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+            mark::literal(&self.database),
+            mark::literal(table)
+        );
+        Ok(!client.query(&sql).map_err(doing("listing the tables"))?.is_empty())
+    }
+
+    /// What the statements that make the tables and rows rest on.
+    fn set_up(&self, client: &mut Client) -> Result<(), WireError> {
+        client.execute(STRICT).map(drop)
+    }
+
+    /// A value of a row as SQL writes it.
+    pub fn value(&self, table: usize, column: usize, row: u64) -> String {
+        rows::Rows::new(self, table).value(column, row)
+    }
+
+    /// Notes in the mark that a run is about to change rows.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
+        let used = DataMark { used: true, ..data.clone() };
+        mark::set_data(client, &self.database, self.family, &used)
+            .map_err(doing("noting that the rows are in use"))
+    }
+
+    /// What a run has left that makes its figures doubtful.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub fn doubts(&self, client: &mut Client) -> Result<Vec<Warning>, PrepareError> {
+        if self.doubts.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.use_schema(&self.database).map_err(doing("choosing the database"))?;
+        let mut warnings = Vec::new();
+        for doubt in &self.doubts {
+            let rows = client.query(&doubt.sql).map_err(doing("looking at the rows after the run"))?;
+            if rows.number::<u64>(0, 0).unwrap_or(0) > 0 {
+                warnings.push(doubt.warning.clone());
+            }
+        }
+        Ok(warnings)
+    }
+}
+
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" ({place})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::Constant;
+
+    /// Tables of a workload for tests.
+    pub(super) fn tables(rows: u64) -> OwnTables {
+        let column =
+            |name: &str, generator| ColumnSpec { name: name.to_owned(), generator, place: String::new() };
+        let table = TableSpec {
+            name: "item".to_owned(),
+            create: "CREATE TABLE item (id INT, price INT, kind VARCHAR(9))".to_owned(),
+            columns: vec![
+                column("id", Generator::Sequence { from: 1, step: 1 }),
+                column("price", Generator::Uniform { low: 100, high: 999 }),
+                column("kind", Generator::Constant(Constant::Text("book".into()))),
+            ],
+            rows,
+            after: Vec::new(),
+            place: String::new(),
+        };
+        OwnTables {
+            family: "test",
+            database: "d".to_owned(),
+            tables: vec![table],
+            checks: Vec::new(),
+            doubts: Vec::new(),
+            seed: 1,
+            of_seed: false,
+            tuning: Tuning::default(),
+        }
+    }
+
+    #[test]
+    fn what_decides_the_rows_decides_the_fingerprint() {
+        let one = tables(10);
+        let mut other = tables(10);
+        other.tables[0].columns[1].generator = Generator::Uniform { low: 100, high: 998 };
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        assert_ne!(one.fingerprint(), tables(11).fingerprint());
+        assert_ne!(one.fingerprint(), OwnTables { seed: 2, ..one.clone() }.fingerprint());
+        assert_eq!(one.fingerprint(), OwnTables { database: "e".to_owned(), ..one.clone() }.fingerprint());
+    }
+
+    #[test]
+    fn rows_take_disk_or_memory_as_their_engine_keeps_them() {
+        let mut tables = tables(10);
+        let on_disk = tables.disk_bytes();
+        assert!(on_disk > 0 && tables.heap_bytes().is_empty());
+        let in_memory = TableSpec {
+            create: "CREATE TABLE b (id INT) ENGINE = Heap".to_owned(),
+            ..tables.tables[0].clone()
+        };
+        tables.tables.push(in_memory);
+        // Two numbers of a byte at the least, and "book".
+        assert_eq!((tables.disk_bytes(), tables.heap_bytes()), (on_disk, vec![60]));
+    }
+}
