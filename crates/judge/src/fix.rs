@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Finding, Findings, RemedyStep, State};
 
+use settings::{Settings, Taken};
+
+mod settings;
+
 /// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixFile {
@@ -97,6 +101,7 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
     }
+    conflicts(&wanted, &mut guide);
     by_hand(&wanted, &mut guide);
     files.push(FixFile { path: "README.md", text: guide });
     files
@@ -119,15 +124,50 @@ fn persistent(finding: &Finding) -> &[RemedyStep] {
     finding.remedy.as_ref().map(|r| r.persistent.as_slice()).unwrap_or_default()
 }
 
+/// Steps of one kind of a finding, each written by `write`; where another finding has the setting already, a comment that
+/// begins with `mark` says so instead.
+fn each_once<'s>(
+    steps: impl IntoIterator<Item = &'s RemedyStep>,
+    claim: &str,
+    settings: &mut Settings,
+    mark: &str,
+    write: impl Fn(&RemedyStep) -> Option<String>,
+) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let Some(written) = write(step) else { continue };
+        let _ = match settings.take(step.kind, claim, &step.text) {
+            None => {
+                text.push_str(&written);
+                continue;
+            }
+            Some(Taken { by, otherwise: None }) => {
+                writeln!(text, "{mark} {claim} asks for what is set for {by}")
+            }
+            Some(Taken { by, otherwise: Some(_) }) => {
+                let wanted = step.text.replace('\n', " ");
+                writeln!(text, "{mark} {claim} asks for: {wanted} (set for {by})")
+            }
+        };
+    }
+    text
+}
+
 /// Statements that take effect at once, and those that undo them, the last first.
 fn statements(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
-    let sql = |steps: &[RemedyStep], claim: &str| -> String {
-        let statements = steps.iter().filter(|s| s.kind == StepKind::Sql);
-        statements.map(|s| format!("-- {claim}\n{};\n", s.text.trim_end_matches(';'))).collect()
+    let sql = |steps: &[RemedyStep], claim: &str, settings: &mut Settings| -> String {
+        each_once(steps, claim, settings, "--", |s| {
+            let statement = || format!("-- {claim}\n{};\n", s.text.trim_end_matches(';'));
+            (s.kind == StepKind::Sql).then(statement)
+        })
     };
-    let forward: String =
-        wanted.iter().map(|f| sql(now(f), &f.claim) + &sql(persistent(f), &f.claim)).collect();
-    let back: String = wanted.iter().rev().map(|f| sql(&f.undo, &f.claim)).collect();
+    let mut settings = Settings::default();
+    let forward: String = wanted
+        .iter()
+        .map(|f| sql(now(f), &f.claim, &mut settings) + &sql(persistent(f), &f.claim, &mut settings))
+        .collect();
+    let mut settings = Settings::default();
+    let back: String = wanted.iter().rev().map(|f| sql(&f.undo, &f.claim, &mut settings)).collect();
     if forward.is_empty() {
         return;
     }
@@ -143,20 +183,24 @@ fn statements(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String)
 
 /// Commands for the host that take effect at once, and those that undo them.
 fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
-    let shell = |steps: &[RemedyStep], claim: &str| -> String {
-        let lines = steps.iter().filter_map(|s| match s.kind {
-            StepKind::Shell => Some(s.text.clone()),
-            StepKind::Sysctl => {
-                let (name, value) = s.text.split_once('=')?;
-                Some(format!("sysctl -w {}='{}'", name.trim(), value.trim().replace('\'', "")))
-            }
-            _ => None,
-        });
-        // A line that fails is named, and the others are run all the same: half an undo is worse than none.
-        lines.map(|line| format!("# {claim}\n(\n{line}\n) || failed {claim}\n")).collect()
+    let shell = |steps: &[RemedyStep], claim: &str, settings: &mut Settings| -> String {
+        each_once(steps, claim, settings, "#", |s| {
+            let line = match s.kind {
+                StepKind::Shell => s.text.clone(),
+                StepKind::Sysctl => {
+                    let (name, value) = s.text.split_once('=')?;
+                    format!("sysctl -w {}='{}'", name.trim(), value.trim().replace('\'', ""))
+                }
+                _ => return None,
+            };
+            // A line that fails is named, and the others are run all the same: half an undo is worse than none.
+            Some(format!("# {claim}\n(\n{line}\n) || failed {claim}\n"))
+        })
     };
-    let forward: String = wanted.iter().map(|f| shell(now(f), &f.claim)).collect();
-    let back: String = wanted.iter().rev().map(|f| shell(&f.undo, &f.claim)).collect();
+    let mut settings = Settings::default();
+    let forward: String = wanted.iter().map(|f| shell(now(f), &f.claim, &mut settings)).collect();
+    let mut settings = Settings::default();
+    let back: String = wanted.iter().rev().map(|f| shell(&f.undo, &f.claim, &mut settings)).collect();
     if forward.is_empty() {
         return;
     }
@@ -171,29 +215,41 @@ fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
 
 /// Lines of one form. When two claims set the same thing, the more urgent one, which comes first, has it.
 fn lasting(wanted: &[&Finding], form: &Form) -> String {
-    let mut seen: Vec<(String, String)> = Vec::new();
-    let mut text = String::new();
+    let mut settings = Settings::default();
+    let one = |f: &&Finding| {
+        each_once(persistent(f), &f.claim, &mut settings, "#", |s| {
+            (s.kind == form.kind).then(|| format!("# {}\n{}\n", f.claim, s.text))
+        })
+    };
+    wanted.iter().map(one).collect()
+}
+
+/// Settings for which two findings ask for different values: only one can be had.
+fn conflicts(wanted: &[&Finding], guide: &mut String) {
+    let (mut at_once, mut lasting) = (Settings::default(), Settings::default());
+    let mut lines: Vec<String> = Vec::new();
     for finding in wanted {
-        for step in persistent(finding).iter().filter(|s| s.kind == form.kind) {
-            let name = match form.kind {
-                StepKind::Cnf | StepKind::Sysctl => {
-                    step.text.split('=').next().unwrap_or_default().trim().replace('-', "_")
-                }
-                _ => step.text.clone(),
-            };
-            match seen.iter().find(|(known, _)| *known == name) {
-                None => {
-                    let _ = write!(text, "# {}\n{}\n", finding.claim, step.text);
-                    seen.push((name, finding.claim.clone()));
-                }
-                Some((_, first)) => {
-                    let _ =
-                        writeln!(text, "# {} asks for: {} (set above for {first})", finding.claim, step.text);
+        let steps =
+            now(finding).iter().map(|s| (true, s)).chain(persistent(finding).iter().map(|s| (false, s)));
+        for (now, step) in steps {
+            let settings = if now { &mut at_once } else { &mut lasting };
+            if let Some(Taken { by, otherwise: Some(written) }) =
+                settings.take(step.kind, &finding.claim, &step.text)
+            {
+                let line = format!(
+                    "- {} asks for `{}`; written is `{written}`, for {by}.\n",
+                    finding.claim, step.text
+                );
+                if !lines.contains(&line) {
+                    lines.push(line);
                 }
             }
         }
     }
-    text
+    if !lines.is_empty() {
+        guide.push_str("\n## Conflicts\n\nOf two findings that ask for one setting, the more urgent has it. Look whether it does for both, and audit again afterwards.\n\n");
+        guide.push_str(&lines.concat());
+    }
 }
 
 /// What no file can do, and what can go wrong.

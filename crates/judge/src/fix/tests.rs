@@ -181,3 +181,59 @@ fn the_order_is_severity_and_confidence_against_the_cost_of_the_remedy() {
     assert_eq!(findings.counts["violated"], 3);
     assert_eq!(findings.counts["holds"], 1);
 }
+
+#[test]
+fn a_setting_that_two_findings_ask_for_is_written_once_and_undone_once() {
+    let of = |facts: &[(&str, Value, &str)], wanted: &[&str]| {
+        let facts = facts.iter().map(|(id, v, unit)| ((*id).to_owned(), Fact::ok(v.clone(), unit, "t")));
+        let set = FactSet {
+            header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH),
+            facts: facts.collect(),
+            extra: Map::new(),
+        };
+        let claims = Claims::embedded().unwrap();
+        fix(&audit(wanted.iter().map(|id| claims.find(id).unwrap()), &set, "d", OffsetDateTime::UNIX_EPOCH))
+    };
+    let unit = [
+        ("server.process.limit.open_files.soft", json!(1024), ""),
+        ("server.process.limit.open_files.hard", json!(1024), ""),
+        ("server.process.open_files", json!(1000), ""),
+        ("server.process.pid", json!(812), ""),
+        ("server.family", json!("mariadb"), ""),
+        ("server.version", json!("10.11.19-MariaDB"), ""),
+        ("server.version_number", json!(101_119), ""),
+        ("server.variable.open_files_limit", json!(1024), ""),
+        ("server.variable.max_connections", json!(2000), ""),
+        ("server.variable.table_open_cache", json!(8000), ""),
+        ("server.uptime_s", json!(864_000), "s"),
+    ];
+    let files = of(&unit, &["server-files", "open-files-limit"]);
+    let drop_in = text(&files, "systemd/mydyno.conf");
+    assert_eq!(drop_in.lines().filter(|l| l.starts_with("LimitNOFILE=")).count(), 1, "{drop_in}");
+    assert!(drop_in.contains("\n# open-files-limit asks for what is set for server-files\n"), "{drop_in}");
+
+    let dirty = [
+        ("host.memory.total_bytes", json!(274_877_906_944_u64), "bytes"),
+        ("host.memory.available_bytes", json!(274_877_906_944_u64), "bytes"),
+        ("host.sysctl.vm.dirty_background_bytes", json!(8_589_934_592_u64), "bytes"),
+        ("host.sysctl.vm.dirty_background_ratio", json!(0), "percent"),
+        ("host.sysctl.vm.dirty_bytes", json!(536_870_912), "bytes"),
+        ("host.sysctl.vm.dirty_ratio", json!(0), "percent"),
+    ];
+    let files = of(&dirty, &["dirty-pages", "dirty-order"]);
+    for (path, line) in [
+        ("now.sh", "sysctl -w vm.dirty_background_bytes="),
+        ("undo.sh", "sysctl -w vm.dirty_background_bytes='8589934592'"),
+        ("sysctl.d/60-mydyno.conf", "vm.dirty_background_bytes = "),
+    ] {
+        let text = text(&files, path);
+        assert_eq!(text.lines().filter(|l| l.starts_with(line)).count(), 1, "{path}: {text}");
+    }
+    let sysctl = text(&files, "sysctl.d/60-mydyno.conf");
+    let first = sysctl.lines().find_map(|l| l.strip_prefix("vm.dirty_background_bytes = ")).unwrap();
+    let conflicts = text(&files, "README.md");
+    let conflicts = conflicts.split("## Conflicts").nth(1).unwrap_or_else(|| panic!("{sysctl}"));
+    assert!(conflicts.contains("asks for `vm.dirty_background_bytes = "), "{conflicts}");
+    assert!(conflicts.contains(&format!("written is `vm.dirty_background_bytes = {first}`")), "{conflicts}");
+    assert!(sysctl.contains("asks for: vm.dirty_background_bytes = "), "{sysctl}");
+}
