@@ -287,4 +287,14 @@ fn the_claims_that_are_shipped_pass_their_own_examination() {
     let Ended { status, stdout, .. } =
         home.end(&["claims", "--check", own.parent().unwrap().to_str().unwrap()]);
     assert!(status == 1 && stdout.contains("server/wrong.toml"), "{status} {stdout}");
+
+    let twice = home.path().join("twice");
+    for area in ["memory", "host"] {
+        fs::create_dir_all(twice.join(area)).unwrap();
+        fs::copy(folder.join("memory/swappiness.toml"), twice.join(area).join("swappiness.toml")).unwrap();
+    }
+    let Ended { status, stdout, .. } = home.end(&["claims", "--check", twice.to_str().unwrap()]);
+    assert_eq!(status, 1, "{stdout}");
+    assert!(stdout.contains("memory/swappiness.toml: host/swappiness.toml has the same id"), "{stdout}");
+    assert!(stdout.contains("2 claims, 1 to mend"), "{stdout}");
 }

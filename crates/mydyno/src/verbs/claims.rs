@@ -100,8 +100,9 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     let files = files(folder)?;
     let (mut bad, mut slips, mut unnoticed, mut recorded) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     for (file, text) in &files {
-        let problems: Vec<String> = match Claim::read(file, text) {
+        let mut problems: Vec<String> = match Claim::read(file, text) {
             Err(problems) => problems.iter().map(ToString::to_string).collect(),
             Ok(claim) => {
                 let found = examine(&claim, &mydyno_observe::catalogue::unit_of);
@@ -120,6 +121,12 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
                     .collect()
             }
         };
+        // Whether it can be read or not: a file is called as its claim.
+        let id = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(other) = ids.get(&id) {
+            problems.push(format!("{file}: {other} has the same id, {id}: only one of them would be used"));
+        }
+        ids.entry(id).or_insert(file);
         bad += usize::from(!problems.is_empty());
         for problem in problems {
             ui.out(&problem);
