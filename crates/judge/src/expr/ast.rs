@@ -144,6 +144,8 @@ pub enum Call {
     Length,
     /// Whether the first text starts with the second.
     StartsWith,
+    /// Whether the first text ends with the second.
+    EndsWith,
     /// A number without a unit taken as bytes.
     Bytes,
     /// A number without a unit taken as seconds.
@@ -160,7 +162,7 @@ pub enum Call {
 
 impl Call {
     /// All, with the names that they are written by and how many arguments they take.
-    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 16] = [
+    pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 17] = [
         ("exists", Self::Exists, 1..=1),
         ("default", Self::Default, 2..=2),
         ("on", Self::On, 1..=1),
@@ -171,6 +173,7 @@ impl Call {
         ("max", Self::Max, 1..=16),
         ("length", Self::Length, 1..=1),
         ("starts_with", Self::StartsWith, 2..=2),
+        ("ends_with", Self::EndsWith, 2..=2),
         ("bytes", Self::Bytes, 1..=1),
         ("seconds", Self::Seconds, 1..=1),
         ("if", Self::If, 3..=3),

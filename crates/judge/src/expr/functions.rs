@@ -95,12 +95,15 @@ pub fn call(
             Value::Text(text) => Ok(Value::plain(text.chars().count() as f64)),
             other => fault(&other, "a list or a text"),
         },
-        Call::StartsWith => {
-            let [start] = rest else { return Err(Stop::Fault(format!("{whole}: takes two values"))) };
-            match (machine.value(first)?, machine.value(start)?) {
-                (Value::Text(text), Value::Text(start)) => {
-                    let head = text.get(..start.len());
-                    Ok(Value::Bool(head.is_some_and(|h| h.eq_ignore_ascii_case(&start))))
+        Call::StartsWith | Call::EndsWith => {
+            let [part] = rest else { return Err(Stop::Fault(format!("{whole}: takes two values"))) };
+            match (machine.value(first)?, machine.value(part)?) {
+                (Value::Text(text), Value::Text(part)) => {
+                    let cut = match function {
+                        Call::StartsWith => text.get(..part.len()),
+                        _ => text.len().checked_sub(part.len()).and_then(|from| text.get(from..)),
+                    };
+                    Ok(Value::Bool(cut.is_some_and(|cut| cut.eq_ignore_ascii_case(&part))))
                 }
                 (other, _) => fault(&other, "a text"),
             }

@@ -87,6 +87,7 @@ fn comparisons_arithmetic_and_logic_follow_the_usual_precedence() {
         "\"rw,noatime\" contains \"noatime\" and [1, 2] contains 2",
         "if(1 < 2, 3, 4) == 3 and min(3, 1, 2) == 1 and max(1, 2) == 2",
         "starts_with(\"aio_native\", \"AIO\") and length([1, 2]) == 2",
+        "ends_with(\"TLSv1.2,TLSv1\", \",tlsv1\") and not ends_with(\"TLSv1.2\", \"TLSv1\") and not ends_with(\"a\", \"aa\")",
         "round_up(130 MiB, 64 MiB) == 192 MiB",
         "round_down(130 MiB, 64 MiB) == 128 MiB",
         "enough(2 > 1, 3) == 3",

@@ -44,6 +44,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("host.memory.huge_page_bytes", "bytes", "size of a default huge page (Hugepagesize)"),
         fact("host.memory.huge_pages_total", "count", "reserved huge pages (HugePages_Total)"),
         fact("host.memory.huge_pages_free", "count", "reserved huge pages that nobody uses (HugePages_Free)"),
+        fact(
+            "host.memory.huge_pages_promised",
+            "count",
+            "of the free ones, those that are promised to somebody who has not touched them yet (HugePages_Rsvd)",
+        ),
         fact("host.swap.total_bytes", "bytes", "swap space (SwapTotal)"),
         fact("host.swap.used_bytes", "bytes", "swap in use (SwapTotal less SwapFree)"),
         fact("host.swap.devices", "", "swap areas: path, type, size and use in bytes, priority"),
@@ -87,6 +92,7 @@ fn run(context: &Context, bag: &Bag) {
     for (id, key) in [
         ("host.memory.huge_pages_total", "HugePages_Total"),
         ("host.memory.huge_pages_free", "HugePages_Free"),
+        ("host.memory.huge_pages_promised", "HugePages_Rsvd"),
     ] {
         bag.put(id, MEMINFO, text.clone().and_then(|text| number_field::<u64>(&text, key, MEMINFO)));
     }

@@ -41,7 +41,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication.CHANNEL.NAME",
             "",
-            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), last_errno, last_io_errno, gtid_mode",
+            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, gtid_mode",
         ),
         fact("server.accounts.total", "count", "accounts, roles included"),
         fact("server.accounts.anonymous", "count", "accounts without a user name"),
@@ -50,6 +50,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.accounts.administrators_from_anywhere",
             "count",
             "accounts with SUPER that may come from any host and are not locked",
+        ),
+        fact(
+            "server.accounts.by_host_name",
+            "count",
+            "accounts for the name of a host, which match only where names are looked up; localhost is none",
         ),
         fact(
             "server.accounts.test_grants",
@@ -79,17 +84,24 @@ const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
 const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
+/// Roles have no host in MariaDB, and are for any host in MySQL; a colon is one of an IPv6 address.
+const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[a-zA-Z]' AND Host NOT LIKE '%:%' AND Host <> 'localhost'";
 const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User = '' AND Db LIKE 'test%'";
 
 /// A role is a locked account in MySQL, and has no host elsewhere.
-const ADMINISTRATORS: [Wording; 2] = [
+const ADMINISTRATORS: [Wording; 3] = [
+    // The view mysql.user does not show which are locked.
+    (
+        "SELECT COUNT(*) FROM mysql.user u JOIN mysql.global_priv p ON p.User = u.User AND p.Host = u.Host WHERE u.Super_priv = 'Y' AND u.Host = '%' AND COALESCE(JSON_VALUE(p.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
+        &[mariadb(100_400..)],
+    ),
     (
         "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%' AND account_locked = 'N'",
         &[mysql(50_706..)],
     ),
     (
         "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%'",
-        &[mysql(0..).until(50_706), mariadb(0..)],
+        &[mysql(0..).until(50_706), mariadb(0..).until(100_400)],
     ),
 ];
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
@@ -140,6 +152,12 @@ const REPLICATION: [Wording; 4] = [
     ("SHOW REPLICA STATUS", &[mysql(80_022..)]),
     ("SHOW SLAVE STATUS", &[mysql(0..).until(80_022), mariadb(0..).until(100_000)]),
 ];
+
+/// MariaDB has it in the status of the channel.
+const HEARTBEATS: [Wording; 1] = [(
+    "SELECT CHANNEL_NAME, HEARTBEAT_INTERVAL FROM performance_schema.replication_connection_configuration",
+    &[mysql(50_702..)],
+)];
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     sessions(sql, bag);
@@ -199,6 +217,13 @@ fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
         table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
     );
     let Ok(table) = table else { return };
+    let heartbeats = match table.rows.is_empty() {
+        true => Ok(vec![]),
+        false => first_of(sql, &HEARTBEATS)
+            .1
+            .map(|t| t.rows)
+            .map_err(|e| e.missing("SELECT on performance_schema")),
+    };
     for row in 0..table.rows.len() {
         let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name)).unwrap_or_default();
         let channel = match cell(&["Connection_name", "Channel_Name"]) {
@@ -210,18 +235,34 @@ fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
             ("sql_running", ["Replica_SQL_Running", "Slave_SQL_Running"]),
             ("lag_s", ["Seconds_Behind_Source", "Seconds_Behind_Master"]),
             ("delay_s", ["SQL_Delay", "SQL_Delay"]),
+            ("heartbeat_s", ["Slave_heartbeat_period", "Slave_heartbeat_period"]),
             ("last_errno", ["Last_Errno", "Last_SQL_Errno"]),
             ("last_io_errno", ["Last_IO_Errno", "Last_IO_Errno"]),
             ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
         ] {
             let text = cell(&names);
             let value = match text {
+                "" if fact == "heartbeat_s" => heartbeat(channel, &heartbeats),
                 "" => Err(Missing::Absent(format!("the server does not tell {}", names[0]))),
                 text => Ok(typed(fact, text)),
             };
             bag.put(&format!("server.replication.{channel}.{fact}"), statement, value);
         }
     }
+}
+
+/// The period of a channel of MySQL, whose default channel has no name.
+fn heartbeat(channel: &str, heartbeats: &Read<Vec<Row>>) -> Read<Value> {
+    let rows = heartbeats.as_ref().map_err(Clone::clone)?;
+    let of_channel = rows.iter().find_map(|row| match &row[..] {
+        [Some(name), Some(period)] if name == channel || name.is_empty() && channel == "default" => {
+            Some(period)
+        }
+        _ => None,
+    });
+    of_channel
+        .map(|period| typed("heartbeat_s", period))
+        .ok_or_else(|| Missing::Absent("the server does not tell the period of its heartbeats".to_owned()))
 }
 
 fn accounts(sql: &mut ReadOnly<'_>, bag: &Bag) {
@@ -234,6 +275,8 @@ fn accounts(sql: &mut ReadOnly<'_>, bag: &Bag) {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
     });
     bag.put("server.accounts.administrators_from_anywhere", statement, count(&row, 0));
+    let row = one_row(sql, BY_HOST_NAME, "SELECT on mysql.user");
+    bag.put("server.accounts.by_host_name", BY_HOST_NAME, count(&row, 0));
     let row = one_row(sql, TEST_GRANTS, "SELECT on mysql.db");
     bag.put("server.accounts.test_grants", TEST_GRANTS, count(&row, 0));
     let (statement, table) = first_of(sql, &NO_PASSWORD);

@@ -146,6 +146,12 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     for statement in [
         "CREATE USER plain@'%' IDENTIFIED BY 'x'".to_owned(),
         "CREATE USER ''@localhost".to_owned(),
+        "CREATE USER boss@'%' IDENTIFIED BY 'x'".to_owned(),
+        "GRANT ALL ON *.* TO boss@'%'".to_owned(),
+        "CREATE USER former@'%' IDENTIFIED BY 'x' ACCOUNT LOCK".to_owned(),
+        "GRANT ALL ON *.* TO former@'%'".to_owned(),
+        "CREATE USER web@'web1.example.com', web@'%.example.com', web@'10.0.0.%', web@'fe80::1'".to_owned(),
+        "CREATE ROLE reader".to_owned(),
         "CREATE DATABASE d".to_owned(),
         "CREATE TABLE d.t (a INT PRIMARY KEY) ENGINE=InnoDB".to_owned(),
         "BEGIN".to_owned(),
@@ -155,6 +161,13 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     ] {
         admin.execute(&statement).unwrap();
     }
+    let hosts = admin.query("SELECT Host FROM mysql.user").unwrap();
+    let hosts = (0..hosts.len()).map(|row| hosts.text(row, 0).unwrap().into_owned());
+    let is_name = |host: &String| {
+        host.parse::<std::net::IpAddr>().is_err() && host.contains(char::is_alphabetic) && host != "localhost"
+    };
+    let by_host_name = hosts.filter(is_name).count();
+    assert!(by_host_name >= 2);
     // Which files are open for direct I/O, by an independent reader; the server opens and closes some at any time.
     let direct_io_files = || -> u64 {
         python(&format!(
@@ -175,6 +188,8 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
         ("server.transactions.open", 1),
         ("server.transactions.most_rows_modified", 3),
         ("server.accounts.anonymous", 1),
+        ("server.accounts.administrators_from_anywhere", 1),
+        ("server.accounts.by_host_name", by_host_name),
         ("server.replication.channels", 0),
         ("server.sessions.binlog_dumps", 0),
         ("server.default.innodb_io_capacity", 200),
