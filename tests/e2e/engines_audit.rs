@@ -7,16 +7,15 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use mydyno_judge::{Claims, fixture_facts, judge};
+use mydyno_judge::{Claims, judge};
 use mydyno_model::Document as _;
-use mydyno_model::claim::StepKind;
 use mydyno_model::facts::{FactSet, Status};
-use mydyno_model::finding::{Finding, State};
 use mydyno_observe::catalogue::unit_of;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use crate::audit::statements;
 use crate::engine::{ENGINES, Engine, wanted};
+use crate::engines_remedies::{Tried, try_all};
 use crate::home::Home;
 use crate::house::root;
 
@@ -44,9 +43,7 @@ struct Seen {
     missing: BTreeMap<String, String>,
     /// Claims by state.
     states: BTreeMap<&'static str, Vec<String>>,
-    /// Lines of option files and statements that the server took.
-    lines: usize,
-    sql: usize,
+    tried: Tried,
     wrong: Vec<String>,
 }
 
@@ -83,7 +80,9 @@ fn look(name: &'static str) -> Seen {
         seen.wrong.push(format!("the server says: {said}"));
     }
     read(&facts, &mut client, &mut seen);
-    remedies(&engine, &facts, &mut seen);
+    let tried = try_all(&engine, &facts);
+    seen.wrong.extend(tried.wrong.iter().cloned());
+    seen.tried = tried;
     seen
 }
 
@@ -140,141 +139,6 @@ fn read(facts: &FactSet, client: &mut Client, seen: &mut Seen) {
     }
 }
 
-/// All findings that the fixtures of all claims bring about on this engine: its facts with the fixture's over them.
-fn findings(facts: &FactSet) -> Vec<Finding> {
-    let mut live = facts.clone();
-    // Where `up` set a variable is not where the user of a fixture did.
-    live.facts.retain(|id, _| !id.starts_with("server.origin.") && !id.starts_with("server.options."));
-    let mut found = Vec::new();
-    for claim in Claims::embedded().unwrap().iter() {
-        for fixture in claim.document.fixtures.iter().filter(|f| f.state == "violated") {
-            let own = fixture_facts(&claim.document.facts, &fixture.facts, &unit_of).unwrap();
-            let mut whole = live.clone();
-            for (id, fact) in own.facts {
-                let of_version = ["server.family", "server.version", "server.version_number"];
-                let unknown = id.starts_with("server.variable.") && !live.facts.contains_key(&id);
-                if !of_version.contains(&id.as_str()) && !unknown {
-                    whole.facts.insert(id, fact);
-                }
-            }
-            let finding = judge(claim, &whole);
-            if finding.state == State::Violated {
-                found.push(finding);
-            }
-        }
-    }
-    found
-}
-
-/// Names that a server takes memory or files for at once: tried with less than a fixture's host may have.
-const TAKES: [&str; 6] = [
-    "innodb_buffer_pool_size",
-    "innodb_log_file_size",
-    "innodb_redo_log_capacity",
-    "innodb_log_buffer_size",
-    "key_buffer_size",
-    "query_cache_size",
-];
-
-/// The line or statement with a size that this host has.
-fn tried(text: &str) -> String {
-    let Some((name, value)) = text.split_once('=') else { return text.to_owned() };
-    let plain = name.trim().rsplit(' ').next().unwrap_or_default().replace('-', "_");
-    let digits = value.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let large = digits.parse::<f64>().is_ok_and(|n| {
-        let unit = match value.trim()[digits.len()..].to_uppercase().as_str() {
-            "K" => 1024.0,
-            "M" => 1024.0 * 1024.0,
-            "G" => 1024.0 * 1024.0 * 1024.0,
-            _ => 1.0,
-        };
-        n * unit > 134_217_728.0
-    });
-    if TAKES.contains(&plain.as_str()) && large { format!("{name}= 134217728") } else { text.to_owned() }
-}
-
-fn remedies(engine: &Engine, facts: &FactSet, seen: &mut Seen) {
-    let found = findings(facts);
-    let (mut sql, mut lines) = (BTreeMap::new(), BTreeMap::new());
-    for finding in &found {
-        let remedy = finding.remedy.as_ref().unwrap();
-        // The way back leads to a fixture's value, which this server may not have: the fault tests go it.
-        for step in remedy.now.iter().chain(&remedy.persistent) {
-            let of = finding.claim.clone();
-            match step.kind {
-                StepKind::Sql => _ = sql.insert(tried(&step.text), of),
-                StepKind::Cnf => _ = lines.insert(tried(&step.text), of),
-                _ => {}
-            }
-        }
-    }
-    (seen.sql, seen.lines) = (sql.len(), lines.len());
-    for (text, claim) in &sql {
-        if let Err(why) = accepted(engine, text) {
-            seen.wrong.push(format!("{claim}: {text}: {why}"));
-        }
-    }
-    // A file for all lines, but each name once a file.
-    let mut files: Vec<BTreeMap<String, (&String, &String)>> = Vec::new();
-    for (line, claim) in &lines {
-        let name = line.split('=').next().unwrap_or_default().trim().replace('-', "_");
-        let file = files.iter_mut().find(|file| !file.contains_key(&name));
-        match file {
-            Some(file) => _ = file.insert(name, (line, claim)),
-            None => files.push(BTreeMap::from([(name, (line, claim))])),
-        }
-    }
-    for file in files {
-        let all: Vec<_> = file.into_values().collect();
-        let Err(why) = starts(engine, &all) else { continue };
-        let mut alone = 0;
-        for one in &all {
-            if let Err(why) = starts(engine, std::slice::from_ref(one)) {
-                seen.wrong.push(format!("{}: {}: {why}", one.1, one.0));
-                alone += 1;
-            }
-        }
-        if alone == 0 {
-            seen.wrong.push(format!("together: {all:?}: {why}"));
-        }
-    }
-}
-
-/// Whether the server understands a statement and does what it says.
-fn accepted(engine: &Engine, sql: &str) -> Result<(), String> {
-    /// No such database, table, user, thread: things of the fixture that this server does not have.
-    const NOT_HERE: [u16; 8] = [1008, 1049, 1094, 1141, 1146, 1133, 1269, 1396];
-    let mut client = connect(engine);
-    match client.query(sql) {
-        Err(error) if NOT_HERE.contains(&error.code()) => Ok(()),
-        Err(error) => Err(error.to_string()),
-        Ok(_) => {
-            let warnings = client.query("SHOW WARNINGS").unwrap();
-            // 1292: a value out of range was made to fit.
-            let cut = (0..warnings.len()).find(|row| warnings.number(*row, 1) == Some(1292));
-            cut.map_or(Ok(()), |row| Err(warnings.text(row, 2).unwrap().into_owned()))
-        }
-    }
-}
-
-/// Whether the server starts with lines in its option file, and takes them as they stand.
-fn starts(engine: &Engine, lines: &[(&String, &String)]) -> Result<(), String> {
-    let file = engine.folder.path().join("remedies.cnf");
-    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
-    fs::write(&file, format!("[mysqld]\n{text}")).unwrap();
-    engine.down();
-    let started = engine.up_with(Some(&file));
-    let said = engine.log();
-    if let Err(why) = started {
-        return Err(format!("it does not start: {why}"));
-    }
-    let bad = ["unknown variable", "unknown option", "adjusted to", "ambiguous"];
-    match said.lines().find(|line| bad.iter().any(|bad| line.contains(bad)) && !line.contains("loose")) {
-        Some(line) => Err(line.to_owned()),
-        None => Ok(()),
-    }
-}
-
 #[test]
 #[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
 fn every_engine_is_audited_without_an_error_and_takes_every_remedy() {
@@ -295,8 +159,14 @@ fn every_engine_is_audited_without_an_error_and_takes_every_remedy() {
 
 fn section(name: &str, seen: &Seen) -> String {
     let mut text = format!(
-        "## {name}\n\n{}: {} statements, {} facts; {} lines of option files and {} statements of remedies are taken.\n\n",
-        seen.version, seen.statements, seen.facts, seen.lines, seen.sql
+        "## {name}\n\n{}: {} claims over {} facts, which took {} statements; {} lines of option files and {} statements of remedies are taken, {} of them undone again.\n\n",
+        seen.version,
+        seen.states.values().map(Vec::len).sum::<usize>(),
+        seen.facts,
+        seen.statements,
+        seen.tried.lines,
+        seen.tried.sql,
+        seen.tried.undone
     );
     for (state, claims) in &seen.states {
         let list = if *state == "unknown" { format!(": {}", claims.join(", ")) } else { String::new() };
@@ -321,7 +191,8 @@ fn write_page(ran: &[(&str, String)]) {
                     its general log on. Each statement was a SELECT or a SHOW that the server answers without an \
                     error, each fact one of the [catalogue](facts.md) with its unit, each variable there. Then all \
                     remedies that the fixtures of all claims lead to for this version: the server starts with each \
-                    line and takes each statement.\n"
+                    line, and takes each statement. A statement that sets a variable is read back; where the server \
+                    can be brought into the state of the fixture, it is before, and again by the remedy's undo.\n"
         .to_owned();
     for name in ENGINES {
         let kept = || before.split("\n## ").find(|part| part.starts_with(&format!("{name}\n")));

@@ -13,6 +13,7 @@ mod engine;
 mod engines;
 mod engines_audit;
 mod engines_options;
+mod engines_remedies;
 mod faults;
 mod fixture;
 mod home;
