@@ -54,7 +54,7 @@ impl<'a> Shower<'a> {
             return;
         }
         match progress {
-            Progress::Preparing { rows, of } => self.bar("rows", *rows, *of),
+            Progress::Preparing { rows, of, found } => self.bar("rows", *rows, *of, *found),
             Progress::Ready(prepared) => {
                 self.end_bar();
                 if *prepared == Prepared::Made {
@@ -66,7 +66,7 @@ impl<'a> Shower<'a> {
             }
             Progress::Connecting { done, of, .. } => {
                 if *of >= MANY_CONNECTIONS {
-                    self.bar("connections", *done as u64, *of as u64);
+                    self.bar("connections", *done as u64, *of as u64, 0);
                 }
             }
             Progress::Step { step, before, of, .. } => self.step(step, *before, *of),
@@ -129,9 +129,9 @@ impl<'a> Shower<'a> {
         self.line(&format!("{text}{late}{errors}"));
     }
 
-    fn bar(&mut self, what: &str, done: u64, of: u64) {
+    fn bar(&mut self, what: &str, done: u64, of: u64, found: u64) {
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        let text = bar_text(what, done, of, elapsed_s);
+        let text = bar_text(what, done, of, found, elapsed_s);
         if self.ui.live {
             let full = ((BAR as f64 * share(done, of)) as usize).min(BAR);
             let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
@@ -186,9 +186,11 @@ fn per_s(count: u64, width_s: f64) -> String {
     if rate >= 100.0 { show_count(rate.round() as u64) } else { three_digits(rate) }
 }
 
-fn bar_text(what: &str, done: u64, of: u64, elapsed_s: f64) -> String {
-    let rate = done as f64 / elapsed_s.max(1e-3);
-    let left = if done == 0 || elapsed_s < 1.0 {
+/// `found` were there in the beginning and say nothing of the rate.
+fn bar_text(what: &str, done: u64, of: u64, found: u64, elapsed_s: f64) -> String {
+    let made = done.saturating_sub(found);
+    let rate = made as f64 / elapsed_s.max(1e-3);
+    let left = if made == 0 || elapsed_s < 1.0 {
         String::new()
     } else {
         format!(", {} left", show_seconds(of.saturating_sub(done) as f64 / rate))
@@ -209,10 +211,14 @@ mod tests {
     #[test]
     fn a_bar_says_how_much_how_fast_and_how_long_still() {
         assert_eq!(
-            bar_text("rows", 250_000, 1_000_000, 5.0),
+            bar_text("rows", 250_000, 1_000_000, 0, 5.0),
             "250,000 of 1,000,000 rows (25 %), 50,000/s, 15 s left"
         );
-        assert_eq!(bar_text("rows", 0, 10, 0.0), "0 of 10 rows (0 %), 0/s");
+        assert_eq!(
+            bar_text("rows", 900_000, 1_000_000, 850_000, 5.0),
+            "900,000 of 1,000,000 rows (90 %), 10,000/s, 10 s left"
+        );
+        assert_eq!(bar_text("rows", 0, 10, 0, 0.0), "0 of 10 rows (0 %), 0/s");
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub enum Progress<'a> {
         rows: u64,
         /// In the end.
         of: u64,
+        /// Rows that an earlier prepare has left.
+        found: u64,
     },
     /// The tables were made or found.
     Ready(Prepared),
@@ -209,7 +211,8 @@ fn fill(
         client.execute(CONTROL_SESSION)?;
         Ok(client)
     };
-    let mut progress = |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of });
+    let mut progress =
+        |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of, found: p.found });
     let prepared = work.tables.prepare(&connect, work.fillers, stop, &mut progress)?;
     watch(Progress::Ready(prepared));
     Ok(prepared)

@@ -163,10 +163,14 @@ fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
     if let Some(due) = step.due.filter(|due| due.warmup_dropped > 0) {
         warnings.push(Warning::new(
             "warmup-backlog",
-            format!(
-                "{} transactions were still waiting when the warm-up ended and were dropped before measuring",
-                show_count(due.warmup_dropped)
-            ),
+            match due.warmup_dropped {
+                1 => "1 transaction was still waiting when the warm-up ended and was dropped before measuring"
+                    .to_owned(),
+                n => format!(
+                    "{} transactions were still waiting when the warm-up ended and were dropped before measuring",
+                    show_count(n)
+                ),
+            },
             "the server was behind before the window began: warm up longer with --warmup, or lower --rate",
         ));
     }

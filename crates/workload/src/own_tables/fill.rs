@@ -1,7 +1,6 @@
 //! Filling tables that workloads bring: parts of all tables, handed out to connections, each a transaction with its note.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use mydyno_wire::Client;
@@ -61,7 +60,7 @@ impl<'a> Fill<'a> {
             let left = (0..rows.rows().div_ceil(part_rows)).filter(|part| !noted(part)).map(range).collect();
             ranges.push((left, tables.tuning.inserting_at_once.unwrap_or(server.inserting_at_once)));
             let sum = sum_of(&notes.parts, number);
-            shared.done.fetch_add(sum.rows, Ordering::Relaxed);
+            shared.count_found(sum.rows);
             filling.push(Filling { rows, server, part_rows, resumed: resumed[number], sum: Mutex::new(sum) });
         }
         Self { tables, filling, ranges: Ranges::new(ranges), shared }

@@ -205,7 +205,7 @@ impl<'a> Fill<'a> {
         let table = &*self.tables.data.tables[range.table];
         let from = if resumed { self.go_on_from(client, range)? } else { range.first };
         let mut sum = Sum::of_seed(table, range.first, from - 1);
-        self.shared.done.fetch_add(sum.rows, Ordering::Relaxed);
+        self.shared.count_found(sum.rows);
         self.insert(client, from..=range.last, table, limit, &mut sum)?;
         // The next connection inserts while this one verifies.
         drop(turn.take());

@@ -12,6 +12,8 @@ pub(crate) struct Shared<'a> {
     failed: AtomicBool,
     /// Rows that are in; some twice, where a transaction was tried again.
     pub done: AtomicU64,
+    /// Of them those that were there before.
+    found: AtomicU64,
     of: u64,
     /// Rows that were sent, for the rate.
     sent: AtomicU64,
@@ -26,6 +28,7 @@ impl<'a> Shared<'a> {
             stop,
             failed: AtomicBool::new(false),
             done: AtomicU64::new(0),
+            found: AtomicU64::new(0),
             of,
             sent: AtomicU64::new(0),
             rows_per_s,
@@ -36,6 +39,18 @@ impl<'a> Shared<'a> {
     /// Whether the user has asked to stop, or another connection has failed.
     pub fn is_off(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Counts rows that an earlier prepare has left.
+    pub fn count_found(&self, rows: u64) {
+        self.found.fetch_add(rows, Ordering::Relaxed);
+        self.done.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// How far they are.
+    fn progress(&self) -> Progress {
+        let count = |rows: &AtomicU64| rows.load(Ordering::Relaxed).min(self.of);
+        Progress { rows: count(&self.done), of: self.of, found: count(&self.found) }
     }
 
     /// Waits until the rate allows so many rows more.
@@ -65,7 +80,6 @@ impl<'a> Shared<'a> {
         work: &(dyn Fn() -> Result<(), PrepareError> + Sync),
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), PrepareError> {
-        let of = self.of;
         let at_work = AtomicUsize::new(fillers);
         let failures: Vec<PrepareError> = std::thread::scope(|scope| {
             let filler = || {
@@ -78,7 +92,7 @@ impl<'a> Shared<'a> {
             };
             let threads: Vec<_> = (0..fillers).map(|_| scope.spawn(filler)).collect();
             while at_work.load(Ordering::Acquire) > 0 {
-                progress(Progress { rows: self.done.load(Ordering::Relaxed).min(of), of });
+                progress(self.progress());
                 std::thread::park_timeout(Duration::from_millis(20));
             }
             let ended = threads.into_iter().map(|t| t.join().unwrap_or(Err(PrepareError::Interrupted)));
@@ -89,7 +103,7 @@ impl<'a> Shared<'a> {
         if let Some(error) = real.into_iter().chain(interrupted).next() {
             return Err(error);
         }
-        progress(Progress { rows: of, of });
+        progress(Progress { rows: self.of, ..self.progress() });
         Ok(())
     }
 }

@@ -154,6 +154,8 @@ pub struct Progress {
     pub rows: u64,
     /// Rows in the end.
     pub of: u64,
+    /// Rows that an earlier prepare has left.
+    pub found: u64,
 }
 
 /// What preparing found.
