@@ -1,4 +1,5 @@
 //! A real MariaDB of this machine, private to the tests: its folder and process end with the last test that uses it.
+//! The tests of the workloads use it too.
 
 use std::fs;
 use std::io;
@@ -11,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mydyno_wire::capability::Capabilities;
-use mydyno_wire::{Client, ConnectOptions, Endpoint, ServerVersion, Session};
+use mydyno_wire::{Client, ConnectOptions, Endpoint, ServerVersion, Session, WireError};
 use tempfile::TempDir;
 
 use crate::certificates::Certificates;
@@ -46,7 +47,8 @@ pub fn shared() -> Arc<Server> {
 }
 
 impl Server {
-    fn start() -> Self {
+    /// A server of one's own.
+    pub fn start() -> Self {
         let template = template();
         for _ in 0..5 {
             let folder = tempfile::Builder::new().prefix("wire").tempdir_in("/tmp").unwrap();
@@ -75,8 +77,19 @@ impl Server {
         ConnectOptions::new(Endpoint::Tcp { host: "127.0.0.1".into(), port: self.port }, "root")
     }
 
+    /// A connection as root.
+    pub fn connect(&self) -> Result<Client, WireError> {
+        Client::connect(&self.options())
+    }
+
     pub fn client(&self) -> Client {
-        Client::connect(&self.options()).unwrap()
+        self.connect().unwrap()
+    }
+
+    /// Where it writes its general log, once that is switched on; the tests of the workloads read it.
+    #[allow(dead_code)]
+    pub fn general_log(&self) -> PathBuf {
+        self.folder.path().join("general.log")
     }
 }
 
@@ -109,7 +122,9 @@ fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)>
             "--key-buffer-size=1M",
         ]);
         command.arg(format!("--datadir={}", folder.join("data").display()));
+        command.arg(format!("--tmpdir={}", folder.display()));
         command.arg(format!("--socket={}", folder.join("s.sock").display()));
+        command.arg(format!("--general-log-file={}", folder.join("general.log").display()));
         command.arg(format!("--pid-file={}", folder.join("pid").display()));
         command.arg(format!("--port={port}"));
         for (option, file) in [("ca", "ca.pem"), ("cert", "server.pem"), ("key", "server.key")] {

@@ -3,9 +3,14 @@
 
 mod behaviour;
 mod beside_sysbench;
+#[allow(dead_code)]
+#[path = "../../../wire/tests/it/certificates.rs"]
+mod certificates;
 mod filling;
 mod hot_path;
 mod own;
 mod ownership;
+#[allow(dead_code)]
+#[path = "../../../wire/tests/it/server.rs"]
 mod server;
 mod streams;
