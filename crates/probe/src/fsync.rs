@@ -16,7 +16,7 @@ use mydyno_model::units::show_us;
 use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::report::{Draft, figure, rate};
-use crate::scratch::Scratch;
+use crate::scratch::{LOG_PIECE, Scratch};
 use crate::slot::{Slot, Window};
 use crate::sys::{self, Aligned};
 use crate::{Run, storage};
@@ -140,10 +140,11 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
         .with("size_bytes", options.bytes)
         .with("direct", options.direct);
     let storage = storage::look(host.machine(), sys, &options.folder)?;
-    let needed = options.bytes * (1 + 2 * GROWN);
+    let grows = options.patterns.iter().filter(|pattern| **pattern != Pattern::Overwrite).count() as u64;
+    let needed = options.bytes.saturating_mul(1 + grows * GROWN);
     let scratch = Scratch::make(host, &options.folder, needed)?;
     if options.patterns.contains(&Pattern::Overwrite) {
-        scratch.filled("overwrite", options.bytes)?;
+        scratch.filled("overwrite", options.bytes, LOG_PIECE)?;
     }
     let device = storage.devices.first().map(|device| device.name.clone());
     let flushes = || device.as_deref().and_then(|device| storage::flushes_so_far(sys, device));

@@ -16,7 +16,7 @@ use mydyno_stats::Rng;
 use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::report::{Draft, figure};
-use crate::scratch::Scratch;
+use crate::scratch::{LOG_PIECE, PIECE, Scratch};
 use crate::sys::Aligned;
 use crate::{Run, machine, storage};
 
@@ -61,9 +61,9 @@ pub fn run(
             draft = draft.with("size_bytes", options.bytes);
             draft.storage = Some(storage::look(machine, Path::new("/sys"), folder)?);
             let scratch = Scratch::make(host, folder, options.bytes + 2 * SMALL_FILE)?;
-            scratch.filled("pages", options.bytes)?;
-            scratch.filled("cached", SMALL_FILE)?;
-            scratch.filled("log", SMALL_FILE)?;
+            scratch.filled("pages", options.bytes, PIECE)?;
+            scratch.filled("cached", SMALL_FILE, PIECE)?;
+            scratch.filled("log", SMALL_FILE, LOG_PIECE)?;
             Some(scratch)
         }
         _ => None,

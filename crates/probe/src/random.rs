@@ -14,7 +14,7 @@ use mydyno_stats::Rng;
 use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::report::{Draft, figure, rate};
-use crate::scratch::Scratch;
+use crate::scratch::{LOG_PIECE, PIECE, Scratch};
 use crate::slot::{Grid, Slot, Window, together};
 use crate::sys::Aligned;
 use crate::{Run, storage};
@@ -74,8 +74,8 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     draft.storage = Some(storage::look(host.machine(), Path::new("/sys"), &options.folder)?);
     let scratch = Scratch::make(host, &options.folder, options.bytes + LOG_BYTES)?;
     (run.progress)("writing the file");
-    scratch.filled("pages", options.bytes)?;
-    scratch.filled("log", LOG_BYTES)?;
+    scratch.filled("pages", options.bytes, PIECE)?;
+    scratch.filled("log", LOG_BYTES, LOG_PIECE)?;
     let place = Place { scratch: &scratch, options, seed: run.timing.seed };
     let mut cells = Vec::new();
     for threads in &options.threads {

@@ -1,12 +1,9 @@
 //! The system calls that the standard library does not offer.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr::NonNull;
 
 /// A buffer that direct I/O takes: its address is a multiple of 4096.
@@ -57,18 +54,6 @@ pub fn allocate(file: &File, length: u64) -> io::Result<()> {
     // SAFETY: fallocate(2) takes an open descriptor and integers.
     match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } {
         0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Bytes that this user can still write to the file system of a path: statvfs(3).
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
-    let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: an all-zero `statvfs` is valid: it holds numbers only.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `path` is a C string and `found` is valid for writing.
-    match unsafe { libc::statvfs(path.as_ptr(), &raw mut found) } {
-        0 => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -16,7 +16,7 @@ use crate::course::Outcome;
 use crate::error::ProbeError;
 use crate::few;
 use crate::report::{Draft, figure};
-use crate::scratch::Scratch;
+use crate::scratch::{PIECE, Scratch};
 use crate::{Run, storage};
 
 /// What to measure.
@@ -75,7 +75,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
 
 /// Writes and syncs a file, removes it, and says how long the removal took, in microseconds.
 fn remove_one(scratch: &Scratch, bytes: u64) -> Result<f64, ProbeError> {
-    scratch.filled("large", bytes)?;
+    scratch.filled("large", bytes, PIECE)?;
     let path = scratch.path().join("large");
     let begun = Instant::now();
     fs::remove_file(&path).map_err(ProbeError::io("remove", &path))?;

@@ -88,7 +88,7 @@ struct Fsync {
     /// Bytes of a write.
     #[arg(long, value_name = "SIZE", default_value = "4K")]
     block: String,
-    /// Bytes of the file that is overwritten; nine times that has to be free.
+    /// Bytes of the file that is overwritten; with all patterns nine times that has to be free.
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     size: String,
     /// Which of overwrite, append, preallocated.
