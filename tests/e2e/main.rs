@@ -6,6 +6,7 @@ mod bench;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;
+mod disk;
 mod docs;
 #[allow(dead_code)]
 #[path = "../engines/engine.rs"]
@@ -21,6 +22,7 @@ mod host;
 mod house;
 mod kills;
 mod knobs;
+mod lacking;
 mod load;
 mod mixes;
 mod probe;

@@ -13,6 +13,7 @@ use crate::mounts::Mounted;
 use crate::setting::ChangedSetting;
 use crate::swap::SwapFile;
 use crate::task::ChangedTask;
+use crate::zram::ZramSwap;
 
 /// Something that mydyno changes on a host. The journal holds it before it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub enum Change {
     Mount(Mounted),
     /// A file that is swapped to.
     Swap(SwapFile),
+    /// A zram device that is swapped to.
+    Zram(ZramSwap),
     /// A control group.
     Cgroup(MadeGroup),
     /// A process of ours that the scheduler treats otherwise.
@@ -90,6 +93,7 @@ impl Change {
             }
             Self::Mount(mount) => format!("mount of {} at {}", mount.device.display(), mount.point.display()),
             Self::Swap(swap) => format!("swap file {}", swap.path.display()),
+            Self::Zram(swap) => format!("swap in compressed memory {}", swap.device),
             Self::Cgroup(group) => format!("control group {}", group.name),
             Self::Task(task) => format!("{} of process {}", task.attribute.name(), task.process.pid),
             Self::Variable(variable) => {
@@ -115,6 +119,7 @@ impl Change {
             Self::Loop(device) => format!("loop:{}:{}", device.device.display(), device.label),
             Self::Mount(mount) => format!("mount:{}", mount.point.display()),
             Self::Swap(swap) => format!("swap:{}", swap.path.display()),
+            Self::Zram(swap) => format!("zram:{}", swap.device),
             Self::Cgroup(group) => format!("cgroup:{}", group.name),
             Self::Task(task) => task.key(),
             Self::Variable(variable) => variable.key(),
@@ -138,7 +143,7 @@ impl Change {
             Self::Folder(_) | Self::Process(_) | Self::Cgroup(_) => Value::from("absent"),
             Self::Loop(_) => Value::from("free"),
             Self::Mount(_) => Value::from("not mounted"),
-            Self::Swap(_) => Value::from("off"),
+            Self::Swap(_) | Self::Zram(_) => Value::from("off"),
             Self::Setting(setting) => Value::from(setting.was.as_str()),
             Self::Task(task) => Value::from(task.was.as_str()),
             Self::Variable(variable) => Value::from(variable.was.as_str()),
@@ -154,6 +159,7 @@ impl Change {
             Self::Loop(_) => Value::from("attached"),
             Self::Mount(mount) => Value::from(format!("{} {}", mount.file_system, mount.options).trim_end()),
             Self::Swap(swap) => Value::from(format!("{} bytes", swap.bytes)),
+            Self::Zram(swap) => Value::from(format!("{} bytes", swap.bytes)),
             Self::Setting(setting) => Value::from(setting.now.as_str()),
             Self::Task(task) => Value::from(task.now.as_str()),
             Self::Variable(variable) => Value::from(variable.now.as_str()),
@@ -209,6 +215,7 @@ mod tests {
                 bytes: 2,
                 namespace: None,
             }),
+            Change::Zram(ZramSwap { device: text(), bytes: 2, label: text() }),
             Change::Cgroup(MadeGroup { name: text(), folders: vec!["/x".into()] }),
             Change::Task(ChangedTask {
                 process: process.clone(),

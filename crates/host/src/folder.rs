@@ -114,8 +114,8 @@ impl MarkedFolder {
                 file.sync_all()
             })
             .map_err(|e| HostError::io("write", &mark, e))?;
-        sync_folder(&self.path)?;
-        self.path.parent().map_or(Ok(()), sync_folder)
+        sync_names(&self.path)?;
+        self.path.parent().map_or(Ok(()), sync_names)
     }
 
     /// Removes the folder if it is ours: it carries our mark, or it is what a crash left of making or removing it.
@@ -222,6 +222,10 @@ enum Whose {
     Foreign,
 }
 
-fn sync_folder(path: &Path) -> Result<(), HostError> {
+/// Makes sure that a folder's new names are on its disk: a new file survives a power cut only once its folder is synced.
+///
+/// # Errors
+/// It cannot be opened or synced.
+pub fn sync_names(path: &Path) -> Result<(), HostError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", path, e))
 }

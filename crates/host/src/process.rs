@@ -15,6 +15,7 @@ use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
+use crate::limit::Limit;
 use crate::machine::{Machine, Presence, ProcessIdentity};
 use crate::restore::Outcome;
 use crate::sys;
@@ -58,6 +59,8 @@ pub struct Placement<'a> {
     pub group: Option<&'a MadeGroup>,
     /// What the scheduler does with it; all its threads inherit it.
     pub scheduling: &'a [(Attribute, String)],
+    /// What it may take; all that it starts inherits it.
+    pub limits: &'a [(Limit, u64)],
 }
 
 impl Placement<'_> {
@@ -67,6 +70,9 @@ impl Placement<'_> {
         }
         for (attribute, value) in self.scheduling {
             attribute.give(pid, value)?;
+        }
+        for (limit, value) in self.limits {
+            limit.give(pid, *value)?;
         }
         Ok(())
     }

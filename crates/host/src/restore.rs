@@ -87,6 +87,7 @@ pub fn put_back(
             (None, Change::Loop(device)) => device.put_back(),
             (None, Change::Mount(mount)) => mount.put_back(machine)?,
             (None, Change::Swap(swap)) => swap.put_back(machine)?,
+            (None, Change::Zram(swap)) => swap.put_back(machine, &open.entry.place),
             (None, Change::Cgroup(group)) => group.put_back(),
             (None, Change::Task(task)) => task.put_back(machine)?,
             (None, Change::Variable(variable)) => match server_of(&ours, open) {

@@ -9,13 +9,20 @@ use crate::sys;
 /// What the host keeps free of memory while mydyno stresses it.
 pub const MEMORY_KEPT: u64 = 2 << 30;
 
+/// Bytes that this user can still write to the file system of a path.
+///
+/// # Errors
+/// There is no such path.
+pub fn free_bytes(path: &Path) -> Result<u64, HostError> {
+    sys::storage::free_bytes(path).map_err(|e| HostError::io("look at the free space of", path, e))
+}
+
 /// Checks that a file system has room for so many bytes.
 ///
 /// # Errors
 /// It has not; how much it has.
 pub fn check_space(path: &Path, needed: u64) -> Result<(), HostError> {
-    let free =
-        sys::storage::free_bytes(path).map_err(|e| HostError::io("look at the free space of", path, e))?;
+    let free = free_bytes(path)?;
     if free >= needed {
         return Ok(());
     }

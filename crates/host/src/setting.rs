@@ -350,7 +350,7 @@ fn read_known(machine: &Machine, known: &Known) -> Result<String, HostError> {
             "0" => format!("{first}%"),
             bytes => bytes.to_owned(),
         },
-        Form::Number { .. } | Form::OneOf(_) => first,
+        Form::Number { .. } | Form::OneOf(_) | Form::Cpus => first,
     })
 }
 
@@ -366,7 +366,16 @@ fn write_known(machine: &Machine, known: &Known, value: &str) -> Result<(), Host
         .truncate(true)
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|source| HostError::SettingDenied { name: known.name.clone(), path: path.clone(), source })
+        .map_err(|source| match (&known.form, source.raw_os_error()) {
+            // irq_do_set_affinity of kernel/irq/manage.c: drivers that spread their queues over the CPUs keep them there.
+            (Form::Cpus, Some(libc::EIO)) => HostError::Lacks {
+                what: format!("{} = {value}", known.name),
+                lack: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
+                way_out: "use one that it does not manage, or move the server with server.affinity"
+                    .to_owned(),
+            },
+            _ => HostError::SettingDenied { name: known.name.clone(), path: path.clone(), source },
+        })
 }
 
 /// What the kernel offers for a setting that lists its choices.

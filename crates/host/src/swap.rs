@@ -22,6 +22,13 @@ const SPACE_KEPT: u64 = 1 << 30;
 /// The smallest that is worth having; the kernel wants ten pages.
 const LEAST_BYTES: u64 = 1 << 20;
 
+/// Where the label stands in a swap header (`sws_volume`), and its length.
+const LABEL_AT: usize = 1052;
+/// Bytes of a label.
+pub(crate) const LABEL_BYTES: usize = 16;
+/// At the end of a swap header's page.
+const SIGNATURE: &[u8] = b"SWAPSPACE2";
+
 /// A file that is swapped to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapFile {
@@ -60,15 +67,7 @@ pub fn turn_on(
     _allowed: AllowHostChange,
 ) -> Result<u64, HostError> {
     let machine = lease.machine();
-    let page = sys::storage::page_bytes() as u64;
-    let bytes = bytes / page * page;
-    if bytes < LEAST_BYTES {
-        return Err(HostError::SettingValue {
-            name: "swap.file".to_owned(),
-            value: bytes.to_string(),
-            form: format!("a size from {LEAST_BYTES} bytes"),
-        });
-    }
+    let bytes = whole_pages("swap.file", bytes)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     check_space(folder, bytes + SPACE_KEPT)?;
     check(machine)?;
@@ -88,20 +87,45 @@ pub fn turn_on(
     Err(HostError::io("swap to (as root, outside a container)", path, problem))
 }
 
-/// A file with the header that mkswap(8) writes: `union swap_header` of `linux/swap.h`.
+/// A size in whole pages.
+pub(crate) fn whole_pages(lever: &str, bytes: u64) -> Result<u64, HostError> {
+    let page = sys::storage::page_bytes() as u64;
+    let bytes = bytes / page * page;
+    if bytes >= LEAST_BYTES {
+        return Ok(bytes);
+    }
+    Err(HostError::SettingValue {
+        name: lever.to_owned(),
+        value: bytes.to_string(),
+        form: format!("a size from {LEAST_BYTES} bytes"),
+    })
+}
+
+/// A file with the header of swap.
 fn make(path: &Path, bytes: u64) -> io::Result<File> {
-    let page = sys::storage::page_bytes();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     sys::allocate(&file, bytes)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&header(bytes, "")?)?;
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// The page that mkswap(8) writes: `union swap_header` of `linux/swap.h`. The label has at most [`LABEL_BYTES`] bytes.
+pub(crate) fn header(bytes: u64, label: &str) -> io::Result<Vec<u8>> {
+    let page = sys::storage::page_bytes();
     let last_page = u32::try_from(bytes / page as u64 - 1).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut header = vec![0u8; page];
     header[1024..1028].copy_from_slice(&1u32.to_ne_bytes());
     header[1028..1032].copy_from_slice(&last_page.to_ne_bytes());
-    header[page - 10..].copy_from_slice(b"SWAPSPACE2");
-    file.seek(SeekFrom::Start(0))?;
-    file.write_all(&header)?;
-    file.sync_all()?;
-    Ok(file)
+    header[LABEL_AT..LABEL_AT + label.len()].copy_from_slice(label.as_bytes());
+    header[page - SIGNATURE.len()..].copy_from_slice(SIGNATURE);
+    Ok(header)
+}
+
+/// The label of a swap header, if the page is one.
+pub(crate) fn label(page: &[u8]) -> Option<&[u8]> {
+    page.ends_with(SIGNATURE).then(|| &page[LABEL_AT..LABEL_AT + LABEL_BYTES])
 }
 
 impl SwapFile {
@@ -174,14 +198,14 @@ enum Listed {
 
 /// A line of proc_swaps(5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Swap {
-    path: PathBuf,
-    bytes: u64,
-    used: u64,
+pub(crate) struct Swap {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    pub(crate) used: u64,
 }
 
 /// Files and devices that are swapped to.
-fn swaps(machine: &Machine) -> Result<Vec<Swap>, HostError> {
+pub(crate) fn swaps(machine: &Machine) -> Result<Vec<Swap>, HostError> {
     let path = machine.proc().join("swaps");
     let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
     Ok(text.lines().skip(1).filter_map(parse_swap).collect())

@@ -1,9 +1,10 @@
 //! The kernel settings that mydyno may write to, and the values that each takes. Nothing else is ever written.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::machine::Machine;
+use crate::task::{parse_cpus, show_cpus};
 
 /// The values of a setting. All of them read back as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) enum Form {
     OneOf(&'static [&'static str]),
     /// One of the words that the file lists, with brackets around the one in force.
     Bracketed,
+    /// A list of CPUs, as the kernel shows it.
+    Cpus,
     /// A share of memory (`20%`) or a number of bytes, in two files of which one is 0: writing either zeroes the other, so
     /// they are one setting here. The kernel's least number of bytes is two pages.
     ShareOrBytes,
@@ -36,6 +39,7 @@ pub(crate) struct Known {
 
 #[derive(Debug, Clone, Copy)]
 enum Root {
+    Proc,
     ProcSys,
     Sys,
 }
@@ -68,6 +72,21 @@ const THP: &[(&str, &str, Form)] = &[
     ("thp.defrag", "defrag", Form::Bracketed),
     ("thp.shmem_enabled", "shmem_enabled", Form::Bracketed),
     ("thp.khugepaged_defrag", "khugepaged/defrag", SWITCH),
+    (
+        "thp.khugepaged_pages_to_scan",
+        "khugepaged/pages_to_scan",
+        Form::Number { low: 1, high: 1 << 20, step: 1 },
+    ),
+    (
+        "thp.khugepaged_scan_sleep_millisecs",
+        "khugepaged/scan_sleep_millisecs",
+        Form::Number { low: 0, high: 3_600_000, step: 1 },
+    ),
+    (
+        "thp.khugepaged_alloc_sleep_millisecs",
+        "khugepaged/alloc_sleep_millisecs",
+        Form::Number { low: 0, high: 3_600_000, step: 1 },
+    ),
     ("thp.khugepaged_max_ptes_none", "khugepaged/max_ptes_none", Form::Number { low: 0, high: 511, step: 1 }),
 ];
 
@@ -82,6 +101,25 @@ const QUEUE: &[(&str, Form)] = &[
     ("wbt_lat_usec", Form::Number { low: 0, high: 10_000_000, step: 1 }),
     ("nomerges", Form::Number { low: 0, high: 2, step: 1 }),
     ("rq_affinity", Form::Number { low: 0, high: 2, step: 1 }),
+];
+
+/// Tunables of schedulers, there while theirs is the queue's: Documentation/block/deadline-iosched.rst, kyber-iosched.rst and
+/// bfq-iosched.rst. Times of mq-deadline are in
+/// milliseconds that the kernel keeps in ticks of 1 to 10 of them.
+const SCHEDULER: &[(&str, Form)] = &[
+    ("read_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
+    ("write_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
+    ("prio_aging_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
+    ("writes_starved", Form::Number { low: 0, high: 10_000, step: 1 }),
+    ("front_merges", SWITCH),
+    ("fifo_batch", Form::Number { low: 0, high: 10_000, step: 1 }),
+    ("async_depth", Form::Number { low: 1, high: 65_536, step: 1 }),
+    ("read_lat_nsec", Form::Number { low: 1, high: 60_000_000_000, step: 1 }),
+    ("write_lat_nsec", Form::Number { low: 1, high: 60_000_000_000, step: 1 }),
+    ("low_latency", SWITCH),
+    ("slice_idle", Form::Number { low: 0, high: 1000, step: 1 }),
+    ("strict_guarantees", SWITCH),
+    ("max_budget", Form::Number { low: 0, high: 1 << 20, step: 1 }),
 ];
 
 /// The setting with a name, if mydyno may write to it.
@@ -105,8 +143,16 @@ pub(crate) fn find(name: &str) -> Option<Known> {
     if let Some((_, file, form)) = THP.iter().find(|(n, _, _)| *n == name) {
         return Some(known(form, vec![(Root::Sys, format!("kernel/mm/transparent_hugepage/{file}"))]));
     }
-    let (device, file) = name.strip_prefix("queue.")?.rsplit_once('.')?;
-    let (_, form) = QUEUE.iter().find(|(n, _)| *n == file)?;
+    if let Some(number) = name.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
+        let plain = !number.is_empty() && number.len() < 8 && number.chars().all(|c| c.is_ascii_digit());
+        let files = vec![(Root::Proc, format!("irq/{number}/smp_affinity_list"))];
+        return plain.then(|| known(&Form::Cpus, files));
+    }
+    let (device, file) = name.strip_prefix("queue.")?.split_once('.')?;
+    let (form, path) = match file.strip_prefix("iosched.") {
+        Some(tunable) => (&SCHEDULER.iter().find(|(n, _)| *n == tunable)?.1, format!("iosched/{tunable}")),
+        None => (&QUEUE.iter().find(|(n, _)| *n == file)?.1, file.to_owned()),
+    };
     // A device is one name, so that no name leads out of /sys/block.
     let plain = !device.is_empty()
         && device.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!'));
@@ -114,7 +160,12 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         device: Some(device.to_owned()),
         // The elevator switch sets these to the new scheduler's defaults (block/elevator.c, block/blk-wbt.c).
         along: match file {
-            "scheduler" => ["nr_requests", "wbt_lat_usec"].map(|n| format!("queue.{device}.{n}")).into(),
+            "scheduler" => ["nr_requests", "wbt_lat_usec"]
+                .map(str::to_owned)
+                .into_iter()
+                .chain(SCHEDULER.iter().map(|(n, _)| format!("iosched.{n}")))
+                .map(|n| format!("queue.{device}.{n}"))
+                .collect(),
             _ => vec![],
         },
         // New limits of a queue come with the read-ahead that suits its optimal I/O size (blk_apply_bdi_limits of
@@ -123,7 +174,7 @@ pub(crate) fn find(name: &str) -> Option<Known> {
             "write_cache" | "rotational" => vec![format!("queue.{device}.read_ahead_kb")],
             _ => vec![],
         },
-        ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{file}"))])
+        ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{path}"))])
     })
 }
 
@@ -147,14 +198,38 @@ pub(crate) fn names(machine: &Machine) -> Vec<String> {
     disks.sort();
     for disk in disks {
         names.extend(QUEUE.iter().map(|(file, _)| format!("queue.{disk}.{file}")));
+        let tunables = SCHEDULER.iter().map(|(file, _)| format!("queue.{disk}.iosched.{file}"));
+        let there = |name: &String| find(name).is_some_and(|known| known.files(machine)[0].exists());
+        names.extend(tunables.filter(there));
     }
+    names.extend(interrupts(machine).into_iter().map(|number| format!("irq.{number}.affinity")));
     names
+}
+
+/// Numbers of the interrupts that somebody handles: /proc/irq of the kernel's Documentation/core-api/irq/irq-affinity.rst.
+fn interrupts(machine: &Machine) -> Vec<u32> {
+    let folder = machine.proc().join("irq");
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.retain(|number| handlers(&folder.join(number.to_string())).is_some());
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Who handles an interrupt: the kernel makes a folder for each.
+fn handlers(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    (!names.is_empty()).then(|| names.join(" "))
 }
 
 impl Known {
     /// Its files on a machine.
     pub(crate) fn files(&self, machine: &Machine) -> Vec<PathBuf> {
         let path = |(root, relative): &(Root, String)| match root {
+            Root::Proc => machine.proc().join(relative),
             Root::ProcSys => machine.proc().join("sys").join(relative),
             Root::Sys => machine.sys().join(relative),
         };
@@ -167,7 +242,11 @@ impl Known {
     }
 
     /// What tells a device from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
+    /// An interrupt is known by who handles it.
     pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
+        if self.form == Form::Cpus {
+            return handlers(self.files(machine)[0].parent()?);
+        }
         let folder = machine.sys().join("block").join(self.device.as_ref()?);
         let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
         Some(format!("{} diskseq {}", line("dev")?, line("diskseq").unwrap_or_else(|| "unknown".to_owned())))
@@ -185,6 +264,7 @@ impl Form {
             }
             Self::OneOf(words) => words.contains(&value),
             Self::Bracketed => true,
+            Self::Cpus => parse_cpus(value).is_some_and(|cpus| show_cpus(&cpus) == value),
             Self::ShareOrBytes => match value.strip_suffix('%') {
                 Some(share) => {
                     share.parse::<u64>().is_ok_and(|n| (1..=100).contains(&n) && n.to_string() == share)
@@ -200,6 +280,7 @@ impl Form {
             Self::Number { low, high, step: 1 } => format!("a whole number from {low} to {high}"),
             Self::Number { low, high, step } => format!("a multiple of {step} from {low} to {high}"),
             Self::OneOf(words) => words.join(" or "),
+            Self::Cpus => "a list of CPUs as the kernel shows it, as in 0-1,3".to_owned(),
             Self::Bracketed => {
                 let text = fs::read_to_string(&known.files(machine)[0]).unwrap_or_default();
                 format!("one of {}", text.trim().replace(['[', ']'], ""))
@@ -222,6 +303,8 @@ mod tests {
             "queue.sda.scheduler",
             "queue.nvme0n1.nr_requests",
             "queue.loop0.write_cache",
+            "queue.sda.iosched.fifo_batch",
+            "irq.36.affinity",
         ] {
             assert!(find(name).is_some(), "{name}");
         }
@@ -237,6 +320,13 @@ mod tests {
             "queue.../../x.scheduler",
             "queue.a/b.scheduler",
             "queue.sda.delete",
+            "queue.sda.iosched.",
+            "queue.sda.iosched.scheduler",
+            "queue.sda.iosched/../scheduler",
+            "irq..affinity",
+            "irq.default_smp_affinity",
+            "irq.1/../2.affinity",
+            "irq.36.spurious",
             "thp.enabled/../x",
         ] {
             assert!(find(name).is_none(), "{name}");

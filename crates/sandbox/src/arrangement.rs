@@ -9,6 +9,7 @@ use mydyno_host::HostError;
 use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
 use mydyno_host::disk::{self, DiskSpec, Emulation, Medium};
+use mydyno_host::limit::Limit;
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
 
@@ -46,6 +47,8 @@ pub struct Arrangement {
     pub environment: Vec<(String, String)>,
     /// What the scheduler does with it.
     pub scheduling: Vec<(Attribute, String)>,
+    /// What its process may take.
+    pub process_limits: Vec<(Limit, u64)>,
 }
 
 impl Arrangement {

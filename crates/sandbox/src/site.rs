@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mydyno_host::emulated::Service;
-use mydyno_host::{Host, Journal, Lease, StateDir};
+use mydyno_host::{Host, Journal, Lease, StateDir, effective_uid};
 
 use crate::error::SandboxError;
 use crate::version::Engine;
@@ -103,12 +103,6 @@ fn choose_cache(env: impl Fn(&str) -> Option<OsString>, root: bool) -> Option<Pa
         .or_else(|| root.then(|| PathBuf::from("/var/cache/mydyno")))
         .or_else(|| absolute("XDG_CACHE_HOME").map(|p| p.join("mydyno")))
         .or_else(|| absolute("HOME").map(|p| p.join(".cache/mydyno")))
-}
-
-/// The user that files made now belong to.
-pub(crate) fn effective_uid() -> u32 {
-    // SAFETY: geteuid(2) takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mydyno_host::cgroup::MadeGroup;
+use mydyno_host::effective_uid;
 use mydyno_host::process::{self, Placement, Started};
 
 use crate::arrangement::{Arrangement, environment};
@@ -19,7 +20,7 @@ use crate::init::how_it_ended;
 use crate::log;
 use crate::quirks::{When, options};
 use crate::settings::Setting;
-use crate::site::{Progress, Site, effective_uid};
+use crate::site::{Progress, Site};
 
 /// How long a server may take until it accepts connections. Slow disks and large buffer pools take tens of seconds.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
@@ -87,7 +88,11 @@ pub(crate) fn start(
         let port = free_port()?;
         progress(Progress::Starting { port });
         let command = command(install, way, folder, port)?;
-        let placement = Placement { group: way.group, scheduling: &way.arrangement.scheduling };
+        let placement = Placement {
+            group: way.group,
+            scheduling: &way.arrangement.scheduling,
+            limits: &way.arrangement.process_limits,
+        };
         let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;
         match wait_ready(site, &mut started, folder, password) {
             Ok(version) => return Ok(Ready { started, port, version }),

@@ -5,7 +5,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_host::journal::Closing;
-use mydyno_host::{Change, folder};
+use mydyno_host::{Change, effective_uid, folder, room};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -16,7 +16,7 @@ use crate::find::Install;
 use crate::init;
 use crate::quirks::{When, options};
 use crate::settings::Setting;
-use crate::site::{Progress, Site, effective_uid};
+use crate::site::{Progress, Site};
 
 /// What a template was made from; another build of the program or other options make another template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,27 +183,12 @@ pub(crate) fn check_owner(templates: &Path) -> Result<(), SandboxError> {
 
 /// Checks that a file system has room before anything is written to it.
 pub(crate) fn check_room(path: &Path, needed: u64, variable: &'static str) -> Result<(), SandboxError> {
-    let free = free_bytes(path)?;
+    let free = room::free_bytes(path)?;
     if free >= needed {
         return Ok(());
     }
     let show = |bytes: u64| mydyno_model::units::show_bytes(bytes as f64);
     Err(SandboxError::NoRoom { path: path.to_owned(), free: show(free), needed: show(needed), variable })
-}
-
-fn free_bytes(path: &Path) -> Result<u64, SandboxError> {
-    use std::os::unix::ffi::OsStrExt;
-    let io = |e| SandboxError::io("look at the free space of", path, e);
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| io(std::io::ErrorKind::InvalidInput.into()))?;
-    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `name` is a C string and `found` has room for the answer.
-    if unsafe { libc::statvfs(name.as_ptr(), found.as_mut_ptr()) } != 0 {
-        return Err(io(std::io::Error::last_os_error()));
-    }
-    // SAFETY: statvfs(3) succeeded, so it filled `found` in.
-    let found = unsafe { found.assume_init() };
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 #[cfg(test)]

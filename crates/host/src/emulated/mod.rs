@@ -173,6 +173,23 @@ pub struct State {
     pub counters: Counters,
 }
 
+/// Whether a file or folder lies on an emulated disk: on a loop device whose file is on a FUSE mount of mydyno's.
+pub fn holds(machine: &Machine, path: &Path) -> bool {
+    let Ok(mounts) = machine.mounts() else { return false };
+    // The last of those mounted on one point is the one that is seen.
+    let mount_of = |path: &Path| {
+        let above = mounts.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
+        above.max_by_key(|(i, mount)| (mount.point.components().count(), *i)).map(|(_, mount)| mount)
+    };
+    let below = || {
+        let mount = mount_of(&fs::canonicalize(path).ok()?)?;
+        let device = mount.source.strip_prefix("/dev").ok()?;
+        let file = machine.sys().join("block").join(device).join("loop/backing_file");
+        mount_of(Path::new(fs::read_to_string(file).ok()?.trim()))
+    };
+    below().is_some_and(|mount| mount.kind == KIND && mount.source.to_string_lossy().starts_with(SOURCE))
+}
+
 /// What the serving process has to know; a file in the folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct Serving {

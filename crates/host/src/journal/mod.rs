@@ -21,6 +21,7 @@ pub use replay::{Open, Replay, replay};
 
 use crate::change::Change;
 use crate::error::HostError;
+use crate::folder;
 use crate::lease::{Lease, Liveness};
 use crate::machine::Machine;
 use crate::restore::Outcome;
@@ -272,8 +273,7 @@ impl Journal {
 
     /// A new file survives a power cut only once its folder is synced.
     fn sync_folder(&self) -> Result<(), HostError> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        File::open(folder).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", folder, e))
+        folder::sync_names(self.path.parent().unwrap_or(Path::new("/")))
     }
 }
 

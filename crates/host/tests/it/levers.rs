@@ -8,11 +8,12 @@ use mydyno_host::cgroup::{self, Limits, MadeGroup, RESOURCES, Resource};
 use mydyno_host::disk::{self, DiskSpec, Medium};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
+use mydyno_host::limit::Limit;
 use mydyno_host::process::{self, Placement};
 use mydyno_host::restore::{self, NoServers};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::{self, Attribute};
-use mydyno_host::{HostError, folder, loops, swap};
+use mydyno_host::{HostError, folder, loops, swap, zram};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
@@ -79,7 +80,7 @@ fn sleeper() -> Command {
 }
 
 fn placed(group: &MadeGroup) -> Placement<'_> {
-    Placement { group: Some(group), scheduling: &[] }
+    Placement { group: Some(group), ..Placement::default() }
 }
 
 fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
@@ -309,13 +310,13 @@ fn scheduling_of_a_process_is_changed_and_put_back() {
 fn a_process_has_its_scheduling_from_its_first_instruction_on() {
     let f = fixture();
     let scheduling = [(Attribute::Affinity, "0".to_owned()), (Attribute::Nice, "3".to_owned())];
-    let placement = Placement { group: None, scheduling: &scheduling };
+    let placement = Placement { scheduling: &scheduling, ..Placement::default() };
     let started = process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placement).unwrap();
     for (attribute, value) in &scheduling {
         assert_eq!(&task::read(&f.machine, &started.identity, *attribute).unwrap(), value);
     }
     let nonsense = [(Attribute::Affinity, "999".to_owned())];
-    let placement = Placement { group: None, scheduling: &nonsense };
+    let placement = Placement { scheduling: &nonsense, ..Placement::default() };
     process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placement).unwrap_err();
     assert_eq!(f.journal.read().unwrap().open.len(), 1);
     all_restored(&f);
@@ -346,4 +347,84 @@ fn the_kernel_resets_the_read_ahead_of_a_queue_and_it_is_set_again_at_once() {
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Restored), "{done:#?}");
     assert_eq!((read("read_ahead_kb"), read("write_cache"), read("nr_requests")), before);
     all_restored(&f);
+}
+
+#[test]
+fn a_process_gets_its_limits_before_its_first_instruction() {
+    let f = fixture();
+    let limits = [(Limit::OpenFiles, 64), (Limit::Core, 0), (Limit::LockedMemory, 65_536)];
+    let placement = Placement { limits: &limits, ..Placement::default() };
+    let started = process::start_placed(&f.journal, &f.lease, "test", sleeper(), &placement).unwrap();
+    let text = fs::read_to_string(format!("/proc/{}/limits", started.identity.pid)).unwrap();
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line[name.len()..].split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(line("Max open files"), ["64", "64"]);
+    assert_eq!(line("Max core file size"), ["0", "0"]);
+    assert_eq!(line("Max locked memory"), ["65536", "65536"]);
+    all_restored(&f);
+}
+
+#[test]
+fn a_limit_above_what_this_process_may_give_is_refused_with_the_way_out() {
+    let f = fixture();
+    match Limit::OpenFiles.check(&f.machine, 1 << 40) {
+        Ok(()) => println!("this process may raise limits"),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains("hard limit") && text.contains("ask for at most"), "{text}");
+        }
+    }
+    Limit::OpenFiles.check(&f.machine, 64).unwrap();
+}
+
+/// Tests that turn what there is once on a host do so one at a time, also those of other crates.
+fn whole_host() -> File {
+    let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("whole-host.lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+fn zram_free(f: &Fixture) -> bool {
+    !lacks(&zram::check(&f.machine, 16 << 20))
+}
+
+fn zram_sizes() -> Vec<(PathBuf, String)> {
+    let entries = fs::read_dir("/sys/block").unwrap().map(|e| e.unwrap().path());
+    let mut sizes: Vec<_> =
+        entries.filter_map(|e| Some((e.clone(), fs::read_to_string(e.join("disksize")).ok()?))).collect();
+    sizes.sort();
+    sizes
+}
+
+#[test]
+fn memory_is_swapped_to_and_a_device_that_somebody_else_has_taken_since_is_left_alone() {
+    let f = fixture();
+    let _alone = whole_host();
+    if !zram_free(&f) {
+        return;
+    }
+    let before = zram_sizes();
+    let allowed = AllowHostChange::by_the_user();
+    zram::turn_on(&f.journal, &f.lease, "test", 16 << 20, allowed).unwrap();
+    let swaps = fs::read_to_string("/proc/swaps").unwrap();
+    let line = swaps.lines().find(|line| line.starts_with("/dev/zram")).unwrap();
+    assert!(line.contains("16380"), "{swaps}");
+    let again = zram::turn_on(&f.journal, &f.lease, "test", 16 << 20, allowed).unwrap_err().to_string();
+    assert!(again.contains("zram"), "{again}");
+    all_restored(&f);
+    assert!(!fs::read_to_string("/proc/swaps").unwrap().contains("/dev/zram"));
+    assert_eq!(zram_sizes(), before);
+    // A command that was killed between the size and the header, and one whose device is another's by now.
+    let device = before.iter().find(|(_, size)| size.trim() == "0").unwrap().0.clone();
+    let name = device.file_name().unwrap().to_str().unwrap().to_owned();
+    let swap = |bytes| zram::ZramSwap { device: name.clone(), bytes, label: "0123456789abcdef".to_owned() };
+    fs::write(device.join("disksize"), (8u64 << 20).to_string()).unwrap();
+    f.journal.record(&f.lease, "test", mydyno_host::Change::Zram(swap(4 << 20))).unwrap();
+    let done = put_back(&f);
+    assert_eq!(done[0].1, RestoreState::LeftAlone, "{done:?}");
+    f.journal.record(&f.lease, "test", mydyno_host::Change::Zram(swap(8 << 20))).unwrap();
+    all_restored(&f);
+    assert_eq!(zram_sizes(), before);
 }

@@ -54,7 +54,7 @@ struct Up {
     /// Its size; it lies in locked memory.
     #[arg(long, default_value = "512M", value_parser = size)]
     size: u64,
-    /// Its file system: ext4, ext4-no-journal, xfs or btrfs.
+    /// Its file system: ext4, ext4-nojournal, xfs or btrfs.
     #[arg(long, value_name = "NAME", default_value = "ext4")]
     file_system: String,
     /// Mount options, as in `noatime,barrier=0`.

@@ -1,7 +1,7 @@
 //! The load of the crash kit: each connection commits one transaction after the other and writes down, synced, which of
 //! them the server has acknowledged.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,9 +121,4 @@ fn last_of(path: &Path) -> io::Result<u64> {
     let (numbers, _) = bytes.as_chunks::<8>();
     let sound = (1u64..).zip(numbers).all(|(number, bytes)| u64::from_le_bytes(*bytes) == number);
     if sound { Ok(numbers.len() as u64) } else { Err(io::ErrorKind::InvalidData.into()) }
-}
-
-/// Makes sure that a folder's new names are on its disk too.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }

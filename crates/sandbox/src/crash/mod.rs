@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mydyno_host::Change;
 use mydyno_host::disk::{self, Disk};
 use mydyno_host::emulated::{EmulatedDisk, LABEL, Order};
+use mydyno_host::{Change, folder as host_folder};
 use mydyno_model::Header;
 use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_model::server::ServerInfo;
@@ -108,7 +108,7 @@ fn run(
         disk.settle(&folder.path().join("disk"))?;
     }
     let load = Load::start(&options, crash.connections, &log).map_err(unreachable)?;
-    load::sync_folder(&log).map_err(|e| SandboxError::io("sync", &log, e))?;
+    host_folder::sync_names(&log)?;
     progress(Progress::Loading { commits: crash.commits });
     let begin = Instant::now();
     while load.acknowledged() < crash.commits && !load.has_ended() {

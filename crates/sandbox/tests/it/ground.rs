@@ -123,6 +123,7 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
         ("vm.swappiness", "61"),
         ("thp.khugepaged_max_ptes_none", "510"),
         ("swap.file", "16M"),
+        ("swap.zram", "16M"),
         ("cgroup.memory", "700M"),
         ("cgroup.cpu", "1.5"),
         ("cgroup.cpuset", "0"),
@@ -136,6 +137,7 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
         ("disk.queue.write_cache", "write through"),
         ("server.nice", "1"),
         ("server.class", "batch"),
+        ("limit.nofile", "4096"),
         ("env.MALLOC_ARENA_MAX", "2"),
         ("option.innodb_log_file_size", "8M"),
         ("option.innodb_buffer_pool_size", "32M"),
@@ -153,7 +155,7 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     let swap = mydyno_host::cgroup::Resource::Memory.check(machine).is_ok();
     wanted
         .iter()
-        .filter(|(id, _)| can(id) && (disk || !id.starts_with("disk.")) && (swap || *id != "swap.file"))
+        .filter(|(id, _)| can(id) && (disk || !id.starts_with("disk.")) && (swap || !id.starts_with("swap.")))
         .map(|(id, value)| ((*id).to_owned(), (*value).to_owned()))
         .collect()
 }

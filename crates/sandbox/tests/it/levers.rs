@@ -56,6 +56,12 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     if has("vm.vfs_cache_pressure") {
         assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), "101");
     }
+    if has("swap.zram") {
+        assert!(fs::read_to_string("/proc/swaps").unwrap().contains("/dev/zram"));
+    }
+    let limits = proc("limits");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["4096", "4096"]);
     assert!(proc("environ").contains("MALLOC_ARENA_MAX=2"));
     assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("1"));
     assert_eq!(variable::read(&info, "max_connections").unwrap(), "77");

@@ -4,24 +4,31 @@
 //! wanted is read into [`Turns`], with all mistakes at once; each part is then handed to whoever turns it, through the
 //! journal.
 
+mod bundle;
+mod list;
+
 use std::path::Path;
 
 use mydyno_host::allocator::{ALLOCATORS, Allocator};
-use mydyno_host::cgroup::{IoLimit, RESOURCES, Resource};
+use mydyno_host::cgroup::IoLimit;
 use mydyno_host::disk::{self, DiskSpec, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::emulated::{self, Spec as Drive};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
+use mydyno_host::limit::Limit;
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
-use mydyno_host::{HostError, Machine, folder, loops, swap};
-use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
+use mydyno_host::{HostError, folder, swap, zram};
 use mydyno_model::units::parse_size;
 
 use crate::arrangement::{Arrangement, VARIABLES, environment, in_order, read_back};
 use crate::error::SandboxError;
 use crate::settings::{bare_name, parse_set};
 use crate::site::Site;
+
+use bundle::BUNDLES;
+pub use list::list;
+use list::{NO_SYNC_DELAY, NO_USER, nearest};
 
 /// The price of `write_cache`.
 const WRITE_THROUGH: &str = "durability: `write through` keeps flushes from the disk";
@@ -32,32 +39,6 @@ const EMULATED_BYTES: u64 = 512 << 20;
 /// What becomes of data that are written to an emulated disk.
 const CACHES: [(&str, CacheMode); 3] =
     [("off", CacheMode::Off), ("on", CacheMode::On), ("ignores-flushes", CacheMode::IgnoresFlushes)];
-/// Several levers under one name.
-struct Bundle {
-    id: &'static str,
-    what: &'static str,
-    parts: &'static [(&'static str, &'static str)],
-}
-
-const BUNDLES: [Bundle; 2] = [
-    Bundle {
-        id: "bundle.durable",
-        what: "every commit synced, redo and binary log",
-        parts: &[
-            ("option.log_bin", "1"),
-            // MySQL 5.7 starts no binary log without it.
-            ("option.server_id", "1"),
-            ("option.sync_binlog", "1"),
-            ("option.innodb_flush_log_at_trx_commit", "1"),
-            ("option.innodb_doublewrite", "1"),
-        ],
-    },
-    Bundle {
-        id: "bundle.relaxed",
-        what: "commits synced once a second",
-        parts: &[("option.sync_binlog", "0"), ("option.innodb_flush_log_at_trx_commit", "2")],
-    },
-];
 /// Variables with which a crash loses what was acknowledged, or more: value patterns are in the documentation of each.
 const DURABILITY: &[&str] = &[
     "innodb_flush_log_at_trx_commit",
@@ -77,6 +58,8 @@ pub struct Turns {
     pub host: Vec<(String, String)>,
     /// A swap file for the whole host.
     pub swap_bytes: Option<u64>,
+    /// Swap in compressed memory for the whole host.
+    pub zram_bytes: Option<u64>,
     /// How the private server is started.
     pub arrangement: Arrangement,
     /// Variables that it is started with, as `var=value`.
@@ -141,6 +124,13 @@ impl Turns {
                 self.host.push((id.to_owned(), value.to_owned()));
             }
             ("swap", "file") => self.swap_bytes = Some(size()?),
+            ("swap", "zram") => self.zram_bytes = Some(size()?),
+            ("limit", name) => {
+                let limit = Limit::named(name).ok_or_else(|| no_lever(id))?;
+                self.arrangement.process_limits.push((limit, limit.parse(value)?));
+            }
+            ("server", "user") => return Err(bad(id, value, &format!("no value: {NO_USER}"))),
+            ("server", "sync_delay") => return Err(bad(id, value, &format!("no value: {NO_SYNC_DELAY}"))),
             ("cgroup", "memory") => self.arrangement.limits.memory_bytes = Some(size()?),
             ("cgroup", "swap") => self.arrangement.limits.swap_bytes = Some(size()?),
             ("cgroup", "cpu") => {
@@ -205,7 +195,7 @@ impl Turns {
                 self.pay(name);
                 self.variables.push((name.to_owned(), value.to_owned()));
             }
-            _ => return Err(HostError::NoLever { name: id.to_owned(), nearest: nearest(id) }.into()),
+            _ => return Err(no_lever(id)),
         }
         Ok(())
     }
@@ -229,7 +219,8 @@ impl Turns {
 
     fn settings_of_the_host(&self) -> Vec<String> {
         let settings = self.host.iter().map(|(name, value)| format!("{name}={value}"));
-        settings.chain(self.swap_bytes.map(|bytes| format!("swap.file={bytes}"))).collect()
+        let file = self.swap_bytes.map(|bytes| format!("swap.file={bytes}"));
+        settings.chain(file).chain(self.zram_bytes.map(|bytes| format!("swap.zram={bytes}"))).collect()
     }
 
     /// Whether all of it is permitted and can be turned here, before time is spent on a server. `servers` is the folder that
@@ -253,6 +244,12 @@ impl Turns {
         }
         if self.swap_bytes.is_some() {
             swap::check(machine)?;
+        }
+        if let Some(bytes) = self.zram_bytes {
+            zram::check(machine, bytes)?;
+        }
+        for (limit, value) in &self.arrangement.process_limits {
+            limit.check(machine, *value)?;
         }
         for resource in self.arrangement.limits.resources() {
             resource.check(machine)?;
@@ -289,8 +286,15 @@ impl Turns {
             let file = path.join("swap");
             ids.push(swap::turn_on(site.journal, site.lease, purpose, &file, bytes, allowed)?);
         }
+        if let Some(bytes) = self.zram_bytes {
+            ids.push(zram::turn_on(site.journal, site.lease, purpose, bytes, allowed)?);
+        }
         Ok(ids)
     }
+}
+
+fn no_lever(id: &str) -> SandboxError {
+    HostError::NoLever { name: id.to_owned(), nearest: nearest(id) }.into()
 }
 
 /// Any loop device stands for the one that will be ours.
@@ -360,194 +364,10 @@ fn bad(id: &str, value: &str, takes: &str) -> SandboxError {
     SandboxError::LeverValue { id: id.to_owned(), value: value.to_owned(), takes: takes.to_owned() }
 }
 
-/// All levers on a machine, with whether each can be turned here. Nothing is changed.
-pub fn list(machine: &Machine) -> Vec<LeverInfo> {
-    let mut levers: Vec<LeverInfo> =
-        setting::names(machine).iter().map(|name| of_host(machine, name)).collect();
-    levers.push(LeverInfo {
-        takes: "a size like 512M".to_owned(),
-        lacks: lack(swap::check(machine)),
-        ..blank("swap.file", "a swap file of this size", LeverScope::Host)
-    });
-    levers.extend(RESOURCES.map(|resource| of_group(machine, resource)));
-    levers.extend(of_disk(machine));
-    levers.extend(of_server());
-    levers
-}
-
-fn blank(id: &str, what: &str, scope: LeverScope) -> LeverInfo {
-    LeverInfo {
-        id: id.to_owned(),
-        what: what.to_owned(),
-        scope,
-        takes: String::new(),
-        values: vec![],
-        now: None,
-        lacks: None,
-        ledger: None,
-    }
-}
-
-fn lack<T, E: std::fmt::Display>(checked: Result<T, E>) -> Option<String> {
-    checked.err().map(|error| error.to_string())
-}
-
-fn of_host(machine: &Machine, name: &str) -> LeverInfo {
-    LeverInfo {
-        takes: setting::form(machine, name).unwrap_or_default(),
-        now: setting::read(machine, name).ok(),
-        lacks: lack(setting::check(machine, name)),
-        ledger: name.ends_with(".write_cache").then(|| WRITE_THROUGH.to_owned()),
-        ..blank(name, "a setting of the kernel", LeverScope::Host)
-    }
-}
-
-fn of_group(machine: &Machine, resource: Resource) -> LeverInfo {
-    let (what, takes) = match resource {
-        Resource::Memory => ("memory of the server's control group", "a size like 512M"),
-        Resource::Swap => ("swap of the server's control group, beside its memory", "a size like 512M"),
-        Resource::Cpu => ("CPU time of the server's control group", CPU),
-        Resource::Cpuset => ("CPUs of the server's control group", "a list of CPUs like 0-1,3"),
-        Resource::Io => ("I/O of the server's control group on the disk of its data", IO),
-    };
-    LeverInfo {
-        takes: takes.to_owned(),
-        lacks: lack(resource.check(machine)),
-        ..blank(&format!("cgroup.{}", resource.name()), what, LeverScope::ServerStart)
-    }
-}
-
-fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
-    let lacks = lack(loops::check(machine));
-    let value = |file_system: FileSystem| LeverValue {
-        value: file_system.name().to_owned(),
-        lacks: lack(file_system.check(machine)),
-        ledger: file_system.ledger().map(str::to_owned),
-    };
-    let lever = |id: &str, what: &str, takes: &str| LeverInfo {
-        takes: takes.to_owned(),
-        lacks: lacks.clone(),
-        ..blank(id, what, LeverScope::ServerStart)
-    };
-    vec![
-        LeverInfo {
-            values: FILE_SYSTEMS.map(value).into(),
-            ..lever(
-                "disk.file_system",
-                "a disk of its own for the server's data: a file as a loop device",
-                "a file system",
-            )
-        },
-        LeverInfo {
-            lacks: lacks.clone().or_else(|| lack(emulated::check(machine))),
-            ..lever(
-                "disk.medium",
-                "what that disk is made of; an emulated one concerns the whole host",
-                "file or emulated",
-            )
-        },
-        LeverInfo {
-            values: CACHES
-                .map(|(name, cache)| LeverValue {
-                    value: name.to_owned(),
-                    lacks: None,
-                    ledger: Drive { cache, depth: 1 }.ledger().map(str::to_owned),
-                })
-                .into(),
-            ..lever("disk.cache", "the volatile cache of an emulated disk", "off, on or ignores-flushes")
-        },
-        lever(
-            "disk.depth",
-            "of so many requests an emulated disk takes the nearest first",
-            "a whole number from 1 to 32",
-        ),
-        lever(
-            "disk.mount_options",
-            "mount options of that disk",
-            "options with commas, as in noatime,barrier=0",
-        ),
-        lever(
-            "disk.queue.scheduler",
-            "the scheduler of that disk's queue",
-            "a scheduler, as in none or mq-deadline",
-        ),
-        lever("disk.queue.nr_requests", "requests that its queue holds", "a whole number from 4"),
-        lever("disk.queue.read_ahead_kb", "its read-ahead", "a multiple of 64"),
-        LeverInfo {
-            ledger: Some(WRITE_THROUGH.to_owned()),
-            ..lever("disk.queue.write_cache", "whether flushes reach it", "write back or write through")
-        },
-        lever("disk.size", "size of that disk", "a size like 4G; 2 GiB unless given"),
-    ]
-}
-
-fn of_server() -> Vec<LeverInfo> {
-    let at_start = |id: &str, what: &str, takes: &str| LeverInfo {
-        takes: takes.to_owned(),
-        ..blank(id, what, LeverScope::ServerStart)
-    };
-    let value = |allocator: Allocator| LeverValue {
-        value: allocator.name().to_owned(),
-        lacks: lack(allocator.library()),
-        ledger: None,
-    };
-    let mut levers = vec![LeverInfo {
-        values: ALLOCATORS.map(value).into(),
-        ..at_start("server.allocator", "the server's memory allocator (LD_PRELOAD)", "an allocator")
-    }];
-    levers.extend([Attribute::Affinity, Attribute::Nice, Attribute::Class].map(|attribute| {
-        let what = match attribute {
-            Attribute::Affinity => "CPUs that the server may run on",
-            Attribute::Nice => "the server's nice value",
-            Attribute::Class => "the server's scheduling class",
-        };
-        at_start(&format!("server.{}", attribute.name()), what, attribute.form())
-    }));
-    levers.extend(
-        VARIABLES.iter().map(|name| at_start(&format!("env.{name}"), "the server's environment", "one line")),
-    );
-    levers.push(at_start("option.VARIABLE", "a variable that the server is started with", "its value"));
-    levers.push(LeverInfo {
-        takes: "its value".to_owned(),
-        ..blank(
-            "variable.VARIABLE",
-            "a global variable, set while the server runs",
-            LeverScope::ServerRunning,
-        )
-    });
-    levers.extend(BUNDLES.iter().map(|bundle| {
-        let parts: Vec<String> = bundle.parts.iter().map(|(id, value)| format!("{id}={value}")).collect();
-        let mut paid = Turns::default();
-        for (id, _) in bundle.parts {
-            paid.pay(id.trim_start_matches("option."));
-        }
-        LeverInfo {
-            ledger: Some(paid.ledger.join("; ")).filter(|price| !price.is_empty()),
-            ..at_start(bundle.id, &format!("{}: {}", bundle.what, parts.join(" ")), "on")
-        }
-    }));
-    levers
-}
-
-/// The lever whose name looks most like what was given, if one does.
-fn nearest(id: &str) -> Option<String> {
-    let server = of_server().into_iter().map(|lever| lever.id);
-    let groups = RESOURCES.map(|resource| format!("cgroup.{}", resource.name()));
-    let disk =
-        ["disk.file_system", "disk.medium", "disk.cache", "disk.mount_options", "disk.size", "swap.file"]
-            .map(str::to_owned);
-    let settings = Machine::real().map(|machine| setting::names(&machine)).unwrap_or_default();
-    let distance = |name: &str| strsim::damerau_levenshtein(name, id);
-    server
-        .chain(groups)
-        .chain(disk)
-        .chain(settings)
-        .min_by_key(|name| distance(name))
-        .filter(|name| distance(name) <= 3)
-}
-
 #[cfg(test)]
 mod tests {
+    use mydyno_host::Machine;
+
     use super::*;
 
     fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {

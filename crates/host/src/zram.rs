@@ -1,0 +1,225 @@
+//! Swap in compressed memory (zram). Swapping concerns the whole host: it needs the user's permission.
+//!
+//! A device is taken that nobody uses, and is known again by a random label in its swap header: what somebody else has made
+//! of it since has another one. Documentation/admin-guide/blockdev/zram.rst of the kernel.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::error::HostError;
+use crate::folder::random_mark;
+use crate::journal::Journal;
+use crate::lease::Lease;
+use crate::machine::{Machine, Place};
+use crate::restore::Outcome;
+use crate::room::{MEMORY_KEPT, check_memory_for};
+use crate::setting::AllowHostChange;
+use crate::swap::{self, LABEL_BYTES};
+use crate::sys;
+
+/// How long others, as udev, may look at a device that was made or turned off.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A zram device that is swapped to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZramSwap {
+    /// As in `zram0`.
+    pub device: String,
+    /// Its size, of what is stored before it is compressed.
+    pub bytes: u64,
+    /// The label in its swap header.
+    pub label: String,
+}
+
+/// What a device holds.
+#[derive(Debug, PartialEq, Eq)]
+enum Holds {
+    /// Nothing: it has no size.
+    Nothing,
+    /// Our swap header, or none yet: a command was killed before it wrote it.
+    Ours,
+    /// Something else.
+    Another,
+}
+
+/// Whether so many bytes can be swapped to memory here.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
+    let lacks = |lack: &str, way_out: &str| HostError::Lacks {
+        what: "swap in compressed memory".to_owned(),
+        lack: lack.to_owned(),
+        way_out: way_out.to_owned(),
+    };
+    let devices = devices(machine);
+    if devices.is_empty() {
+        return Err(lacks(
+            "this kernel has no zram device",
+            "run `modprobe zram`, or boot a kernel that has CONFIG_ZRAM",
+        ));
+    }
+    machine.check_admin("swap in compressed memory")?;
+    let Some(device) = free(machine, &devices) else {
+        return Err(lacks(
+            "all zram devices are in use",
+            "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
+        ));
+    };
+    if !sys::may_write(&attribute(machine, device, "disksize")) {
+        return Err(lacks(
+            "sysfs cannot be written to",
+            "run as root, outside a container that keeps it read-only",
+        ));
+    }
+    // What does not compress takes as much memory as it has bytes.
+    check_memory_for(machine, bytes)
+}
+
+/// Swaps to a free device. Returns the number of the journal entry.
+///
+/// # Errors
+/// There is no free device, too little memory, or swapping is not permitted; then nothing is swapped to.
+pub fn turn_on(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    bytes: u64,
+    _allowed: AllowHostChange,
+) -> Result<u64, HostError> {
+    let machine = lease.machine();
+    let bytes = swap::whole_pages("swap.zram", bytes)?;
+    check(machine, bytes)?;
+    let mut wanted = None;
+    let other = |open: &crate::journal::Open| matches!(open.entry.change, Change::Zram(_));
+    let recorded = journal.record_beside(lease, purpose, other, || {
+        let devices = devices(machine);
+        let device = free(machine, &devices).cloned().unwrap_or_else(|| devices[0].clone());
+        let label = random_mark()?[..LABEL_BYTES].to_owned();
+        let swap = ZramSwap { device, bytes, label };
+        wanted = Some(swap.clone());
+        Ok(Some(Change::Zram(swap)))
+    })?;
+    let (Some(id), Some(swap)) = (recorded, wanted) else { unreachable!("a change is always recorded here") };
+    let problem = match swap.set_up(machine) {
+        Ok(()) if swap.swapped(machine)?.is_some() => return Ok(id),
+        Ok(()) => io::Error::other("it is not in /proc/swaps"),
+        Err(e) => e,
+    };
+    let outcome = swap.put_back(machine, machine.place());
+    journal.close_with(id, &outcome)?;
+    Err(HostError::io("swap to (as root, outside a container)", swap.node(), problem))
+}
+
+fn devices(machine: &Machine) -> Vec<String> {
+    let entries = fs::read_dir(machine.sys().join("block")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.strip_prefix("zram").is_some_and(|n| n.parse::<u32>().is_ok()))
+        .collect();
+    names.sort();
+    names
+}
+
+fn attribute(machine: &Machine, device: &str, file: &str) -> PathBuf {
+    machine.sys().join("block").join(device).join(file)
+}
+
+fn number(machine: &Machine, device: &str, file: &str) -> Option<u64> {
+    fs::read_to_string(attribute(machine, device, file)).ok()?.trim().parse().ok()
+}
+
+fn free<'a>(machine: &Machine, devices: &'a [String]) -> Option<&'a String> {
+    devices.iter().find(|device| number(machine, device, "disksize") == Some(0))
+}
+
+impl ZramSwap {
+    fn node(&self) -> PathBuf {
+        PathBuf::from("/dev").join(&self.device)
+    }
+
+    fn set_up(&self, machine: &Machine) -> io::Result<()> {
+        write(&attribute(machine, &self.device, "disksize"), &self.bytes.to_string())?;
+        let header = swap::header(self.bytes, &self.label)?;
+        let mut device = OpenOptions::new().write(true).open(self.node())?;
+        device.write_all(&header)?;
+        device.sync_all()?;
+        drop(device);
+        sys::storage::swap_on(&self.node())
+    }
+
+    fn swapped(&self, machine: &Machine) -> Result<Option<swap::Swap>, HostError> {
+        Ok(swap::swaps(machine)?.into_iter().find(|swap| swap.path == self.node()))
+    }
+
+    fn holds(&self, machine: &Machine) -> Result<Holds, String> {
+        match number(machine, &self.device, "disksize") {
+            None | Some(0) => return Ok(Holds::Nothing),
+            Some(bytes) if bytes != self.bytes => return Ok(Holds::Another),
+            Some(_) => {}
+        }
+        let mut page = vec![0u8; sys::storage::page_bytes()];
+        let read = OpenOptions::new().read(true).open(self.node()).and_then(|mut d| d.read_exact(&mut page));
+        read.map_err(|e| format!("cannot read {}: {e}: run it as root", self.node().display()))?;
+        let blank = page.iter().all(|byte| *byte == 0);
+        Ok(if blank || swap::label(&page) == Some(self.label.as_bytes()) {
+            Holds::Ours
+        } else {
+            Holds::Another
+        })
+    }
+
+    /// Brings back what was swapped to it, stops swapping to it and empties it, if it is ours still.
+    pub(crate) fn put_back(&self, machine: &Machine, place: &Place) -> Outcome {
+        if place.boot_id != machine.place().boot_id {
+            return Outcome::restored("it ended with an earlier boot");
+        }
+        match self.holds(machine) {
+            Err(why) => return Outcome::failed(why),
+            Ok(Holds::Nothing) => return Outcome::restored("it is free"),
+            Ok(Holds::Another) => {
+                return Outcome::left_alone("it had been emptied, and somebody else uses the device since");
+            }
+            Ok(Holds::Ours) => {}
+        }
+        match self.swapped(machine).and_then(|swapped| Ok((swapped, machine.available_bytes()?))) {
+            Err(error) => return Outcome::failed(error.to_string()),
+            Ok((Some(swap), available)) if swap.used > 0 && swap.used + MEMORY_KEPT > available => {
+                return Outcome::failed(format!(
+                    "{} bytes are swapped to it, only {available} bytes of memory are free, and {MEMORY_KEPT} are to stay \
+                     free: end what needs it, and run `mydyno host restore`",
+                    swap.used
+                ));
+            }
+            Ok((Some(_), _)) => {
+                if let Err(e) = sys::storage::swap_off(&self.node()) {
+                    return Outcome::failed(format!("cannot turn it off: {e}: run it as root"));
+                }
+            }
+            Ok((None, _)) => {}
+        }
+        self.reset(machine)
+    }
+
+    fn reset(&self, machine: &Machine) -> Outcome {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match write(&attribute(machine, &self.device, "reset"), "1") {
+                Ok(()) => return Outcome::restored("turned off and emptied"),
+                Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(e) => return Outcome::failed(format!("cannot empty it: {e}")),
+            }
+        }
+    }
+}
+
+fn write(path: &std::path::Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}

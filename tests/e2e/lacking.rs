@@ -1,0 +1,133 @@
+//! Levers where something is missing: another user, no devices, kernel settings that cannot be written to. Each says what it
+//! lacks and how to get it, and nothing is half done.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::home::{Home, binary};
+
+/// `/dev` with nothing but `null`, `/sys`, `/proc/sys` and control groups read-only, as in a container.
+const CONTAINER: &str = "set -e; mount -t tmpfs tmpfs /dev; mknod -m 666 /dev/null c 1 3; mount -o remount,bind,ro /sys
+    mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys
+    for group in /sys/fs/cgroup /sys/fs/cgroup/*; do mount -o remount,bind,ro $group 2>/dev/null || true; done";
+/// The same with loop devices, and without FUSE alone.
+const NO_FUSE: &str =
+    "set -e; keep=$(mktemp -d); touch $keep/loop-control; mount --bind /dev/loop-control $keep/loop-control
+    mount -t tmpfs tmpfs /dev; mknod -m 666 /dev/null c 1 3; touch /dev/loop-control
+    mount --move $keep/loop-control /dev/loop-control; rm -r $keep";
+
+/// Runs mydyno after a script, in a mount namespace of its own.
+fn inside(home: &Home, script: &str, args: &[&str]) -> Output {
+    let script = format!("{script}\nexec \"$0\" \"$@\"");
+    shell("unshare", &["-m", "sh", "-c", &script], home, args)
+}
+
+/// Runs mydyno as a user that owns nothing: its program is opened before, since its folder may be closed to others.
+fn as_nobody(home: &Home, args: &[&str]) -> Output {
+    let script =
+        "exec 3<\"$0\"; cd /; exec setpriv --reuid 65534 --regid 65534 --clear-groups /proc/self/fd/3 \"$@\"";
+    shell("sh", &["-c", script], home, args)
+}
+
+fn shell(program: &str, before: &[&str], home: &Home, args: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(before).arg(binary()).args(args).stdin(Stdio::null());
+    command.env("MYDYNO_STATE", home.state()).env("MYDYNO_CACHE", home.cache()).output().unwrap()
+}
+
+/// Making namespaces and becoming somebody else needs root; what then is not tested is said.
+fn is_root() -> bool {
+    // SAFETY: geteuid has no preconditions.
+    let root = unsafe { libc::geteuid() } == 0;
+    let namespaces =
+        || Command::new("unshare").args(["-m", "true"]).output().is_ok_and(|o| o.status.success());
+    if root && namespaces() {
+        return true;
+    }
+    println!("not tested: this needs root and mount namespaces");
+    false
+}
+
+fn levers(output: &Output) -> Vec<Value> {
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["levers"].as_array().unwrap().clone()
+}
+
+/// What a lever lacks.
+fn lack<'a>(levers: &'a [Value], id: &str) -> Option<&'a str> {
+    levers.iter().find(|lever| lever["id"] == id).unwrap_or_else(|| panic!("there is no {id}"))["lacks"]
+        .as_str()
+}
+
+fn says(levers: &[Value], id: &str, what: &str) {
+    assert!(lack(levers, id).is_some_and(|text| text.contains(what)), "{id}: {:?}", lack(levers, id));
+}
+
+#[test]
+fn a_user_without_privileges_is_told_of_each_lever_of_the_host_how_to_get_it() {
+    if !is_root() {
+        return;
+    }
+    let home = Home::new();
+    let levers = levers(&as_nobody(&home, &["host", "levers", "--json"]));
+    let of_the_host = levers.iter().filter(|lever| lever["scope"] == "host");
+    let mut seen = 0;
+    for lever in of_the_host {
+        let text = lever["lacks"].as_str().unwrap_or_default();
+        // A setting that this kernel does not have is missing for everybody.
+        assert!(text.contains("run as root") || text.contains("this kernel has no"), "{lever}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+    for id in ["disk.file_system", "disk.medium", "cgroup.memory", "cgroup.io"] {
+        says(&levers, id, "run as root");
+    }
+    for id in ["server.nice", "server.allocator", "limit.nofile", "option.VARIABLE"] {
+        assert_eq!(lack(&levers, id), None, "{id}");
+    }
+}
+
+#[test]
+fn a_container_without_devices_and_with_read_only_settings_is_told_what_to_give_it() {
+    if !is_root() {
+        return;
+    }
+    let home = Home::new();
+    let listed = levers(&inside(&home, CONTAINER, &["host", "levers", "--json"]));
+    for id in ["vm.swappiness", "thp.enabled"] {
+        says(&listed, id, "outside a container that keeps it read-only");
+    }
+    for id in ["disk.file_system", "disk.medium", "disk.queue.scheduler"] {
+        says(&listed, id, "give it /dev/loop-control");
+    }
+    says(&listed, "cgroup.memory", "outside a container that keeps it read-only");
+    for (lever, what) in [
+        ("disk.file_system=ext4", "/dev/loop-control"),
+        ("vm.swappiness=61", "Read-only file system"),
+        ("cgroup.memory=512M", "cannot be written to"),
+    ] {
+        let up = ["server", "up", "x", "--allow-host-change", "--lever", lever];
+        let output = inside(&home, CONTAINER, &up);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{lever}: {error}");
+        assert!(error.contains(what), "{lever}: {error}");
+        assert_eq!(home.lasting_traces(), [""; 0], "{lever}");
+    }
+}
+
+#[test]
+fn without_fuse_only_the_emulated_disk_is_missing() {
+    if !is_root() || !std::path::Path::new("/dev/loop-control").exists() {
+        return;
+    }
+    let home = Home::new();
+    let listed = levers(&inside(&home, NO_FUSE, &["host", "levers", "--json"]));
+    assert_eq!(lack(&listed, "disk.file_system"), None);
+    says(&listed, "disk.medium", "/dev/fuse");
+    let output = inside(&home, NO_FUSE, &["host", "disk", "up", "d", "--allow-host-change"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && error.contains("/dev/fuse"), "{error}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
