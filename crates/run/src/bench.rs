@@ -18,13 +18,14 @@ use time::OffsetDateTime;
 
 use crate::course::{self, How};
 use crate::error::RunError;
-use crate::guard::{self, Needs};
+use crate::guard::{self, Found, Needs};
 use crate::recording::Recording;
 use crate::request::Resolved;
 use crate::sampling;
 use crate::steps::Work;
 use crate::summarise::summarise;
 use crate::users_sql;
+use crate::warnings;
 use crate::writer::{self, Writer};
 
 /// How long the last questions of a run may take.
@@ -170,7 +171,7 @@ pub(crate) fn control(target: &ConnectOptions) -> Result<Client, RunError> {
 }
 
 /// Refuses what the guard does not let through.
-fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result<(), RunError> {
+fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result<Found, RunError> {
     let missing = work.tables.existing(client)?.is_none();
     let heap_bytes = if missing { work.tables.heap_bytes() } else { Vec::new() };
     let needs = Needs {
@@ -195,7 +196,7 @@ fn guard_tables(resolved: &Resolved, work: &Work, client: &mut Client) -> Result
     };
     reasons.extend(users_sql::unpermitted(work.asked(), place, plan.allow.write));
     reasons.extend(users_sql::unwatched(client.server(), place, plan.allow.write));
-    if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
+    if reasons.is_empty() { Ok(found) } else { Err(RunError::Guarded(reasons)) }
 }
 
 fn fill(
@@ -233,7 +234,7 @@ pub fn bench(
     let tables = &bench.work.tables;
     let mut client = control(bench.target)?;
     tables.claim(&mut client)?;
-    guard_tables(bench.resolved, bench.work, &mut client)?;
+    let found = guard_tables(bench.resolved, bench.work, &mut client)?;
     if bench.prepare {
         fill(bench.work, bench.target, stop, watch)?;
     }
@@ -243,6 +244,9 @@ pub fn bench(
     let clock = Clock::start();
     let manifest = manifest(bench, &facts, &clock, &data.fingerprint, data.used);
     let mut writer = Writer::create(claim, &manifest, &facts)?;
+    if let Some(warning) = warnings::of_emulated_disk(&found) {
+        writer.event(clock.now_s(), EventKind::Warning(warning))?;
+    }
     let server_pid = client.peer_pid();
     let noted = if bench.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
     let how = noted

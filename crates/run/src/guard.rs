@@ -1,8 +1,10 @@
 //! The guard: what must be true of a server before mydyno loads it. All reasons to refuse are told at once, each with
 //! the way out.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mydyno_host::{Machine, emulated};
 use mydyno_model::plan::{Plan, TargetKind};
 use mydyno_model::units::{show_bytes, show_count};
 use mydyno_observe::Source;
@@ -51,6 +53,8 @@ pub struct Found {
     pub read_only: bool,
     /// Free and total bytes where its data directory is, when that is on this machine.
     pub disk: Option<(u64, u64)>,
+    /// Whether its data directory is on an emulated disk of this machine.
+    pub emulated_disk: bool,
     /// Its data directory.
     pub datadir: String,
     /// `max_allowed_packet`.
@@ -88,10 +92,13 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
     found.other_sessions = other_sessions(client)?;
     if let Some(pid) = client.peer_pid() {
         // Through the process's own root: a server in a container has its own file systems.
-        let space = Source::live().space(&format!("/proc/{pid}/root{}", found.datadir)).ok();
+        let datadir = format!("/proc/{pid}/root{}", found.datadir);
+        let space = Source::live().space(&datadir).ok();
         let meminfo = Source::live().read("/proc/meminfo");
         found.memory = meminfo.ok().and_then(|text| available_bytes(&text));
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
+        found.emulated_disk =
+            Machine::real().is_ok_and(|machine| emulated::holds(&machine, Path::new(&datadir)));
     }
     Ok(found)
 }
@@ -357,6 +364,7 @@ mod tests {
             cluster_peers: None,
             read_only: false,
             disk: Some((100 << 30, 200 << 30)),
+            emulated_disk: false,
             datadir: "/data/".to_owned(),
             max_allowed_packet: Some(16 << 20),
             max_heap_table_size: Some(16 << 20),

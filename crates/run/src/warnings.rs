@@ -1,5 +1,6 @@
 //! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
 
+use mydyno_host::emulated::LABEL;
 use mydyno_model::Warning;
 use mydyno_model::plan::Warmup;
 use mydyno_model::record::{End, Interval, Phase, RunRecord};
@@ -10,6 +11,7 @@ use mydyno_observe::rates::Rates;
 use mydyno_workload::engine::Engine;
 
 use crate::capacity::reached;
+use crate::guard::Found;
 use crate::settled::settled;
 use crate::stall;
 use crate::summarise::{measured, windows_of, written_warnings};
@@ -34,6 +36,19 @@ const LATE: f64 = 0.5;
 const CROWDED: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
+
+/// What every result on an emulated disk is marked with.
+pub(crate) fn of_emulated_disk(found: &Found) -> Option<Warning> {
+    found.emulated_disk.then(|| {
+        Warning::new(
+            "emulated-disk",
+            format!(
+                "the server's data are on an {LABEL}: its times are those of a model, not of this machine"
+            ),
+            "compare settings on it with each other, and never its figures with those of a disk",
+        )
+    })
+}
 
 /// Warnings about the whole run.
 pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
