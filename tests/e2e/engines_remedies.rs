@@ -202,12 +202,13 @@ fn taken(engine: &Engine, sql: &str, undo: Option<&str>) -> Result<bool, String>
     outcome
 }
 
-/// Whether the server understands a statement and does what it says: in a session of its own, since warnings outlive
-/// statements that use no table.
+/// Whether the server understands a statement and does what it says.
 fn accepted(engine: &Engine, sql: &str) -> Result<(), String> {
     /// No such database, table, user, thread: things of the fixture that this server does not have.
     const NOT_HERE: [u16; 8] = [1008, 1049, 1094, 1141, 1146, 1133, 1269, 1396];
     let mut client = connect(engine);
+    // Warnings outlive statements that use no table, in MariaDB 10.2 even the session that they were for.
+    let _ = client.query("SELECT COUNT(*) FROM mysql.user");
     match client.query(sql) {
         Err(error) if NOT_HERE.contains(&error.code()) => Ok(()),
         Err(error) => Err(error.to_string()),
