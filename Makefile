@@ -52,11 +52,18 @@ test-kill-levers: deps ## SIGKILL while every lever of this host is turned, 50 r
 test-disk: ## the emulated disk against its own model, within 5 % (needs root and a quiet machine)
 	@$(CARGO) test --locked -p mydyno-host --test it as_fast_as_its_model -- --ignored --nocapture
 
+bench-audit: build ## an audit's time, and what it costs the server: 1,000 tables idle, 100,000 beside a load (about ten minutes)
+	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
+
 bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs)
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
 test-faults: deps ## faults of the host's settings, brought about for a moment (as root), named by the audit, put right
-	@$(CARGO) test --locked -p mydyno --test e2e faults:: -- --include-ignored --test-threads=1
+	@$(CARGO) test --locked -p mydyno --test e2e faults -- --include-ignored --test-threads=1
+
+test-fix: deps ## the files of audit --fix before Ansible, tuned, systemd and sysctl themselves (Debian packages)
+	@scripts/install-deps ansible-playbook tuned
+	@$(CARGO) test --locked -p mydyno --test e2e fix:: -- --ignored
 
 test-ssh: ## the audit over a real sshd on loopback (installs Debian's openssh-server)
 	@scripts/install-deps ssh
@@ -94,5 +101,5 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe test-kill test-kill-levers test-disk bench-restore \
-  test-faults test-ssh test-browser test-engines knobs fuzz fuzz-coverage stats bench-report dist
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-disk bench-restore \
+  test-faults test-fix test-ssh test-browser test-engines knobs fuzz fuzz-coverage stats bench-report dist

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-export const names = ['sweep', 'sweep-tuned', 'many-steps', 'long', 'open-loop', 'killed', 'empty', 'errors', 'hostile', 'two'];
+export const names = ['sweep', 'sweep-tuned', 'many-steps', 'long', 'open-loop', 'killed', 'empty', 'errors', 'hostile', 'two', 'audit'];
 
 function browserPath() {
   const known = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];

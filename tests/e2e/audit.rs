@@ -156,6 +156,11 @@ fn a_bundle_is_judged_again_without_the_server_and_compared() {
     let sarif: Value = serde_json::from_str(&run(&["--sarif"]).stdout).unwrap();
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "sync-binlog-mariadb");
     assert!(run(&["--md"]).stdout.contains("## sync-binlog-mariadb"));
+    let page = run(&["--html"]).stdout;
+    assert!(
+        page.starts_with("<!doctype html>") && page.contains("<code>SET GLOBAL sync_binlog = 1;</code>"),
+        "{page}"
+    );
     let page = run(&["--all"]).stdout;
     assert!(page.contains("HIGH") && page.contains("SET GLOBAL sync_binlog = 1;"), "{page}");
 }

@@ -16,6 +16,8 @@ mod engines_audit;
 mod engines_options;
 mod engines_remedies;
 mod faults;
+mod faults_scenes;
+mod fix;
 mod fixture;
 mod home;
 mod host;

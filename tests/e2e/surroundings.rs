@@ -12,7 +12,7 @@ use mydyno_model::Document as _;
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
-use crate::fixture::{Ended, Server};
+use crate::fixture::{Ended, Server, signal, until};
 use crate::home::{Home, binary};
 
 /// An account that may see everything of the server, and its password.
@@ -218,6 +218,67 @@ fn a_server_that_is_locked_for_a_backup_and_read_only_is_audited_all_the_same() 
     let all = findings["findings"].as_array().unwrap();
     let keyless = all.iter().find(|f| f["claim"] == "no-primary-key").unwrap();
     assert_eq!(keyless["state"], "violated", "{keyless:#}");
+}
+
+/// A server that is stopped (SIGSTOP), and goes on when this is dropped.
+struct Stopped(i32);
+
+impl Stopped {
+    fn now(server: &Server<'_>) -> Self {
+        signal(server.pid(), libc::SIGSTOP);
+        Self(server.pid())
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal(self.0, libc::SIGCONT);
+    }
+}
+
+#[test]
+fn a_server_that_stops_answering_costs_no_more_than_what_it_was_not_asked_before() {
+    let home = Home::new();
+    let server = home.server("stopping", &[]);
+    let args = ["audit", "--dsn", server.text("dsn"), "--window=5s", "--facts", "--quiet"];
+    let audit = home.start(&args);
+    let others = || server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'root'");
+    until("the audit has a connection", || others()[0][0] != "1");
+    let stopped = Stopped::now(&server);
+    let facts = facts(audit.wait_with_output().unwrap());
+    drop(stopped);
+    let whys = facts.facts.iter().filter_map(|(id, fact)| match &fact.status {
+        Status::Error { why } => Some((id, why)),
+        _ => None,
+    });
+    let unanswered = whys.filter(|(_, why)| why.contains("no complete answer within")).count();
+    assert!(unanswered > 0, "it says that no answer came: {facts:?}");
+    assert!(facts.number("host.memory.total_bytes").is_some(), "the host is seen all the same");
+    assert!(facts.number("server.process.pid").is_some());
+}
+
+#[test]
+fn a_server_that_never_greets_is_given_up_with_the_way_to_the_host_alone() {
+    let home = Home::new();
+    let server = home.server("mute", &[]);
+    let _stopped = Stopped::now(&server);
+    let args = ["audit", "--dsn", server.text("dsn"), "--connect-timeout=300ms"];
+    let Ended { status, stderr, .. } = home.end(&args);
+    assert!(
+        status == 3 && stderr.contains("0.3 s") && stderr.contains("audit --host-only"),
+        "{status} {stderr}"
+    );
+}
+
+#[test]
+fn a_server_without_performance_schema_says_what_switches_it_on() {
+    let home = Home::new();
+    let server = home.server("unwatched", &["--set", "performance_schema=OFF"]);
+    let facts = facts(home.run(&["audit", "--dsn", server.text("dsn"), "--window=0", "--facts", "--quiet"]));
+    for id in ["server.performance_schema.memory_bytes", "schema.unused_indexes"] {
+        let why = why_missing(&facts, id);
+        assert!(why.contains("performance_schema is off"), "{id}: {why}");
+    }
 }
 
 /// System calls that change something on a host.

@@ -7,7 +7,9 @@ use mydyno_model::finding::{Finding, Findings, RemedyStep, State};
 
 use settings::{Settings, Taken};
 
+mod ansible;
 mod settings;
+mod tuned;
 
 /// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +103,7 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
     }
+    other_ways(findings, &mut files, &mut guide);
     conflicts(&wanted, &mut guide);
     by_hand(&wanted, &mut guide);
     files.push(FixFile { path: "README.md", text: guide });
@@ -250,6 +253,28 @@ fn conflicts(wanted: &[&Finding], guide: &mut String) {
         guide.push_str("\n## Conflicts\n\nOf two findings that ask for one setting, the more urgent has it. Look whether it does for both, and audit again afterwards.\n\n");
         guide.push_str(&lines.concat());
     }
+}
+
+/// The same once more, for those who keep their hosts by other means.
+fn other_ways(findings: &Findings, files: &mut Vec<FixFile>, guide: &mut String) {
+    let profile = tuned::profile(files);
+    let plays = ansible::plays(files, &findings.scope.server);
+    if profile.is_some() {
+        let _ = writeln!(
+            guide,
+            "- `{}` holds the host's settings once more, for a host on which tuned runs: copy it to /etc/tuned/mydyno, name the active profile (`tuned-adm active`) in its line `include`, then `tuned-adm profile mydyno`. To undo: `tuned-adm profile` with the one from before, remove the folder.",
+            tuned::PATH
+        );
+    }
+    if !plays.is_empty() {
+        let _ = writeln!(
+            guide,
+            "- `{}` puts all files in their places by Ansible, with `-e mydyno_now=true` it runs what takes effect at once too, and with `-e mydyno_restart=true` it restarts the server; `{}` takes all of it back. Its first lines say how to see what it would do.",
+            ansible::APPLY,
+            ansible::UNDO
+        );
+    }
+    files.extend(profile.into_iter().chain(plays));
 }
 
 /// What no file can do, and what can go wrong.

@@ -86,10 +86,16 @@ impl SqlError {
     }
 }
 
-/// A connection that lets only reading statements pass, and none after its deadline.
+/// The longest that a server is left alone after an answer.
+const LONGEST_REST: Duration = Duration::from_millis(100);
+
+/// A connection that lets only reading statements pass, and none after its deadline. After each answer it leaves the
+/// server alone for as long as that took, so that a look never has more than half of one CPU of it: on a server that is
+/// working to capacity, statements one right after the other are felt by all that wait beside them.
 pub struct ReadOnly<'a> {
     inner: &'a mut dyn Sql,
     deadline: Option<Instant>,
+    rest_until: Option<Instant>,
     dialect: Option<Dialect>,
     /// Statements that were sent.
     pub sent: u32,
@@ -98,7 +104,7 @@ pub struct ReadOnly<'a> {
 impl<'a> ReadOnly<'a> {
     /// Guards a connection.
     pub fn new(inner: &'a mut dyn Sql) -> Self {
-        Self { inner, deadline: None, dialect: None, sent: 0 }
+        Self { inner, deadline: None, rest_until: None, dialect: None, sent: 0 }
     }
 
     /// From now on this server is asked in the words of its version, the text of VERSION().
@@ -124,15 +130,22 @@ impl<'a> ReadOnly<'a> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
         }
-        let left = self.deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        if let Some(rest) = self.rest_until.take() {
+            std::thread::sleep(rest.saturating_duration_since(Instant::now()));
+        }
+        let asked = Instant::now();
+        let left = self.deadline.map(|d| d.saturating_duration_since(asked));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(SqlError::OutOfTime);
         }
         self.sent += 1;
-        match left {
+        let answer = match left {
             Some(left) => self.inner.table(&bounded(sql, left), Some(left)),
             None => self.inner.table(sql, None),
-        }
+        };
+        let took = asked.elapsed();
+        self.rest_until = Some(asked + took + took.min(LONGEST_REST));
+        answer
     }
 
     /// The rows of a statement.
@@ -273,6 +286,30 @@ mod tests {
         sql.until(Instant::now());
         assert_eq!(sql.rows("SELECT 1"), Err(SqlError::OutOfTime));
         assert_eq!(sql.sent, 1);
+    }
+
+    #[test]
+    fn after_an_answer_the_server_is_left_alone_for_as_long_as_it_took() {
+        /// Takes some milliseconds, and notes when it was asked and when it had answered.
+        #[derive(Default)]
+        struct Slow(Vec<[Instant; 2]>);
+        impl Sql for Slow {
+            fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+                let asked = Instant::now();
+                std::thread::sleep(Duration::from_millis(5));
+                self.0.push([asked, Instant::now()]);
+                Ok(Table::default())
+            }
+        }
+        let mut slow = Slow::default();
+        let mut sql = ReadOnly::new(&mut slow);
+        for _ in 0..3 {
+            sql.rows("SELECT 1").unwrap();
+        }
+        for pair in slow.0.windows(2) {
+            let [[asked, answered], [next, _]] = [pair[0], pair[1]];
+            assert!(next - answered >= answered - asked, "{pair:?}");
+        }
     }
 
     #[test]

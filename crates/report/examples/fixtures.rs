@@ -8,7 +8,9 @@ mod fixtures;
 
 use std::path::PathBuf;
 
-use mydyno_report::{html, markdown, terminal};
+use mydyno_model::Document;
+use mydyno_model::finding::Findings;
+use mydyno_report::{findings, html, markdown, terminal};
 
 fn main() {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap());
@@ -28,7 +30,7 @@ fn main() {
             .map(|i| [i.start_s + i.width_s / 2.0, i.transactions as f64])
             .collect();
         write(fixture.name, "throughput.json", serde_json::to_string(&throughput).unwrap());
-        write(fixture.name, "summary.json", mydyno_model::Document::to_json(&fixture.summary));
+        write(fixture.name, "summary.json", fixture.summary.to_json());
     }
     let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());
     let both = [a.view(), b.view()];
@@ -37,4 +39,6 @@ fn main() {
     write("two", "txt", terminal(&both, true, 100));
     let (a, b) = (fixtures::repeats(), fixtures::repeats_tuned());
     write("two-repeated", "html", html(&[a.view(), b.view()]));
+    let audit = Findings::from_json(include_str!("../src/findings/example.json")).unwrap();
+    write("audit", "html", findings::html(&audit));
 }

@@ -21,6 +21,7 @@ pub mod reclaim;
 pub mod schema;
 pub mod server;
 pub mod services;
+pub mod session_memory;
 pub mod sessions;
 pub mod status;
 pub mod storage;
@@ -52,6 +53,7 @@ pub static ALL: &[&Collector] = &[
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,
     &schema::COLLECTOR,
     &status::COLLECTOR,

@@ -1,5 +1,6 @@
-//! Findings as a terminal page, Markdown and SARIF.
+//! Findings as a terminal page, HTML, Markdown and SARIF.
 
+mod html;
 mod markdown;
 mod sarif;
 mod terminal;
@@ -8,6 +9,7 @@ use mydyno_model::claim::{Cost, Effect, Ledger, Proof, StepKind, Touches};
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 use serde_json::Value;
 
+pub use html::html;
 pub use markdown::markdown;
 pub use sarif::sarif;
 pub use terminal::{Page, terminal};
@@ -46,13 +48,18 @@ fn counted(findings: &Findings) -> String {
     )
 }
 
+/// A fact's value, text without quotes.
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// `host.swap.total_bytes = 2147483648 bytes (/proc/meminfo)`
 fn evidence(evidence: &Evidence) -> String {
     const LONGEST: usize = 200;
-    let value = match &evidence.value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let value = value_text(&evidence.value);
     let mut shown: String = value.chars().take(LONGEST).collect();
     if shown.len() < value.len() {
         shown.push('…');

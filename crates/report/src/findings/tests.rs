@@ -56,6 +56,36 @@ fn markdown_shows_the_same() {
 }
 
 #[test]
+fn the_html_page_shows_the_same_with_its_lines_to_be_copied() {
+    let page = html(&findings());
+    for part in [
+        "<h1>mariadb 10.11.19-MariaDB</h1>",
+        "1 violated, 1 accepted, 1 cannot be told, 1 hold",
+        "<li><b class=\"severity high\">high</b> <a href=\"#f0\">sync-binlog-mariadb</a>",
+        "<div class=\"finding\" id=\"f0\">",
+        "@@sync_binlog [0] == 1: false",
+        "<p class=\"label\">Now: on the server</p>\n<pre class=\"command\" tabindex=\"0\"><code>SET GLOBAL sync_binlog = 1;</code></pre>",
+        "<p class=\"label\">Lasting: option file, [mysqld]</p>\n<pre class=\"command\" tabindex=\"0\"><code>sync_binlog = 1</code></pre>",
+        "<code>SET GLOBAL sync_binlog = 0;</code>",
+        "<dt>Ledger</dt><dd>durability: strengthened",
+        "needs PROCESS",
+        "planned with the next kernel",
+        "<summary>1 hold</summary>",
+    ] {
+        assert!(page.contains(part), "{part} is not on\n{page}");
+    }
+}
+
+#[test]
+fn a_page_without_a_violation_says_so_and_only_of_what_could_be_told() {
+    let mut findings = findings();
+    findings.findings.retain(|f| f.state != State::Violated);
+    let page = html(&findings);
+    assert!(page.contains("No claim is violated, of those that could be told"), "{page}");
+    assert!(!page.contains("class=\"finding\""));
+}
+
+#[test]
 fn sarif_has_results_suppressions_and_says_what_was_not_seen() {
     let document: Value = serde_json::from_str(&sarif(&findings())).unwrap();
     let run = &document["runs"][0];

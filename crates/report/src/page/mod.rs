@@ -8,6 +8,8 @@ mod operations;
 mod origin;
 mod warnings;
 
+pub use frame::document;
+
 use crate::RunView;
 use crate::chart::{Chart, data_block};
 use crate::charts;
@@ -60,7 +62,7 @@ pub fn page(runs: &[RunView<'_>]) -> String {
     body.push_str("</main>\n");
     body.push_str(&origin::footer(runs));
     let all: Vec<&Chart> = time.iter().chain(&distributions).chain(&sweep).chain(&host).collect();
-    frame::document(&headline::title(runs), &body, &data_block(&all))
+    document(&headline::title(runs), &body, &data_block(&all))
 }
 
 fn columns(charts: &[Chart]) -> &'static str {

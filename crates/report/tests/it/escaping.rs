@@ -1,6 +1,9 @@
 //! A hostile server, user or file name cannot do anything with the report but be read.
 
-use mydyno_report::{html, markdown, terminal};
+use mydyno_model::Document;
+use mydyno_model::finding::Findings;
+use mydyno_report::{findings, html, markdown, terminal};
+use serde_json::Value;
 
 use crate::fixtures::{self, HOSTILE};
 
@@ -40,6 +43,71 @@ fn hostile_strings_add_no_element_and_no_attribute_to_the_page() {
         }
     }
     assert!(page.contains("&lt;img src=x"), "the strings are shown, as text");
+}
+
+/// Findings in which every text is hostile.
+fn hostile_findings() -> Findings {
+    fn spoil(value: &mut Value) {
+        match value {
+            Value::String(text) => text.push_str(HOSTILE),
+            Value::Array(all) => all.iter_mut().for_each(spoil),
+            Value::Object(all) => all.values_mut().for_each(spoil),
+            _ => {}
+        }
+    }
+    let mut findings = Findings::from_json(include_str!("../../src/findings/example.json")).unwrap();
+    for finding in &mut findings.findings {
+        for text in [
+            &mut finding.claim,
+            &mut finding.area,
+            &mut finding.title,
+            &mut finding.summary,
+            &mut finding.why,
+        ] {
+            text.push_str(HOSTILE);
+        }
+        for evidence in &mut finding.evidence {
+            evidence.fact.push_str(HOSTILE);
+            evidence.source.push_str(HOSTILE);
+            evidence.value = serde_json::json!({"a": [HOSTILE]});
+            spoil(&mut evidence.value);
+        }
+        for text in finding.arithmetic.iter_mut().chain(&mut finding.traps).chain(&mut finding.sources) {
+            text.push_str(HOSTILE);
+        }
+        for missing in &mut finding.missing {
+            missing.fact.push_str(HOSTILE);
+            missing.why.push_str(HOSTILE);
+        }
+        if let Some(remedy) = &mut finding.remedy {
+            for step in remedy.now.iter_mut().chain(&mut remedy.persistent).chain(&mut finding.undo) {
+                step.text.push_str(HOSTILE);
+            }
+            remedy.risk.push_str(HOSTILE);
+        }
+        if let Some(accepted) = &mut finding.accepted {
+            accepted.reason.push_str(HOSTILE);
+        }
+    }
+    findings.scope.server.push_str(HOSTILE);
+    findings.scope.notes.push(HOSTILE.to_owned());
+    findings.facts_digest.push_str(HOSTILE);
+    findings
+}
+
+#[test]
+fn hostile_findings_add_no_element_no_attribute_and_no_address_to_their_page() {
+    let honest =
+        findings::html(&Findings::from_json(include_str!("../../src/findings/example.json")).unwrap());
+    let page = findings::html(&hostile_findings());
+    let elements = |page: &str| -> Vec<String> { tags(page).into_iter().map(str::to_owned).collect() };
+    let [honest, mut hostile] = [elements(&honest), elements(&page)];
+    // The note that the honest page does not have.
+    let note = hostile.iter().position(|tag| tag == "p class=\"note\"").unwrap();
+    hostile.drain(note..note + 2);
+    assert_eq!(hostile, honest, "the same elements with the same attributes, in the same order");
+    assert!(page.contains("&lt;img src=x"), "the strings are shown, as text");
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"));
 }
 
 #[test]

@@ -68,7 +68,9 @@ fn local(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
 /// Looks at a server and, where it runs here, at this host.
 fn look(connect: &ConnectOptions, options: &Options) -> Result<FactSet, Failure> {
     let source = Source::live();
-    let mut client = Client::connect(connect).map_err(|e| Failure::environment(e.to_string()))?;
+    let mut client = Client::connect(connect).map_err(|e| {
+        Failure::environment(format!("{e}; without a server, `mydyno audit --host-only` looks at this host"))
+    })?;
     let server = process_behind(&source, &client, connect);
     let mut facts = collect_of(&source, Some(&mut client), server, options);
     if facts.number("server.process.pid").is_none() {

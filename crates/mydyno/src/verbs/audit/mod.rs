@@ -12,7 +12,7 @@ use mydyno_model::Document;
 use mydyno_model::claim::Severity;
 use mydyno_model::facts::FactSet;
 use mydyno_model::finding::{Findings, State};
-use mydyno_report::findings::{Page, markdown, sarif, terminal};
+use mydyno_report::findings::{Page, html, markdown, sarif, terminal};
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
@@ -31,6 +31,7 @@ Examples:
                                                  what has changed since
   mydyno audit --config /etc/my.cnf --for mysql-9.7
                                                  an option file before an upgrade, without a server
+  mydyno audit --html -o audit.html              a page to pass on: one file that asks for nothing
   mydyno audit --fix remedies/                   write the remedies as files; nothing is applied
 
 It only reads: SELECT and SHOW on the server, files on the host. Guide: docs/guides/audit.md";
@@ -93,6 +94,9 @@ pub struct Args {
     /// List claims that hold or do not apply, too.
     #[arg(long)]
     pub all: bool,
+    /// One HTML file that needs nothing else, on standard output.
+    #[arg(long, conflicts_with_all = ["md", "sarif"])]
+    pub html: bool,
     /// Markdown on standard output.
     #[arg(long, conflicts_with = "sarif")]
     pub md: bool,
@@ -195,7 +199,9 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         remedies::write(folder, &findings, ui)?;
     }
     let mut text = page(args, &findings, ui);
-    if let (Some(changes), Some(before), false) = (&changes, &before, ui.json || args.md || args.sarif) {
+    if let (Some(changes), Some(before), false) =
+        (&changes, &before, ui.json || args.html || args.md || args.sarif)
+    {
         text = changed(changes, &before.header.created) + &text;
     }
     show(args, &text, ui)?;
@@ -205,6 +211,8 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
 fn page(args: &Args, findings: &Findings, ui: &Ui) -> String {
     if ui.json {
         findings.to_json()
+    } else if args.html {
+        html(findings)
     } else if args.md {
         markdown(findings)
     } else if args.sarif {

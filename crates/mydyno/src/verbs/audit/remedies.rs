@@ -20,12 +20,14 @@ pub fn write(folder: &Path, findings: &Findings, ui: &Ui) -> Result<(), Failure>
     }
     let failed =
         |path: &Path, e: std::io::Error| Failure::environment(format!("--fix {}: {e}", path.display()));
-    let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
-    make(folder).map_err(|e| failed(folder, e))?;
+    let make = |path: &Path, below: bool| {
+        std::fs::DirBuilder::new().mode(0o700).recursive(below).create(path).map_err(|e| failed(path, e))
+    };
+    make(folder, false)?;
     for file in &files {
         let path = folder.join(file.path);
-        if let Some(parent) = path.parent().filter(|p| !p.exists()) {
-            make(parent).map_err(|e| failed(parent, e))?;
+        if let Some(parent) = path.parent() {
+            make(parent, true)?;
         }
         let mode = if file.path.ends_with(".sh") { 0o700 } else { 0o600 };
         OpenOptions::new()

@@ -1,0 +1,213 @@
+//! The remedies as two plays of Ansible: one that puts the files in their places, one that takes them back.
+
+use std::fmt::Write as _;
+
+use super::FixFile;
+
+/// The play that applies.
+pub const APPLY: &str = "ansible/apply.yml";
+/// The play that takes back.
+pub const UNDO: &str = "ansible/undo.yml";
+
+/// A file that lies on the host, and what makes it take effect.
+struct Placed {
+    path: &'static str,
+    name: &'static str,
+    /// Its place, with the play's variables.
+    place: &'static str,
+    /// The handler that makes it take effect.
+    then: &'static str,
+}
+
+const PLACED: [Placed; 5] = [
+    Placed {
+        path: "option-file/zz-mydyno.cnf",
+        name: "Option file",
+        place: "{{ mydyno_option_folder }}/zz-mydyno.cnf",
+        then: "Restart the server",
+    },
+    Placed {
+        path: "sysctl.d/60-mydyno.conf",
+        name: "Kernel settings",
+        place: "{{ mydyno_etc }}/sysctl.d/60-mydyno.conf",
+        then: "Load kernel settings",
+    },
+    Placed {
+        path: "udev/60-mydyno.rules",
+        name: "Rules for disks",
+        place: "{{ mydyno_etc }}/udev/rules.d/60-mydyno.rules",
+        then: "Load rules for disks",
+    },
+    Placed {
+        path: "systemd/mydyno.conf",
+        name: "Drop-in of the server's unit",
+        place: "{{ mydyno_etc }}/systemd/system/{{ mydyno_unit }}.service.d/mydyno.conf",
+        then: "Restart the server",
+    },
+    Placed {
+        path: "tmpfiles.d/mydyno.conf",
+        name: "Files that are written at each start of the host",
+        place: "{{ mydyno_etc }}/tmpfiles.d/mydyno.conf",
+        then: "Write files",
+    },
+];
+
+/// A handler: its name, and its tasks but for the condition.
+const HANDLERS: [(&str, &str); 4] = [
+    ("Load kernel settings", "ansible.builtin.command: sysctl -p {{ mydyno_etc }}/sysctl.d/60-mydyno.conf"),
+    (
+        "Load rules for disks",
+        "ansible.builtin.shell: udevadm control --reload && udevadm trigger --subsystem-match=block",
+    ),
+    (
+        "Write files",
+        "ansible.builtin.command: systemd-tmpfiles --create {{ mydyno_etc }}/tmpfiles.d/mydyno.conf",
+    ),
+    (
+        "Restart the server",
+        "ansible.builtin.systemd_service:\n        name: \"{{ mydyno_unit }}\"\n        state: restarted\n        daemon_reload: true",
+    ),
+];
+
+/// Both plays; none where no file is placed and nothing is run. `server` is the family and version of the audit's scope.
+pub fn plays(files: &[FixFile], server: &str) -> Vec<FixFile> {
+    let has = |path: &str| files.iter().any(|f| f.path == path);
+    let placed: Vec<&Placed> = PLACED.iter().filter(|p| has(p.path)).collect();
+    if placed.is_empty() && !has("now.sql") && !has("now.sh") {
+        return vec![];
+    }
+    vec![
+        FixFile { path: APPLY, text: apply(&placed, has("now.sql"), has("now.sh"), server) },
+        FixFile { path: UNDO, text: undo(&placed, has("undo.sql"), has("undo.sh"), server) },
+    ]
+}
+
+fn head(what: &str, file: &str, server: &str) -> String {
+    let (client, folder) = if server.starts_with("mysql") {
+        ("mysql", "/etc/mysql/conf.d")
+    } else {
+        ("mariadb", "/etc/mysql/mariadb.conf.d")
+    };
+    format!(
+        "# Written by `mydyno audit --fix`, for the hosts of the group `mydyno` in your inventory. See first what it would do:\n\
+         #   ansible-playbook -i INVENTORY {file} --check --diff\n\
+         - name: {what}\n  hosts: mydyno\n  become: true\n  gather_facts: false\n  vars:\n\
+         \x20   mydyno_etc: /etc\n\
+         \x20   # The folder of option files that the server reads last: /etc/my.cnf.d on Red Hat's systems.\n\
+         \x20   mydyno_option_folder: {folder}\n\
+         \x20   # mariadb, mysql or mysqld.\n\
+         \x20   mydyno_unit: {client}\n\
+         \x20   # The client, where it finds the account in an option file of root's.\n\
+         \x20   mydyno_client: {client}\n\
+         \x20   # Run what takes effect at once, too.\n\
+         \x20   mydyno_now: false\n\
+         \x20   # Restart the server for what takes a restart.\n\
+         \x20   mydyno_restart: false\n  tasks:\n"
+    )
+}
+
+fn apply(placed: &[&Placed], sql: bool, shell: bool, server: &str) -> String {
+    let mut text = head("Remedies of mydyno audit", "apply.yml", server);
+    for Placed { path, name, place, then } in placed {
+        if *path == "systemd/mydyno.conf" {
+            text.push_str("    - name: Folder of drop-ins\n      ansible.builtin.file:\n        path: \"{{ mydyno_etc }}/systemd/system/{{ mydyno_unit }}.service.d\"\n        state: directory\n        mode: \"0755\"\n");
+        }
+        let _ = write!(
+            text,
+            "    - name: {name}\n      ansible.builtin.copy:\n        src: ../{path}\n        dest: \"{place}\"\n        mode: \"0644\"\n      notify: {then}\n"
+        );
+    }
+    at_once(&mut text, "now", sql, shell);
+    handlers(&mut text, placed, false);
+    text
+}
+
+fn undo(placed: &[&Placed], sql: bool, shell: bool, server: &str) -> String {
+    let mut text = head("Take back the remedies of mydyno audit", "undo.yml", server);
+    for Placed { name, place, then, .. } in placed {
+        let _ = write!(
+            text,
+            "    - name: {name}\n      ansible.builtin.file:\n        path: \"{place}\"\n        state: absent\n"
+        );
+        // The kernel keeps what was set; undo.sh sets it back.
+        if *then == "Restart the server" {
+            let _ = writeln!(text, "      notify: {then}");
+        }
+    }
+    at_once(&mut text, "undo", sql, shell);
+    handlers(&mut text, placed, true);
+    text
+}
+
+/// The scripts of what takes effect at once.
+fn at_once(text: &mut String, name: &str, sql: bool, shell: bool) {
+    if sql {
+        let _ = write!(
+            text,
+            "    - name: Statements\n      ansible.builtin.command:\n        cmd: \"{{{{ mydyno_client }}}}\"\n        stdin: \"{{{{ lookup('ansible.builtin.file', '../{name}.sql') }}}}\"\n      when: mydyno_now | bool\n"
+        );
+    }
+    if shell {
+        let _ = write!(
+            text,
+            "    - name: Commands\n      ansible.builtin.script: ../{name}.sh\n      when: mydyno_now | bool\n"
+        );
+    }
+}
+
+fn handlers(text: &mut String, placed: &[&Placed], only_restart: bool) {
+    let needed = |name: &str| placed.iter().any(|p| p.then == name);
+    let mut any = false;
+    for (name, task) in HANDLERS.iter().filter(|(name, _)| needed(name)) {
+        let restart = *name == "Restart the server";
+        if only_restart && !restart {
+            continue;
+        }
+        if !any {
+            text.push_str("  handlers:\n");
+            any = true;
+        }
+        let _ = write!(text, "    - name: {name}\n      {task}\n");
+        let _ =
+            writeln!(text, "      when: {} | bool", if restart { "mydyno_restart" } else { "mydyno_now" });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(paths: &[&'static str]) -> Vec<FixFile> {
+        paths.iter().map(|path| FixFile { path, text: String::new() }).collect()
+    }
+
+    #[test]
+    fn each_file_is_placed_by_one_play_and_removed_by_the_other() {
+        let all: Vec<&'static str> = PLACED.iter().map(|p| p.path).collect();
+        let [apply, undo] = &plays(&files(&all), "mysql 8.0.12")[..] else { panic!("two plays") };
+        for placed in &PLACED {
+            assert!(
+                apply.text.contains(&format!("src: ../{}\n        dest: \"{}\"", placed.path, placed.place))
+            );
+            assert!(undo.text.contains(&format!("path: \"{}\"\n        state: absent", placed.place)));
+            assert!(apply.text.contains(&format!("    - name: {}\n      ansible.builtin.", placed.then)));
+        }
+        assert!(apply.text.contains("mydyno_client: mysql\n") && !apply.text.contains(".sql"));
+    }
+
+    #[test]
+    fn nothing_is_restarted_or_run_unless_the_user_says_so() {
+        let files = files(&["now.sql", "undo.sql", "now.sh", "undo.sh", "option-file/zz-mydyno.cnf"]);
+        for play in plays(&files, "mariadb 10.11.19-MariaDB") {
+            let tasks: Vec<&str> = play.text.split("    - name: ").skip(1).collect();
+            for task in tasks {
+                let acts = ["command", "script", "shell", "systemd_service"]
+                    .iter()
+                    .any(|module| task.contains(&format!("ansible.builtin.{module}:")));
+                assert_eq!(acts, task.contains("when: mydyno_"), "{task}");
+            }
+            assert!(play.text.contains("mydyno_now: false") && play.text.contains("mydyno_restart: false"));
+        }
+        assert!(plays(&[], "").is_empty());
+    }
+}

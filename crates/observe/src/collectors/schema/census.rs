@@ -1,0 +1,253 @@
+//! What the tables hold that were read one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::indexes::{duplicates, grouped};
+use super::{LISTED, text, whole};
+use crate::bag::Bag;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, quoted};
+
+/// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
+const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
+
+/// What was found in the tables that were read.
+#[derive(Default)]
+pub struct Census {
+    /// Tables and views.
+    pub looked_at: usize,
+    read: usize,
+    engines: BTreeMap<String, u64>,
+    charsets: BTreeMap<String, u64>,
+    types: BTreeMap<String, BTreeSet<String>>,
+    blobs: u64,
+    duplicates: Vec<Value>,
+    /// Indexes that only speed things up: schema, table, index, first column.
+    pub droppable: Vec<[String; 4]>,
+    reclaimable: Vec<Value>,
+    row_formats: BTreeMap<String, u64>,
+    text_keys: Vec<Value>,
+    most_indexes: Option<(usize, String)>,
+    fullest: Option<(f64, Value)>,
+}
+
+/// A column as information_schema tells it.
+struct Column {
+    name: String,
+    data_type: String,
+    column_type: String,
+    charset: Option<String>,
+    collation: Option<String>,
+    auto_increment: bool,
+}
+
+impl Census {
+    /// Reads a table's columns and indexes.
+    pub fn table(&mut self, sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> Read<()> {
+        let (Some(in_schema), Some(is_table)) = (quoted(schema), quoted(table)) else { return Ok(()) };
+        let of = |columns: &str, view: &str, order: &str| {
+            format!(
+                "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table}{order}"
+            )
+        };
+        let mut rows =
+            |statement: String| sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"));
+        let tables = rows(of(
+            "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH",
+            "TABLES",
+            "",
+        ))?;
+        // A view, or a table that was dropped since.
+        let Some(found) = tables.first().filter(|row| text(row, 2) == "BASE TABLE") else { return Ok(()) };
+        let columns = rows(of(
+            "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA",
+            "COLUMNS",
+            "",
+        ))?;
+        let indexes = rows(of(
+            "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE",
+            "STATISTICS",
+            " ORDER BY INDEX_NAME, SEQ_IN_INDEX",
+        ))?;
+        let columns: Vec<Column> = columns.into_iter().filter_map(column).collect();
+        let name = format!("{schema}.{table}");
+        self.read += 1;
+        *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
+        self.columns(&columns);
+        self.indexes(&name, &indexes, &columns);
+        if text(found, 0) == "InnoDB" {
+            self.space(&name, found);
+            for index in grouped(&indexes).iter().filter(|i| !i.unique && i.kind == "BTREE") {
+                let Some((first, _)) = index.parts.first() else { continue };
+                let names = [schema, table, &index.name, first];
+                self.droppable.push(names.map(str::to_owned));
+            }
+        }
+        if let Some(next) = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok()) {
+            self.auto_increment(&name, next, &columns);
+        }
+        Ok(())
+    }
+
+    fn columns(&mut self, columns: &[Column]) {
+        for column in columns {
+            if let Some(charset) = &column.charset {
+                *self.charsets.entry(charset.clone()).or_default() += 1;
+            }
+            let kind = column.data_type.to_ascii_lowercase();
+            if kind.ends_with("blob") || kind.ends_with("text") || kind == "json" {
+                self.blobs += 1;
+            }
+            let whole = match &column.collation {
+                Some(collation) => format!("{} {collation}", column.column_type),
+                None => column.column_type.clone(),
+            };
+            self.types.entry(column.name.clone()).or_default().insert(whole);
+        }
+    }
+
+    fn indexes(&mut self, table: &str, rows: &[Row], columns: &[Column]) {
+        let indexes = grouped(rows);
+        if self.most_indexes.as_ref().is_none_or(|(most, _)| indexes.len() > *most) && !indexes.is_empty() {
+            self.most_indexes = Some((indexes.len(), table.to_owned()));
+        }
+        for (index, by) in duplicates(&indexes) {
+            self.duplicates.push(json!({"table": table, "index": index, "covered_by": by}));
+        }
+        let first = indexes.iter().find(|i| i.name == "PRIMARY").and_then(|i| i.parts.first());
+        if let Some(key) = first.and_then(|part| columns.iter().find(|c| c.name == part.0))
+            && key.charset.is_some()
+        {
+            self.text_keys.push(json!({"table": table, "type": key.column_type}));
+        }
+    }
+
+    /// Row format, and what a rebuild would give back.
+    fn space(&mut self, table: &str, row: &Row) {
+        *self.row_formats.entry(text(row, 3).to_ascii_lowercase()).or_default() += 1;
+        let (Ok(free), Ok(data), Ok(index)) = (whole(row, 4), whole(row, 5), whole(row, 6)) else { return };
+        if free >= WORTH_RECLAIMING && free >= data.saturating_add(index) {
+            self.reclaimable
+                .push(json!({"table": table, "free_bytes": free, "used_bytes": data.saturating_add(index)}));
+        }
+    }
+
+    fn auto_increment(&mut self, table: &str, next: f64, columns: &[Column]) {
+        let Some(column) = columns.iter().find(|c| c.auto_increment) else { return };
+        let Some(largest) = largest(&column.column_type) else { return };
+        let used = (next - 1.0).max(0.0) / largest;
+        if self.fullest.as_ref().is_none_or(|(most, _)| used > *most) {
+            self.fullest = Some((used, json!({"table": table, "type": column.column_type, "used": used})));
+        }
+    }
+
+    /// `tables` were named, and `unseen` more are known to the statistics.
+    pub fn put(self, tables: u64, unseen: u64, engines: Option<BTreeMap<String, u64>>, bag: &Bag) {
+        let from = "information_schema.TABLES, COLUMNS, STATISTICS";
+        let put = |id: &str, value: Value| bag.put::<Value>(&format!("schema.{id}"), from, Ok(value));
+        put("tables", tables.into());
+        put("tables_read", self.read.into());
+        let sampled = (self.looked_at as u64) < tables;
+        put("sampled", sampled.into());
+        let hidden = || {
+            Missing::Denied(format!(
+                "this account does not see {unseen} or more of the tables; it needs SELECT on them (SELECT ON *.*)"
+            ))
+        };
+        let all_read = match (unseen, sampled) {
+            (0, false) => Ok(true),
+            (0, true) => Err(Missing::Error(format!("{} of {tables} tables were read", self.looked_at))),
+            _ => Err(hidden()),
+        };
+        let counted = match unseen {
+            0 if engines.is_some() => Ok(true),
+            _ => all_read.clone(),
+        };
+        bag.put("schema.all_read", from, all_read.clone());
+        bag.put("schema.engines_counted", from, counted);
+        put("duplicate_indexes", self.duplicates.into());
+        put("text_primary_keys", self.text_keys.into());
+        put("reclaimable", self.reclaimable.into());
+        for (format, tables) in self.row_formats {
+            put(&format!("row_format.{format}.tables"), tables.into());
+        }
+        put("blob_columns", self.blobs.into());
+        let conflicts = self.types.into_iter().filter(|(_, types)| types.len() > 1);
+        let conflicts = conflicts.map(|(name, types)| json!({"column": name, "types": types}));
+        put("type_conflicts", conflicts.take(LISTED).collect::<Vec<Value>>().into());
+        for (engine, tables) in engines.unwrap_or(self.engines) {
+            put(&format!("engine.{engine}.tables"), tables.into());
+        }
+        for (charset, columns) in self.charsets {
+            put(&format!("charset.{charset}.columns"), columns.into());
+        }
+        // Nothing can be said of tables that were not read.
+        let none =
+            || all_read.clone().err().unwrap_or_else(|| Missing::Absent("no table has one".to_owned()));
+        let most = self.most_indexes.map(|(indexes, table)| json!({"table": table, "indexes": indexes}));
+        bag.put("schema.most_indexes", from, most.ok_or_else(none));
+        bag.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
+    }
+}
+
+fn column(row: Row) -> Option<Column> {
+    let mut cells = row.into_iter();
+    let mut next = || cells.next().flatten();
+    let (name, data_type, column_type) = (next()?, next()?, next()?);
+    let (charset, collation) = (next(), next());
+    let auto_increment = next().is_some_and(|extra| extra.contains("auto_increment"));
+    Some(Column { name, data_type, column_type, charset, collation, auto_increment })
+}
+
+/// The largest value of an integer type.
+fn largest(column_type: &str) -> Option<f64> {
+    let kind = column_type.to_ascii_lowercase();
+    let name: String = kind.chars().take_while(char::is_ascii_alphabetic).collect();
+    let bits = match name.as_str() {
+        "tinyint" => 8,
+        "smallint" => 16,
+        "mediumint" => 24,
+        "int" => 32,
+        "bigint" => 64,
+        _ => return None,
+    };
+    let sign = i32::from(!kind.contains("unsigned"));
+    Some(2f64.powi(bits - sign) - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_can_be_made_smaller_when_much_of_it_and_half_or_more_is_free() {
+        const MIB: u64 = 1024 * 1024;
+        let row = |free: u64, data: u64, index: u64| -> Row {
+            let cells = ["InnoDB", "", "BASE TABLE", "Dynamic"].map(|text| Some(text.to_owned()));
+            let sizes = [free, data, index].map(|bytes| Some(bytes.to_string()));
+            cells.into_iter().chain(sizes).collect()
+        };
+        let mut census = Census::default();
+        census.space("shop.emptied", &row(100 * MIB, 60 * MIB, 40 * MIB));
+        census.space("shop.small", &row(99 * MIB, MIB, 0));
+        census.space("shop.full", &row(100 * MIB, 61 * MIB, 40 * MIB));
+        let named: Vec<&Value> = census.reclaimable.iter().map(|entry| &entry["table"]).collect();
+        assert_eq!(named, ["shop.emptied"]);
+        assert_eq!(census.row_formats["dynamic"], 3);
+    }
+
+    #[test]
+    fn the_end_of_integer_types_is_known() {
+        for (kind, end) in [
+            ("tinyint(4)", 127.0),
+            ("int(10) unsigned", 4_294_967_295.0),
+            ("int", 2_147_483_647.0),
+            ("mediumint unsigned", 16_777_215.0),
+        ] {
+            assert_eq!(largest(kind), Some(end), "{kind}");
+        }
+        assert_eq!(largest("varchar(10)"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Indexes: those that others make superfluous, and those that no statement uses.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::statistics::STATISTICS;
+use super::{LISTED, OURS, text};
+use crate::collect::Context;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
+
+/// An index: its columns, each with the length of its prefix.
+#[derive(Debug, PartialEq)]
+pub struct Index {
+    pub name: String,
+    pub unique: bool,
+    pub kind: String,
+    pub parts: Vec<(String, Option<String>)>,
+}
+
+/// Rows of STATISTICS, in order, by index.
+pub fn grouped(rows: &[Row]) -> Vec<Index> {
+    let mut indexes: Vec<Index> = Vec::new();
+    for row in rows {
+        let [Some(name), Some(non_unique), column, prefix, kind] = &row[..] else { continue };
+        // An expression has no column; it equals nothing but itself.
+        let column = column.clone().unwrap_or_else(|| format!("expression of {name}"));
+        let part = (column, prefix.clone());
+        match indexes.last_mut().filter(|index| index.name == *name) {
+            Some(index) => index.parts.push(part),
+            None => indexes.push(Index {
+                name: name.clone(),
+                unique: non_unique == "0",
+                kind: kind.clone().unwrap_or_default(),
+                parts: vec![part],
+            }),
+        }
+    }
+    indexes
+}
+
+/// Indexes that another one makes superfluous: the same columns at its beginning. A unique index is more than a way to
+/// find rows, so only an equal unique one makes it superfluous.
+pub fn duplicates(indexes: &[Index]) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for (place, index) in indexes.iter().enumerate() {
+        let covers = |(other_place, other): &(usize, &Index)| {
+            *other_place != place
+                && other.kind == index.kind
+                && index.kind == "BTREE"
+                && other.parts.starts_with(&index.parts)
+                && (other.parts.len() > index.parts.len()
+                    // Of two equal ones the later goes, and a plain one before a unique one.
+                    || if other.unique == index.unique { *other_place < place } else { other.unique })
+                && (!index.unique || (other.unique && other.parts.len() == index.parts.len()))
+                && index.name != "PRIMARY"
+        };
+        if let Some((_, other)) = indexes.iter().enumerate().find(covers) {
+            found.push((index.name.as_str(), other.name.as_str()));
+        }
+    }
+    found
+}
+
+/// Where the server counts the use of indexes.
+pub const INDEX_USAGE: &str = "performance_schema.table_io_waits_summary_by_index_usage";
+
+/// Those of some indexes that no statement has used since the server started. A table that was not opened since has
+/// no line there, so that nothing is said of it.
+pub fn unused(context: &Context, sql: &mut ReadOnly<'_>, indexes: &[[String; 4]]) -> Read<Value> {
+    if !context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON")) {
+        return Err(Missing::Absent(
+            "performance_schema is off: nothing counts the use of indexes".to_owned(),
+        ));
+    }
+    if sql.dialect().is_some_and(|dialect| !dialect.is(&STATISTICS)) {
+        return Err(SqlError::NotInThisVersion.missing(""));
+    }
+    let counts = "SELECT ENABLED FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES'";
+    let counts = sql.rows(counts).map_err(|e| e.missing("SELECT on performance_schema"))?;
+    if counts.is_empty() {
+        return Err(Missing::Absent(
+            "the instrument wait/io/table/sql/handler is off: nothing counts the use of indexes".to_owned(),
+        ));
+    }
+    // Lines of tables that were not read would only take their way through both programs.
+    let tables: BTreeSet<String> = indexes.iter().filter_map(|[_, table, ..]| quoted(table)).collect();
+    if tables.is_empty() {
+        return Ok(Vec::<Value>::new().into());
+    }
+    let statement = format!(
+        "SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME FROM {INDEX_USAGE} WHERE INDEX_NAME IS NOT NULL AND COUNT_STAR = 0 AND OBJECT_SCHEMA NOT IN {OURS} AND OBJECT_NAME IN ({})",
+        tables.into_iter().collect::<Vec<_>>().join(", ")
+    );
+    let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on performance_schema"))?;
+    let idle: BTreeSet<[&str; 3]> = rows.iter().map(|r| [text(r, 0), text(r, 1), text(r, 2)]).collect();
+    let mut found = Vec::new();
+    for [schema, table, index, column] in indexes {
+        if !idle.contains(&[schema.as_str(), table.as_str(), index.as_str()]) || found.len() == LISTED {
+            continue;
+        }
+        let (Some(in_schema), Some(is_table)) = (quoted(schema), quoted(table)) else { continue };
+        let keys = sql
+            .rows(&format!(
+                "SELECT COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table} AND REFERENCED_TABLE_NAME IS NOT NULL"
+            ))
+            .map_err(|e| e.missing("SELECT on the tables"))?;
+        if !keys.iter().any(|key| text(key, 0).eq_ignore_ascii_case(column)) {
+            found.push(json!({"table": format!("{schema}.{table}"), "index": index}));
+        }
+    }
+    Ok(found.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(name: &str, unique: bool, columns: &[&str]) -> Index {
+        let parts = columns.iter().map(|c| ((*c).to_owned(), None)).collect();
+        Index { name: name.to_owned(), unique, kind: "BTREE".to_owned(), parts }
+    }
+
+    #[test]
+    fn an_index_that_begins_another_is_superfluous_unless_it_is_unique() {
+        let indexes = [
+            index("PRIMARY", true, &["id"]),
+            index("a", false, &["a"]),
+            index("a_again", false, &["a"]),
+            index("ab", false, &["a", "b"]),
+            index("u", true, &["c"]),
+            index("cd", false, &["c", "d"]),
+            index("id", false, &["id"]),
+        ];
+        assert_eq!(duplicates(&indexes), [("a", "ab"), ("a_again", "a"), ("id", "PRIMARY")]);
+    }
+
+    #[test]
+    fn a_prefix_of_a_column_is_not_the_column() {
+        let mut short = index("short", false, &["a"]);
+        short.parts[0].1 = Some("10".to_owned());
+        assert!(duplicates(&[short, index("long", false, &["a", "b"])]).is_empty());
+    }
+}

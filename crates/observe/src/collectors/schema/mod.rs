@@ -1,0 +1,157 @@
+//! Tables, keys and types, within bounds: what the server holds ready is read for all tables, what makes it open a
+//! table only for a sample. A server with 100,000 tables is not asked to open them.
+
+mod census;
+mod indexes;
+mod statistics;
+
+use std::collections::BTreeMap;
+
+use self::census::Census;
+use self::indexes::INDEX_USAGE;
+use self::statistics::{Names, names, primary_keys, totals};
+use crate::bag::Bag;
+use crate::catalogue::{Collector, Cost, Depth, Run, fact};
+use crate::collect::Context;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+
+/// Schemas and tables.
+pub static COLLECTOR: Collector = Collector {
+    name: "schema",
+    cost: Cost { host_ms: 10, server_ms: 80 },
+    deadline_ms: 6000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("schema.tables", "count", "tables of users, partitions counted as tables"),
+        fact("schema.tables_read", "count", "tables whose columns and indexes were read"),
+        fact("schema.sampled", "", "whether these are a sample, chosen by a hash of their names"),
+        fact("schema.rows", "count", "rows, as the server's statistics estimate them"),
+        fact("schema.data_bytes", "bytes", "size of the clustered indexes, by the same statistics"),
+        fact("schema.index_bytes", "bytes", "size of the other indexes, likewise"),
+        fact("schema.statistics_oldest_s", "s", "age of the oldest statistics"),
+        fact("schema.largest", "", "the largest tables: name, rows, data_bytes, index_bytes"),
+        fact("schema.without_primary_key", "count", "InnoDB tables without a primary key that is of use"),
+        fact("schema.without_primary_key_tables", "", "some of them"),
+        fact(
+            "schema.all_read",
+            "",
+            "yes where all tables were read; missing, with the reason, where some were not",
+        ),
+        fact(
+            "schema.engines_counted",
+            "",
+            "yes where the tables of all engines were counted; missing where only a sample was",
+        ),
+        fact(
+            "schema.engine.ENGINE.tables",
+            "count",
+            "tables by engine, among all or among those that were read",
+        ),
+        fact(
+            "schema.duplicate_indexes",
+            "",
+            "indexes that begin another: table, index, covered_by; among those that were read",
+        ),
+        fact(
+            "schema.text_primary_keys",
+            "",
+            "primary keys that begin with a text column: table, type; among those that were read",
+        ),
+        fact(
+            "schema.unused_indexes",
+            "",
+            "indexes that no statement has used since the start: table, index; among those that were read, without unique ones and those of foreign keys",
+        ),
+        fact(
+            "schema.reclaimable",
+            "",
+            "tables of which 100 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read",
+        ),
+        fact(
+            "schema.row_format.NAME.tables",
+            "count",
+            "InnoDB tables by row format, among those that were read",
+        ),
+        fact("schema.most_indexes", "", "the table with the most indexes, among those that were read"),
+        fact("schema.charset.NAME.columns", "count", "columns by character set, among those that were read"),
+        fact("schema.blob_columns", "count", "BLOB, TEXT and JSON columns, among those that were read"),
+        fact(
+            "schema.type_conflicts",
+            "",
+            "column names that occur with several types or collations, among those that were read",
+        ),
+        fact(
+            "schema.auto_increment",
+            "",
+            "the column nearest to the end of its type: table, type, used as a share; among those that were read",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+/// Tables that are read in detail.
+const SAMPLE: usize = 128;
+
+/// Tables up to which the server counts engines and names are fetched: for each of them older servers read a file, and a
+/// name takes its way through both programs.
+const COUNTED: u64 = 5000;
+
+/// Names kept in a list.
+const LISTED: usize = 20;
+
+const OURS: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
+
+/// Why tables are not looked at one by one.
+const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    totals(sql, bag);
+    primary_keys(sql, bag);
+    let recomputes =
+        context.variable("innodb_stats_on_metadata").is_some_and(|v| v.eq_ignore_ascii_case("ON"));
+    if recomputes {
+        return bag.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
+    }
+    let names = match names(sql) {
+        Ok(names) => names,
+        Err(missing) => return bag.rest_is("information_schema.TABLES", &missing),
+    };
+    let Names { count, chosen, of_innodb } = names;
+    let engines = if count <= COUNTED { engines(sql) } else { None };
+    let mut read = Census::default();
+    for (schema, table) in &chosen {
+        match read.table(sql, schema, table) {
+            Ok(()) => read.looked_at += 1,
+            // Out of time or connection: what was read so far is a smaller sample.
+            Err(Missing::Error(_)) => break,
+            Err(_) => {}
+        }
+    }
+    let unseen = of_innodb.saturating_sub(count);
+    let unused = indexes::unused(context, sql, &read.droppable);
+    bag.put("schema.unused_indexes", INDEX_USAGE, unused);
+    read.put(count, unseen, engines, bag);
+}
+
+/// Tables of users by engine; none where the server refuses or takes too long.
+fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
+    let statement = format!(
+        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
+    );
+    let rows = sql.rows(&statement).ok()?;
+    // A table that cannot be opened has no engine.
+    rows.iter()
+        .filter(|row| !text(row, 0).is_empty())
+        .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
+        .collect()
+}
+
+fn text(row: &Row, place: usize) -> &str {
+    row.get(place).and_then(Option::as_deref).unwrap_or_default()
+}
+
+fn whole(row: &Row, place: usize) -> Read<u64> {
+    let digits = text(row, place).split('.').next().unwrap_or_default();
+    digits.parse().map_err(|_| Missing::Error(format!("expected a number, found {:?}", text(row, place))))
+}

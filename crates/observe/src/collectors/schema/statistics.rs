@@ -1,0 +1,205 @@
+//! What InnoDB keeps about all tables in tables and a dictionary of its own: nothing has to be opened for it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{COUNTED, LISTED, OURS, SAMPLE, text, whole};
+use crate::bag::Bag;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, SqlError};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql};
+
+/// Servers that keep InnoDB's statistics in tables of their own.
+pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
+
+/// Indexes that InnoDB makes for tables without a key of use, as its dictionary has them.
+const UNKEYED: [Wording; 2] = [
+    (
+        "SELECT TABLE_ID FROM information_schema.INNODB_SYS_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
+        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+    ),
+    (
+        "SELECT TABLE_ID FROM information_schema.INNODB_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
+        &[mysql(80_000..)],
+    ),
+];
+
+/// Names of their tables.
+const DICTIONARY: [Wording; 2] = [
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+    ),
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_INDEXES i JOIN information_schema.INNODB_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(80_000..)],
+    ),
+];
+
+/// What the persistent statistics know of all InnoDB tables, without opening one.
+pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let statement = format!(
+        "SELECT COALESCE(SUM(n_rows), 0), COALESCE(SUM(clustered_index_size) * @@innodb_page_size, 0), COALESCE(SUM(sum_of_other_index_sizes) * @@innodb_page_size, 0), COALESCE(TIMESTAMPDIFF(SECOND, MIN(last_update), NOW()), 0) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}"
+    );
+    let row = statistics(sql, &statement)
+        .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))
+        .map(|rows| rows.into_iter().next().unwrap_or_default());
+    for (place, id) in ["rows", "data_bytes", "index_bytes", "statistics_oldest_s"].iter().enumerate() {
+        let value = row.clone().and_then(|row| whole(&row, place));
+        bag.put(&format!("schema.{id}"), "mysql.innodb_table_stats", value);
+    }
+    let statement = format!(
+        "SELECT CONCAT(database_name, '.', table_name), n_rows, clustered_index_size * @@innodb_page_size, sum_of_other_index_sizes * @@innodb_page_size FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} ORDER BY clustered_index_size + sum_of_other_index_sizes DESC LIMIT 10"
+    );
+    let largest = statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats")).and_then(|rows| {
+        let one = |row: &Row| -> Read<Value> {
+            Ok(json!({"table": text(row, 0), "rows": whole(row, 1)?, "data_bytes": whole(row, 2)?, "index_bytes": whole(row, 3)?}))
+        };
+        rows.iter().map(one).collect::<Read<Vec<Value>>>()
+    });
+    bag.put("schema.largest", "mysql.innodb_table_stats", largest);
+}
+
+/// Rows of a statement on InnoDB's statistics, where the server has them.
+fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, SqlError> {
+    match sql.dialect() {
+        Some(dialect) if !dialect.is(&STATISTICS) => Err(SqlError::NotInThisVersion),
+        _ => sql.rows(statement),
+    }
+}
+
+/// InnoDB tables with the index that it makes when there is no primary key, from its own dictionary.
+pub fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    // Each table of the dictionary is read whole: the second only where the first holds something.
+    let (asked, found) = match first_of(sql, &UNKEYED) {
+        (_, Ok(some)) if !some.rows.is_empty() => first_of(sql, &DICTIONARY),
+        none => none,
+    };
+    let tables = found.map_err(|e| e.missing("PROCESS")).map(|table| {
+        let rows = table.rows;
+        let name = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
+        // Full-text search keeps tables of its own; those of the server are not the user's.
+        let users = |n: &String| {
+            let system = ["mysql.", "sys.", "sys/"].iter().any(|s| n.starts_with(s));
+            !system && n.contains('.') && !n.contains(".FTS_") && !n.contains(".fts_")
+        };
+        let all: BTreeSet<String> =
+            rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
+        all
+    });
+    bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
+    let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
+    bag.put("schema.without_primary_key_tables", asked, some);
+}
+
+/// `t#P#p0` and `t#p#p0#sp#s1` are partitions of `t`.
+fn without_partition(name: &str) -> String {
+    let end = name.to_ascii_lowercase().find("#p#").unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+/// What tables there are.
+pub struct Names {
+    /// How many of users there are that the account sees.
+    pub count: u64,
+    /// Those that are read: all, or a sample.
+    pub chosen: Vec<(String, String)>,
+    /// How many InnoDB tables the statistics know, partitions not counted apart; 0 where the names are theirs.
+    pub of_innodb: u64,
+}
+
+/// Neither tables that full-text search keeps nor those of an unfinished ALTER.
+const USERS: &str = "AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')";
+
+/// Names of tables. The statistics are asked first: one scan of an index, where the other way reads every folder.
+pub fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
+    let counted =
+        format!("SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS}");
+    let counted = statistics(sql, &counted);
+    let refused = matches!(&counted, Err(e) if matches!(e.missing(""), Missing::Denied(_)));
+    let first = |rows: &[Row]| rows.first().and_then(|row| whole(row, 0).ok()).unwrap_or(0);
+    let count = counted.as_deref().map_or(0, first);
+    if count > COUNTED {
+        return Ok(Names { count, chosen: sample_of_many(sql)?, of_innodb: 0 });
+    }
+    let of_innodb = if count == 0 {
+        0
+    } else {
+        let tables = format!(
+            "SELECT COUNT(DISTINCT database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS}"
+        );
+        statistics(sql, &tables).as_deref().map_or(0, first)
+    };
+    let statement = format!(
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN {OURS}"
+    );
+    let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+    if rows.is_empty() && of_innodb > 0 {
+        return Err(Missing::Denied(format!(
+            "this account sees none of the tables of users, though there are {of_innodb}; it needs SELECT on them (SELECT ON *.*), of which only information_schema is read"
+        )));
+    }
+    if rows.is_empty() && refused {
+        // The server lists only tables that the account may use, and says nothing of others.
+        return Err(Missing::Denied(
+            "this account sees no table of users; it needs SELECT on them, and on mysql.innodb_table_stats to know whether there are any".to_owned(),
+        ));
+    }
+    let all = pairs(rows);
+    Ok(Names { count: all.len() as u64, chosen: sample(&all, SAMPLE), of_innodb })
+}
+
+/// Some of many tables, the same ones each time, chosen by the server: 100,000 names would take as much work as all the
+/// rest of an audit.
+fn sample_of_many(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
+    let statement = format!(
+        "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS} ORDER BY CRC32(CONCAT(table_name, '/', database_name)), database_name, table_name LIMIT {SAMPLE}"
+    );
+    sql.rows(&statement).map(pairs).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))
+}
+
+fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
+    let pair = |row: Row| {
+        let mut cells = row.into_iter();
+        Some((cells.next()??, cells.next()??))
+    };
+    rows.into_iter().filter_map(pair).collect()
+}
+
+/// At most `size` names, the same ones each time: those with the smallest hashes (FNV-1a, mixed).
+fn sample(names: &[(String, String)], size: usize) -> Vec<(String, String)> {
+    let hash = |(schema, table): &&(String, String)| {
+        let bytes = schema.bytes().chain([0]).chain(table.bytes());
+        let fnv =
+            bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        // Names that differ in their last character only have near hashes without this.
+        let mixed = (fnv ^ (fnv >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 29)
+    };
+    let mut chosen: Vec<&(String, String)> = names.iter().collect();
+    chosen.sort_by_cached_key(hash);
+    chosen.truncate(size);
+    chosen.into_iter().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_the_same_each_time_and_spread_over_the_names() {
+        let names: Vec<(String, String)> = (0..1000).map(|n| ("d".to_owned(), format!("t{n:04}"))).collect();
+        let chosen = sample(&names, 100);
+        assert_eq!(chosen, sample(&names, 100));
+        let early = chosen.iter().filter(|(_, t)| t.as_str() < "t0500").count();
+        // 100 of 1,000 without replacement: the standard deviation is 4.7; this is five of them.
+        assert!((26..=74).contains(&early), "{early}");
+    }
+
+    #[test]
+    fn partitions_are_parts_of_their_table() {
+        assert_eq!(without_partition("d.t#P#p0#SP#s"), "d.t");
+        assert_eq!(without_partition("d.t"), "d.t");
+    }
+}
