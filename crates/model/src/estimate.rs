@@ -17,10 +17,6 @@ pub struct Estimate {
     /// seen, but what was seen is too little or too unsteady to promise how often such intervals hold the truth.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level: Option<f64>,
-    /// The level is a floor: the interval allows for slow variation that what was seen cannot tell from a drift. If the
-    /// server drifted, it is wider than its level needs. `method` ends with why.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub at_least: bool,
     /// How the interval was computed, or why there is none.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub method: String,
@@ -29,25 +25,12 @@ pub struct Estimate {
 impl Estimate {
     /// An estimate with an interval.
     pub fn with_interval(value: f64, low: f64, high: f64, level: f64, method: impl Into<String>) -> Self {
-        Self {
-            value,
-            low: Some(low),
-            high: Some(high),
-            level: Some(level),
-            at_least: false,
-            method: method.into(),
-        }
-    }
-
-    /// The same with its level as a floor, and why it is no more than that.
-    #[must_use]
-    pub fn with_level_as_floor(self, why: &str) -> Self {
-        Self { at_least: true, method: format!("{}; {why}", self.method), ..self }
+        Self { value, low: Some(low), high: Some(high), level: Some(level), method: method.into() }
     }
 
     /// An estimate whose interval is made of what was seen, but cannot be relied on: `method` ends with why.
     pub fn provisional(value: f64, low: f64, high: f64, method: impl Into<String>) -> Self {
-        Self { value, low: Some(low), high: Some(high), level: None, at_least: false, method: method.into() }
+        Self { value, low: Some(low), high: Some(high), level: None, method: method.into() }
     }
 
     /// Whether there is an interval whose level nobody promises.
@@ -57,6 +40,6 @@ impl Estimate {
 
     /// An estimate whose interval cannot be given, and why.
     pub fn without_interval(value: f64, why: impl Into<String>) -> Self {
-        Self { value, low: None, high: None, level: None, at_least: false, method: why.into() }
+        Self { value, low: None, high: None, level: None, method: why.into() }
     }
 }

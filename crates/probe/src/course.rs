@@ -13,7 +13,7 @@ use crate::error::ProbeError;
 use crate::slot::{self, PS_PER_NS, Slot, Window};
 
 /// Windows of all rounds together: enough that intervals can promise their level.
-const WINDOWS: usize = 66;
+const WINDOWS: usize = 252;
 
 /// How long and how often.
 #[derive(Debug, Clone)]

@@ -325,9 +325,8 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
         let method = e.method.trim_end_matches('.');
         let (list, text) = match (e.low.zip(e.high), e.level) {
             (Some(_), Some(level)) => {
-                let at_least = if e.at_least { "at least " } else { "" };
                 let by = if method.is_empty() { String::new() } else { format!(" by {method}") };
-                (&mut methods, format!("{at_least}{} %{by}", number(level * 100.0)))
+                (&mut methods, format!("{} %{by}", number(level * 100.0)))
             }
             (Some(_), None) => (&mut provisional, method.to_owned()),
             (None, _) if !method.is_empty() => (&mut reasons, method.to_owned()),

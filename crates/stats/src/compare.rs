@@ -136,8 +136,8 @@ pub fn ratio_bootstrap(log_ratios: &[f64], level: f64, rng: &mut Rng) -> Estimat
 
 /// Two series that were measured one after the other, each correlated in itself, as when two run folders are
 /// compared: the ratio of their means with its interval. Unlike paired blocks it cannot tell the effect from what
-/// changed between the two runs; whoever shows it must say so. Provisional, or with its level as a floor,
-/// when one of the two is.
+/// changed between the two runs; whoever shows it must say so. Provisional when one of
+/// the two is.
 pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate {
     let value = treatment.value / baseline.value;
     if !(baseline.value > 0.0 && treatment.value > 0.0) {
@@ -157,13 +157,7 @@ pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate
     let high = ln(treatment.value, baseline.value) + ln(th, treatment.value).hypot(ln(baseline.value, bl));
     let method = "two runs, one after the other (MOVER)";
     match (baseline.level, treatment.level) {
-        (Some(a), Some(b)) => {
-            let ratio = Estimate::with_interval(value, low.exp(), high.exp(), a.min(b), method);
-            match baseline.at_least || treatment.at_least {
-                true => ratio.with_level_as_floor("at least: as that of one of the two"),
-                false => ratio,
-            }
-        }
+        (Some(a), Some(b)) => Estimate::with_interval(value, low.exp(), high.exp(), a.min(b), method),
         _ => {
             let method = format!("{method}; provisional: one of the two is");
             Estimate::provisional(value, low.exp(), high.exp(), method)

@@ -6,9 +6,9 @@
 //!   could show, blocks still needed), [`factorial`], [`twosample`].
 //! - Below them: [`rng`], [`special`], [`linear`]. Beside them: [`sim`], servers with a known truth to try all this on.
 //!
-//! Where data cannot carry an interval, the estimate has none and says why. Every function has vectors from an independent
-//! implementation (tests/oracle), rates of error on simulated and recorded servers (tests/it), and its designs, the rejected ones
-//! too, in docs/journal/statistics.md.
+//! Where data cannot carry an interval, the estimate has none and says why. What others have implemented too has vectors from
+//! them (tests/oracle); rates of error are measured on simulated and recorded servers (tests/it); the designs, the rejected ones
+//! too, stand in docs/journal/statistics.md.
 
 pub mod compare;
 pub mod decision;

@@ -20,23 +20,14 @@ use crate::special::t_quantile;
 /// Fewest windows that an interval can be made of.
 pub const MIN_WINDOWS: usize = 16;
 
-/// Fewest windows that can promise the level of an interval: fewer do not see a server flip between two ways of
-/// working, or stall, often enough to know how often it does.
-pub const RELIABLE_WINDOWS: usize = 60;
+/// Fewest windows that can promise the level of an interval. Fewer do not see a server flip between two ways of working, or
+/// stall for tens of windows, often enough to know how often it does, and cannot tell a drift from noise that is merely
+/// correlated (docs/journal/statistics.md).
+pub const RELIABLE_WINDOWS: usize = 240;
 
-/// Wander (see [`MeanError::wander`]) from which a series is taken to drift below its noise. Stationary series with an
-/// autocorrelation up to 0.7 reach it in 1 to 4 % (docs/journal/statistics.md).
-pub const WANDERS: f64 = 1.25;
-
-/// Windows from which [`WANDERS`] tells drift from noise that is merely correlated.
-pub const WANDER_WINDOWS: usize = 100;
-
-/// Fewest windows in which a drift that matters shows as wander: fewer cannot tell it from noise, and the level of their
-/// intervals is a floor.
-pub const DRIFT_WINDOWS: usize = 300;
-
-/// Wander from which a level is a floor: a series may drift that shows less than [`WANDERS`].
-pub const MAY_WANDER: f64 = 1.1;
+/// Wander (see [`MeanError::wander`]) from which a series is taken to drift below its noise. Of [`RELIABLE_WINDOWS`]
+/// independent windows or those of an AR(1) up to 0.7 under 1 % reach it (docs/journal/statistics.md).
+pub const WANDERS: f64 = 1.5;
 
 /// Room for windows that are too rare to have been seen, as independent windows' worth of variance: Var += this/n · s²/n.
 const UNSEEN: f64 = 12.0;
@@ -55,8 +46,8 @@ pub struct MeanError {
     pub effective_n: f64,
     /// Skewness of the mean's distribution.
     pub skewness: f64,
-    /// How much larger the error is than noise from window to window alone would make it, at least 1: what slow wander
-    /// below that noise adds.
+    /// How many times larger the error is than what neighbours have in common would make it (an AR(1) by the correlation of
+    /// neighbours): noise upon a level that wanders hides it from neighbours, not from the error.
     pub wander: f64,
 }
 
@@ -83,25 +74,12 @@ impl MeanError {
     pub(crate) fn doubt(&self, windows: usize) -> Option<String> {
         if windows < RELIABLE_WINDOWS {
             return Some(format!(
-                "fewer than {RELIABLE_WINDOWS} windows may have missed what happens a few times a minute"
+                "fewer than {RELIABLE_WINDOWS} windows cannot tell slow changes from noise"
             ));
         }
-        (windows >= WANDER_WINDOWS && self.wander >= WANDERS).then(|| {
+        (self.wander >= WANDERS).then(|| {
             "its level wanders more slowly than its noise: it speaks of this stretch of time only".to_owned()
         })
-    }
-
-    /// Why the level of an interval from this many windows is a floor; `None` when it is what such intervals cover. For
-    /// where there is no [`Self::doubt`].
-    pub(crate) fn floor(&self, windows: usize) -> Option<String> {
-        let why = if windows < DRIFT_WINDOWS {
-            format!("which fewer than {DRIFT_WINDOWS} windows cannot tell from noise")
-        } else if self.wander >= MAY_WANDER {
-            "as its slow part may mean".to_owned()
-        } else {
-            return None;
-        };
-        Some(format!("wider than needed if the level drifted, {why}"))
     }
 }
 
@@ -137,8 +115,34 @@ pub fn mean_error(residuals: &[f64], regressors: usize) -> Option<MeanError> {
     }
     let spread = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
     answer.effective_n = spread / answer.standard_error.powi(2);
-    answer.wander = answer.standard_error / single.standard_error;
+    answer.wander = answer.standard_error / error_by_neighbours(residuals, 0.0);
     Some(answer)
+}
+
+/// The standard error that an AR(1) has whose neighbours correlate as those of the residuals do, of whose variance `counting` is
+/// known to be independent.
+pub(crate) fn error_by_neighbours(residuals: &[f64], counting: f64) -> f64 {
+    let base = residuals.len() / MOST_VALUES + 1;
+    let windows = batch_means(residuals, base);
+    let n = windows.len() as f64;
+    let (all, counting) = (variance(&windows), counting / base as f64);
+    let shared = all - counting;
+    if shared <= 0.0 {
+        return (counting / n).sqrt();
+    }
+    let products: f64 = windows.windows(2).map(|two| two[0] * two[1]).sum();
+    let seen = products / (shared * n);
+    // What a fitted mean takes from it (Kendall 1954).
+    let correlation = (seen + (1.0 + 3.0 * seen) / n).clamp(-0.5, MOST_CORRELATED);
+    ((shared * (1.0 + correlation) / (1.0 - correlation) + counting) / n).sqrt()
+}
+
+/// Correlation of neighbours that an AR(1) is given at most.
+const MOST_CORRELATED: f64 = 0.99;
+
+/// Mean square of a series with mean 0.
+fn variance(series: &[f64]) -> f64 {
+    series.iter().map(|x| x * x).sum::<f64>() / series.len() as f64
 }
 
 /// Windows in a batch of the coarser looks.

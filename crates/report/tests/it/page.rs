@@ -6,7 +6,7 @@ use mydyno_model::record::End;
 use mydyno_report::{RunView, html};
 use serde_json::Value;
 
-use crate::fixtures::{self, Shape};
+use crate::fixtures::{self, Fixture, Shape};
 
 fn data(page: &str) -> Value {
     let block = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -121,6 +121,13 @@ fn a_run_without_warnings_says_that_nothing_was_found() {
     assert!(html(&[fixture.view()]).contains("No warnings: the run ended as planned"));
 }
 
+/// The same run, its throughputs as if the windows had sufficed for a level.
+fn with_levels(mut fixture: Fixture) -> Fixture {
+    let steps = fixture.summary.steps.iter_mut();
+    steps.for_each(|step| step.throughput.transactions_per_s.level = Some(0.95));
+    fixture
+}
+
 #[test]
 fn every_headline_stands_with_its_interval_or_says_that_it_has_none() {
     let fixture = fixtures::sweep();
@@ -131,7 +138,9 @@ fn every_headline_stands_with_its_interval_or_says_that_it_has_none() {
         (tps.value.round(), tps.low.unwrap().round(), tps.high.unwrap().round()),
         (1227.0, 1214.0, 1239.0)
     );
-    assert!(page.contains("<td data-h=\"transactions\">1,227/s<small>1,214–1,239</small></td>"));
+    assert!(page.contains("<td data-h=\"transactions\">1,227/s<small>~1,214–1,239</small></td>"), "a minute");
+    let relied_on = html(&[with_levels(fixtures::sweep()).view()]);
+    assert!(relied_on.contains("<td data-h=\"transactions\">1,227/s<small>1,214–1,239</small></td>"));
     let killed = html(&[fixtures::killed().view()]);
     assert!(
         killed.contains("<td data-h=\"transactions\">582/s<small>no interval</small></td>"),
@@ -198,6 +207,9 @@ fn the_command_that_repeats_the_run_can_be_pasted() {
 #[test]
 fn two_runs_show_the_difference_and_what_differs() {
     let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());
+    let short = html(&[a.view(), b.view()]);
+    assert!(short.contains("+12.1 %<small>~+10.9 % … +13.4 %</small></td>"), "a minute decides nothing");
+    let (a, b) = (with_levels(a), with_levels(b));
     let page = html(&[a.view(), b.view()]);
     assert!(
         page.contains(

@@ -7,7 +7,7 @@
 use mydyno_model::Estimate;
 
 #[cfg(doc)]
-use crate::series::{DRIFT_WINDOWS, RELIABLE_WINDOWS};
+use crate::series::RELIABLE_WINDOWS;
 use crate::series::{MIN_WINDOWS, MeanError, mean_error};
 use crate::steady;
 
@@ -22,8 +22,7 @@ pub const LEVEL: f64 = 0.95;
 /// second. The value is all events divided by all time.
 ///
 /// No interval when there are fewer than [`MIN_WINDOWS`] windows, when the rate was not steady, or when all
-/// windows are equal. A provisional one below [`RELIABLE_WINDOWS`], or when the level wanders below the noise. Its level
-/// is a floor ([`Estimate::at_least`]) below [`DRIFT_WINDOWS`], or when the level may wander: with drift it is wider than needed.
+/// windows are equal. A provisional one below [`RELIABLE_WINDOWS`], or when the level wanders below the noise.
 pub fn throughput(counts: &[u64], widths_s: &[f64]) -> Estimate {
     let n = counts.len().min(widths_s.len());
     let (counts, widths_s) = (&counts[..n], &widths_s[..n]);
@@ -67,43 +66,18 @@ fn about_mean(value: f64, residuals: &[f64]) -> Estimate {
     if verdict.steady == Some(false) {
         return Estimate::without_interval(value, format!("not steady: {}", verdict.why));
     }
-    let promise = Promise::of(&error, residuals.len());
+    let doubt = error.doubt(residuals.len());
     let error = error.with_room_for_the_unseen(residuals.len());
     let (below, above) = error.margins(LEVEL);
     let method = method("mean", residuals.len(), &error);
-    relied_on(value, (value - below, value + above), method, promise)
-}
-
-/// What the level of an interval is worth.
-enum Promise {
-    /// Intervals like this cover it.
-    Kept,
-    /// They cover it or more, and why.
-    AtLeast(String),
-    /// None, and why.
-    Provisional(String),
-}
-
-impl Promise {
-    fn of(error: &MeanError, windows: usize) -> Self {
-        match (error.doubt(windows), error.floor(windows)) {
-            (Some(why), _) => Self::Provisional(why),
-            (None, Some(why)) => Self::AtLeast(why),
-            (None, None) => Self::Kept,
-        }
-    }
+    relied_on(value, (value - below, value + above), method, doubt)
 }
 
 /// An interval at [`LEVEL`], or a provisional one with the reason for doubt.
-fn relied_on(value: f64, (low, high): (f64, f64), method: String, promise: Promise) -> Estimate {
-    match promise {
-        Promise::Kept => Estimate::with_interval(value, low, high, LEVEL, method),
-        Promise::AtLeast(why) => {
-            Estimate::with_interval(value, low, high, LEVEL, method).with_level_as_floor(&why)
-        }
-        Promise::Provisional(why) => {
-            Estimate::provisional(value, low, high, format!("{method}; provisional: {why}"))
-        }
+fn relied_on(value: f64, (low, high): (f64, f64), method: String, doubt: Option<String>) -> Estimate {
+    match doubt {
+        None => Estimate::with_interval(value, low, high, LEVEL, method),
+        Some(why) => Estimate::provisional(value, low, high, format!("{method}; provisional: {why}")),
     }
 }
 

@@ -5,9 +5,9 @@
 
 use mydyno_model::Estimate;
 
-use super::{LEVEL, Promise, method, relied_on, too_few};
+use super::{LEVEL, method, relied_on, too_few};
 use crate::histogram::{Distribution, Histogram, SparseHistogram};
-use crate::series::{MeanError, mean_error};
+use crate::series::{MeanError, error_by_neighbours, mean_error};
 use crate::steady;
 
 /// Values that must lie beyond a percentile before an interval for it is given.
@@ -113,7 +113,7 @@ fn percentile_of(
         value,
         (low.min(value), high.max(value)),
         method("Woodruff", windows, &error),
-        Promise::of(&error, windows),
+        error.doubt(windows),
     )
 }
 
@@ -163,7 +163,9 @@ impl Beyond {
         let none =
             MeanError { standard_error: floor, df: n - 1.0, effective_n: n, skewness: 0.0, wander: 1.0 };
         let own = self.error().unwrap_or(none);
-        if own.standard_error < floor { MeanError { standard_error: floor, ..own } } else { own }
+        let standard_error = own.standard_error.max(floor);
+        let wander = standard_error / error_by_neighbours(&self.residuals, self.counting).max(floor);
+        MeanError { standard_error, wander, ..own }
     }
 
     /// An error of this share with the persistence that counting masks given back: noise that is known to be independent pulls

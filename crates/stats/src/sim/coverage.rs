@@ -19,12 +19,12 @@ pub struct Tally {
     pub promised: u64,
     /// Of these, with the truth inside.
     pub held: u64,
-    /// Of the promised, those whose level is a floor: they may cover more.
-    pub floors: u64,
-    /// Of these, with the truth inside.
-    pub floors_held: u64,
     /// With a provisional interval.
     pub provisional: u64,
+    /// Of these, with the truth inside.
+    pub provisional_held: u64,
+    /// Without an interval.
+    pub without: u64,
     /// Called unsteady by [`steady::assess`] (means only).
     pub unsteady: u64,
     /// Sum of the half widths of the promised intervals.
@@ -35,40 +35,24 @@ impl Tally {
     /// Counts an estimate of what is truly `truth`.
     pub fn add(&mut self, estimate: &Estimate, truth: f64) {
         self.seeds += 1;
-        let (Some(low), Some(high)) = (estimate.low, estimate.high) else { return };
+        let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
+            self.without += 1;
+            return;
+        };
+        let held = u64::from(low <= truth && truth <= high);
         if estimate.is_provisional() {
             self.provisional += 1;
+            self.provisional_held += held;
             return;
         }
         self.promised += 1;
-        let held = u64::from(low <= truth && truth <= high);
         self.held += held;
-        if estimate.at_least {
-            self.floors += 1;
-            self.floors_held += held;
-        }
         self.half_widths += (high - low) / 2.0;
     }
 
     /// Share of the promised intervals that hold the truth; `None` without any.
     pub fn coverage(&self) -> Option<f64> {
         (self.promised > 0).then(|| self.held as f64 / self.promised as f64)
-    }
-
-    /// Share that holds the truth of the intervals whose level is more than a floor; `None` without any.
-    pub fn exact_coverage(&self) -> Option<f64> {
-        let exact = self.promised - self.floors;
-        (exact > 0).then(|| (self.held - self.floors_held) as f64 / exact as f64)
-    }
-
-    /// Share that holds the truth of the intervals whose level is a floor; `None` without any.
-    pub fn floor_coverage(&self) -> Option<f64> {
-        (self.floors > 0).then(|| self.floors_held as f64 / self.floors as f64)
-    }
-
-    /// Share of the estimates whose level is more than a floor.
-    pub fn exact_share(&self) -> f64 {
-        (self.promised - self.floors) as f64 / self.seeds.max(1) as f64
     }
 
     /// Share of the estimates that promise their level.
@@ -119,36 +103,30 @@ pub fn percentiles(phi: f64, n: usize, per_window: u64, qs: &[f64], seeds: u64) 
 }
 
 /// Numbers of windows that the tables of means have.
-pub const LENGTHS: [usize; 9] = [16, 30, 60, 90, 120, 200, 300, 600, 1200];
+pub const LENGTHS: [usize; 8] = [16, 60, 120, 180, 240, 300, 600, 1200];
 
 /// Percentiles that the tables have.
 pub const PERCENTILES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
 
 /// Windows, values in each, and what the number of seeds is divided by (long cells cost more).
 pub const PERCENTILE_CELLS: [(usize, u64, u64); 8] = [
-    (20, 1000, 4),
     (60, 100, 1),
-    (60, 1000, 2),
-    (60, 5000, 2),
-    (90, 100, 1),
-    (120, 1000, 2),
+    (240, 100, 1),
+    (240, 1000, 2),
+    (240, 5000, 4),
     (300, 100, 1),
     (300, 1000, 4),
+    (600, 100, 2),
+    (600, 1000, 4),
 ];
 
 /// Correlations of windows that the tables of percentiles have.
 pub const CORRELATIONS: [f64; 3] = [0.0, 0.5, 0.9];
 
-/// A cell of a table: coverage of the intervals with a level, and the share of series that get one; then, behind `≥`, the
-/// same of those whose level is a floor.
+/// A cell of a table: coverage of the intervals with a level, and the share of series that get one.
 pub fn cell(tally: &Tally) -> String {
-    let floors = tally.floors as f64 / tally.seeds.max(1) as f64;
-    let exact = tally.exact_coverage().map(|c| format!("{} of {}", percent(c), percent(tally.exact_share())));
-    let floor = tally.floor_coverage().map(|c| format!("≥ {} of {}", percent(c), percent(floors)));
-    match (exact, floor) {
-        (None, None) => "–".to_owned(),
-        (exact, floor) => exact.into_iter().chain(floor).collect::<Vec<_>>().join(", "),
-    }
+    let held = tally.coverage().map(|c| format!("{} of {}", percent(c), percent(tally.promised_share())));
+    held.unwrap_or_else(|| "–".to_owned())
 }
 
 /// Coverage of means on every model of noise, as Markdown.

@@ -22,9 +22,8 @@ Written by `MYDYNO_WRITE_DOCS=1 make stats`, {seeds} seeds; a test compares it w
 [statistics.md](statistics.md).
 
 ## Coverage of nominal 95 % intervals of a mean
-Of the series that got an interval with its level, the share that holds the truth; then the share of the series that got one.
-Behind ≥ the same of those whose level is said to be a floor, because they are wider than needed if the level drifted. A dash:
-none has a level (too short; their intervals are provisional).
+Of the series that got an interval with its level, the share that holds the truth; then the share of the series that got one:
+the others say why not. A dash: none has a level (too short; their intervals are provisional).
 
 {means}
 ## Called unsteady
@@ -44,7 +43,10 @@ at once, so that those of experiments which go on to their end are wider than on
 {forecasts}
 ## Bias by a linear trend as large as the effect
 {bias}
-## Width on drifting noise, interleaved over one arm after the other
+## Width on drifting noise, interleaved and one arm after the other
+The same rows. Student's interval of two arms, one after the other, takes rows that drift for independent ones: where the drift is
+weak against the noise upon it, it is hardly wider, and wrong.
+
 {widths}"
     ))
 }

@@ -11,28 +11,15 @@ use mydyno_stats::sim::latency::Latency;
 use mydyno_stats::sim::noise::Noise;
 use mydyno_stats::{Rng, interval, series, steady};
 
+use super::journal::{alike, cells};
+
 const BAND: RangeInclusive<f64> = 0.92..=0.98;
-
-/// Cells of a row of the journal's page by noise: the first table with that name.
-fn journal(noise: &str) -> Vec<String> {
-    let page = include_str!("../../../../docs/journal/statistics-measured.md");
-    let start = format!("| {noise} | ");
-    let line = page.lines().find(|line| line.starts_with(&start)).unwrap();
-    line[start.len()..].trim_end_matches(" |").split(" | ").map(str::to_owned).collect()
-}
-
-/// Whether two cells agree to half a percent: another platform's logarithm may push a seed over the line.
-fn alike(a: &str, b: &str) -> bool {
-    let numbers =
-        |cell: &str| -> Vec<f64> { cell.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
-    let (a, b) = (numbers(a), numbers(b));
-    a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 0.5)
-}
 
 /// A cell of 1,000 seeds, which must be the one of the journal.
 fn measured(name: &str, noise: Noise, n: usize) -> Tally {
     let tally = means(noise, n, 1000);
-    let kept = &journal(name)[LENGTHS.iter().position(|length| *length == n).unwrap()];
+    let kept =
+        &cells("statistics-measured.md", name)[LENGTHS.iter().position(|length| *length == n).unwrap()];
     assert!(alike(kept, &cell(&tally)), "{name}, {n}: the journal has {kept}, measured {}", cell(&tally));
     tally
 }
@@ -40,7 +27,7 @@ fn measured(name: &str, noise: Noise, n: usize) -> Tally {
 #[test]
 fn means_hold_the_truth_as_often_as_they_promise_on_every_stationary_noise() {
     for (name, noise) in Noise::ALL.into_iter().filter(|(name, _)| *name != "drifting") {
-        for n in [60, 90, 120, 300] {
+        for n in [240, 300, 600] {
             let tally = measured(name, noise, n);
             let held = tally.coverage().unwrap();
             assert!(BAND.contains(&held), "{name}, {n} windows: {held}");
@@ -48,52 +35,24 @@ fn means_hold_the_truth_as_often_as_they_promise_on_every_stationary_noise() {
     }
 }
 
-/// Share of the series of a cell that may keep an interval outside the band which does not say so.
-const UNSAID: f64 = 0.03;
+/// Share of drifting series that may keep an interval with a level: as many as an interval may be wrong.
+const UNSAID: f64 = 0.05;
 
 #[test]
-fn where_intervals_hold_the_truth_more_often_than_98_percent_they_say_that_their_level_is_a_floor() {
-    for (name, noise) in Noise::ALL {
-        for n in [60, 90, 120, 200, 300, 600] {
-            let tally = measured(name, noise, n);
-            // Too narrow is never allowed, floor or not.
-            assert!(tally.coverage().unwrap() >= *BAND.start(), "{name}, {n} windows: {tally:?}");
-            assert!(tally.floor_coverage().unwrap() >= *BAND.start(), "{name}, {n} windows: {tally:?}");
-            let exact = tally.exact_coverage().filter(|_| tally.exact_share() > UNSAID);
-            assert!(exact.is_none_or(|held| BAND.contains(&held)), "{name}, {n} windows: {tally:?}");
-        }
+fn drifting_series_seldom_keep_a_level_and_then_lie_on_the_safe_side() {
+    for n in [240, 300, 600] {
+        let tally = measured("drifting", Noise::Drifting { phi: 0.999, size: 3.0 }, n);
+        assert!(tally.promised_share() <= UNSAID, "{n} windows: {tally:?}");
+        assert!(tally.coverage().is_none_or(|held| held >= *BAND.start()), "{n} windows: {tally:?}");
+        // What they have instead is an interval that says that it is provisional, or why there is none.
+        assert_eq!(tally.promised + tally.provisional + tally.without, tally.seeds);
     }
 }
 
 #[test]
-fn an_interval_of_fewer_than_300_windows_or_of_a_level_that_may_wander_has_a_floor_for_a_level() {
-    let at = |n: usize, seed: u64, noise: Noise| {
-        let (series, _) = noise.series(n, &mut Rng::from_seed(seed));
-        interval::mean(&series.iter().map(|x| 100.0 + x).collect::<Vec<_>>())
-    };
-    let independent = Noise::Ar1 { phi: 0.0 };
-    let short = at(series::DRIFT_WINDOWS - 1, 2, independent);
-    assert!(short.at_least && short.level == Some(0.95), "{short:?}");
-    assert!(
-        short.method.ends_with(
-            "wider than needed if the level drifted, which fewer than 300 windows cannot tell from noise"
-        ),
-        "{short:?}"
-    );
-    let long = at(series::DRIFT_WINDOWS, 2, independent);
-    assert!(!long.at_least && long.level == Some(0.95), "{long:?}");
-    // Of series that drift, 300 windows and more, hardly any keeps a level that is not a floor.
-    let unsaid = (0..500)
-        .map(|seed| at(400, seed, Noise::Drifting { phi: 0.999, size: 3.0 }))
-        .filter(|estimate| estimate.level.is_some() && !estimate.at_least)
-        .count();
-    assert!(unsaid <= 15, "{unsaid} of 500");
-}
-
-#[test]
-fn ordinary_runs_of_a_minute_and_more_keep_their_interval() {
+fn ordinary_runs_of_four_minutes_and_more_keep_their_level() {
     for phi in [0.0, 0.3, 0.5] {
-        for n in [60, 90, 120, 300] {
+        for n in [240, 300, 600] {
             let promised = means(Noise::Ar1 { phi }, n, 1000).promised_share();
             assert!(promised >= 0.93, "φ {phi}, {n} windows: {promised}");
         }
@@ -113,35 +72,43 @@ fn steady_series_are_seldom_called_unsteady() {
 }
 
 #[test]
-fn fewer_than_60_windows_promise_nothing_and_say_so() {
+fn fewer_than_240_windows_promise_nothing_and_say_so() {
     for (name, noise) in Noise::ALL {
-        for n in [series::MIN_WINDOWS, 30, series::RELIABLE_WINDOWS - 1] {
+        for n in [series::MIN_WINDOWS, 30, 60, series::RELIABLE_WINDOWS - 1] {
             let tally = means(noise, n, 100);
             assert_eq!(tally.promised, 0, "{name}, {n} windows");
-            assert!(tally.provisional >= 70, "{name}, {n} windows: {tally:?}");
+            let wanted = if name == "drifting" { 40 } else { 70 };
+            assert!(tally.provisional >= wanted, "{name}, {n} windows: {tally:?}");
         }
     }
-    let (series, _) = Noise::Ar1 { phi: 0.3 }.series(30, &mut Rng::from_seed(2));
-    let estimate = interval::mean(&series.iter().map(|x| 100.0 + x).collect::<Vec<_>>());
-    assert!(estimate.is_provisional(), "{estimate:?}");
-    assert!(estimate.method.contains("provisional: fewer than 60 windows"), "{estimate:?}");
+    let at = |n: usize| {
+        let (series, _) = Noise::Ar1 { phi: 0.3 }.series(n, &mut Rng::from_seed(2));
+        interval::mean(&series.iter().map(|x| 100.0 + x).collect::<Vec<_>>())
+    };
+    let short = at(series::RELIABLE_WINDOWS - 1);
+    assert!(short.is_provisional(), "{short:?}");
+    assert!(
+        short.method.ends_with("provisional: fewer than 240 windows cannot tell slow changes from noise"),
+        "{short:?}"
+    );
+    let long = at(series::RELIABLE_WINDOWS);
+    assert!(long.level == Some(0.95) && !long.method.contains("provisional"), "{long:?}");
 }
 
 #[test]
-fn drift_is_said_or_too_weak_to_matter() {
-    let noise = Noise::Drifting { phi: 0.999, size: 3.0 };
-    // As long as the walk's own steps can be told from noise, nearly every series says so.
-    for n in [300, 600] {
-        let tally = measured("drifting", noise, n);
-        assert!(tally.promised_share() <= 0.12, "{n} windows: {tally:?}");
+fn provisional_intervals_of_a_minute_and_more_still_hold_the_truth_of_stationary_noise() {
+    for (name, noise) in Noise::ALL.into_iter().filter(|(name, _)| *name != "drifting") {
+        for n in [60, 120, 180] {
+            let tally = means(noise, n, 1000);
+            let held = tally.provisional_held as f64 / tally.provisional as f64;
+            assert!(held >= 0.9, "{name}, {n} windows: {held}");
+        }
     }
-    // Shorter, it cannot be told from correlated noise; then the level of the window is inside, on the safe side.
-    for n in [60, 120] {
-        let tally = measured("drifting", noise, n);
-        assert!(tally.coverage().unwrap() >= 0.92, "{n} windows: {tally:?}");
-        assert!(tally.unsteady_share() >= 0.25, "{n} windows: {tally:?}");
-    }
-    // A trend of one and a half standard deviations over the window is mostly seen.
+}
+
+#[test]
+fn a_trend_is_mostly_seen() {
+    // One and a half standard deviations over the window.
     let seen = (0..300)
         .filter(|seed| {
             let (series, _) = Noise::Ar1 { phi: 0.3 }.series(120, &mut Rng::stream(*seed, &[7]));
@@ -155,23 +122,17 @@ fn drift_is_said_or_too_weak_to_matter() {
 
 #[test]
 fn percentiles_hold_the_truth_as_often_as_they_promise() {
+    const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
     for phi in [0.0, 0.5, 0.9] {
-        for (n, seeds) in [(60, 1000), (90, 1000), (300, 300)] {
-            for (q, tally) in
-                [0.5, 0.95, 0.99].into_iter().zip(percentiles(phi, n, 100, &[0.5, 0.95, 0.99], seeds))
-            {
+        for (n, seeds) in [(240, 1000), (300, 1000), (600, 500)] {
+            for (q, tally) in QUANTILES.into_iter().zip(percentiles(phi, n, 100, &QUANTILES, seeds)) {
                 let held = tally.coverage().unwrap();
-                // Two and a half standard errors of a share of 95 % on top of the band.
-                let margin = 2.5 * (0.95 * 0.05 / seeds as f64).sqrt() / 3.0;
-                assert!(
-                    (BAND.start() - margin..=BAND.end() + margin).contains(&held),
-                    "φ {phi}, {n} windows, {q}: {held}"
-                );
-                let wanted = if phi < 0.9 { 0.88 } else { 0.7 };
+                assert!(BAND.contains(&held), "φ {phi}, {n} windows, {q}: {held}");
+                let wanted = if phi < 0.9 { 0.93 } else { 0.7 };
                 assert!(tally.promised_share() >= wanted, "φ {phi}, {n} windows, {q}: {tally:?}");
             }
         }
-        let short = percentiles(phi, 20, 100, &[0.5], 50);
+        let short = percentiles(phi, 60, 100, &[0.5], 50);
         assert!(short[0].promised == 0 && short[0].provisional >= 35, "{short:?}");
     }
 }

@@ -3,6 +3,8 @@
 
 mod coverage;
 mod decisions;
+mod journal;
 mod oracle;
+mod readmes;
 mod recorded;
 mod samples;

@@ -1,0 +1,18 @@
+//! What the pages of the journal say, to be compared with what the code does.
+
+/// Cells of the row that begins with a name in a page of the journal: the first one.
+pub fn cells(page: &str, name: &str) -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/journal");
+    let page = std::fs::read_to_string(format!("{folder}/{page}")).unwrap();
+    let start = format!("| {name} | ");
+    let line = page.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no row {name}"));
+    line[start.len()..].trim_end_matches(" |").split(" | ").map(str::to_owned).collect()
+}
+
+/// Whether two cells agree to half a percent: another platform's logarithm may push a seed over the line.
+pub fn alike(a: &str, b: &str) -> bool {
+    let numbers =
+        |cell: &str| -> Vec<f64> { cell.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
+    let (a, b) = (numbers(a), numbers(b));
+    a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 0.5)
+}
