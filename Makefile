@@ -69,9 +69,9 @@ test-ssh: ## the audit over a real sshd on loopback (installs Debian's openssh-s
 	@scripts/install-deps ssh
 	@$(CARGO) test --locked -p mydyno --test e2e ssh:: -- --ignored
 
-test-browser: ## the report in a real Chromium (needs node 18 and Debian's chromium)
+test-browser: deps build ## the report of fixtures and of two real runs in a real Chromium (needs node 18, installs Debian's chromium)
 	@scripts/install-deps chromium
-	@cd tests/browser && npm ci --silent && npm test
+	@cd tests/browser && npm ci --silent && MYDYNO_BIN=$(abspath $(or $(CARGO_TARGET_DIR),target))/release/mydyno npm test
 
 ENGINES ?= $(HOME)/.cache/mydyno/engines
 test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP, workloads, audits

@@ -1,4 +1,4 @@
-// What the tests share: the reports of the fixtures, and a browser that reports everything it is asked for.
+// What the tests share: reports, and a browser that reports everything it is asked for.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,10 +17,35 @@ function browserPath() {
 }
 
 // A folder with the reports of all fixtures and a browser; close() removes both.
-export async function start() {
+export function start() {
+  return launch(folder => execFileSync('cargo', ['run', '--quiet', '-p', 'mydyno-report', '--example', 'fixtures', '--', folder],
+    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] }));
+}
+
+// What a server and a user may have written, to run a script in whoever looks at it.
+export const hostile = '<img src=x onerror=document.title="run"><script>document.title="run"</script>';
+
+// The same with `real`, the report of two runs of MYDYNO_BIN (else target/release/mydyno) on private servers with two settings; what
+// the server says of itself and what it is asked is hostile.
+export function startReal() {
+  return launch(folder => {
+    const mydyno = process.env.MYDYNO_BIN ?? join(root, 'target', 'release', 'mydyno');
+    const environment = { ...process.env, MYDYNO_STATE: join(folder, 'state') };
+    const call = arguments_ => execFileSync(mydyno, arguments_, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+    const runs = ['16M', '64M'].map(size => {
+      const run = join(folder, size);
+      call(['bench', 'sql', '--sql', `50: SELECT '${hostile}'`, '--sql', '50: SELECT 1 /* </script><svg onload=document.title="run"> */',
+        '--sandbox', '--set', `report_host=${hostile}`, '--set', `innodb_buffer_pool_size=${size}`, '--connections', '1,2',
+        '--time', '20s', '--warmup', '1s', '--quiet', '--out', run]);
+      return run;
+    });
+    call(['report', ...runs, '--format', 'html', '--output', join(folder, 'real.html')]);
+  });
+}
+
+async function launch(fill) {
   const folder = mkdtempSync(join(tmpdir(), 'mydyno-reports-'));
-  execFileSync('cargo', ['run', '--quiet', '-p', 'mydyno-report', '--example', 'fixtures', '--', folder],
-    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  fill(folder);
   const browser = await chromium.launch({
     executablePath: browserPath(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
