@@ -216,7 +216,8 @@ fn both_event_loops_take_answers_that_are_longer_than_all_their_buffers() {
             continue;
         }
         assert_eq!(ended.status, 0, "{backend}: {}", ended.stderr);
-        assert_eq!(document(&run.join("manifest.json"))["plan"]["wait"]["backend"], backend);
+        let wait = &document(&run.join("manifest.json"))["plan"]["wait"];
+        assert_eq!((&wait["backend"], &wait["scheduling"]), (&backend.into(), &"batch".into()));
         let step = &document(&run.join("summary.json"))["steps"][0];
         assert!(count(step, "transactions") > 0 && step["errors"] == serde_json::json!({}), "{step}");
     }

@@ -117,6 +117,18 @@ pub fn sleep_precisely() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
+/// Lets the calling thread, when it wakes up, wait for its turn instead of interrupting the thread that runs
+/// (`SCHED_BATCH`, sched(7)).
+///
+/// # Errors
+/// The host does not permit it: a filter of system calls, say.
+pub fn wait_for_turns() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `priority` is valid for the call, which copies it; 0 is the calling thread.
+    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// An eventfd: rung by one thread, heard by another's event loop.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
@@ -277,4 +289,19 @@ pub fn allow_open_files(needed: u64) -> Result<(), u64> {
     // SAFETY: `limit` is valid for reading.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     if limit.rlim_cur >= needed { Ok(()) } else { Err(limit.rlim_max) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_thread_that_asks_waits_for_turns() {
+        // SAFETY: takes no pointers; 0 is the calling thread.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let before = policy();
+        let asked = std::thread::spawn(move || wait_for_turns().map(|()| policy()));
+        assert_eq!(asked.join().unwrap().unwrap(), libc::SCHED_BATCH);
+        assert_eq!(policy(), before);
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 
-use mydyno_model::plan::{Arrivals as ArrivalPlan, ConnectionPlan, StopOnError, WaitPlan};
+use mydyno_model::plan::{Arrivals as ArrivalPlan, ConnectionPlan, Scheduling, StopOnError, WaitPlan};
 use mydyno_workload::Workload;
 
 use crate::account::{Account, Message};
@@ -96,6 +96,11 @@ pub fn work<W: Workload>(
     let backend = orders.wait.backend;
     let net = Net::new(backend, ready.len(), *orders.clock)
         .map_err(system(&format!("making an event loop ({backend})")))?;
+    if orders.wait.scheduling == Scheduling::Batch {
+        sys::wait_for_turns().map_err(system(
+            "letting the server's threads have their turns (--scheduling normal does without)",
+        ))?;
+    }
     let packets = Packets::new(orders.workload.statements());
     let shared = Shared::new(worker, orders.clock, net, packets, operations);
     let connections: Vec<Connection<'_>> = ready

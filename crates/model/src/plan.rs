@@ -176,6 +176,9 @@ pub struct WaitPlan {
     /// client gets to it. It saves the client CPU and adds to the times that are measured.
     #[serde(skip_serializing_if = "is_none_us", default)]
     pub coalesce_us: u64,
+    /// How its threads share CPUs with the server's, where both run on one host.
+    #[serde(default)]
+    pub scheduling: Scheduling,
 }
 
 fn is_none_us(us: &u64) -> bool {
@@ -198,6 +201,26 @@ impl std::fmt::Display for Backend {
         f.write_str(match self {
             Self::Epoll => "epoll",
             Self::IoUring => "io_uring",
+        })
+    }
+}
+
+/// Scheduling policy of the load generator's threads (sched(7)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduling {
+    /// `SCHED_OTHER`: a thread that an answer or a due request wakes may interrupt one of the server's.
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`: it waits until the CPU's thread has to wait itself, or has had its turn.
+    Batch,
+}
+
+impl std::fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Normal => "normal",
+            Self::Batch => "batch",
         })
     }
 }

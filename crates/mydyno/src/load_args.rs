@@ -20,6 +20,11 @@ pub struct LoadArgs {
     /// that are measured, and is named in the record [default: 0].
     #[arg(long, value_name = "DURATION")]
     pub coalesce: Option<String>,
+    /// Whether the load generator's threads may interrupt the server's on a CPU that both use: `batch` lets the server's
+    /// finish their turn, `normal` is punctual [default: batch for closed loops without think time, else normal]; the
+    /// record names it.
+    #[arg(long, value_name = "batch|normal")]
+    pub scheduling: Option<String>,
     /// Measured window of each step [default: 60s]; 16s and more give intervals, 60s and more such as can be relied on.
     #[arg(long, value_name = "DURATION")]
     pub time: Option<String>,
@@ -107,6 +112,7 @@ impl LoadArgs {
             workers: self.workers.clone(),
             backend: self.backend.clone(),
             coalesce: self.coalesce.clone(),
+            scheduling: self.scheduling.clone(),
             time: self.time.clone(),
             warmup: self.warmup.clone(),
             rate: self.rate.clone(),

@@ -45,7 +45,7 @@ impl Default for Step {
             warmup: Duration::ZERO,
             measure: Duration::from_millis(600),
             keep: ConnectionPlan { reconnect: false, ..ConnectionPlan::default() },
-            wait: WaitPlan { backend: backend(), coalesce_us: 0 },
+            wait: WaitPlan { backend: backend(), ..WaitPlan::default() },
             stop_on_error: None,
         }
     }

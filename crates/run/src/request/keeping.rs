@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mydyno_model::plan::{Backend, ConnectionPlan, StopOnError, WaitPlan};
+use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, Scheduling, StepPlan, StopOnError, WaitPlan};
 use mydyno_model::units::{parse_duration, parse_rate};
 
 use super::{Faults, MOST_CONNECTIONS, Request};
@@ -25,7 +25,31 @@ pub(super) fn wait(request: &Request, default: Backend, faults: &mut Faults) -> 
     if gathering.is_some_and(|time| time > MOST_COALESCE) {
         faults.value("coalesce", "longer than 10ms: what would be measured is this wait");
     }
-    WaitPlan { backend, coalesce_us: gathering.unwrap_or_default().as_micros() as u64 }
+    WaitPlan {
+        backend,
+        coalesce_us: gathering.unwrap_or_default().as_micros() as u64,
+        scheduling: Scheduling::Normal,
+    }
+}
+
+/// The scheduling policy that is asked for.
+pub(super) fn scheduling(request: &Request, faults: &mut Faults) -> Option<Scheduling> {
+    match request.scheduling.as_deref()? {
+        "batch" => Some(Scheduling::Batch),
+        "normal" => Some(Scheduling::Normal),
+        other => {
+            faults.value("scheduling", format!("{other:?} is not batch or normal"));
+            None
+        }
+    }
+}
+
+/// The policy that suits the steps. Who asks again when it is answered has nothing to be punctual for, and the server's
+/// threads get further if they are not interrupted (docs/journal/load-engine.md); who asks at certain instants has to be
+/// there.
+pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
+    let at_once = !searches && steps.iter().all(|step| step.arrivals == Arrivals::CLOSED);
+    if at_once { Scheduling::Batch } else { Scheduling::Normal }
 }
 
 pub(super) fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {

@@ -94,6 +94,8 @@ pub struct Request {
     pub backend: Option<String>,
     /// How long answers gather.
     pub coalesce: Option<String>,
+    /// Scheduling policy of the load generator's threads.
+    pub scheduling: Option<String>,
     /// Measured window.
     pub time: Option<String>,
     /// Warm-up.
@@ -221,7 +223,8 @@ pub fn resolve(
     let time_s = time_s(request, asked.time_s, &mut faults);
     let warmup = warmup(request, &mut faults);
     let connecting = keeping::connecting(request, &mut faults);
-    let wait = keeping::wait(request, machine.backend, &mut faults);
+    let mut wait = keeping::wait(request, machine.backend, &mut faults);
+    let scheduling = keeping::scheduling(request, &mut faults);
     let stop_on_error = keeping::stop_on_error(request, &mut faults);
     let requirements = requirements(request, &mut faults);
     let capacity = capacity(request, &requirements, &asked.arrivals, &connections, &mut faults);
@@ -259,6 +262,7 @@ pub fn resolve(
             *think = (pause.mean_s > 0.0).then_some(pause);
         }
     }
+    wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, capacity.is_some()));
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let plan = Plan {
@@ -479,7 +483,7 @@ fn check_database(name: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mydyno_model::plan::{TargetKind, Transport};
+    use mydyno_model::plan::{Scheduling, TargetKind, Transport};
 
     fn target() -> TargetPlan {
         TargetPlan {
@@ -512,6 +516,23 @@ mod tests {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 7, "{texts:#?}");
         assert!(texts[0].contains("did you mean oltp_read_write?"), "{}", texts[0]);
+    }
+
+    #[test]
+    fn only_who_asks_at_certain_instants_may_interrupt_the_server() {
+        let scheduling = |change: &dyn Fn(&mut Request)| {
+            let mut request = Request { workload: "oltp_point_select".to_owned(), ..Request::default() };
+            change(&mut request);
+            resolve_on_two_cpus(&request).map(|resolved| resolved.plan.wait.scheduling)
+        };
+        let text = |t: &str| Some(t.to_owned());
+        assert_eq!(scheduling(&|_| ()).unwrap(), Scheduling::Batch);
+        assert_eq!(scheduling(&|r| r.rate = text("200")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.think = text("10ms")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.find_capacity = text("p99<10ms")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.scheduling = text("normal")).unwrap(), Scheduling::Normal);
+        let errors = scheduling(&|r| r.scheduling = text("idle")).unwrap_err();
+        assert_eq!(errors[0].to_string(), "--scheduling: \"idle\" is not batch or normal");
     }
 
     #[test]
