@@ -1,6 +1,7 @@
 //! Levers on the real kernel: turned, read back, put back. Where this machine lacks something, that is what is checked.
 
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -382,7 +383,8 @@ fn a_limit_above_what_this_process_may_give_is_refused_with_the_way_out() {
 /// Tests that turn what there is once on a host do so one at a time, also those of other crates.
 fn whole_host() -> File {
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("whole-host.lock")).unwrap();
-    lock.lock().unwrap();
+    // SAFETY: flock(2) takes an open descriptor and flags.
+    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
     lock
 }
 
