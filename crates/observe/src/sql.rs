@@ -90,8 +90,8 @@ impl SqlError {
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
 /// A connection that lets only reading statements pass, and none after its deadline. After each answer it leaves the
-/// server alone for as long as that took, so that a look never has more than half of one CPU of it: on a server that is
-/// working to capacity, statements one right after the other are felt by all that wait beside them.
+/// server alone for as long as that took, [`LONGEST_REST`] at most: on a server that is working to capacity, statements one
+/// right after the other are felt by all that wait beside them.
 pub struct ReadOnly<'a> {
     inner: &'a mut dyn Sql,
     deadline: Option<Instant>,
