@@ -279,7 +279,7 @@ mod tests {
         let outcome = run(vec![good, bad], &timing(3), &stop, &mut |_| {});
         assert_eq!(tried, 1);
         assert_eq!(outcome.measures.len(), 1);
-        assert_eq!((outcome.measures[0].rounds_per_s.len(), outcome.measures[0].windows), (3, 66));
+        assert_eq!((outcome.measures[0].rounds_per_s.len(), outcome.measures[0].windows), (3, WINDOWS));
         assert_eq!(outcome.not_measured[0].why, "no disk: buy one");
         assert!(!outcome.interrupted);
     }
