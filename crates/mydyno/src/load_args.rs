@@ -25,7 +25,8 @@ pub struct LoadArgs {
     /// record names it.
     #[arg(long, value_name = "batch|normal")]
     pub scheduling: Option<String>,
-    /// Measured window of each step [default: 60s]; 16s and more give intervals, 60s and more such as can be relied on.
+    /// Measured window of each step [default: 60s]; 16s and more give intervals, 240s and more such as can be
+    /// relied on.
     #[arg(long, value_name = "DURATION")]
     pub time: Option<String>,
     /// Warm-up before each window [default: 5s]; `auto` or `auto:LIMIT` ends it when it is steady [limit: 60s].

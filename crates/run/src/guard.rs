@@ -94,11 +94,11 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
         // Through the process's own root: a server in a container has its own file systems.
         let datadir = format!("/proc/{pid}/root{}", found.datadir);
         let space = Source::live().space(&datadir).ok();
-        let meminfo = Source::live().read("/proc/meminfo");
-        found.memory = meminfo.ok().and_then(|text| available_bytes(&text));
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
-        found.emulated_disk =
-            Machine::real().is_ok_and(|machine| emulated::holds(&machine, Path::new(&datadir)));
+        if let Ok(machine) = Machine::real() {
+            found.memory = machine.available_bytes().ok();
+            found.emulated_disk = emulated::holds(&machine, Path::new(&datadir));
+        }
     }
     Ok(found)
 }
@@ -252,12 +252,6 @@ fn too_little_memory(needs: &Needs<'_>, found: &Found) -> Option<String> {
     ))
 }
 
-/// `MemAvailable` of `/proc/meminfo`, which is given in kB.
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().trim_end_matches(" kB").parse::<u64>().ok()?.checked_mul(1024)
-}
-
 /// A statement's packet holds one byte more than its text.
 fn too_small_packets(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let limit = found.max_allowed_packet.filter(|limit| *limit <= needs.query_bytes)?;
@@ -398,7 +392,6 @@ mod tests {
             "{}",
             reasons[1]
         );
-        assert_eq!(available_bytes("MemFree: 1 kB\nMemAvailable:   2048 kB\n"), Some(2 << 20));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Findings as one HTML file that needs nothing else and asks for nothing: what to do first, on what evidence, and the way
 //! back.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 
-use super::{counted, ledger, of_state, proof, seen, takes, value_text};
+use super::{counted, ledger, of_state, proof, seen, takes, unknown_by_reason, value_text};
 use crate::chart::data_block;
 use crate::page::document;
 use crate::table::{Cell, Table};
@@ -201,20 +200,11 @@ fn line(step: &RemedyStep, lasting: bool) -> String {
     }
 }
 
-/// By reason: one privilege may decide many claims.
 fn unknown(findings: &Findings) -> String {
-    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for finding in of_state(findings, State::Unknown) {
-        for missing in &finding.missing {
-            let named = format!("{} ({})", finding.claim, missing.fact);
-            by_reason.entry(&missing.why).or_default().push(named);
-        }
-    }
-    if by_reason.is_empty() {
+    let reasons = unknown_by_reason(findings);
+    if reasons.is_empty() {
         return String::new();
     }
-    let mut reasons: Vec<_> = by_reason.into_iter().collect();
-    reasons.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
     let mut table = Table::new(["because", "cannot be told"]);
     table.prose = true;
     for (why, claims) in reasons {

@@ -5,6 +5,8 @@ mod markdown;
 mod sarif;
 mod terminal;
 
+use std::collections::BTreeMap;
+
 use mydyno_model::claim::{Cost, Effect, Ledger, Proof, StepKind, Touches};
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 use serde_json::Value;
@@ -17,6 +19,20 @@ pub use terminal::{Page, terminal};
 /// Findings of a state, in their order; accepted ones are left out.
 fn of_state(findings: &Findings, state: State) -> impl Iterator<Item = &Finding> {
     findings.findings.iter().filter(move |f| f.state == state && f.accepted.is_none())
+}
+
+/// What cannot be told, by reason, the commonest first: one privilege may decide many claims.
+fn unknown_by_reason(findings: &Findings) -> Vec<(&str, Vec<String>)> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for finding in of_state(findings, State::Unknown) {
+        for missing in &finding.missing {
+            let named = format!("{} ({})", finding.claim, missing.fact);
+            by_reason.entry(&missing.why).or_default().push(named);
+        }
+    }
+    let mut reasons: Vec<_> = by_reason.into_iter().collect();
+    reasons.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
+    reasons
 }
 
 /// What could be seen, in a line.

@@ -1,11 +1,9 @@
 //! The page that a person acts on: what is violated, worst first, then what cannot be told and why.
 
-use std::collections::BTreeMap;
-
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
 
-use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step, takes};
+use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step, takes, unknown_by_reason};
 use crate::text::terminal as safe;
 
 /// Narrower than this nothing is laid out; lines run over instead.
@@ -115,22 +113,13 @@ impl Writer {
         self.listed("Source", finding.sources.iter().cloned());
     }
 
-    /// What cannot be told, by reason: one privilege may decide many claims.
     fn unknown(&mut self, findings: &Findings) {
-        let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for finding in of_state(findings, State::Unknown) {
-            for missing in &finding.missing {
-                let named = format!("{} ({})", finding.claim, missing.fact);
-                by_reason.entry(&missing.why).or_default().push(named);
-            }
-        }
-        if by_reason.is_empty() {
+        let reasons = unknown_by_reason(findings);
+        if reasons.is_empty() {
             return;
         }
         self.line("");
         self.line(&self.bold("Cannot be told"));
-        let mut reasons: Vec<_> = by_reason.into_iter().collect();
-        reasons.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
         for (why, claims) in reasons {
             self.wrapped("", &safe(&format!("{why}:")));
             self.wrapped(" ", &safe(&claims.join(", ")));
