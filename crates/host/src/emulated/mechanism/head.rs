@@ -1,0 +1,151 @@
+//! The head: what it does next, how long that takes, and what is done when it ends.
+
+use super::{Answer, CacheMode, Extent, Mechanism, Waiting, Work};
+
+/// No request is passed over for longer, however far away it is.
+pub(super) const FAIR_NS: u64 = 1_000_000_000;
+
+/// What the head is doing.
+#[derive(Debug)]
+pub(super) struct Current<T> {
+    /// None: it writes back because it has nothing else to do.
+    pub(super) request: Option<Waiting<T>>,
+    /// Runs of the cache that are on the platter from an instant on.
+    pub(super) settles: Vec<(u64, Extent)>,
+    /// When the last transfer begins and ends.
+    pub(super) transfer_from_ns: u64,
+    pub(super) end_ns: u64,
+    /// Where the head is then.
+    head: u64,
+}
+
+impl<T> Mechanism<T> {
+    /// Begins with the next access, if there is one that begins by now.
+    pub(super) fn begin(&mut self, now_ns: u64) -> bool {
+        let Some(first) = self.waiting.iter().map(|w| w.arrived_ns).min() else {
+            let start = self.idle_from();
+            if self.cache.is_empty() || start > now_ns {
+                return false;
+            }
+            let extents = self.cache.extents();
+            // The next one on the way; each is one access, so that whoever comes waits for one at most.
+            let at = extents.partition_point(|extent| extent.offset < self.head) % extents.len();
+            self.settle_from(None, start, &extents[at..=at]);
+            return true;
+        };
+        let start = self.free_ns.max(first);
+        if start > now_ns {
+            return false;
+        }
+        let chosen = self.choose(start);
+        let Some(request) = self.waiting.remove(chosen) else { return false };
+        match &request.work {
+            Work::Flush => {
+                let extents = self.cache.extents();
+                self.settle_from(Some(request), start, &extents);
+            }
+            // Room in the cache has to be made first.
+            Work::Write(data) if self.model.cache != CacheMode::Off => {
+                let needed = data.len() as u64 + 4096;
+                let mut freed = 0;
+                let mut extents = self.cache.extents();
+                extents.retain(|extent| {
+                    freed += extent.length;
+                    self.cache.bytes() + needed + extent.length > self.model.cache_bytes + freed
+                });
+                self.settle_from(Some(request), start, &extents);
+            }
+            Work::Read(length) => {
+                let length = *length as u64;
+                self.access(request, start, length);
+            }
+            Work::Write(data) => {
+                let length = data.len() as u64;
+                self.access(request, start, length);
+            }
+        }
+        true
+    }
+
+    /// The request to take next: the one that is reached first, of as many as the drive looks at. A flush waits for all
+    /// before it and is passed by none.
+    fn choose(&self, start_ns: u64) -> usize {
+        let there = self.waiting.iter().take(self.model.depth).take_while(|w| w.arrived_ns <= start_ns);
+        let before_flush = there.take_while(|w| !matches!(w.work, Work::Flush));
+        let old = self.waiting.front().is_none_or(|w| start_ns.saturating_sub(w.arrived_ns) > FAIR_NS);
+        if old {
+            return 0;
+        }
+        let reached = |w: &Waiting<T>| {
+            let service = self.model.drive.service(self.head, start_ns, w.offset, 0);
+            service.seek_ns + service.rotation_ns
+        };
+        before_flush.enumerate().min_by_key(|(_, w)| reached(w)).map_or(0, |(at, _)| at)
+    }
+
+    /// One access for one request.
+    fn access(&mut self, request: Waiting<T>, start_ns: u64, length: u64) {
+        let drive = &self.model.drive;
+        let is_read = matches!(request.work, Work::Read(_));
+        let since = start_ns - self.free_ns.min(start_ns);
+        // A drive goes on reading into its buffer for a rotation, so that the next blocks are there when they are asked for.
+        let ahead = is_read && self.reads_on && request.offset == self.head && since <= drive.rotation_ns;
+        let (transfer_from_ns, end_ns) = if ahead {
+            let from = self.free_ns.min(start_ns);
+            let transfer_ns = drive.transfer_ns(request.offset, length);
+            self.counters.transfer_ns += transfer_ns;
+            self.counters.accesses += 1;
+            (from, (from + transfer_ns).max(start_ns))
+        } else {
+            let end_ns = self.count(self.head, start_ns, Extent { offset: request.offset, length });
+            (end_ns - self.model.drive.transfer_ns(request.offset, length), end_ns)
+        };
+        self.reads_on = is_read;
+        let head = request.offset + length;
+        self.current =
+            Some(Current { request: Some(request), settles: vec![], transfer_from_ns, end_ns, head });
+    }
+
+    /// Writes runs of the cache to the platter, in the order in which they lie from the head on, and then from the beginning.
+    fn settle_from(&mut self, request: Option<Waiting<T>>, start_ns: u64, extents: &[Extent]) {
+        let at = extents.partition_point(|extent| extent.offset < self.head);
+        let (mut now, mut head) = (start_ns, self.head);
+        let mut settles = Vec::with_capacity(extents.len());
+        for extent in extents[at..].iter().chain(&extents[..at]) {
+            now = self.count(head, now, *extent);
+            head = extent.offset + extent.length;
+            settles.push((now, *extent));
+        }
+        self.reads_on = false;
+        self.current = Some(Current { request, settles, transfer_from_ns: now, end_ns: now, head });
+    }
+
+    /// Counts an access and says when it ends.
+    fn count(&mut self, head: u64, start_ns: u64, extent: Extent) -> u64 {
+        let service = self.model.drive.service(head, start_ns, extent.offset, extent.length);
+        self.counters.accesses += 1;
+        self.counters.seek_bytes += head.abs_diff(extent.offset);
+        self.counters.seek_ns += service.seek_ns;
+        self.counters.rotation_ns += service.rotation_ns;
+        self.counters.transfer_ns += service.transfer_ns;
+        start_ns + service.total_ns()
+    }
+
+    pub(super) fn finish(&mut self, now_ns: u64) {
+        let Some(current) = self.current.take() else { return };
+        for (_, extent) in current.settles {
+            self.cache.settle(extent, &mut self.platter);
+        }
+        // Later than now only in a hurry.
+        let end_ns = current.end_ns.min(now_ns);
+        (self.free_ns, self.head) = (end_ns, current.head);
+        if let Some(request) = current.request {
+            // What was written while a flush was under way is not of it.
+            let (token, answer) = match request.work {
+                Work::Flush => (request.token, Answer::Done),
+                _ => self.carry_out(request),
+            };
+            self.wire.push((end_ns, token, answer));
+        }
+    }
+}
