@@ -49,6 +49,10 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 test-kill-levers: deps ## SIGKILL while every lever of this host is turned, 50 random instants: all must be as before
 	@MYDYNO_KILLS=50 $(CARGO) test --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
 
+COMMITS ?= 1000
+test-crash: deps ## what crashes lose: durable settings and a power cut, flush_log=2 and SIGKILL, no barriers and a power cut, COMMITS each (root)
+	@MYDYNO_COMMITS=$(COMMITS) $(CARGO) test --locked -p mydyno-sandbox --test it crashes:: -- --nocapture --test-threads=1
+
 test-disk: ## the emulated disk against its own model, within 5 % (needs root and a quiet machine)
 	@$(CARGO) test --locked -p mydyno-host --test it as_fast_as_its_model -- --ignored --nocapture
 
@@ -77,6 +81,7 @@ ENGINES ?= $(HOME)/.cache/mydyno/engines
 test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × authentication, TLS, compression, socket, TCP, workloads, audits
 	@tests/engines/fetch $(ENGINES)
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno-wire --test it engines:: -- --ignored --nocapture
+	@MYDYNO_ENGINES=$(ENGINES) $(CARGO) test --locked -p mydyno-sandbox --test it engines:: -- --ignored --nocapture
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
 knobs: deps ## ask the eleven servers anew what they take, and write knobs/servers (about a minute once they are there)
@@ -101,5 +106,5 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-disk bench-restore \
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-crash test-disk bench-restore \
   test-faults test-fix test-ssh test-browser test-engines knobs fuzz fuzz-coverage stats bench-report dist

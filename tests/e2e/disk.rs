@@ -55,6 +55,32 @@ fn a_disk_is_made_written_to_cut_switched_on_and_taken_down() {
 }
 
 #[test]
+fn a_load_on_an_emulated_disk_says_so_in_its_result() {
+    let home = Home::new();
+    if !can_emulate(&home) {
+        return;
+    }
+    let warned = |more: &[&str]| {
+        let load =
+            ["bench", "oltp_point_select", "--tables", "1", "--table-size", "100", "--json", "--quiet"];
+        let times = ["--connections", "2", "--time", "1s", "--warmup", "0s", "--no-observe"];
+        let summary = home.json(&[&load[..], &times, more].concat());
+        let found = summary["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "emulated-disk");
+        assert!(!summary["steps"].as_array().unwrap().is_empty(), "{summary}");
+        found
+    };
+    let disk = ["--lever", "disk.file_system=ext4", "--lever", "disk.size=512M"];
+    let emulated = ["--lever", "disk.medium=emulated", "--allow-host-change"];
+    let up = [&["server", "up", "slow", "--json"], &disk[..], &emulated].concat();
+    let dsn = home.json(&up)["dsn"].as_str().unwrap().to_owned();
+    assert!(warned(&["--dsn", &dsn]));
+    home.fine(&["server", "down", "slow"]);
+    assert!(warned(&[&["--sandbox"], &disk[..], &emulated].concat()));
+    assert!(!warned(&[&["--sandbox"], &disk[..]].concat()));
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_crash_is_counted_and_leaves_nothing() {
     let home = Home::new();
     let lever = "option.innodb_flush_log_at_trx_commit=2";

@@ -25,6 +25,7 @@ mod house;
 mod kills;
 mod knobs;
 mod lacking;
+mod levers;
 mod load;
 mod mixes;
 mod probe;

@@ -61,6 +61,19 @@ pub struct DiskSpec {
     pub options: Options,
 }
 
+/// The folder of a disk, and what its changes are journalled under.
+#[derive(Debug, Clone, Copy)]
+pub struct DiskFolder<'a> {
+    /// The journal.
+    pub journal: &'a Journal,
+    /// Of the command that answers for the changes.
+    pub lease: &'a Lease,
+    /// What they are made for; the folder is journalled for the same.
+    pub purpose: &'a str,
+    /// The folder. The disk is mounted at `disk` in it.
+    pub path: &'a Path,
+}
+
 /// A disk that is there.
 #[derive(Debug, Clone)]
 pub struct Disk {
@@ -84,6 +97,7 @@ pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostEr
     spec.file_system.check(lease.machine())?;
     if let Medium::Emulated(drive) = &spec.medium {
         emulated::check_spec(lease.machine(), drive, spec.bytes)?;
+        setting::check_queues(lease.machine())?;
     }
     let least = spec.file_system.least_bytes();
     if spec.bytes < least {
@@ -94,178 +108,164 @@ pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostEr
         });
     }
     match spec.medium {
-        Medium::File => check_space(folder, spec.bytes + SPACE_KEPT),
+        Medium::File => check_space(folder, spec.bytes.saturating_add(SPACE_KEPT)),
         // It lies in memory.
         Medium::Emulated(_) => Ok(()),
     }
 }
 
-/// Makes a disk in a folder that is journalled for the same purpose, mounted at `disk`. All of it is put back with the
-/// purpose; after an error, what was made so far too. An emulated one needs the permission and the means in `emulation`.
-///
-/// # Errors
-/// Something is missing here or not permitted, or a step failed.
-pub fn make(
-    journal: &Journal,
-    lease: &Lease,
-    purpose: &str,
-    folder: &Path,
-    spec: &DiskSpec,
-    emulation: Option<&Emulation>,
-) -> Result<Disk, HostError> {
-    check(lease, folder, spec)?;
-    let image = match &spec.medium {
-        Medium::File => {
-            let image = folder.join("disk.img");
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&image)
-                .map_err(|e| HostError::io("create", &image, e))?;
-            // All its blocks, so that the disk below is never full in the middle.
-            sys::allocate(&file, spec.bytes).map_err(|e| HostError::io("write", &image, e))?;
-            image
-        }
-        Medium::Emulated(drive) => {
-            let means =
-                emulation.ok_or_else(|| HostError::NotAllowed { what: emulated::LABEL.to_owned() })?;
-            let new = emulated::New { spec: drive, bytes: spec.bytes, service: &means.service };
-            emulated::start(journal, lease, purpose, folder, &new, means.allowed)?.image()
-        }
-    };
-    format(journal, lease, purpose, folder, &image, spec)?;
-    let point = folder.join("disk");
-    fs::create_dir(&point).map_err(|e| HostError::io("create", &point, e))?;
-    attach(journal, lease, purpose, folder, spec)
-}
-
-/// Attaches and mounts the disk of a folder; one that is emulated takes its time from then on.
-///
-/// # Errors
-/// A step failed.
-pub fn attach(
-    journal: &Journal,
-    lease: &Lease,
-    purpose: &str,
-    folder: &Path,
-    spec: &DiskSpec,
-) -> Result<Disk, HostError> {
-    let point = folder.join("disk");
-    let drive = match spec.medium {
-        Medium::File => None,
-        Medium::Emulated(_) => EmulatedDisk::of(folder),
-    };
-    let image = drive.as_ref().map_or_else(|| folder.join("disk.img"), EmulatedDisk::image);
-    let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
-    let direct_io = attached.direct_io()?;
-    if drive.is_some() {
-        for (file, value) in EMULATED_QUEUE {
-            let name = format!("queue.{}.{file}", attached.name());
-            setting::set_of_own_disk(journal, lease, purpose, &name, value)?;
-        }
+impl DiskFolder<'_> {
+    /// Makes a disk and mounts it. All of it is put back with the purpose; after an error, what was made so far too. An
+    /// emulated one needs the permission and the means in `emulation`.
+    ///
+    /// # Errors
+    /// Something is missing here or not permitted, or a step failed.
+    pub fn make(&self, spec: &DiskSpec, emulation: Option<&Emulation>) -> Result<Disk, HostError> {
+        check(self.lease, self.path, spec)?;
+        let image = match &spec.medium {
+            Medium::File => self.make_file(spec.bytes)?,
+            Medium::Emulated(drive) => {
+                let means =
+                    emulation.ok_or_else(|| HostError::NotAllowed { what: emulated::LABEL.to_owned() })?;
+                let new = emulated::New { spec: drive, bytes: spec.bytes, service: &means.service };
+                emulated::start(self.journal, self.lease, self.purpose, self.path, &new, means.allowed)?
+                    .image()
+            }
+        };
+        self.format(&image, spec)?;
+        let point = self.point();
+        fs::create_dir(&point).map_err(|e| HostError::io("create", &point, e))?;
+        self.attach(spec)
     }
-    let (mount_id, _) =
-        mounts::mount(journal, lease, purpose, &attached.device, &point, spec.file_system, &spec.options)?;
-    if let Some(drive) = drive {
-        drive.order(Order::Time)?;
-    }
-    Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
-}
 
-/// Cuts the power of the emulated disk of a folder, and takes its file system and its device away. [`power_on`] brings them
-/// back, as the cut left them.
-///
-/// # Errors
-/// The disk is not emulated, or it is in use: whatever works on it has to be ended first.
-pub fn cut_power(journal: &Journal, lease: &Lease, purpose: &str, folder: &Path) -> Result<(), HostError> {
-    let Some(drive) = EmulatedDisk::of(folder) else {
-        return Err(HostError::Lacks {
-            what: "a power cut".to_owned(),
-            lack: format!("{} has no emulated disk", folder.display()),
-            way_out: "use disk.medium=emulated".to_owned(),
+    fn point(&self) -> PathBuf {
+        self.path.join("disk")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.path.join("disk.img")
+    }
+
+    fn make_file(&self, bytes: u64) -> Result<PathBuf, HostError> {
+        let image = self.file();
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&image)
+            .map_err(|e| HostError::io("create", &image, e))?;
+        // All its blocks, so that the disk below is never full in the middle.
+        sys::allocate(&file, bytes).map_err(|e| HostError::io("write", &image, e))?;
+        Ok(image)
+    }
+
+    /// Attaches and mounts the disk; one that is emulated takes its time from then on.
+    fn attach(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
+        let Self { journal, lease, purpose, path } = *self;
+        let point = self.point();
+        let drive = match spec.medium {
+            Medium::File => None,
+            Medium::Emulated(_) => EmulatedDisk::of(path),
+        };
+        let image = drive.as_ref().map_or_else(|| self.file(), EmulatedDisk::image);
+        let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
+        let direct_io = attached.direct_io()?;
+        if drive.is_some() {
+            for (file, value) in EMULATED_QUEUE {
+                let name = format!("queue.{}.{file}", attached.name());
+                setting::set_of_own_disk(journal, lease, purpose, &name, value)?;
+            }
+        }
+        let device = &attached.device;
+        let (mount_id, _) =
+            mounts::mount(journal, lease, purpose, device, &point, spec.file_system, &spec.options)?;
+        if let Some(drive) = drive {
+            drive.order(Order::Time)?;
+        }
+        Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
+    }
+
+    /// Cuts the power of the emulated disk, and takes its file system and its device away. [`Self::power_on`] brings them
+    /// back, as the cut left them.
+    ///
+    /// # Errors
+    /// The disk is not emulated, or it is in use: whatever works on it has to be ended first.
+    pub fn cut_power(&self) -> Result<(), HostError> {
+        let Some(drive) = EmulatedDisk::of(self.path) else {
+            return Err(HostError::Lacks {
+                what: "a power cut".to_owned(),
+                lack: format!("{} has no emulated disk", self.path.display()),
+                way_out: "use disk.medium=emulated".to_owned(),
+            });
+        };
+        drive.order(Order::Cut)?;
+        let (image, point) = (drive.image(), self.point());
+        let all = self.journal.read()?;
+        let device = all.open.iter().find_map(|open| match &open.entry.change {
+            Change::Loop(attached) if attached.backing == image => Some(attached.name()),
+            _ => None,
         });
-    };
-    drive.order(Order::Cut)?;
-    let (image, point) = (drive.image(), folder.join("disk"));
-    let all = journal.read()?;
-    let device = all.open.iter().find_map(|open| match &open.entry.change {
-        Change::Loop(attached) if attached.backing == image => Some(attached.name()),
-        _ => None,
-    });
-    let queue = device.map(|name| format!("queue.{name}."));
-    let taken = journal.take_over(lease, |open| {
-        open.entry.purpose == purpose
-            && match &open.entry.change {
-                Change::Loop(attached) => attached.backing == image,
-                Change::Mount(mounted) => mounted.point == point,
-                Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
-                _ => false,
-            }
-    })?;
-    let outcomes = restore::put_back(journal, lease.machine(), &taken, &NoServers)?;
-    match outcomes.into_iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
-        None => Ok(()),
-        Some((open, outcome)) => {
-            Err(HostError::Program { program: open.entry.change.what().into(), why: outcome.why })
-        }
-    }
-}
-
-/// Switches the emulated disk of a folder on again after [`cut_power`], and attaches and mounts it: the file system's own
-/// recovery runs.
-///
-/// # Errors
-/// It is not served any more, or a step failed.
-pub fn power_on(
-    journal: &Journal,
-    lease: &Lease,
-    purpose: &str,
-    folder: &Path,
-    spec: &DiskSpec,
-) -> Result<Disk, HostError> {
-    if let Some(drive) = EmulatedDisk::of(folder) {
-        drive.order(Order::On)?;
-    }
-    attach(journal, lease, purpose, folder, spec)
-}
-
-fn format(
-    journal: &Journal,
-    lease: &Lease,
-    purpose: &str,
-    folder: &Path,
-    image: &Path,
-    spec: &DiskSpec,
-) -> Result<(), HostError> {
-    let log = folder.join("mkfs.log");
-    let output = fs::File::create_new(&log).map_err(|e| HostError::io("create", &log, e))?;
-    let errors = output.try_clone().map_err(|e| HostError::io("open", &log, e))?;
-    let mut command = spec.file_system.make_command(image)?;
-    command.stdin(Stdio::null()).stdout(output).stderr(errors).env("LC_ALL", "C");
-    let program = PathBuf::from(command.get_program());
-    let mut started = process::start(journal, lease, purpose, command)?;
-    let deadline = Instant::now() + PATIENCE;
-    let status = loop {
-        match started.child.try_wait().map_err(|e| HostError::io("wait for", &program, e))? {
-            Some(status) => break status,
-            None if Instant::now() >= deadline => {
-                let why = format!("it took longer than {} s", PATIENCE.as_secs());
-                if let Ended::Not(still) = process::end(lease.machine(), &started.identity)? {
-                    // Its entry stays open: a restore tries again.
-                    return Err(HostError::Program { program, why: format!("{why}, and {still}") });
+        let queue = device.map(|name| format!("queue.{name}."));
+        let taken = self.journal.take_over(self.lease, |open| {
+            open.entry.purpose == self.purpose
+                && match &open.entry.change {
+                    Change::Loop(attached) => attached.backing == image,
+                    Change::Mount(mounted) => mounted.point == point,
+                    Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
+                    _ => false,
                 }
-                let _ = started.child.wait();
-                journal.close(started.id, Closing::Restored, "ended")?;
-                return Err(HostError::Program { program, why });
+        })?;
+        let outcomes = restore::put_back(self.journal, self.lease.machine(), &taken, &NoServers)?;
+        match outcomes.into_iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
+            None => Ok(()),
+            Some((open, outcome)) => {
+                Err(HostError::Program { program: open.entry.change.what().into(), why: outcome.why })
             }
-            None => std::thread::sleep(Duration::from_millis(2)),
         }
-    };
-    journal.close(started.id, Closing::Restored, "it ended")?;
-    if !status.success() {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        return Err(HostError::Program { program, why: said.trim().to_owned() });
     }
-    fs::remove_file(&log).map_err(|e| HostError::io("remove", &log, e))
+
+    /// Switches the emulated disk on again after [`Self::cut_power`], and attaches and mounts it: the file system's own
+    /// recovery runs.
+    ///
+    /// # Errors
+    /// It is not served any more, or a step failed.
+    pub fn power_on(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
+        if let Some(drive) = EmulatedDisk::of(self.path) {
+            drive.order(Order::On)?;
+        }
+        self.attach(spec)
+    }
+
+    fn format(&self, image: &Path, spec: &DiskSpec) -> Result<(), HostError> {
+        let log = self.path.join("mkfs.log");
+        let output = fs::File::create_new(&log).map_err(|e| HostError::io("create", &log, e))?;
+        let errors = output.try_clone().map_err(|e| HostError::io("open", &log, e))?;
+        let mut command = spec.file_system.make_command(image)?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors).env("LC_ALL", "C");
+        let program = PathBuf::from(command.get_program());
+        let mut started = process::start(self.journal, self.lease, self.purpose, command)?;
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match started.child.try_wait().map_err(|e| HostError::io("wait for", &program, e))? {
+                Some(status) => break status,
+                None if Instant::now() >= deadline => {
+                    let why = format!("it took longer than {} s", PATIENCE.as_secs());
+                    if let Ended::Not(still) = process::end(self.lease.machine(), &started.identity)? {
+                        // Its entry stays open: a restore tries again.
+                        return Err(HostError::Program { program, why: format!("{why}, and {still}") });
+                    }
+                    let _ = started.child.wait();
+                    self.journal.close(started.id, Closing::Restored, "ended")?;
+                    return Err(HostError::Program { program, why });
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        self.journal.close(started.id, Closing::Restored, "it ended")?;
+        if !status.success() {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            return Err(HostError::Program { program, why: said.trim().to_owned() });
+        }
+        fs::remove_file(&log).map_err(|e| HostError::io("remove", &log, e))
+    }
 }

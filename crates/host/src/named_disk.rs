@@ -1,11 +1,11 @@
 //! Emulated disks that users make by name: kept until they are taken down.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Disk, DiskSpec, Emulation, Medium};
+use crate::disk::{self, Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use crate::emulated::{EmulatedDisk, Spec, State};
 use crate::error::HostError;
 use crate::file_system::FileSystem;
@@ -51,6 +51,10 @@ fn purpose(name: &str) -> String {
     format!("disk {name}")
 }
 
+fn disk_of<'a>(host: &'a Host, purpose: &'a str, path: &'a Path) -> DiskFolder<'a> {
+    DiskFolder { journal: &host.journal, lease: &host.lease, purpose, path }
+}
+
 /// # Errors
 /// The name is not one of letters, digits, `_` and `-`.
 fn folder_of(host: &Host, name: &str) -> Result<PathBuf, HostError> {
@@ -84,7 +88,7 @@ pub fn up(host: &Host, name: &str, wanted: &Wanted, means: &Emulation) -> Result
     disk::check(&host.lease, host.state.path(), &spec)?;
     folder::create(&host.journal, &host.lease, &purpose, &path)?;
     let made = (|| {
-        let made = disk::make(&host.journal, &host.lease, &purpose, &path, &spec, Some(means))?;
+        let made = disk_of(host, &purpose, &path).make(&spec, Some(means))?;
         let (file, text) = (path.join("wanted.json"), serde_json::to_vec(wanted).unwrap_or_default());
         fs::write(&file, text).map_err(|e| HostError::io("write", &file, e))?;
         keep(host, name)?;
@@ -115,7 +119,7 @@ fn put_back(host: &Host, purpose: &str) -> Result<Vec<(Open, Outcome)>, HostErro
 pub fn cut(host: &Host, name: &str) -> Result<State, HostError> {
     wanted_of(host, name)?;
     let path = folder_of(host, name)?;
-    disk::cut_power(&host.journal, &host.lease, &purpose(name), &path)?;
+    disk_of(host, &purpose(name), &path).cut_power()?;
     let disk = EmulatedDisk::of(&path).ok_or_else(|| HostError::Proc { path: path.clone() })?;
     disk.state()
 }
@@ -127,7 +131,7 @@ pub fn cut(host: &Host, name: &str) -> Result<State, HostError> {
 pub fn on(host: &Host, name: &str) -> Result<Disk, HostError> {
     let spec = wanted_of(host, name)?.spec()?;
     let (path, purpose) = (folder_of(host, name)?, purpose(name));
-    let disk = disk::power_on(&host.journal, &host.lease, &purpose, &path, &spec);
+    let disk = disk_of(host, &purpose, &path).power_on(&spec);
     keep(host, name)?;
     disk
 }

@@ -10,7 +10,7 @@ use crate::emulated;
 use crate::error::HostError;
 use crate::journal::{Closing, Journal, Open};
 use crate::lease::{Lease, Liveness};
-use crate::machine::{Machine, Presence};
+use crate::machine::{Machine, Place, Presence};
 
 /// How putting one change back ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +81,16 @@ pub fn put_back(
             (Some((later, _)), _) => {
                 Outcome::failed(format!("{} has to go first", later.entry.change.what()))
             }
+            (None, change) if ended_with_its_boot(change, &open.entry.place, machine) => {
+                Outcome::restored("it ended with an earlier boot")
+            }
             (None, Change::Folder(folder)) => folder.put_back(machine)?,
             (None, Change::Process(process)) => process.put_back(machine)?,
             (None, Change::Setting(setting)) => setting.put_back(machine, &open.entry.place),
             (None, Change::Loop(device)) => device.put_back(),
             (None, Change::Mount(mount)) => mount.put_back(machine)?,
             (None, Change::Swap(swap)) => swap.put_back(machine)?,
-            (None, Change::Zram(swap)) => swap.put_back(machine, &open.entry.place),
+            (None, Change::Zram(swap)) => swap.put_back(machine),
             (None, Change::Cgroup(group)) => group.put_back(),
             (None, Change::Task(task)) => task.put_back(machine)?,
             (None, Change::Variable(variable)) => match server_of(&ours, open) {
@@ -102,6 +105,22 @@ pub fn put_back(
         outcomes.push((open.clone(), outcome));
     }
     Ok(outcomes)
+}
+
+/// Whether a change was of an earlier boot and went with it, so that whatever is in its place is somebody else's. Settings
+/// and processes say so themselves; folders outlive a boot.
+fn ended_with_its_boot(change: &Change, place: &Place, machine: &Machine) -> bool {
+    let goes = matches!(
+        change,
+        Change::Loop(_)
+            | Change::Mount(_)
+            | Change::Swap(_)
+            | Change::Zram(_)
+            | Change::Cgroup(_)
+            | Change::Task(_)
+            | Change::Variable(_)
+    );
+    goes && place.boot_id != machine.place().boot_id
 }
 
 /// Whether a change that stays needs an earlier one. Commands share purposes, and a process stands for all that its own
@@ -242,7 +261,7 @@ fn obstacle(open: &Open, machine: &Machine, all: bool) -> Result<Option<String>,
         return Ok((!all).then_some(why));
     }
     let lease = &open.lease;
-    if !all && let Some(why) = open.entry.change.out_of_reach(machine) {
+    if !all && let Some(why) = open.entry.out_of_reach(machine) {
         return Ok(Some(why));
     }
     Ok(match lease.liveness(machine)? {

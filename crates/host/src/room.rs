@@ -43,10 +43,11 @@ pub fn check_memory(machine: &Machine) -> Result<(), HostError> {
 /// It would not.
 pub fn check_memory_for(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let available = machine.available_bytes()?;
-    if available >= MEMORY_KEPT + bytes {
+    let needed = MEMORY_KEPT.saturating_add(bytes);
+    if available >= needed {
         return Ok(());
     }
-    Err(HostError::NoMemory { free: show(available), needed: show(MEMORY_KEPT + bytes) })
+    Err(HostError::NoMemory { free: show(available), needed: show(needed) })
 }
 
 fn show(bytes: u64) -> String {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::journal::{Closing, Journal, Open};
 use crate::lease::Lease;
 use crate::machine::{Machine, Place};
 use crate::restore::Outcome;
+use crate::sys;
 use crate::whitelist::{self, Form, Known};
 
 /// The user's permission to change what concerns the whole host (`--allow-host-change`).
@@ -62,6 +64,27 @@ pub fn names(machine: &Machine) -> Vec<String> {
     whitelist::names(machine)
 }
 
+/// Whether settings of block queues can be written here at all, as those of a disk that is not there yet.
+///
+/// # Errors
+/// They cannot, and how to get it.
+pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
+    let folder = machine.sys().join("block");
+    if sys::may_write(&folder) {
+        return Ok(());
+    }
+    Err(HostError::Lacks {
+        what: "a setting of a disk's queue".to_owned(),
+        lack: format!("{} cannot be written to", folder.display()),
+        way_out: "run as root, outside a container that keeps it read-only".to_owned(),
+    })
+}
+
+/// What a block queue has: the ends of names like `queue.sda.nr_requests`.
+pub fn queue_files() -> Vec<String> {
+    whitelist::queue_files()
+}
+
 /// Whether a name is that of a setting that mydyno may change.
 pub fn is_known(name: &str) -> bool {
     whitelist::find(name).is_some()
@@ -84,6 +107,10 @@ pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
     read(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
     for path in known.files(machine) {
+        // register_irq_proc of kernel/irq/proc.c: nobody may write to the file, which does not keep root from opening it.
+        if known.form == Form::Cpus && path.metadata().is_ok_and(|meta| meta.mode() & 0o200 == 0) {
+            return Err(managed(name));
+        }
         OpenOptions::new().write(true).open(&path).map_err(|source| HostError::SettingDenied {
             name: name.to_owned(),
             path,
@@ -367,15 +394,19 @@ fn write_known(machine: &Machine, known: &Known, value: &str) -> Result<(), Host
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|source| match (&known.form, source.raw_os_error()) {
-            // irq_do_set_affinity of kernel/irq/manage.c: drivers that spread their queues over the CPUs keep them there.
-            (Form::Cpus, Some(libc::EIO)) => HostError::Lacks {
-                what: format!("{} = {value}", known.name),
-                lack: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
-                way_out: "use one that it does not manage, or move the server with server.affinity"
-                    .to_owned(),
-            },
+            // write_irq_affinity of kernel/irq/proc.c; EIO in releases before it said EPERM.
+            (Form::Cpus, Some(libc::EIO | libc::EPERM)) => managed(&known.name),
             _ => HostError::SettingDenied { name: known.name.clone(), path: path.clone(), source },
         })
+}
+
+/// Drivers that spread their queues over the CPUs keep them there.
+fn managed(name: &str) -> HostError {
+    HostError::Lacks {
+        what: name.to_owned(),
+        lack: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
+        way_out: "use one that it does not manage, or move the server with server.affinity".to_owned(),
+    }
 }
 
 /// What the kernel offers for a setting that lists its choices.

@@ -54,6 +54,16 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
     check_memory(machine)
 }
 
+/// The same with room for a file of a size in a folder.
+///
+/// # Errors
+/// As [`check`]; the size is too small; there is too little room.
+pub fn check_file(machine: &Machine, folder: &Path, bytes: u64) -> Result<(), HostError> {
+    let bytes = whole_pages("swap.file", bytes)?;
+    check(machine)?;
+    check_space(folder, bytes.saturating_add(SPACE_KEPT))
+}
+
 /// Makes a file in a folder of mydyno's and swaps to it. Returns the number of the journal entry.
 ///
 /// # Errors
@@ -69,8 +79,7 @@ pub fn turn_on(
     let machine = lease.machine();
     let bytes = whole_pages("swap.file", bytes)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
-    check_space(folder, bytes + SPACE_KEPT)?;
-    check(machine)?;
+    check_file(machine, folder, bytes)?;
     let file = make(path, bytes).map_err(|e| HostError::io("write", path, e))?;
     let meta = file.metadata().map_err(|e| HostError::io("read", path, e))?;
     drop(file);

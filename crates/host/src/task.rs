@@ -120,6 +120,51 @@ impl Attribute {
     }
 }
 
+/// Whether a process of this command's can be given a value, without giving it.
+///
+/// # Errors
+/// It cannot, and how to get it.
+pub fn check(machine: &Machine, attribute: Attribute, value: &str) -> Result<(), HostError> {
+    match attribute {
+        Attribute::Nice => check_nice(machine, value),
+        Attribute::Affinity => check_affinity(machine, value),
+        Attribute::Class => Ok(()),
+    }
+}
+
+fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
+    const CAP_SYS_NICE: u32 = 23;
+    let own = sys::task::nice(std::process::id()).map_err(|e| HostError::Task {
+        pid: std::process::id(),
+        attribute: Attribute::Nice.name(),
+        why: e.to_string(),
+    })?;
+    if value.parse::<i32>().is_ok_and(|nice| nice >= own) || machine.has_capability(CAP_SYS_NICE) {
+        return Ok(());
+    }
+    Err(HostError::Lacks {
+        what: format!("server.nice={value}"),
+        lack: format!("this process has {own} and does not have CAP_SYS_NICE"),
+        way_out: format!("use {own} or more, or run as root, in a container with that capability"),
+    })
+}
+
+fn check_affinity(machine: &Machine, value: &str) -> Result<(), HostError> {
+    let path = machine.sys().join("devices/system/cpu/online");
+    // A machine that does not say which there are is asked when the server starts.
+    let Some(online) = fs::read_to_string(path).ok().and_then(|text| parse_cpus(text.trim())) else {
+        return Ok(());
+    };
+    if parse_cpus(value).is_some_and(|wanted| wanted.iter().all(|cpu| online.contains(cpu))) {
+        return Ok(());
+    }
+    Err(HostError::SettingValue {
+        name: "server.affinity".to_owned(),
+        value: value.to_owned(),
+        form: format!("CPUs of this machine, which has {}", show_cpus(&online)),
+    })
+}
+
 /// The value of a process: that of all its threads.
 ///
 /// # Errors

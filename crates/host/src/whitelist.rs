@@ -166,16 +166,24 @@ pub(crate) fn find(name: &str) -> Option<Known> {
                 .chain(SCHEDULER.iter().map(|(n, _)| format!("iosched.{n}")))
                 .map(|n| format!("queue.{device}.{n}"))
                 .collect(),
+            // mq-deadline and kyber derive it from the number of requests (dd_depth_updated of block/mq-deadline.c).
+            "nr_requests" => vec![format!("queue.{device}.iosched.async_depth")],
             _ => vec![],
         },
         // New limits of a queue come with the read-ahead that suits its optimal I/O size (blk_apply_bdi_limits of
         // block/blk-settings.c, since Linux 6.9), whatever the administrator had set.
         unmoved: match file {
-            "write_cache" | "rotational" => vec![format!("queue.{device}.read_ahead_kb")],
+            "write_cache" | "rotational" | "max_sectors_kb" => vec![format!("queue.{device}.read_ahead_kb")],
             _ => vec![],
         },
         ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{path}"))])
     })
+}
+
+/// What block queues have, with the tunables of all schedulers.
+pub(crate) fn queue_files() -> Vec<String> {
+    let tunables = SCHEDULER.iter().map(|(name, _)| format!("iosched.{name}"));
+    QUEUE.iter().map(|(name, _)| (*name).to_owned()).chain(tunables).collect()
 }
 
 /// Names of the settings that are listed for a machine: those of block queues for disks that hold something.

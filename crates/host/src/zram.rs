@@ -15,7 +15,7 @@ use crate::error::HostError;
 use crate::folder::random_mark;
 use crate::journal::Journal;
 use crate::lease::Lease;
-use crate::machine::{Machine, Place};
+use crate::machine::Machine;
 use crate::restore::Outcome;
 use crate::room::{MEMORY_KEPT, check_memory_for};
 use crate::setting::AllowHostChange;
@@ -111,7 +111,7 @@ pub fn turn_on(
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
         Err(e) => e,
     };
-    let outcome = swap.put_back(machine, machine.place());
+    let outcome = swap.put_back(machine);
     journal.close_with(id, &outcome)?;
     Err(HostError::io("swap to (as root, outside a container)", swap.node(), problem))
 }
@@ -175,10 +175,7 @@ impl ZramSwap {
     }
 
     /// Brings back what was swapped to it, stops swapping to it and empties it, if it is ours still.
-    pub(crate) fn put_back(&self, machine: &Machine, place: &Place) -> Outcome {
-        if place.boot_id != machine.place().boot_id {
-            return Outcome::restored("it ended with an earlier boot");
-        }
+    pub(crate) fn put_back(&self, machine: &Machine) -> Outcome {
         match self.holds(machine) {
             Err(why) => return Outcome::failed(why),
             Ok(Holds::Nothing) => return Outcome::restored("it is free"),

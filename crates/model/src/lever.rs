@@ -16,6 +16,8 @@ pub enum LeverScope {
     ServerStart,
     /// A private server, while it runs.
     ServerRunning,
+    /// A load on a private server, when it begins.
+    Load,
 }
 
 /// One value that a lever takes, where it takes a few.

@@ -2,12 +2,63 @@
 
 use std::sync::atomic::AtomicBool;
 
+use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_model::server::ServerInfo;
-use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec, Turns};
 
 use crate::failure::{Failure, Status};
+use crate::target::TargetArgs;
 use crate::ui::Ui;
+
+/// What `--lever` asks for, all mistakes at once. Prices, and changes of the whole host, are named before they happen.
+///
+/// # Errors
+/// Levers that are none, and values that they do not take.
+pub fn turns_of(levers: &[String], allowed: bool, until: &str, ui: &Ui) -> Result<Turns, Failure> {
+    let mut problems = Vec::new();
+    let mut wanted = Vec::new();
+    for text in levers {
+        match text.split_once('=') {
+            Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
+            None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
+        }
+    }
+    let parsed = Turns::parse(&wanted);
+    if let Err(mistakes) = &parsed {
+        problems.extend(mistakes.iter().map(ToString::to_string));
+    }
+    let turns = match parsed {
+        Ok(turns) if problems.is_empty() => turns,
+        _ => return Err(Failure { status: Status::Usage, problems }),
+    };
+    for price in &turns.ledger {
+        ui.note(price);
+    }
+    let of_the_host = turns.of_the_host();
+    if !of_the_host.is_empty() && allowed {
+        loud(ui, &format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
+    }
+    Ok(turns)
+}
+
+/// The private server of `--sandbox`, for the length of a command; none: it was not asked for.
+///
+/// # Errors
+/// As [`turns_of`].
+pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<Spec>, Failure> {
+    let Some(engine) = &target.sandbox else { return Ok(None) };
+    Ok(Some(Spec {
+        name,
+        engine: Some(engine.clone()).filter(|e| !e.is_empty()),
+        basedir: target.basedir.clone(),
+        set: target.set.clone(),
+        turns: turns_of(&target.levers, target.allow_host_change, "until this command ends", ui)?,
+        allow_host_change: target.allow_host_change.then(AllowHostChange::by_the_user),
+        keep: false,
+        ..Spec::default()
+    }))
+}
 
 /// Runs `work` with a private server up and ends the server after it, however `work` ended. A server whose command
 /// is killed is found and removed by `mydyno host restore`.
@@ -68,6 +119,16 @@ pub fn note(ui: &Ui, progress: &Progress) {
         Progress::Found { engine, program } => {
             ui.note(&format!("Using {engine} ({}) from {}", engine.text, program.display()));
         }
+        Progress::OptionFile { path, taken, left_out, ledger } => {
+            ui.note(&format!("Taking {taken} options of {}", path.display()));
+            if !left_out.is_empty() {
+                ui.note(&format!("Left out of it, since a private server keeps to itself: {}", left_out.join(" ")));
+            }
+            ledger.iter().for_each(|price| ui.note(price));
+        }
+        Progress::Became { name, given, shown } => {
+            ui.note(&format!("The server made {shown} of {name}={given}"));
+        }
         Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
         Progress::NoDirectIo => ui.note(
             "The file system below cannot do direct I/O: the server's own disk also goes through this host's page cache",
@@ -95,6 +156,8 @@ pub fn failure(error: SandboxError) -> Failure {
         | SandboxError::EngineName { .. }
         | SandboxError::NameTaken { .. }
         | SandboxError::LeverValue { .. }
+        | SandboxError::LeverOfLoad { .. }
+        | SandboxError::TooManyCommits { .. }
         | SandboxError::NoSuchServer { .. } => Status::Usage,
         SandboxError::Interrupted => Status::Interrupted,
         _ => Status::Environment,

@@ -26,6 +26,13 @@ pub struct TargetArgs {
     /// A variable of the private server; may be given several times.
     #[arg(long = "set", value_name = "VAR=VALUE", requires = "sandbox")]
     pub set: Vec<String>,
+    /// A lever to turn for the private server or its load, as in `cgroup.memory=512M` or `workload.table-size=1000`; `mydyno
+    /// host levers` lists them. May be given several times.
+    #[arg(long = "lever", value_name = "ID=VALUE", requires = "sandbox")]
+    pub levers: Vec<String>,
+    /// Permit levers of the whole host, as in `vm.swappiness=1`, until the private server goes.
+    #[arg(long, requires = "sandbox")]
+    pub allow_host_change: bool,
     /// `mysql://user@host:port/?socket=PATH&password-file=PATH`; it holds no password.
     #[arg(long, value_name = "URL", conflicts_with = "sandbox")]
     pub dsn: Option<String>,

@@ -8,12 +8,13 @@ use std::path::Path;
 use mydyno_host::HostError;
 use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
-use mydyno_host::disk::{self, DiskSpec, Emulation, Medium};
+use mydyno_host::disk::{DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::limit::Limit;
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::Attribute;
 
 use crate::error::SandboxError;
+use crate::log::tail;
 use crate::site::{Progress, Site};
 
 /// Variables of the environment that can be given to a server.
@@ -31,6 +32,9 @@ pub(crate) const VARIABLES: &[&str] = &[
     "LIBAIO_DISABLE",
     "TZ",
 ];
+
+/// Lines of a log in which the loader speaks: its first ones, and a server that has just started says little.
+const LOG_LINES: usize = 1000;
 
 /// How a private server is started.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +78,47 @@ pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, Os
     Ok(variables)
 }
 
+/// Checks that a server that runs has the environment and the allocator that it was given. A library that does not fit is
+/// passed over by the loader, with a line in the log and nothing else: ld.so(8).
+pub(crate) fn check_environment(arrangement: &Arrangement, pid: u32, log: &Path) -> Result<(), SandboxError> {
+    let proc = Path::new("/proc").join(pid.to_string());
+    let read = |file: &str| {
+        let path = proc.join(file);
+        fs::read(&path).map_err(|e| SandboxError::io("read", path, e))
+    };
+    let without = |what: String| {
+        let lines = tail(log, LOG_LINES).unwrap_or_default();
+        let log = lines.into_iter().filter(|line| line.contains("LD_PRELOAD")).collect();
+        Err(SandboxError::NotGiven { what, log })
+    };
+    let given = environment(arrangement)?;
+    let shown = if given.is_empty() { vec![] } else { read("environ")? };
+    for (name, value) in &given {
+        let mut wanted = name.as_encoded_bytes().to_vec();
+        wanted.push(b'=');
+        let has = |text: &[u8]| shown.split(|byte| *byte == 0).any(|one| one.starts_with(text));
+        if value.is_empty() {
+            if has(&wanted) {
+                return without(format!("{} taken away", name.display()));
+            }
+            continue;
+        }
+        wanted.extend(value.as_encoded_bytes());
+        if !has(&wanted) {
+            return without(format!("{}={}", name.display(), value.display()));
+        }
+    }
+    let Some(library) = arrangement.allocator.map(|a| a.library()).transpose()?.flatten() else {
+        return Ok(());
+    };
+    let path = fs::canonicalize(&library).map_err(|e| SandboxError::io("open", &library, e))?;
+    let maps = read("maps")?;
+    // The last field of a line: proc_pid_maps(5).
+    let loaded =
+        maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(path.as_os_str().as_encoded_bytes()));
+    if loaded { Ok(()) } else { without(library.display().to_string()) }
+}
+
 /// Makes the disk for the data, if one is wanted. An emulated one needs the user's permission.
 pub(crate) fn make_disk(
     site: &Site,
@@ -85,11 +130,16 @@ pub(crate) fn make_disk(
 ) -> Result<(), SandboxError> {
     let Some(spec) = &arrangement.disk else { return Ok(()) };
     let emulation = allowed.map(|allowed| Emulation { service: site.disk_service.clone(), allowed });
-    let disk = disk::make(site.journal, site.lease, purpose, folder, spec, emulation.as_ref())?;
+    let disk = disk_folder(site, folder, purpose).make(spec, emulation.as_ref())?;
     if !disk.direct_io {
         progress(Progress::NoDirectIo);
     }
     set_queue(site, arrangement, &disk.device, purpose)
+}
+
+/// The folder of a server's own disk.
+pub(crate) fn disk_folder<'a>(site: &'a Site, folder: &'a Path, purpose: &'a str) -> DiskFolder<'a> {
+    DiskFolder { journal: site.journal, lease: site.lease, purpose, path: folder }
 }
 
 /// Gives the queue of a disk that was made its settings.
@@ -110,9 +160,10 @@ pub(crate) fn set_queue(
 /// Settings in the order in which each keeps its value: those first with which the kernel changes others of the same queue.
 pub(crate) fn in_order(settings: &[(String, String)]) -> Vec<&(String, String)> {
     let mut ordered: Vec<_> = settings.iter().collect();
-    ordered.sort_by_key(|(name, _)| {
-        let file = name.rsplit('.').next().unwrap_or(name);
-        !matches!(file, "scheduler" | "rotational" | "write_cache")
+    ordered.sort_by_key(|(name, _)| match name.rsplit('.').next().unwrap_or(name) {
+        "scheduler" | "rotational" | "write_cache" | "max_sectors_kb" => 0,
+        "nr_requests" => 1,
+        _ => 2,
     });
     ordered
 }

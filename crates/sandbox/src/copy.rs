@@ -141,12 +141,17 @@ fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use mydyno_host::disk::{self, DiskSpec, Medium};
+    use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Medium};
     use mydyno_host::file_system::FileSystem;
     use mydyno_host::restore::{NoServers, put_back};
-    use mydyno_host::{Host, Machine, StateDir, folder, loops};
+    use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops};
 
     use super::*;
+
+    fn make_disk(host: &Host, path: &Path, spec: &DiskSpec) -> Result<Disk, HostError> {
+        let (journal, lease) = (&host.journal, &host.lease);
+        DiskFolder { journal, lease, purpose: "test", path }.make(spec, None)
+    }
 
     #[test]
     fn a_file_system_that_shares_blocks_copies_without_writing_data() {
@@ -166,7 +171,7 @@ mod tests {
                 bytes: file_system.least_bytes(),
                 options: Default::default(),
             };
-            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec, None);
+            let disk = make_disk(&host, &path, &spec);
             let copied = disk.map(|disk| {
                 let from = disk.point.join("from");
                 fs::create_dir_all(from.join("deep")).unwrap();
@@ -223,7 +228,7 @@ mod tests {
             folder::create(&host.journal, &host.lease, "test", &path).unwrap();
             let (medium, options) = (Medium::File, Default::default());
             let spec = DiskSpec { medium, file_system, bytes: 2 << 30, options };
-            let disk = disk::make(&host.journal, &host.lease, "test", &path, &spec, None);
+            let disk = make_disk(&host, &path, &spec);
             let told = disk.map(|disk| {
                 fill(&disk.point.join("from"));
                 let begin = Instant::now();

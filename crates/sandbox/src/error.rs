@@ -83,6 +83,35 @@ pub enum SandboxError {
         /// The list.
         known: String,
     },
+    /// An option file that the server program does not read.
+    #[error("the server does not read the option file {}: {said}", path.display())]
+    OptionFile {
+        /// The file.
+        path: PathBuf,
+        /// What the program said.
+        said: String,
+    },
+    /// What a server was started with did not reach it.
+    #[error("the server runs without {what}, and was ended{}", quoted(log))]
+    NotGiven {
+        /// As in `LD_PRELOAD=/usr/lib/libjemalloc.so.2`.
+        what: String,
+        /// What its log says of that.
+        log: Vec<String>,
+    },
+    /// More commits than a load can make in its time.
+    #[error(
+        "{commits} commits need {needed_s:.0} s at the best, since each acknowledgement is written down and synced, and a load \
+         has {most_s} s: ask for fewer, or for more connections"
+    )]
+    TooManyCommits {
+        /// What was asked for.
+        commits: u64,
+        /// Seconds that these need at the best.
+        needed_s: f64,
+        /// Seconds that a load may take.
+        most_s: u64,
+    },
     /// Data that are on no block device.
     #[error("{} is not on one block device, so its I/O cannot be limited: give the server a disk of its own with disk.file_system", path.display())]
     NoDisk {
@@ -160,6 +189,12 @@ pub enum SandboxError {
         value: String,
         /// What it takes.
         takes: String,
+    },
+    /// A lever that only a load can turn.
+    #[error("{lever} is turned by a load: give it to `mydyno bench WORKLOAD --sandbox`")]
+    LeverOfLoad {
+        /// With its value.
+        lever: String,
     },
     /// A program that did not end in time.
     #[error("{} took longer than {} s {doing} and was ended: try it by hand, or name another one with --basedir DIR", program.display(), waited.as_secs())]

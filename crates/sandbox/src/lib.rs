@@ -20,6 +20,7 @@ mod init;
 pub mod levers;
 mod list;
 mod log;
+mod option_file;
 mod quirks;
 mod settings;
 mod site;

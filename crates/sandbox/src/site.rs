@@ -20,6 +20,26 @@ pub enum Progress {
         /// Its path.
         program: PathBuf,
     },
+    /// An option file was read.
+    OptionFile {
+        /// The file.
+        path: PathBuf,
+        /// How many of its options the server starts with.
+        taken: usize,
+        /// Those that it does not.
+        left_out: Vec<String>,
+        /// What is paid in durability, one sentence each.
+        ledger: Vec<String>,
+    },
+    /// The server shows another value of a variable than it was started with.
+    Became {
+        /// The variable.
+        name: String,
+        /// What it was given.
+        given: String,
+        /// What the server shows.
+        shown: String,
+    },
     /// The system tables are being made; once a version and set of options.
     BuildingTemplate,
     /// The file of the server's own disk is read and written through the page cache: the file system below cannot do without.

@@ -40,7 +40,7 @@ impl Site<'_> {
         let machine = self.lease.machine();
         // All or nothing: what is out of reach may need what is not.
         for open in self.journal.read()?.open.iter().filter(|open| wanted(open)) {
-            if let Some(why) = open.entry.change.out_of_reach(machine) {
+            if let Some(why) = open.entry.out_of_reach(machine) {
                 return Err(SandboxError::NotPutBack { what: open.entry.change.what(), why });
             }
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
+use mydyno_host::emulated::EmulatedDisk;
 use mydyno_host::journal::{Open, refusal};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder};
@@ -11,13 +12,14 @@ use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
 use crate::accounts::{USER, init_statements, new_password};
-use crate::arrangement::{make_disk, make_group};
+use crate::arrangement::{check_environment, make_disk, make_group};
 use crate::copy::copy_folder;
 use crate::data::DataAtRest;
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
 use crate::levers::Turns;
+use crate::option_file::{self, OptionFile};
 use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
 use crate::start::{Ready, Way, start};
@@ -45,6 +47,35 @@ pub struct Spec {
     pub keep: bool,
 }
 
+impl Spec {
+    /// The server program that is wanted.
+    pub(crate) fn install(&self) -> Result<Install, SandboxError> {
+        let engine = self.turns.engine.as_ref().or(self.engine.as_ref());
+        let basedir = self.turns.basedir.as_ref().or(self.basedir.as_ref());
+        find(engine.map(String::as_str), basedir.map(PathBuf::as_path))
+    }
+
+    fn own_settings(&self) -> Result<Vec<Setting>, SandboxError> {
+        self.set.iter().chain(&self.turns.options).map(|text| parse_set(text)).collect()
+    }
+
+    /// What the server is started with: the option file's settings, then those that were given; the last of a name counts.
+    pub(crate) fn settings(
+        &self,
+        install: &Install,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<Setting>, SandboxError> {
+        let own = self.own_settings()?;
+        let Some(path) = &self.turns.option_file else { return Ok(own) };
+        let OptionFile { mut settings, left_out } = option_file::read(install, path)?;
+        let (path, taken) = (path.clone(), settings.len());
+        let ledger = Turns::prices(settings.iter().map(|setting| setting.name.as_str()));
+        progress(Progress::OptionFile { path, taken, left_out, ledger });
+        settings.extend(own);
+        Ok(settings)
+    }
+}
+
 /// What a fresh server writes beside a copy of its template: temporary tables, rotated logs.
 const ROOM_TO_START: u64 = 64 << 20;
 /// Files of a template that must not be the same in two servers: MySQL's server UUID.
@@ -60,13 +91,13 @@ pub(crate) fn purpose(name: &str) -> String {
 /// Anything that keeps it from running; then everything is put back, and the error says what to do.
 pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Result<ServerInfo, SandboxError> {
     check_name(&spec.name)?;
-    let settings =
-        spec.set.iter().chain(&spec.turns.options).map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    spec.own_settings()?;
     let folder = ServerFolder::of(site.state, &spec.name);
     folder.socket()?;
     site.check_name_is_free(&spec.name)?;
-    let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
+    let install = spec.install()?;
     progress(Progress::Found { engine: install.engine.clone(), program: install.program.clone() });
+    let settings = spec.settings(&install, progress)?;
     let servers = site.state.servers();
     fs::DirBuilder::new()
         .recursive(true)
@@ -89,7 +120,14 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         progress(Progress::Copying);
         site.check_cancelled()?;
         copy_folder(&source.data, &folder.data(), UNIQUE)?;
+        if let Some(disk) = EmulatedDisk::of(folder.path()) {
+            // What the copy has left in caches is no part of what is measured on it, and would take minutes.
+            disk.settle(&folder.path().join("disk"))?;
+        }
         let info = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
+        for (name, given, shown) in variable::became(&info, &settings)? {
+            progress(Progress::Became { name, given, shown });
+        }
         for (name, value) in &spec.turns.variables {
             variable::set(site, &info, &purpose, name, value)?;
         }
@@ -153,6 +191,7 @@ fn fill_and_start(
     let group = make_group(site, &spec.turns.arrangement, &folder.data(), &purpose)?;
     let way = Way { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
     let Ready { started, port, version } = start(site, install, &way, folder, &purpose, &password, progress)?;
+    check_environment(&spec.turns.arrangement, started.identity.pid, &folder.log())?;
     // The server has run it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
     let password_file = folder.password_file().display().to_string();

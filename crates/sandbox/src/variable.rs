@@ -1,5 +1,7 @@
 //! Variables of private servers, changed while they run and set back.
 
+use std::collections::BTreeMap;
+
 use mydyno_host::Change;
 use mydyno_host::change::ChangedVariable;
 use mydyno_host::journal::Closing;
@@ -11,6 +13,7 @@ use mydyno_wire::Client;
 use crate::connect::connect_options;
 use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
+use crate::settings::Setting;
 use crate::site::Site;
 
 /// Variables of which a server moves one when the other passes it: `innodb_io_capacity_max` is never below
@@ -98,6 +101,54 @@ pub fn set(
     write_where_different(&mut client, &changed.along)?;
     site.journal.close(id, Closing::Restored, "it could not be set")?;
     Err(error)
+}
+
+/// Options of which a server shows another value than it was started with: the name, what was given, what is shown. What is
+/// no variable, and what cannot be compared (a word given as a number), is passed over.
+///
+/// # Errors
+/// The server cannot be reached.
+pub(crate) fn became(
+    server: &ServerInfo,
+    settings: &[Setting],
+) -> Result<Vec<(String, String, String)>, SandboxError> {
+    if settings.is_empty() {
+        return Ok(vec![]);
+    }
+    let refused = |source| SandboxError::Unreachable { name: server.name.clone(), source };
+    let rows = connect(server)?.query("SHOW GLOBAL VARIABLES").map_err(refused)?;
+    let shown: BTreeMap<String, String> = (0..rows.len())
+        .filter_map(|row| Some((rows.text(row, 0)?.to_ascii_lowercase(), rows.text(row, 1)?.into_owned())))
+        .collect();
+    // The last one counts.
+    let given: BTreeMap<&str, &str> = settings
+        .iter()
+        .map(|setting| (setting.name.strip_prefix("loose_").unwrap_or(&setting.name), setting.value.as_str()))
+        .collect();
+    let differs = |(name, given): (&str, &str)| {
+        let shown = shown.get(name).filter(|shown| !shows(given, shown))?;
+        Some((name.to_owned(), given.to_owned(), shown.clone()))
+    };
+    Ok(given.into_iter().filter_map(differs).collect())
+}
+
+/// Whether a value that is shown may be the one that was given.
+fn shows(given: &str, shown: &str) -> bool {
+    let plain = plain(given);
+    if same(&plain, shown) {
+        return true;
+    }
+    let number = |text: &str| canonical(text).parse::<f64>().ok();
+    match (number(&plain), number(shown)) {
+        // Below zero the server is asked to choose.
+        (Some(given), Some(_)) => given < 0.0,
+        // A list shows more than was given (`sql_mode`, `optimizer_switch`), a name its full form (`utf8mb3`).
+        (None, None) => {
+            let shown = shown.to_ascii_lowercase();
+            given.to_ascii_lowercase().split(',').all(|part| shown.contains(part.trim()))
+        }
+        _ => true,
+    }
 }
 
 /// Speaks with the private servers of this host to put their variables back.
@@ -195,13 +246,16 @@ fn plain(value: &str) -> String {
 
 /// Whether two texts are one value: switches have two spellings, fractions trailing zeros, words any case.
 fn same(a: &str, b: &str) -> bool {
-    let plain = |text: &str| match text.to_ascii_lowercase().as_str() {
+    let (a, b) = (canonical(a), canonical(b));
+    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn canonical(text: &str) -> String {
+    match text.to_ascii_lowercase().as_str() {
         "on" | "true" => "1".to_owned(),
         "off" | "false" => "0".to_owned(),
         other => other.to_owned(),
-    };
-    let (a, b) = (plain(a), plain(b));
-    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +269,26 @@ mod tests {
         }
         assert!(!same("1", "2") && !same("ROW", "MIXED"));
         assert_eq!((plain("64M"), plain("64"), plain("M")), ("67108864".into(), "64".into(), "M".into()));
+    }
+
+    #[test]
+    fn what_a_server_makes_of_an_option_is_told_from_how_it_shows_it() {
+        for (given, shown) in [
+            ("32M", "33554432"),
+            ("1", "ON"),
+            ("2.5", "2.500000"),
+            ("ANSI, TRADITIONAL", "REAL_AS_FLOAT,ANSI,STRICT_TRANS_TABLES,TRADITIONAL"),
+            ("mrr=on", "index_merge=on,mrr=on"),
+            ("utf8", "utf8mb3"),
+            ("bin.log", "ON"),
+            ("-1", "9"),
+            ("2", "DEMAND"),
+        ] {
+            assert!(shows(given, shown), "{given} {shown}");
+        }
+        for (given, shown) in [("100000", "214"), ("32M", "134217728"), ("1", "OFF"), ("ROW", "MIXED")] {
+            assert!(!shows(given, shown), "{given} {shown}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::change::Change;
 use crate::lease::LeaseIdentity;
-use crate::machine::Place;
+use crate::machine::{Machine, Place};
 
 /// The form of the file; the first line says it.
 pub const SCHEMA: &str = "mydyno.journal/1";
@@ -80,6 +80,15 @@ pub struct Entry {
     pub lease: LeaseIdentity,
     /// When: RFC 3339.
     pub at: String,
+}
+
+impl Entry {
+    /// Why it cannot be put back from here, though it can from elsewhere. Namespaces end with their boot, and their numbers are
+    /// used again.
+    pub fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        let this_boot = self.place.boot_id == machine.place().boot_id;
+        this_boot.then(|| self.change.out_of_reach(machine)).flatten()
+    }
 }
 
 /// How an entry ended.

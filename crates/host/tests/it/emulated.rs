@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use mydyno_host::disk::{self, Disk, DiskSpec, Emulation, Medium};
+use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::emulated::{self, EmulatedDisk, Order, Service, Spec};
 use mydyno_host::file_system::FileSystem;
@@ -48,8 +48,12 @@ fn folder_of(f: &Fixture) -> PathBuf {
     path
 }
 
+fn disk_of<'a>(f: &'a Fixture, path: &'a Path) -> DiskFolder<'a> {
+    DiskFolder { journal: &f.journal, lease: &f.lease, purpose: "test", path }
+}
+
 fn make(f: &Fixture, folder: &Path, spec: &DiskSpec) -> Disk {
-    disk::make(&f.journal, &f.lease, "test", folder, spec, Some(&emulation())).unwrap()
+    disk_of(f, folder).make(spec, Some(&emulation())).unwrap()
 }
 
 fn all_restored(f: &Fixture) {
@@ -69,7 +73,7 @@ fn without_the_permission_no_disk_is_emulated() {
     }
     let path = folder_of(&f);
     let spec = spec(CacheMode::On, FileSystem::Ext4, "");
-    let error = disk::make(&f.journal, &f.lease, "test", &path, &spec, None).unwrap_err();
+    let error = disk_of(&f, &path).make(&spec, None).unwrap_err();
     assert!(error.to_string().contains("--allow-host-change"), "{error}");
     all_restored(&f);
 }
@@ -96,7 +100,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
             .and_then(|mut f| f.write_all(b"acknowledged").and_then(|()| f.sync_all()))
             .unwrap();
         File::open(&made.point).unwrap().sync_all().unwrap();
-        disk::cut_power(&f.journal, &f.lease, "test", &path).unwrap();
+        disk_of(&f, &path).cut_power().unwrap();
         let state = EmulatedDisk::of(&path).unwrap().state().unwrap();
         assert!(!state.power && state.counters.cuts == 1 && state.dirty_bytes == 0);
         assert_eq!(state.counters.lost_bytes == 0, kept, "{state:?}");
@@ -104,7 +108,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
         let image = EmulatedDisk::of(&path).unwrap().image();
         let error = File::open(&image).and_then(|mut f| f.read_exact(&mut [0; 512])).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EIO));
-        match disk::power_on(&f.journal, &f.lease, "test", &path, &spec) {
+        match disk_of(&f, &path).power_on(&spec) {
             Ok(again) => {
                 let found = fs::read_to_string(again.point.join("file")).unwrap_or_default();
                 assert_eq!(found == "acknowledged", kept, "{file_system} {cache:?}: {found:?}");

@@ -1,12 +1,11 @@
 //! Levers on the real kernel: turned, read back, put back. Where this machine lacks something, that is what is checked.
 
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mydyno_host::cgroup::{self, Limits, MadeGroup, RESOURCES, Resource};
-use mydyno_host::disk::{self, DiskSpec, Medium};
+use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Medium};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
 use mydyno_host::limit::Limit;
@@ -17,7 +16,7 @@ use mydyno_host::task::{self, Attribute};
 use mydyno_host::{HostError, folder, loops, swap, zram};
 use mydyno_model::change::RestoreState;
 
-use crate::fixture::{Fixture, fixture};
+use crate::fixture::{Fixture, fixture, whole_host};
 
 fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
@@ -89,6 +88,10 @@ fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
     DiskSpec { medium: Medium::File, file_system, bytes: file_system.least_bytes(), options }
 }
 
+fn make(f: &Fixture, path: &Path, spec: &DiskSpec) -> Result<Disk, HostError> {
+    DiskFolder { journal: &f.journal, lease: &f.lease, purpose: "test", path }.make(spec, None)
+}
+
 #[test]
 fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone() {
     for (file_system, options, shown) in [
@@ -103,8 +106,7 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
             continue;
         }
         let path = folder_of(&f);
-        let disk =
-            disk::make(&f.journal, &f.lease, "test", &path, &spec(file_system, options), None).unwrap();
+        let disk = make(&f, &path, &spec(file_system, options)).unwrap();
         fs::write(disk.point.join("file"), "x").unwrap();
         let line = mountinfo().lines().find(|l| l.contains(path.to_str().unwrap())).unwrap().to_owned();
         assert!(line.contains(&format!("- {} {}", file_system.kind(), disk.device.display())), "{line}");
@@ -124,8 +126,7 @@ fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
         return;
     }
     let path = folder_of(&f);
-    let error = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, "commit=x"), None)
-        .unwrap_err();
+    let error = make(&f, &path, &spec(FileSystem::Ext4, "commit=x")).unwrap_err();
     assert!(error.to_string().contains("ext4 with commit=x"), "{error}");
     all_restored(&f);
 }
@@ -177,7 +178,7 @@ fn what_somebody_mounts_over_a_disk_is_left_alone_and_the_disk_kept_until_it_is_
         return;
     }
     let path = folder_of(&f);
-    let disk = disk::make(&f.journal, &f.lease, "test", &path, &spec(FileSystem::Ext4, ""), None).unwrap();
+    let disk = make(&f, &path, &spec(FileSystem::Ext4, "")).unwrap();
     let over = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&disk.point).status().unwrap();
     assert!(over.success());
     // It keeps what it rests on, and nothing else.
@@ -378,14 +379,6 @@ fn a_limit_above_what_this_process_may_give_is_refused_with_the_way_out() {
         }
     }
     Limit::OpenFiles.check(&f.machine, 64).unwrap();
-}
-
-/// Tests that turn what there is once on a host do so one at a time, also those of other crates.
-fn whole_host() -> File {
-    let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("whole-host.lock")).unwrap();
-    // SAFETY: flock(2) takes an open descriptor and flags.
-    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
-    lock
 }
 
 fn zram_free(f: &Fixture) -> bool {

@@ -1,6 +1,7 @@
 //! The journal, its changes and their way back, on a real file system with real processes and made-up machines.
 #![allow(clippy::unwrap_used)]
 
+mod between;
 mod emulated;
 mod fixture;
 mod folders;
@@ -9,3 +10,4 @@ mod levers;
 mod processes;
 mod restoring;
 mod settings;
+mod turned;

@@ -9,8 +9,7 @@ use mydyno_model::summary::{CapacityTrial, StepSummary};
 use mydyno_run::request::Machine;
 use mydyno_run::steps::Work;
 use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
-use mydyno_sandbox::Spec;
-use mydyno_wire::ConnectOptions;
+use mydyno_wire::{Client, ConnectOptions, WireError};
 use mydyno_workload::prepare::{PrepareError, Prepared, Tuning};
 use serde_json::json;
 use time::OffsetDateTime;
@@ -97,33 +96,29 @@ pub enum Step {
 /// Runs a bench, or one of its steps.
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     let stop = signals::stop_flag()?;
-    match &args.target.sandbox {
+    match private::wanted(&args.target, private_name(), ui)? {
         None => {
-            let resolved = resolve(args, TargetKind::Server);
+            let resolved = resolve(args, TargetKind::Server, &[]);
             // All errors at once: those of the options and those of the plan.
             let target = target::resolve(&args.target, password, ui);
             let (target, mut resolved) = both(target, resolved)?;
             resolved.plan.target = target::plan(&target, TargetKind::Server);
             step(args, &resolved, &target, argv, &stop, ui)
         }
-        Some(engine) => {
-            let mut resolved = resolve(args, TargetKind::Sandbox)?;
+        Some(spec) => {
+            let mut resolved = resolve(args, TargetKind::Sandbox, &spec.turns.workload)?;
             if matches!(args.step, Some(step) if step != Step::Run) {
                 return Err(Failure::usage(
                     "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
                 ));
             }
-            let spec = Spec {
-                name: private_name(),
-                engine: Some(engine.clone()).filter(|e| !e.is_empty()),
-                basedir: args.target.basedir.clone(),
-                set: args.target.set.clone(),
-                keep: false,
-                ..Spec::default()
-            };
             private::with_server("bench", &spec, &stop, ui, |server| {
                 let target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
                 resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
+                if !spec.turns.schema.is_empty() {
+                    make_tables(&resolved, &work(args, &resolved)?, &target, &stop, ui)?;
+                    change_schema(&spec.turns.schema, &target, ui)?;
+                }
                 load(args, &resolved, &target, argv, true, &stop, ui)
             })
         }
@@ -147,10 +142,26 @@ fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Fa
     }
 }
 
-fn resolve(args: &Args, kind: TargetKind) -> Result<Resolved, Failure> {
+/// Statements of the lever `schema.statement`, each with what the server warns of: some change less than they say.
+fn change_schema(statements: &[String], target: &ConnectOptions, ui: &Ui) -> Result<(), Failure> {
+    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
+    for sql in statements {
+        let failed = |e: WireError| Failure::usage(format!("--lever schema.statement={sql}: {e}"));
+        client.query(sql).map_err(failed)?;
+        let warnings = client.query("SHOW WARNINGS").map_err(failed)?;
+        for row in 0..warnings.len() {
+            let said = warnings.text(row, 2).unwrap_or_default();
+            private::loud(ui, &format!("schema.statement={sql}: the server says: {said}"));
+        }
+    }
+    Ok(())
+}
+
+/// The plan, with options of the workload that levers give beside those of the command line.
+fn resolve(args: &Args, kind: TargetKind, levers: &[(String, String)]) -> Result<Resolved, Failure> {
     let request = Request {
         workload: args.workload.clone(),
-        options: args.options.0.clone(),
+        options: [args.options.0.as_slice(), levers].concat(),
         seed: args.seed,
         database: args.schema.clone(),
         no_observe: args.no_observe,
@@ -260,11 +271,7 @@ fn prepare(
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<Status, Failure> {
-    let work = work(args, resolved)?;
-    let mut shower = Shower::new(ui, "");
-    let prepared = mydyno_run::prepare(resolved, &work, target, stop, &mut |progress| shower.show(&progress))
-        .map_err(failure)?;
-    drop(shower);
+    let prepared = make_tables(resolved, &work(args, resolved)?, target, stop, ui)?;
     if ui.json {
         let made = prepared == Prepared::Made;
         ui.out(&json!({"database": resolved.plan.database, "made": made}).to_string());
@@ -274,6 +281,17 @@ fn prepare(
         Prepared::Reused => "The tables were there already.",
     });
     Ok(Status::Fine)
+}
+
+fn make_tables(
+    resolved: &Resolved,
+    work: &Work,
+    target: &ConnectOptions,
+    stop: &AtomicBool,
+    ui: &Ui,
+) -> Result<Prepared, Failure> {
+    let mut shower = Shower::new(ui, "");
+    mydyno_run::prepare(resolved, work, target, stop, &mut |progress| shower.show(&progress)).map_err(failure)
 }
 
 fn check(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {

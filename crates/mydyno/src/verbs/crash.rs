@@ -9,9 +9,8 @@ use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_sandbox::crash::{Crash, crash};
 use mydyno_sandbox::{Site, Spec};
 
-use super::server::turns_of;
 use crate::failure::{Failure, Status};
-use crate::private::{failure, note, open_host};
+use crate::private::{failure, note, open_host, turns_of};
 use crate::signals;
 use crate::ui::Ui;
 

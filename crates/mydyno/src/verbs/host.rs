@@ -86,6 +86,7 @@ fn lever(lever: &LeverInfo) -> String {
         LeverScope::Host => "host",
         LeverScope::ServerStart => "server start",
         LeverScope::ServerRunning => "server running",
+        LeverScope::Load => "load",
     };
     let mut line = format!("{:<32} [{scope}] {}: {}", lever.id, lever.what, lever.takes);
     if let Some(now) = &lever.now {

@@ -8,13 +8,13 @@ use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
 use mydyno_model::{Document, Header};
-use mydyno_sandbox::{SandboxError, Site, Spec, Turns};
+use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::Client;
 use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, find_host, loud, note, open_host};
+use crate::private::{failure, find_host, loud, note, open_host, turns_of};
 use crate::signals;
 use crate::ui::Ui;
 
@@ -108,18 +108,16 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 
 fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
+    let until = format!("until `mydyno server down {}`", args.name);
+    let turns = turns_of(&args.levers, args.allow_host_change, &until, ui)?;
+    turns.check_no_load().map_err(failure)?;
     let host = open_host(&format!("server up {}", args.name))?;
     let spec = Spec {
         name: args.name.clone(),
         engine: args.engine.clone(),
         basedir: args.basedir.clone(),
         set: args.set.clone(),
-        turns: turns_of(
-            &args.levers,
-            args.allow_host_change,
-            &format!("until `mydyno server down {}`", args.name),
-            ui,
-        )?,
+        turns,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
         ..Spec::default()
@@ -132,34 +130,6 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         ui.out(&introduce(&info));
     }
     Ok(Status::Fine)
-}
-
-/// What `--lever` asks for, all mistakes at once. Prices, and changes of the whole host, are named before they happen.
-pub(super) fn turns_of(levers: &[String], allowed: bool, until: &str, ui: &Ui) -> Result<Turns, Failure> {
-    let mut problems = Vec::new();
-    let mut wanted = Vec::new();
-    for text in levers {
-        match text.split_once('=') {
-            Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
-            None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
-        }
-    }
-    let parsed = Turns::parse(&wanted);
-    if let Err(mistakes) = &parsed {
-        problems.extend(mistakes.iter().map(ToString::to_string));
-    }
-    let turns = match parsed {
-        Ok(turns) if problems.is_empty() => turns,
-        _ => return Err(Failure { status: Status::Usage, problems }),
-    };
-    for price in &turns.ledger {
-        ui.note(price);
-    }
-    let of_the_host = turns.of_the_host();
-    if !of_the_host.is_empty() && allowed {
-        loud(ui, &format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
-    }
-    Ok(turns)
 }
 
 fn introduce(info: &ServerInfo) -> String {

@@ -3,12 +3,15 @@
 mod count;
 mod load;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mydyno_host::disk::{self, Disk};
+use mydyno_host::disk::Disk;
 use mydyno_host::emulated::{EmulatedDisk, LABEL, Order};
+use mydyno_host::room::check_memory;
 use mydyno_host::{Change, folder as host_folder};
 use mydyno_model::Header;
 use mydyno_model::crash::{CrashBy, CrashReport};
@@ -18,13 +21,11 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::accounts::init_statements;
-use crate::arrangement::set_queue;
+use crate::arrangement::{disk_folder, set_queue};
 use crate::connect::connect_options;
 use crate::error::SandboxError;
-use crate::find::find;
 use crate::folder::ServerFolder;
 use crate::list::down;
-use crate::settings::parse_set;
 use crate::site::{Progress, Site};
 use crate::start::{Way, start};
 use crate::up::{Spec, purpose, up};
@@ -33,6 +34,8 @@ use load::{Load, TABLES};
 
 /// How long the load may take until so many commits were acknowledged.
 const LOAD_PATIENCE: Duration = Duration::from_secs(300);
+/// Syncs that tell how long one takes.
+const SYNCS: u32 = 8;
 /// Variables that decide what a crash can lose.
 const DURABILITY: [&str; 5] =
     ["innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_doublewrite", "innodb_flush_method"];
@@ -66,6 +69,7 @@ pub fn crash(
     if crash.by == CrashBy::PowerCut && !arrangement.is_emulated() {
         return Err(bad("disk.medium", "file", "emulated, for a power cut: give disk.file_system as well"));
     }
+    crash.server.turns.check_no_load()?;
     if !arrangement.limits.is_empty() {
         return Err(bad(
             "cgroup",
@@ -73,6 +77,8 @@ pub fn crash(
             "none in a crash: the server is started again without its group",
         ));
     }
+    check_memory(site.lease.machine())?;
+    check_time(site.state.path(), crash)?;
     let info = up(site, &crash.server, progress)?;
     let done = run(site, crash, &info, progress);
     match (done, down(site, &info.name)) {
@@ -82,6 +88,30 @@ pub fn crash(
             Err(SandboxError::NotUndone { error: Box::new(first), then: Box::new(then) })
         }
     }
+}
+
+/// Whether so many commits can be acknowledged within the time of a load: each connection writes one after the other down, and
+/// syncs it. An unnamed file tells how long that takes here.
+///
+/// # Errors
+/// They cannot, even if the server took no time at all.
+fn check_time(folder: &Path, crash: &Crash) -> Result<(), SandboxError> {
+    let io = |e| SandboxError::io("sync a file in", folder, e);
+    let mut options = OpenOptions::new();
+    let unnamed = options.write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder);
+    // Where the file system has none, the load itself shows it.
+    let Ok(mut file) = unnamed else { return Ok(()) };
+    let begin = Instant::now();
+    for _ in 0..SYNCS {
+        file.write_all(&[0; 8]).and_then(|()| file.sync_data()).map_err(io)?;
+    }
+    let sync_s = begin.elapsed().as_secs_f64() / f64::from(SYNCS);
+    let each = crash.commits.div_ceil(crash.connections.max(1) as u64);
+    let (needed_s, most_s) = (each as f64 * sync_s, LOAD_PATIENCE.as_secs());
+    if needed_s <= most_s as f64 {
+        return Ok(());
+    }
+    Err(SandboxError::TooManyCommits { commits: crash.commits, needed_s, most_s })
 }
 
 fn bad(id: &str, value: &str, takes: &str) -> SandboxError {
@@ -203,7 +233,7 @@ fn crash_and_recover(
     kill(site, &purpose)?;
     let mut mount = None;
     if emulated.is_some() {
-        disk::cut_power(site.journal, site.lease, &purpose, folder.path())?;
+        disk_folder(site, folder.path(), &purpose).cut_power()?;
         let begin = Instant::now();
         match power_on(site, crash, folder.path(), &purpose) {
             Ok(_) => mount = Some(begin.elapsed()),
@@ -229,7 +259,7 @@ fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
 fn power_on(site: &Site, crash: &Crash, folder: &Path, purpose: &str) -> Result<Option<Disk>, SandboxError> {
     let arrangement = &crash.server.turns.arrangement;
     let Some(spec) = &arrangement.disk else { return Ok(None) };
-    let disk = disk::power_on(site.journal, site.lease, purpose, folder, spec)?;
+    let disk = disk_folder(site, folder, purpose).power_on(spec)?;
     set_queue(site, arrangement, &disk.device, purpose)?;
     Ok(Some(disk))
 }
@@ -243,9 +273,9 @@ fn start_again(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ServerInfo, SandboxError> {
     let spec = &crash.server;
-    let install = find(spec.engine.as_deref(), spec.basedir.as_deref())?;
-    let settings =
-        spec.set.iter().chain(&spec.turns.options).map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    let install = spec.install()?;
+    // What its option file holds was said when it started first.
+    let settings = spec.settings(&install, &mut |_| {})?;
     let password_file = folder.password_file();
     let password =
         fs::read_to_string(&password_file).map_err(|e| SandboxError::io("read", &password_file, e))?;

@@ -9,9 +9,11 @@ use mydyno_host::task::Attribute;
 use mydyno_host::{Machine, loops, setting, swap, zram};
 use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
 
+use super::Turns;
 use super::bundle::BUNDLES;
-use super::{CACHES, CPU, IO, Turns, WRITE_THROUGH};
+use super::read::{CACHES, CPU, IO, STATEMENT, WRITE_THROUGH};
 use crate::arrangement::VARIABLES;
+use crate::find::find;
 
 /// Why there is no lever for the user.
 pub(super) const NO_USER: &str = "a private server's folders are open to one user only, who is also the one that ends it: run all of mydyno as \
@@ -37,7 +39,9 @@ pub fn list(machine: &Machine) -> Vec<LeverInfo> {
     });
     levers.extend(RESOURCES.map(|resource| of_group(machine, resource)));
     levers.extend(of_disk(machine));
+    levers.extend(of_program());
     levers.extend(of_server());
+    levers.extend(of_load());
     levers
 }
 
@@ -85,6 +89,7 @@ fn of_group(machine: &Machine, resource: Resource) -> LeverInfo {
 
 fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
     let lacks = lack(loops::check(machine));
+    let queues = lack(setting::check_queues(machine));
     let value = |file_system: FileSystem| LeverValue {
         value: file_system.name().to_owned(),
         lacks: lack(file_system.check(machine)),
@@ -95,7 +100,7 @@ fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
         lacks: lacks.clone(),
         ..blank(id, what, LeverScope::ServerStart)
     };
-    vec![
+    let mut levers = vec![
         LeverInfo {
             values: FILE_SYSTEMS.map(value).into(),
             ..lever(
@@ -105,7 +110,7 @@ fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
             )
         },
         LeverInfo {
-            lacks: lacks.clone().or_else(|| lack(emulated::check(machine))),
+            lacks: lacks.clone().or_else(|| lack(emulated::check(machine))).or_else(|| queues.clone()),
             ..lever(
                 "disk.medium",
                 "what that disk is made of; an emulated one concerns the whole host",
@@ -132,18 +137,85 @@ fn of_disk(machine: &Machine) -> Vec<LeverInfo> {
             "mount options of that disk",
             "options with commas, as in noatime,barrier=0",
         ),
-        lever(
-            "disk.queue.scheduler",
-            "the scheduler of that disk's queue",
-            "a scheduler, as in none or mq-deadline",
-        ),
-        lever("disk.queue.nr_requests", "requests that its queue holds", "a whole number from 4"),
-        lever("disk.queue.read_ahead_kb", "its read-ahead", "a multiple of 64"),
-        LeverInfo {
-            ledger: Some(WRITE_THROUGH.to_owned()),
-            ..lever("disk.queue.write_cache", "whether flushes reach it", "write back or write through")
-        },
         lever("disk.size", "size of that disk", "a size like 4G; 2 GiB unless given"),
+    ];
+    levers.extend(setting::queue_files().iter().map(|file| {
+        let takes = match file.as_str() {
+            "scheduler" => "a scheduler, as in none or mq-deadline".to_owned(),
+            // Any loop device stands for the one that will be ours.
+            _ => setting::form(machine, &format!("queue.loop0.{file}")).unwrap_or_default(),
+        };
+        LeverInfo {
+            lacks: lacks.clone().or_else(|| queues.clone()),
+            ledger: (file == "write_cache").then(|| WRITE_THROUGH.to_owned()),
+            ..lever(&format!("disk.queue.{file}"), of_queue(file), &takes)
+        }
+    }));
+    levers
+}
+
+fn of_queue(file: &str) -> &'static str {
+    match file {
+        "scheduler" => "the scheduler of that disk's queue",
+        "nr_requests" => "requests that its queue holds",
+        "read_ahead_kb" => "its read-ahead",
+        "rotational" => "whether it is said to rotate",
+        "max_sectors_kb" => "the largest request that it is sent",
+        "write_cache" => "whether flushes reach it",
+        "wbt_lat_usec" => "the latency of reads above which writing back is throttled; 0: never",
+        "nomerges" => "whether neighbouring requests are merged",
+        "rq_affinity" => "the CPU on which requests complete",
+        _ => "a tunable of its scheduler",
+    }
+}
+
+/// Which server, and with which file.
+fn of_program() -> Vec<LeverInfo> {
+    let found = find(None, None);
+    let lever = |id: &str, what: &str, takes: &str| LeverInfo {
+        takes: takes.to_owned(),
+        ..blank(id, what, LeverScope::ServerStart)
+    };
+    vec![
+        LeverInfo {
+            now: found.as_ref().ok().map(|i| format!("{} from {}", i.engine, i.program.display())),
+            lacks: lack(found),
+            ..lever(
+                "server.engine",
+                "which server of those that are found here",
+                "a family, with a series if it matters, as in mariadb-10.11",
+            )
+        },
+        lever(
+            "server.basedir",
+            "where the server is unpacked instead",
+            "the folder with its bin or sbin, as in /opt/mysql-8.0",
+        ),
+        lever(
+            "server.option_file",
+            "an option file that it starts with, as the server itself reads it; what makes it private is left out and named",
+            "a path, as in /etc/mysql/my.cnf",
+        ),
+    ]
+}
+
+/// What is turned by a load.
+fn of_load() -> Vec<LeverInfo> {
+    let lever = |id: &str, what: &str, takes: &str| LeverInfo {
+        takes: takes.to_owned(),
+        ..blank(id, what, LeverScope::Load)
+    };
+    vec![
+        lever(
+            "schema.statement",
+            "a statement that changes the tables of the workload once they are made, before the load",
+            STATEMENT,
+        ),
+        lever(
+            "workload.OPTION",
+            "an option of the workload, as in workload.table-size; `mydyno workloads NAME` lists them",
+            "its value",
+        ),
     ]
 }
 
@@ -203,12 +275,9 @@ fn of_server() -> Vec<LeverInfo> {
     });
     levers.extend(BUNDLES.iter().map(|bundle| {
         let parts: Vec<String> = bundle.parts.iter().map(|(id, value)| format!("{id}={value}")).collect();
-        let mut paid = Turns::default();
-        for (id, _) in bundle.parts {
-            paid.pay(id.trim_start_matches("option."));
-        }
+        let prices = Turns::prices(bundle.parts.iter().map(|(id, _)| id.trim_start_matches("option.")));
         LeverInfo {
-            ledger: Some(paid.ledger.join("; ")).filter(|price| !price.is_empty()),
+            ledger: Some(prices.join("; ")).filter(|price| !price.is_empty()),
             ..at_start(bundle.id, &format!("{}: {}", bundle.what, parts.join(" ")), "on")
         }
     }));
@@ -217,14 +286,19 @@ fn of_server() -> Vec<LeverInfo> {
 
 /// The lever whose name looks most like what was given, if one does.
 pub(super) fn nearest(id: &str) -> Option<String> {
-    let server = of_server().into_iter().map(|lever| lever.id);
+    let server = of_server().into_iter().chain(of_load()).map(|lever| lever.id);
+    let queue = setting::queue_files().into_iter().map(|file| format!("disk.queue.{file}"));
     let groups = RESOURCES.map(|resource| format!("cgroup.{}", resource.name()));
     let disk = [
         "disk.file_system",
         "disk.medium",
         "disk.cache",
+        "disk.depth",
         "disk.mount_options",
         "disk.size",
+        "server.engine",
+        "server.basedir",
+        "server.option_file",
         "swap.file",
         "swap.zram",
     ]
@@ -233,6 +307,7 @@ pub(super) fn nearest(id: &str) -> Option<String> {
     let distance = |name: &str| strsim::damerau_levenshtein(name, id);
     server
         .chain(groups)
+        .chain(queue)
         .chain(disk)
         .chain(settings)
         .min_by_key(|name| distance(name))

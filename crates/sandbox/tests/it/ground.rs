@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mydyno_host::restore::{put_back, restore};
 use mydyno_host::{Host, Machine, StateDir};
 use mydyno_model::change::RestoreState;
+use mydyno_model::lever::{LeverInfo, LeverScope};
 use mydyno_sandbox::variable::PrivateServers;
 use mydyno_sandbox::{Site, Turns};
 use tempfile::TempDir;
@@ -116,35 +117,81 @@ pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     entries.map(|all| all.filter_map(|e| Some(e.ok()?.path())).collect()).unwrap_or_default()
 }
 
-/// The levers that this machine can turn, each with a value that does no harm beside production.
+/// Levers of servers and their disks, each with a value that does no harm beside production.
+const OF_SERVERS: &[(&str, &str)] = &[
+    ("swap.file", "16M"),
+    ("swap.zram", "16M"),
+    ("cgroup.memory", "700M"),
+    ("cgroup.swap", "16M"),
+    ("cgroup.cpu", "1.5"),
+    ("cgroup.cpuset", "0"),
+    ("cgroup.io", "write_iops=5000"),
+    ("disk.file_system", "ext4"),
+    ("disk.size", "256M"),
+    ("disk.medium", "emulated"),
+    ("disk.cache", "on"),
+    ("disk.depth", "4"),
+    ("disk.mount_options", "noatime"),
+    ("disk.queue.scheduler", "mq-deadline"),
+    ("disk.queue.nr_requests", "64"),
+    ("disk.queue.read_ahead_kb", "64"),
+    ("disk.queue.rotational", "0"),
+    ("disk.queue.max_sectors_kb", "512"),
+    ("disk.queue.write_cache", "write through"),
+    ("disk.queue.wbt_lat_usec", "1000"),
+    ("disk.queue.nomerges", "1"),
+    ("disk.queue.rq_affinity", "2"),
+    ("disk.queue.iosched.read_expire", "400"),
+    ("disk.queue.iosched.write_expire", "4000"),
+    ("disk.queue.iosched.prio_aging_expire", "9000"),
+    ("disk.queue.iosched.writes_starved", "3"),
+    ("disk.queue.iosched.front_merges", "0"),
+    ("disk.queue.iosched.fifo_batch", "8"),
+    ("disk.queue.iosched.async_depth", "32"),
+    ("server.affinity", "0"),
+    ("server.nice", "1"),
+    ("server.class", "batch"),
+    ("limit.nofile", "4096"),
+    ("limit.memlock", "64K"),
+    ("limit.core", "0"),
+    ("limit.nproc", "4096"),
+    ("env.MALLOC_ARENA_MAX", "2"),
+    ("option.innodb_log_file_size", "8M"),
+    ("option.innodb_buffer_pool_size", "32M"),
+    ("variable.max_connections", "77"),
+    ("variable.innodb_io_capacity", "300"),
+];
+
+/// Why a lever that can be turned is not among those of [`levers_of_this_machine`].
+pub fn why_not(id: &str) -> Option<&'static str> {
+    let (room, rest) = id.split_once('.')?;
+    match room {
+        "queue" if rest.ends_with(".write_cache") => Some("a power cut of this host would lose its data"),
+        "queue" if rest.ends_with(".scheduler") => Some("it takes the tunables away that are turned"),
+        "irq" => Some("the kernel spreads this interrupt over the CPUs itself"),
+        "disk" if rest.starts_with("queue.iosched.") => Some("it is of another scheduler"),
+        "server" if matches!(rest, "engine" | "basedir" | "option_file" | "allocator") => {
+            Some("it changes what the server is, and nothing outside of it")
+        }
+        "env" => Some("one variable stands for all"),
+        "bundle" => Some("it stands for levers that are turned"),
+        "schema" | "workload" => Some("a load turns it, in the server"),
+        _ => None,
+    }
+}
+
+/// The levers that this machine can turn, each with a value that does no harm beside production: those of the whole host are
+/// moved by one step.
 pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
-    let wanted = [
-        ("vm.vfs_cache_pressure", "101"),
-        ("vm.swappiness", "61"),
-        ("thp.khugepaged_max_ptes_none", "510"),
-        ("swap.file", "16M"),
-        ("swap.zram", "16M"),
-        ("cgroup.memory", "700M"),
-        ("cgroup.cpu", "1.5"),
-        ("cgroup.cpuset", "0"),
-        ("cgroup.io", "write_iops=5000"),
-        ("disk.file_system", "ext4"),
-        ("disk.size", "256M"),
-        ("disk.medium", "emulated"),
-        ("disk.mount_options", "noatime"),
-        ("disk.queue.nr_requests", "64"),
-        ("disk.queue.read_ahead_kb", "64"),
-        ("disk.queue.write_cache", "write through"),
-        ("server.nice", "1"),
-        ("server.class", "batch"),
-        ("limit.nofile", "4096"),
-        ("env.MALLOC_ARENA_MAX", "2"),
-        ("option.innodb_log_file_size", "8M"),
-        ("option.innodb_buffer_pool_size", "32M"),
-        ("variable.max_connections", "77"),
-        ("variable.innodb_io_capacity", "300"),
-    ];
     let levers = mydyno_sandbox::levers::list(machine);
+    let of_the_host = levers.iter().filter(|lever| {
+        lever.scope == LeverScope::Host && lever.lacks.is_none() && !lever.id.starts_with("swap.")
+    });
+    let takes = |lever: &LeverInfo| match lever.id.strip_prefix("irq.") {
+        Some(rest) => takes_its_own_value(rest.trim_end_matches(".affinity")),
+        None => why_not(&lever.id).is_none(),
+    };
+    let settings = of_the_host.filter(|l| takes(l)).filter_map(|l| Some((l.id.clone(), another(l)?)));
     let can = |id: &str| match levers.iter().find(|lever| lever.id == id) {
         Some(lever) => {
             lever.lacks.is_none() && lever.values.iter().all(|v| v.value != "ext4" || v.lacks.is_none())
@@ -153,9 +200,39 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     };
     let disk = can("disk.file_system");
     let swap = mydyno_host::cgroup::Resource::Memory.check(machine).is_ok();
-    wanted
+    let of_servers = OF_SERVERS
         .iter()
         .filter(|(id, _)| can(id) && (disk || !id.starts_with("disk.")) && (swap || !id.starts_with("swap.")))
-        .map(|(id, value)| ((*id).to_owned(), (*value).to_owned()))
-        .collect()
+        .map(|(id, value)| ((*id).to_owned(), (*value).to_owned()));
+    settings.chain(of_servers).collect()
+}
+
+/// An interrupt that the kernel spreads itself refuses also what it has.
+fn takes_its_own_value(number: &str) -> bool {
+    let file = format!("/proc/irq/{number}/smp_affinity_list");
+    fs::read_to_string(&file).and_then(|now| fs::write(&file, now)).is_ok()
+}
+
+/// A value beside the one in force.
+fn another(lever: &LeverInfo) -> Option<String> {
+    let now = lever.now.as_deref()?;
+    if let Some(words) = lever.takes.strip_prefix("one of ") {
+        return words.split(' ').find(|word| *word != now).map(str::to_owned);
+    }
+    if let Some(share) = now.strip_suffix('%') {
+        return Some(format!("{}%", share.parse::<u64>().ok()? - 1));
+    }
+    if lever.takes.contains("list of CPUs") {
+        return ["0", "1"].iter().find(|cpus| **cpus != now).map(|cpus| (*cpus).to_owned());
+    }
+    let now: u64 = now.parse().ok()?;
+    // As in `a multiple of 64 from 0 to 1048576`.
+    let numbers: Vec<u64> = lever.takes.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let (step, low) = match numbers.as_slice() {
+        [step, low, _] => (*step, *low),
+        [low, _] => (1, *low),
+        _ => (1, 0),
+    };
+    let below = now.checked_sub(step).filter(|below| *below >= low);
+    Some(below.unwrap_or(now + step).to_string())
 }

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use mydyno_host::Machine;
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_model::change::RestoreState;
 use mydyno_sandbox::{Site, Spec, down, up};
 
 use crate::ground::{
-    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, whole_host,
+    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, whole_host, why_not,
 };
 
 const FOLDER: &str = "MYDYNO_TEST_TURNS_LEVERS_IN";
@@ -61,11 +62,7 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
     loops.retain(|name| name.starts_with("loop"));
     loops.sort();
     for device in loops {
-        for file in
-            ["scheduler", "nr_requests", "read_ahead_kb", "write_cache", "rotational", "max_sectors_kb"]
-        {
-            names.push(format!("queue.{device}.{file}"));
-        }
+        names.extend(setting::queue_files().iter().map(|file| format!("queue.{device}.{file}")));
     }
     names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?))).collect()
 }
@@ -150,6 +147,19 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
          kills, {restores_killed} restores were killed too"
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_lever_that_can_be_turned_here_is_turned_by_these_tests_or_has_a_reason_why_not() {
+    let machine = Machine::real().unwrap();
+    let turned = levers_of_this_machine(&machine);
+    let stands_for = |id: &str| match id.strip_suffix("VARIABLE") {
+        Some(room) => turned.iter().any(|(turned, _)| turned.starts_with(room)),
+        None => turned.iter().any(|(turned, _)| turned == id),
+    };
+    for lever in mydyno_sandbox::levers::list(&machine).iter().filter(|lever| lever.lacks.is_none()) {
+        assert!(stands_for(&lever.id) || why_not(&lever.id).is_some(), "{} is not turned", lever.id);
+    }
 }
 
 /// A restore that can be killed as well.

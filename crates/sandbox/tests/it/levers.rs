@@ -7,9 +7,11 @@ use mydyno_host::restore::{put_back, restore};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Journal, Lease, setting};
 use mydyno_model::change::RestoreState;
+use mydyno_model::crash::CrashBy;
 use mydyno_model::server::ServerInfo;
+use mydyno_sandbox::crash::Crash;
 use mydyno_sandbox::variable::{self, PrivateServers};
-use mydyno_sandbox::{SandboxError, Spec, connect_options, data, down, up};
+use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up};
 use mydyno_wire::Client;
 
 use crate::ground::{Ground, levers_of_this_machine, turns, whole_host};
@@ -34,7 +36,10 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     let machine = ground.host.machine();
     let wanted = levers_of_this_machine(machine);
     let has = |id: &str| wanted.iter().any(|(name, _)| name == id);
-    let before = setting::read(machine, "vm.vfs_cache_pressure").unwrap();
+    let of_the_host: Vec<&(String, String)> = wanted.iter().filter(|(id, _)| setting::is_known(id)).collect();
+    let values =
+        || -> Vec<String> { of_the_host.iter().map(|(id, _)| setting::read(machine, id).unwrap()).collect() };
+    let before = values();
     let info = up(&ground.site(), &spec("all", &wanted), &mut |_| {}).unwrap();
     let pid = info.pid.unwrap();
     let proc =
@@ -53,9 +58,7 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
             assert_eq!(setting::read(machine, &format!("queue.{device}.{file}")).unwrap(), value);
         }
     }
-    if has("vm.vfs_cache_pressure") {
-        assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), "101");
-    }
+    assert_eq!(values(), of_the_host.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>());
     if has("swap.zram") {
         assert!(fs::read_to_string("/proc/swaps").unwrap().contains("/dev/zram"));
     }
@@ -68,7 +71,156 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     assert_eq!(variable::read(&info, "innodb_buffer_pool_size").unwrap(), "33554432");
     down(&ground.site(), "all").unwrap();
     assert_eq!(ground.traces(), [""; 0]);
-    assert_eq!(setting::read(machine, "vm.vfs_cache_pressure").unwrap(), before);
+    assert_eq!(values(), before);
+}
+
+#[test]
+fn bundles_turn_all_of_their_levers() {
+    let _alone = whole_host();
+    let ground = Ground::new();
+    let machine = ground.host.machine();
+    let levers = mydyno_sandbox::levers::list(machine);
+    let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
+    let up_with = |bundle: &str| up(&ground.site(), &spec("b", &[lever(bundle, "on")]), &mut |_| {}).unwrap();
+    for (bundle, shown) in [
+        (
+            "bundle.durable",
+            &[("log_bin", "1"), ("sync_binlog", "1"), ("innodb_flush_log_at_trx_commit", "1")][..],
+        ),
+        ("bundle.relaxed", &[("sync_binlog", "0"), ("innodb_flush_log_at_trx_commit", "2")]),
+    ] {
+        let info = up_with(bundle);
+        for (name, value) in shown {
+            assert_eq!(variable::read(&info, name).unwrap(), *value, "{bundle}");
+        }
+        down(&ground.site(), "b").unwrap();
+    }
+    if here("cgroup.memory") && here("cgroup.cpu") {
+        let pid = up_with("bundle.small-machine").pid.unwrap();
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+        let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        assert!(files.contains(" 256 "), "{files}");
+        assert!(fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap().contains("mydyno-"));
+        down(&ground.site(), "b").unwrap();
+    }
+    if here("disk.medium") {
+        let info = up_with("bundle.rotating-disk");
+        let disk = std::path::Path::new(&info.datadir).parent().unwrap();
+        assert!(mydyno_host::emulated::holds(machine, disk));
+        down(&ground.site(), "b").unwrap();
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_server_is_chosen_by_a_lever_and_one_that_is_not_here_is_named() {
+    let ground = Ground::new();
+    let info = up(&ground.site(), &spec("e", &[lever("server.engine", "mariadb")]), &mut |_| {}).unwrap();
+    assert!(info.engine.starts_with("mariadb-"), "{}", info.engine);
+    let program = fs::read_link(format!("/proc/{}/exe", info.pid.unwrap())).unwrap();
+    down(&ground.site(), "e").unwrap();
+    let folder = program.parent().unwrap().to_str().unwrap();
+    let again = up(&ground.site(), &spec("e", &[lever("server.basedir", folder)]), &mut |_| {}).unwrap();
+    assert_eq!(again.version, info.version);
+    down(&ground.site(), "e").unwrap();
+    for (id, value, says) in
+        [("server.engine", "mysql-4.1", "not found"), ("server.basedir", "/no/such/folder", "no such folder")]
+    {
+        let error = up(&ground.site(), &spec("e", &[lever(id, value)]), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+/// What is said while a server comes up.
+fn said(ground: &Ground, spec: &Spec) -> Vec<Progress> {
+    let mut said = Vec::new();
+    up(&ground.site(), spec, &mut |progress| said.push(progress)).unwrap();
+    said
+}
+
+#[test]
+fn a_server_starts_with_an_option_file_as_far_as_it_keeps_to_itself() {
+    let ground = Ground::new();
+    let file = ground.path().join("my.cnf");
+    let text = "[mysqld]\ndatadir=/var/lib/mysql\nsocket=/run/mysqld/mysqld.sock\nmax_connections=41\n\
+                innodb-flush-log-at-trx-commit=2\nslow_query_log_file=/var/log/mysql/slow.log\n\
+                sql_mode=\"ANSI,TRADITIONAL\"\nport=3306\n[client]\nport=3307\n";
+    fs::write(&file, text).unwrap();
+    let wanted = [lever("server.option_file", file.to_str().unwrap()), lever("option.max_connections", "42")];
+    let said = said(&ground, &spec("f", &wanted));
+    let read = said.iter().find_map(|progress| match progress {
+        Progress::OptionFile { taken, left_out, ledger, .. } => {
+            Some((*taken, left_out.clone(), ledger.clone()))
+        }
+        _ => None,
+    });
+    let (taken, left_out, ledger) = read.unwrap();
+    let own = ["datadir=/var/lib/mysql", "socket=/run/mysqld/mysqld.sock", "port=3306"];
+    assert_eq!((taken, left_out), (4, own.map(str::to_owned).to_vec()));
+    assert!(ledger.len() == 1 && ledger[0].contains("innodb_flush_log_at_trx_commit"), "{ledger:?}");
+    let info = mydyno_sandbox::list(&ground.host.state, ground.host.machine()).unwrap().remove(0);
+    let of = |name: &str| variable::read(&info, name).unwrap();
+    assert_eq!((of("max_connections"), of("innodb_flush_log_at_trx_commit")), ("42".into(), "2".into()));
+    assert_eq!(of("slow_query_log_file"), "slow.log");
+    assert!(of("sql_mode").contains("TRADITIONAL"), "{}", of("sql_mode"));
+    down(&ground.site(), "f").unwrap();
+    fs::write(&file, "max_connections=1\n").unwrap();
+    let error = up(&ground.site(), &spec("f", &wanted), &mut |_| {}).unwrap_err();
+    assert!(matches!(&error, SandboxError::OptionFile { .. }), "{error}");
+    assert!(error.to_string().contains("my.cnf"), "{error}");
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn what_a_server_makes_of_its_options_is_said() {
+    let ground = Ground::new();
+    let wanted = [lever("option.join_buffer_size", "131073"), lever("option.innodb_buffer_pool_size", "32M")];
+    let became: Vec<(String, String, String)> = said(&ground, &spec("o", &wanted))
+        .into_iter()
+        .filter_map(|progress| match progress {
+            Progress::Became { name, given, shown } => Some((name, given, shown)),
+            _ => None,
+        })
+        .collect();
+    let rounded = ["join_buffer_size", "131073", "131072"].map(str::to_owned);
+    assert_eq!(became, [rounded.into()]);
+    down(&ground.site(), "o").unwrap();
+}
+
+#[test]
+fn what_there_is_no_room_or_no_time_for_is_refused_before_anything_is_made() {
+    let ground = Ground::new();
+    let machine = ground.host.machine();
+    let levers = mydyno_sandbox::levers::list(machine);
+    let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
+    let (disk, huge) = (lever("disk.file_system", "ext4"), "4096G");
+    for (id, wanted, says) in [
+        ("disk.file_system", vec![disk.clone(), lever("disk.size", huge)], "are needed"),
+        ("swap.file", vec![lever("swap.file", huge)], "are needed"),
+        ("swap.zram", vec![lever("swap.zram", huge)], "have to stay free"),
+        ("cgroup.memory", vec![lever("cgroup.memory", huge)], "have to stay free"),
+        (
+            "disk.medium",
+            vec![disk.clone(), lever("disk.medium", "emulated"), lever("disk.size", "64G")],
+            "have to stay free",
+        ),
+    ] {
+        let ample = id == "disk.medium" && machine.available_bytes().unwrap() > 60 << 30;
+        if !here(id) || ample {
+            println!("not tested: this machine has no {id}, or more memory than such a disk can take");
+            continue;
+        }
+        let error = up(&ground.site(), &spec("r", &wanted), &mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains(says), "{id}: {error}");
+        assert_eq!(ground.host.journal.read().unwrap().open.len(), 0, "{id}");
+        assert_eq!(ground.traces(), [""; 0], "{id}");
+    }
+    let server = spec("r", &[]);
+    let crash = Crash { server, levers: vec![], by: CrashBy::Kill, commits: u64::MAX, connections: 1 };
+    let error = mydyno_sandbox::crash::crash(&ground.site(), &crash, &mut |_| {}).unwrap_err();
+    assert!(matches!(error, SandboxError::TooManyCommits { .. }), "{error}");
+    assert_eq!(ground.traces(), [""; 0]);
 }
 
 #[test]

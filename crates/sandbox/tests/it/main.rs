@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod crashes;
+mod engines;
 mod ground;
 mod kills;
 mod levers;

@@ -7,7 +7,6 @@ use clap::ValueEnum as _;
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::units::parse_duration;
 use mydyno_observe::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
-use mydyno_sandbox::Spec;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use super::Args;
@@ -44,18 +43,12 @@ fn local(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
     if args.host_only {
         return Ok(collect_with(&Source::live(), None, None, &options));
     }
-    let Some(engine) = &args.target.sandbox else {
+    let name = format!("audit-{}", std::process::id());
+    let Some(spec) = private::wanted(&args.target, name, ui)? else {
         return look(&target::resolve(&args.target, password, ui)?, &options);
     };
     let stop = signals::stop_flag()?;
-    let spec = Spec {
-        name: format!("audit-{}", std::process::id()),
-        engine: Some(engine.clone()).filter(|e| !e.is_empty()),
-        basedir: args.target.basedir.clone(),
-        set: args.target.set.clone(),
-        keep: false,
-        ..Spec::default()
-    };
+    spec.turns.check_no_load().map_err(private::failure)?;
     let mut found = None;
     private::with_server("audit", &spec, &stop, ui, |server| {
         let connect = mydyno_sandbox::connect_options(server).map_err(private::failure)?;

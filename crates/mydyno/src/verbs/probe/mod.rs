@@ -69,10 +69,31 @@ struct Common {
     /// Warm-up before each stretch.
     #[arg(long, value_name = "DURATION", default_value = "200ms")]
     warmup: String,
+    #[command(flatten)]
+    rounds: Rounds,
+}
+
+/// How often everything is measured, in which order.
+#[derive(Debug, ClapArgs)]
+struct Rounds {
     /// Rounds: all measures in a shuffled order each, so that what changes meanwhile touches all.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
-    /// Decides the order and the places of random reads and writes.
+    #[command(flatten)]
+    order: Order,
+}
+
+impl Rounds {
+    /// The folder of the document.
+    fn out(&self) -> Option<&Path> {
+        self.order.out.as_deref()
+    }
+}
+
+/// The order, and where the document goes.
+#[derive(Debug, ClapArgs)]
+struct Order {
+    /// Decides the order, and the places of random reads and writes.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Also write the document into this folder, as probe.json.
@@ -160,15 +181,8 @@ struct Malloc {
     /// Warm-up before each stretch.
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     warmup: String,
-    /// Rounds.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    rounds: usize,
-    /// Decides the order.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Also write the document into this folder, as probe.json.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    rounds: Rounds,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -182,12 +196,8 @@ struct Unlink {
     /// Files of each size.
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: usize,
-    /// Decides the order.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Also write the document into this folder, as probe.json.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    order: Order,
 }
 
 /// Runs a probe.
@@ -224,7 +234,7 @@ fn probe<'a>(
                 methods: names("methods", &args.methods, fsync::Method::named)?,
                 direct: args.direct,
             };
-            (fsync::run(&host()?, &options, run), &args.common.out)
+            (fsync::run(&host()?, &options, run), args.common.rounds.out())
         }
         Probe::Random(args) => {
             let what = names("what", &args.what, |name| {
@@ -239,19 +249,19 @@ fn probe<'a>(
                 write: what.contains(&1),
                 beside: what.contains(&2),
             };
-            (random::run(&host()?, &options, run), &args.common.out)
+            (random::run(&host()?, &options, run), args.common.rounds.out())
         }
         Probe::Latency(args) => {
             let options = ladder::Options { folder: args.folder.clone(), bytes: size("size", &args.size)? };
             let host = args.folder.is_some().then(host).transpose()?;
-            (ladder::run(host.as_ref(), &machine()?, &options, run), &args.common.out)
+            (ladder::run(host.as_ref(), &machine()?, &options, run), args.common.rounds.out())
         }
-        Probe::Memory(common) => (bandwidth::run(&machine()?, run), &common.out),
-        Probe::Clock(common) => (clock::run(run), &common.out),
-        Probe::Spin(common) => (spin::run(run), &common.out),
+        Probe::Memory(common) => (bandwidth::run(&machine()?, run), common.rounds.out()),
+        Probe::Clock(common) => (clock::run(run), common.rounds.out()),
+        Probe::Spin(common) => (spin::run(run), common.rounds.out()),
         Probe::Threads(args) => {
             let options = threads::Options { threads: counts("threads", &args.threads)? };
-            (threads::run(&options, run), &args.common.out)
+            (threads::run(&options, run), args.common.rounds.out())
         }
         Probe::Malloc(args) => {
             let program = std::env::current_exe()
@@ -261,7 +271,7 @@ fn probe<'a>(
                 threads: counts("threads", &args.threads)?,
                 program: (program, CHILD.map(str::to_owned).into()),
             };
-            (malloc::run(&machine()?, &options, run), &args.out)
+            (malloc::run(&machine()?, &options, run), args.rounds.out())
         }
         Probe::Unlink(args) => {
             let options = unlink::Options {
@@ -269,26 +279,27 @@ fn probe<'a>(
                 sizes: sizes("sizes", &args.sizes)?,
                 count: args.count,
             };
-            (unlink::run(&host()?, &options, run), &args.out)
+            (unlink::run(&host()?, &options, run), args.order.out.as_deref())
         }
         Probe::MallocChild { .. } => return Err(Failure::usage("this command is started by mydyno itself")),
     };
-    Ok((report.map_err(failure)?, out.as_deref()))
+    Ok((report.map_err(failure)?, out))
 }
 
 fn timing(probe: &Probe) -> Result<Timing, Failure> {
-    let (time, warmup, rounds, seed) = match probe {
+    let of = |rounds: &Rounds| (rounds.rounds, rounds.order.seed);
+    let (time, warmup, (rounds, seed)) = match probe {
         Probe::Fsync(Fsync { common, .. })
         | Probe::Random(Random { common, .. })
         | Probe::Latency(Latency { common, .. })
         | Probe::Threads(Threads { common, .. })
         | Probe::Memory(common)
         | Probe::Clock(common)
-        | Probe::Spin(common) => (common.time.as_str(), common.warmup.as_str(), common.rounds, common.seed),
-        Probe::Malloc(args) => (args.time.as_str(), args.warmup.as_str(), args.rounds, args.seed),
+        | Probe::Spin(common) => (common.time.as_str(), common.warmup.as_str(), of(&common.rounds)),
+        Probe::Malloc(args) => (args.time.as_str(), args.warmup.as_str(), of(&args.rounds)),
         // Single events: as many rounds as files.
-        Probe::Unlink(args) => ("0s", "0s", args.count, args.seed),
-        Probe::MallocChild { .. } => ("0s", "0s", 0, 0),
+        Probe::Unlink(args) => ("0s", "0s", (args.count, args.order.seed)),
+        Probe::MallocChild { .. } => ("0s", "0s", (0, 0)),
     };
     let (time, warm_up) = (duration("time", time)?, duration("warmup", warmup)?);
     Ok(Timing { time, warm_up, rounds, seed })

@@ -1,0 +1,359 @@
+//! What was changed by somebody else in between, names and numbers that are used again, another boot: for each kind of change,
+//! what is not ours stays, and that is said.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mydyno_host::cgroup::{self, Limits, MadeGroup, Resource};
+use mydyno_host::change::ChangedVariable;
+use mydyno_host::disk::{DiskFolder, DiskSpec, Medium};
+use mydyno_host::emulated::{self, EmulatedDisk, Service, Spec};
+use mydyno_host::file_system::FileSystem;
+use mydyno_host::loops::{self, AttachedLoop};
+use mydyno_host::machine::ProcessIdentity;
+use mydyno_host::mounts::Mounted;
+use mydyno_host::restore::{NoServers, put_back, restore};
+use mydyno_host::setting::AllowHostChange;
+use mydyno_host::swap::{self, SwapFile};
+use mydyno_host::task::{self, Attribute, ChangedTask};
+use mydyno_host::zram::ZramSwap;
+use mydyno_host::{Change, Lease, Machine, folder, setting};
+use mydyno_model::change::RestoreState;
+
+use crate::fixture::{Fixture, MadeUp, fixture, process_change};
+
+fn put_all_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
+    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    let done = put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
+    done.into_iter().map(|(open, o)| (open.entry.change.what(), o.state, o.why)).collect()
+}
+
+/// The one outcome of a kind.
+fn of<'a>(done: &'a [(String, RestoreState, String)], kind: &str) -> &'a (String, RestoreState, String) {
+    done.iter().find(|(what, _, _)| what.starts_with(kind)).unwrap_or_else(|| panic!("no {kind}: {done:#?}"))
+}
+
+fn fine(program: &str, args: &[&Path]) {
+    let status = Command::new(program).args(args).status().unwrap();
+    assert!(status.success(), "{program} {args:?}");
+}
+
+fn folder_of(f: &Fixture) -> PathBuf {
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "test", &path).unwrap();
+    path
+}
+
+fn sleeper() -> std::process::Child {
+    Command::new("sleep").arg("600").spawn().unwrap()
+}
+
+fn end(mut child: std::process::Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+const BOOT: MadeUp = MadeUp {
+    host: "db1",
+    machine_id: Some('1'),
+    boot_id: "b1",
+    pid_namespace: "pid:[1]",
+    processes: &[(7, 100, 'S'), (8, 110, 'S')],
+};
+
+/// A machine on which all that the journal names is there, by name and number.
+fn with_namesakes(f: &Fixture, boot_id: &str, mount_namespace: &str) -> Machine {
+    let at = f.path("proc");
+    let machine = MadeUp { boot_id, ..BOOT }.machine(&at);
+    symlink(mount_namespace, at.join("self/ns/mnt")).unwrap();
+    let path = |name: &str| f.path(name).display().to_string();
+    let mounts = format!(
+        "30 24 7:3 / {} rw - ext4 /dev/loop3 rw\n31 24 0:9 / {} rw - fuse mydyno-disk-0 rw\n",
+        path("disk"),
+        path("emulated")
+    );
+    fs::write(at.join("self/mountinfo"), mounts).unwrap();
+    let swaps = format!("Filename Type Size Used Priority\n{} file 16380 0 -2\n", path("swap"));
+    fs::write(at.join("swaps"), swaps).unwrap();
+    fs::write(at.join("meminfo"), "MemAvailable: 8000000 kB\n").unwrap();
+    for (file, text) in [
+        ("sys/vm/swappiness", "1\n"),
+        ("made-up-sys/block/zram0/disksize", "16777216\n"),
+        ("made-up-sys/block/zram0/reset", "untouched"),
+    ] {
+        fs::create_dir_all(at.join(file).parent().unwrap()).unwrap();
+        fs::write(at.join(file), text).unwrap();
+    }
+    machine
+}
+
+fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) -> Vec<Change> {
+    let text = str::to_owned;
+    let namespace = Some(text(mount_namespace));
+    let swap = fs::metadata(f.path("swap")).unwrap();
+    let (inode, device) = (swap.ino(), Some(swap.dev()));
+    let mounted = |point: &str, device: &str, file_system: &str| Mounted {
+        point: f.path(point),
+        device: device.into(),
+        file_system: text(file_system),
+        options: String::new(),
+        namespace: namespace.clone(),
+    };
+    vec![
+        process_change(process.clone()),
+        Change::Setting(setting::ChangedSetting {
+            name: text("vm.swappiness"),
+            was: text("60"),
+            now: text("1"),
+            device: None,
+            namespace: None,
+            along: vec![],
+            along_after: vec![],
+        }),
+        // Whoever asks this device what is attached to it learns that it is none.
+        Change::Loop(AttachedLoop {
+            device: f.path("loop3"),
+            backing: f.path("image"),
+            inode: 1,
+            label: text("00"),
+        }),
+        Change::Mount(mounted("disk", "/dev/loop3", "ext4")),
+        Change::Mount(mounted("emulated", "mydyno-disk-0", "fuse")),
+        Change::Swap(SwapFile { path: f.path("swap"), inode, device, bytes: 16 << 20, namespace }),
+        Change::Zram(ZramSwap { device: text("zram0"), bytes: 16 << 20, label: text("0123456789abcdef") }),
+        Change::Cgroup(MadeGroup { name: text("mydyno-0"), folders: vec![f.path("mydyno-0")] }),
+        Change::Task(ChangedTask {
+            process: process.clone(),
+            attribute: Attribute::Nice,
+            was: text("0"),
+            now: text("5"),
+        }),
+        Change::Variable(ChangedVariable {
+            process: process.clone(),
+            folder: f.path("server"),
+            name: text("max_connections"),
+            was: text("151"),
+            now: text("77"),
+            along: vec![],
+        }),
+    ]
+}
+
+#[test]
+fn after_a_reboot_nothing_is_done_to_what_has_the_name_or_number_of_what_was_ours() {
+    let f = fixture();
+    for file in ["loop3", "swap"] {
+        fs::write(f.path(file), "theirs").unwrap();
+    }
+    for folder in ["disk", "emulated", "mydyno-0"] {
+        fs::create_dir(f.path(folder)).unwrap();
+    }
+    let before = with_namesakes(&f, "b1", "mnt:[1]");
+    let lease = Lease::of_process(&before, 7, "prove").unwrap();
+    let process = before.identify(8).unwrap().unwrap();
+    let changes = one_of_each(&f, &process, "mnt:[1]");
+    let count = changes.len();
+    for change in changes {
+        f.journal.record(&lease, "prove", change).unwrap();
+    }
+    // Namespaces have other numbers as well.
+    let after = with_namesakes(&f, "b2", "mnt:[2]");
+    let restorer = Lease::of_process(&after, 7, "host restore").unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    assert_eq!(done.len(), count);
+    for one in &done {
+        assert!(one.outcome != RestoreState::Failed && one.why.contains("earlier boot"), "{one:?}");
+    }
+    assert_eq!(f.journal_bytes(), b"");
+    let text = |file: &str| fs::read_to_string(f.path(file)).unwrap();
+    assert_eq!((text("loop3"), text("swap")), ("theirs".into(), "theirs".into()));
+    assert_eq!(text("proc/sys/vm/swappiness"), "1\n");
+    assert_eq!(text("proc/made-up-sys/block/zram0/reset"), "untouched");
+    assert!(f.path("mydyno-0").exists());
+}
+
+#[test]
+fn a_process_that_has_the_id_of_ours_keeps_its_scheduling_and_its_variables() {
+    let f = fixture();
+    let child = sleeper();
+    let real = f.machine.identify(child.id()).unwrap().unwrap();
+    let recycled = ProcessIdentity { start_ticks: real.start_ticks - 1, ..real.clone() };
+    let nice = task::read(&f.machine, &real, Attribute::Nice).unwrap();
+    for change in [
+        // It has by chance the value that was set.
+        Change::Task(ChangedTask {
+            process: recycled.clone(),
+            attribute: Attribute::Nice,
+            was: "19".to_owned(),
+            now: nice.clone(),
+        }),
+        Change::Variable(ChangedVariable {
+            process: recycled,
+            folder: f.path("server"),
+            name: "max_connections".to_owned(),
+            was: "151".to_owned(),
+            now: "77".to_owned(),
+            along: vec![],
+        }),
+    ] {
+        f.journal.record(&f.lease, "test", change).unwrap();
+    }
+    let done = put_all_back(&f);
+    let (_, state, why) = of(&done, "nice");
+    assert_eq!(*state, RestoreState::LeftAlone);
+    assert!(why.contains("another process"), "{why}");
+    let (_, state, why) = of(&done, "variable");
+    assert_eq!((*state, why.as_str()), (RestoreState::Restored, "its server ended, and its value with it"));
+    assert_eq!(task::read(&f.machine, &real, Attribute::Nice).unwrap(), nice);
+    end(child);
+}
+
+#[test]
+fn a_command_whose_id_another_process_has_answers_for_nothing() {
+    let f = fixture();
+    let at = f.path("proc");
+    let machine = BOOT.machine(&at);
+    let lease = Lease::of_process(&machine, 8, "server up demo").unwrap();
+    folder::create(&f.journal, &lease, "server demo", &f.path("ours")).unwrap();
+    let again = MadeUp { processes: &[(7, 100, 'S'), (8, 900, 'S')], ..BOOT }.machine(&at);
+    let restorer = Lease::of_process(&again, 7, "host restore").unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    assert_eq!((done[0].outcome, f.path("ours").exists()), (RestoreState::Restored, false));
+}
+
+#[test]
+fn a_process_that_somebody_put_into_a_group_is_named_and_lives() {
+    let f = fixture();
+    if let Err(lack) = Resource::Cpu.check(&f.machine) {
+        return println!("not tested: {lack}");
+    }
+    let limits = Limits { cpus: Some(1.0), ..Limits::default() };
+    let (_, group) = cgroup::make(&f.journal, &f.lease, "test", &limits).unwrap();
+    let mut theirs = sleeper();
+    fs::write(group.folders[0].join("cgroup.procs"), theirs.id().to_string()).unwrap();
+    let done = put_all_back(&f);
+    let (_, state, why) = of(&done, "control group");
+    assert_eq!(*state, RestoreState::Failed);
+    assert!(why.contains(&theirs.id().to_string()), "{why}");
+    assert!(theirs.try_wait().unwrap().is_none());
+    end(theirs);
+    assert_eq!(of(&put_all_back(&f), "control group").1, RestoreState::Restored);
+    assert!(!group.folders[0].exists());
+}
+
+#[test]
+fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
+    let f = fixture();
+    let allowed = AllowHostChange::by_the_user();
+    let (ours, theirs) = (folder_of(&f).join("swap"), f.path("theirs"));
+    if let Err(lack) = swap::turn_on(&f.journal, &f.lease, "test", &ours, 16 << 20, allowed) {
+        return println!("not tested: {lack}");
+    }
+    fine("swapoff", &[&ours]);
+    // Of the same size, and not ours.
+    fs::copy(&ours, &theirs).unwrap();
+    fs::set_permissions(&theirs, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fine("swapon", &[&theirs]);
+    let done = put_all_back(&f);
+    let swaps = fs::read_to_string("/proc/swaps").unwrap();
+    fine("swapoff", &[&theirs]);
+    let (_, state, why) = of(&done, "swap file");
+    assert_eq!((*state, why.as_str()), (RestoreState::Restored, "nothing is swapped to it"));
+    assert!(swaps.contains(theirs.to_str().unwrap()), "{swaps}");
+    assert!(!f.path("ours").exists());
+}
+
+/// Mounts somebody else's file system at a point, with a file in it.
+fn mount_theirs(point: &Path) {
+    fine("mount", &[Path::new("-t"), Path::new("tmpfs"), Path::new("none"), point]);
+    fs::write(point.join("theirs"), "x").unwrap();
+}
+
+#[test]
+fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
+    let f = fixture();
+    if let Err(lack) = loops::check(&f.machine).and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+        return println!("not tested: {lack}");
+    }
+    let path = folder_of(&f);
+    let bytes = FileSystem::Ext4.least_bytes();
+    let options = FileSystem::Ext4.options("").unwrap();
+    let spec = DiskSpec { medium: Medium::File, file_system: FileSystem::Ext4, bytes, options };
+    let disk = DiskFolder { journal: &f.journal, lease: &f.lease, purpose: "test", path: &path };
+    let point = disk.make(&spec, None).unwrap().point;
+    fine("umount", &[&point]);
+    mount_theirs(&point);
+    let done = put_all_back(&f);
+    let kept = fs::read(point.join("theirs")).is_ok();
+    fine("umount", &[&point]);
+    let (_, state, why) = of(&done, "mount");
+    assert_eq!(*state, RestoreState::LeftAlone, "{why}");
+    assert!(why.contains("somebody else has mounted something else there") && kept, "{why}");
+    assert_eq!(of(&done, "loop device").1, RestoreState::Restored);
+    // The folder is not ours to remove while their files are in it.
+    assert!(of(&done, "folder").2.contains("umount"), "{done:#?}");
+    assert_eq!(of(&put_all_back(&f), "folder").1, RestoreState::Restored);
+}
+
+#[test]
+fn what_somebody_mounted_in_the_place_of_an_emulated_disk_stays_with_its_files() {
+    let f = fixture();
+    let checked = emulated::check(&f.machine).and_then(|()| loops::check(&f.machine));
+    if let Err(lack) = checked.and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+        return println!("not tested: {lack}");
+    }
+    let path = folder_of(&f);
+    let service = Service::of_this_program(["--exact", "emulated::serves_a_disk", "--nocapture"]);
+    let new = emulated::New { spec: &Spec::default(), bytes: 16 << 20, service: &service };
+    let allowed = AllowHostChange::by_the_user();
+    emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
+    let point = path.join("emulated");
+    assert!(EmulatedDisk::of(&path).is_some());
+    // Its process ends with its mount.
+    fine("umount", &[&point]);
+    mount_theirs(&point);
+    let done = put_all_back(&f);
+    let kept = fs::read(point.join("theirs")).is_ok();
+    fine("umount", &[&point]);
+    let (_, state, why) = of(&done, "mount");
+    assert_eq!(*state, RestoreState::LeftAlone, "{why}");
+    assert!(kept);
+    assert_eq!(of(&done, "process").1, RestoreState::Restored);
+    assert_eq!(of(&put_all_back(&f), "folder").1, RestoreState::Restored);
+}
+
+#[test]
+fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
+    let f = fixture();
+    if let Err(lack) = loops::check(&f.machine) {
+        return println!("not tested: {lack}");
+    }
+    let path = folder_of(&f);
+    let (ours, theirs) = (path.join("ours.img"), path.join("theirs.img"));
+    for file in [&ours, &theirs] {
+        File::create(file).unwrap().set_len(1 << 20).unwrap();
+    }
+    let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &ours).unwrap();
+    let name = format!("queue.{}.read_ahead_kb", attached.name());
+    let read = || setting::read(&f.machine, &name).unwrap();
+    let before = read();
+    let wanted = if before == "192" { "256" } else { "192" };
+    setting::set_of_own_disk(&f.journal, &f.lease, "test", &name, wanted).unwrap().unwrap();
+    let losetup = |args: &[&str]| assert!(Command::new("losetup").args(args).status().unwrap().success());
+    let device = attached.device.to_str().unwrap();
+    losetup(&["-d", device]);
+    losetup(&[device, theirs.to_str().unwrap()]);
+    // Attaching may have moved it.
+    let theirs = read();
+    let done = put_all_back(&f);
+    let found = read();
+    // The number's next user shall find what this test found.
+    let file = format!("/sys/block/{}/queue/read_ahead_kb", attached.name());
+    fs::write(file, before).unwrap();
+    losetup(&["-d", device]);
+    let (_, state, why) = of(&done, "kernel setting");
+    assert_eq!((*state, found), (RestoreState::LeftAlone, theirs), "{why}");
+    assert!(why.contains("another one"), "{why}");
+}

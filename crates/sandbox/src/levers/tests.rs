@@ -1,0 +1,154 @@
+//! What is wanted of levers, read.
+
+use mydyno_host::Machine;
+use mydyno_host::emulated::Spec as Drive;
+use mydyno_host::emulated::mechanism::CacheMode;
+
+use super::read::{DISK_BYTES, EMULATED_BYTES, WRITE_THROUGH};
+use super::*;
+
+fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {
+    let owned: Vec<_> = wanted.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+    Turns::parse(&owned).map_err(|all| all.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn each_lever_goes_to_whoever_turns_it() {
+    let turns = parse(&[
+        ("vm.swappiness", "1"),
+        ("swap.file", "64M"),
+        ("cgroup.memory", "512M"),
+        ("cgroup.io", "read_iops=200,write_bytes=1M"),
+        ("disk.file_system", "ext4"),
+        ("disk.mount_options", "noatime,barrier=0"),
+        ("server.nice", "5"),
+        ("server.allocator", "jemalloc"),
+        ("env.MALLOC_ARENA_MAX", "2"),
+        ("option.innodb_doublewrite", "0"),
+        ("variable.max_connections", "50"),
+        ("server.engine", "mariadb-10.11"),
+        ("server.basedir", "/opt/x"),
+        ("server.option_file", "/etc/my.cnf"),
+        ("schema.statement", "ALTER TABLE t ENGINE=Aria"),
+        ("workload.tables", "3"),
+    ])
+    .unwrap();
+    assert_eq!(
+        (turns.engine.as_deref(), turns.basedir.clone()),
+        (Some("mariadb-10.11"), Some("/opt/x".into()))
+    );
+    assert_eq!(turns.option_file, Some("/etc/my.cnf".into()));
+    assert_eq!(turns.workload, [("tables".to_owned(), "3".to_owned())]);
+    assert_eq!(turns.schema, ["ALTER TABLE t ENGINE=Aria"]);
+    assert_eq!(turns.of_the_host(), ["vm.swappiness=1", "swap.file=67108864"]);
+    assert_eq!(turns.arrangement.limits.memory_bytes, Some(512 << 20));
+    let io = turns.arrangement.limits.io.unwrap();
+    assert_eq!((io.read_iops, io.write_bytes, io.write_iops), (Some(200), Some(1 << 20), None));
+    let disk = turns.arrangement.disk.unwrap();
+    assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", DISK_BYTES));
+    assert_eq!(turns.options, ["innodb_doublewrite=0"]);
+    assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
+    assert_eq!(turns.ledger.len(), 2, "{:?}", turns.ledger);
+}
+
+#[test]
+fn no_spelling_of_a_variable_hides_its_price() {
+    for option in [
+        "innodb-flush-log-at-trx-commit",
+        "INNODB_FLUSH_LOG_AT_TRX_COMMIT",
+        "loose_innodb_flush_log_at_trx_commit",
+        "innodb_flush_log_at_trx_c",
+        "loose-innodb-flush-l",
+    ] {
+        let turns = parse(&[(&format!("option.{option}"), "2")]).unwrap();
+        let price = "durability: innodb_flush_log_at_trx_commit decides what a crash can lose";
+        assert_eq!(turns.ledger, [price], "{option}");
+    }
+    assert_eq!(parse(&[("option.skip-innodb-doublewrite", "1")]).unwrap().ledger.len(), 1);
+    assert_eq!(parse(&[("variable.Sync_Binlog", "0")]).unwrap().ledger.len(), 1);
+    assert!(parse(&[("option.sync_frm", "0")]).unwrap().ledger.is_empty());
+}
+
+#[test]
+fn keeping_flushes_from_a_disk_of_the_host_has_its_price() {
+    let ledger = |value| parse(&[("queue.sda.write_cache", value)]).unwrap().ledger;
+    assert_eq!(ledger("write through"), [WRITE_THROUGH]);
+    assert!(ledger("write back").is_empty());
+}
+
+#[test]
+fn a_queue_without_its_disk_is_refused() {
+    let problems = parse(&[("disk.queue.nr_requests", "64")]).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].contains("disk.file_system"), "{problems:?}");
+}
+
+#[test]
+fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
+    let turns = parse(&[
+        ("disk.file_system", "ext4"),
+        ("disk.medium", "emulated"),
+        ("disk.cache", "ignores-flushes"),
+        ("disk.depth", "32"),
+    ])
+    .unwrap();
+    assert!(turns.of_the_host()[0].contains("emulated disk"), "{:?}", turns.of_the_host());
+    assert!(turns.ledger[0].contains("ignores flushes"), "{:?}", turns.ledger);
+    let disk = turns.arrangement.disk.unwrap();
+    let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32 };
+    assert_eq!((disk.medium, disk.bytes), (Medium::Emulated(drive), EMULATED_BYTES));
+    let problems = parse(&[("disk.file_system", "ext4"), ("disk.cache", "off")]).unwrap_err();
+    assert!(problems[0].contains("emulated"), "{problems:?}");
+    assert!(parse(&[("disk.medium", "emulated")]).unwrap_err()[0].contains("disk.file_system"));
+}
+
+#[test]
+fn what_the_kernel_changes_along_is_set_last() {
+    let asked =
+        ["queue.sda.iosched.async_depth", "queue.sda.nr_requests", "queue.sda.scheduler", "write_cache"];
+    let settings = asked.map(|name| (name.to_owned(), "1".to_owned()));
+    let order: Vec<&str> = in_order(&settings).iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        order,
+        ["queue.sda.scheduler", "write_cache", "queue.sda.nr_requests", "queue.sda.iosched.async_depth"]
+    );
+}
+
+#[test]
+fn a_bundle_stands_for_its_levers_and_names_its_price() {
+    let turns = parse(&[("bundle.relaxed", "on")]).unwrap();
+    assert_eq!(turns.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
+    assert_eq!(turns.ledger.len(), 2);
+}
+
+#[test]
+fn all_mistakes_are_named_at_once() {
+    let problems = parse(&[
+        ("vm.swapiness", "1"),
+        ("cgroup.memory", "much"),
+        ("server.nice", "99"),
+        ("disk.mount_options", "noatime"),
+        ("option.datadir", "/x"),
+        ("cgroup.io", "iops=3"),
+    ])
+    .unwrap_err();
+    assert_eq!(problems.len(), 6, "{problems:#?}");
+    for says in ["did you mean vm.swappiness", "512M", "from -20 to 19", "sets this itself", "read_iops"] {
+        assert!(problems.iter().any(|p| p.contains(says)), "{says}: {problems:#?}");
+    }
+}
+
+#[test]
+fn every_listed_lever_says_what_it_takes_and_can_be_asked_for_by_its_name() {
+    let machine = Machine::real().unwrap();
+    let levers = list(&machine);
+    for lever in &levers {
+        assert!(!lever.takes.is_empty() && !lever.what.is_empty(), "{lever:?}");
+        let id = lever.id.replace("VARIABLE", "max_connections");
+        let unknown = parse(&[(&id, "?")]).err().unwrap_or_default();
+        assert!(unknown.iter().all(|p| !p.contains("there is no lever")), "{id}: {unknown:?}");
+    }
+    let mut ids: Vec<&str> = levers.iter().map(|l| l.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), levers.len());
+}

@@ -1,0 +1,96 @@
+//! An option file that a private server starts with, as far as it can. The server program itself says what it reads in it, so
+//! groups, includes and quotes count as they do for that release.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::deadline::ask;
+use crate::error::SandboxError;
+use crate::find::Install;
+use crate::settings::{Setting, bare_name, parse_set};
+
+/// A file is read within milliseconds; one on a cold network file system takes seconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What stands before the options (`my_print_default_files` and `my_load_defaults` of mysys/my_default.c).
+const MARKER: &str = "would have been started with the following arguments:";
+/// How servers show what is secret.
+const MASKED: &str = "*****";
+/// Files that a server writes and that may as well lie in its data directory: of their paths the last name counts.
+const WRITTEN: [&str; 6] =
+    ["log_bin", "log_bin_index", "relay_log", "relay_log_index", "slow_query_log_file", "general_log_file"];
+
+/// What an option file holds for a private server.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct OptionFile {
+    /// In the order of the file: the last of a name counts.
+    pub(crate) settings: Vec<Setting>,
+    /// As they are written: what a private server sets itself, and what leads out of its folder.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// What a server program reads in an option file.
+///
+/// # Errors
+/// The program cannot be run, or does not read the file.
+pub(crate) fn read(install: &Install, path: &Path) -> Result<OptionFile, SandboxError> {
+    let program = &install.program;
+    let mut command = Command::new(program);
+    command.arg(format!("--defaults-file={}", path.display())).arg("--print-defaults");
+    let answer = ask(&mut command, PATIENCE).map_err(|e| SandboxError::io("run", program, e))?;
+    let answer = answer.ok_or_else(|| SandboxError::TooSlow {
+        program: program.clone(),
+        doing: "to read an option file",
+        waited: PATIENCE,
+    })?;
+    parse(&answer.stdout).ok_or_else(|| SandboxError::OptionFile {
+        path: path.to_owned(),
+        said: format!("{} {}", answer.stderr.trim(), answer.stdout.trim()).trim().replace('\n', " "),
+    })
+}
+
+/// Reads what `--print-defaults` says. A value with ` --` in it is taken for two options, each of which is checked.
+fn parse(said: &str) -> Option<OptionFile> {
+    let (_, options) = said.split_once(MARKER)?;
+    let mut file = OptionFile::default();
+    for option in format!(" {}", options.trim()).split(" --").skip(1) {
+        let (name, value) = option.split_once('=').unwrap_or((option, "1"));
+        let value = match value.rsplit_once('/') {
+            Some((_, last)) if WRITTEN.contains(&bare_name(name).as_str()) => last,
+            _ => value,
+        };
+        match parse_set(&format!("{name}={value}")) {
+            Ok(setting) if value != MASKED => file.settings.push(setting),
+            _ => file.left_out.push(option.to_owned()),
+        }
+    }
+    Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_private_server_sets_itself_is_left_out_of_a_file_and_named() {
+        let said = "mariadbd would have been started with the following arguments:\n\
+                    --datadir=/var/lib/mysql --Max_Connections=5 --skip-name-resolve --sql_mode=ANSI, TRADITIONAL \
+                    --log-bin=/var/log/mysql/bin.log --innodb-undo-directory=/fast --password=***** \n";
+        let file = parse(said).unwrap();
+        let settings: Vec<String> = file.settings.iter().map(|s| format!("{}={}", s.name, s.value)).collect();
+        let taken =
+            ["max_connections=5", "skip_name_resolve=1", "sql_mode=ANSI, TRADITIONAL", "log_bin=bin.log"];
+        assert_eq!(settings, taken);
+        assert_eq!(
+            file.left_out,
+            ["datadir=/var/lib/mysql", "innodb-undo-directory=/fast", "password=*****"]
+        );
+    }
+
+    #[test]
+    fn a_file_without_options_has_none_and_one_that_was_not_read_says_so() {
+        let said = "mysqld would have been started with the following arguments:\n\n";
+        assert_eq!(parse(said).unwrap(), OptionFile::default());
+        assert_eq!(parse("error: Found option without preceding group in config file"), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Every engine as a private server: shut down, its data kept, arms started from them. `make test-engines`.
+//!
+//! Ignored unless asked for, since it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`). `MYDYNO_ENGINE` names
+//! one engine.
+
+use std::path::{Path, PathBuf};
+
+use mydyno_model::server::ServerInfo;
+use mydyno_sandbox::{SandboxError, Spec, connect_options, data, down, up};
+use mydyno_wire::Client;
+
+use crate::ground::{Ground, entries, turns};
+
+/// Engines that are there and asked for, with their base directories; the installed one has none.
+fn engines() -> Vec<(String, Option<PathBuf>)> {
+    let folder = std::env::var_os("MYDYNO_ENGINES").unwrap();
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut found: Vec<_> = entries(folder).into_iter().map(|path| (name(&path), Some(path))).collect();
+    found.retain(|(name, path)| {
+        let server = name.starts_with("mysql-") || name.starts_with("mariadb-");
+        server && path.as_ref().is_some_and(|path| path.is_dir())
+    });
+    found.push(("installed".to_owned(), None));
+    found.sort();
+    let only = std::env::var("MYDYNO_ENGINE").ok();
+    found.retain(|(name, _)| only.as_ref().is_none_or(|o| o == name));
+    found
+}
+
+/// Packages have their programs below `usr`, one release in `server`.
+fn basedir(folder: &Path) -> PathBuf {
+    let places = ["usr", "server"].map(|below| folder.join(below));
+    places.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| folder.to_owned())
+}
+
+fn spec(name: &str, basedir: Option<&PathBuf>) -> Spec {
+    let small = [("option.innodb_log_file_size", "8M"), ("option.loose_innodb_buffer_pool_size", "32M")];
+    let small = small.map(|(id, value)| (id.to_owned(), value.to_owned()));
+    Spec { name: name.to_owned(), basedir: basedir.cloned(), turns: turns(&small), ..Spec::default() }
+}
+
+fn connect(info: &ServerInfo) -> Client {
+    Client::connect(&connect_options(info).unwrap()).unwrap()
+}
+
+fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxError> {
+    let ground = Ground::new();
+    let site = ground.site();
+    let basedir = folder.map(|folder| basedir(folder));
+    let first = up(&site, &spec("first", basedir.as_ref()), &mut |_| {})?;
+    let mut client = connect(&first);
+    for sql in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY) ENGINE=InnoDB",
+        "INSERT INTO d.t VALUES (1), (2), (3)",
+    ] {
+        client.query(sql).unwrap();
+    }
+    drop(client);
+    data::stop(&site, &first)?;
+    // What is kept does not outlive this test.
+    let site = ground.site().with_cache(ground.path().join("cache"));
+    let kept = data::keep(&site, &first, "three-rows")?;
+    down(&site, "first")?;
+    kept.verify()?;
+    for arm in ["one", "two"] {
+        let kept = data::find(&site, "three-rows")?;
+        let info = up(&site, &Spec { data: Some(kept), ..spec(arm, basedir.as_ref()) }, &mut |_| {})?;
+        let mut client = connect(&info);
+        let count = client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap().into_owned();
+        client.query("DELETE FROM d.t WHERE a = 1").unwrap();
+        assert_eq!(count, "3", "{engine} {arm}");
+        down(&site, arm)?;
+    }
+    kept.verify()?;
+    kept.remove()?;
+    assert_eq!(ground.traces(), [""; 0]);
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_is_shut_down_and_its_data_start_arms() {
+    let mut failed = Vec::new();
+    for (engine, folder) in engines() {
+        let done = keeps_its_data(&engine, folder.as_ref());
+        println!("{engine}: {}", if done.is_ok() { "kept" } else { "failed" });
+        failed.extend(done.err().map(|error| format!("{engine}: {error}")));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
