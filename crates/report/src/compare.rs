@@ -6,6 +6,7 @@ use mydyno_model::facts::Status;
 use mydyno_model::record::RunRecord;
 use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
 use mydyno_stats::compare::ratio_of_estimates;
+use mydyno_stats::series::RELIABLE_WINDOWS;
 use serde_json::Value;
 
 use crate::RunView;
@@ -133,6 +134,37 @@ pub fn compared(a: &RunView<'_>, b: &RunView<'_>) -> Vec<Compared> {
     let single = pairs(a, b).into_iter().filter(|(step, _)| !together.contains(&step.step));
     all.extend(single.map(|(a, b)| Compared { name: step_name(a), differences: differences(a, b) }));
     all
+}
+
+/// Why intervals of some differences promise nothing, and how long to measure for intervals that do; `None` when all do.
+pub fn about_provisional(all: &[Compared]) -> Option<String> {
+    let differences = all.iter().flat_map(|c| &c.differences);
+    let undecided = differences.filter(|d| d.verdict() == Verdict::Provisional);
+    let mut reasons: Vec<&str> = Vec::new();
+    for estimate in undecided.flat_map(|d| [&d.a, &d.b]).filter(|e| e.is_provisional()) {
+        let why =
+            estimate.method.split_once("provisional: ").map_or(estimate.method.as_str(), |(_, why)| why);
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    if reasons.is_empty() {
+        return None;
+    }
+    let needed = RELIABLE_WINDOWS.to_string();
+    let next_step = if reasons.iter().any(|why| why.contains(&needed)) {
+        let minutes = RELIABLE_WINDOWS.div_ceil(60);
+        format!(
+            "Give each step of both runs {minutes} minutes or more (--time {minutes}m) for an interval that can be relied on."
+        )
+    } else {
+        "Measure both again, in turns and for longer, when the host does nothing else.".to_owned()
+    };
+    Some(format!(
+        "A change that is {} has an interval with {PROVISIONAL}: made of what was seen, it promises nothing ({}). {next_step}",
+        Verdict::Provisional.word(),
+        reasons.join("; ")
+    ))
 }
 
 /// Steps of two runs under the same load.
@@ -325,6 +357,27 @@ mod tests {
         assert!(ends.starts_with("~+44"), "{ends}");
         assert_eq!(interval(Unit::PerSecond, &d.b).as_deref(), Some("~145–155"));
         assert_eq!(interval(Unit::PerSecond, &d.a).as_deref(), Some("99–101"));
+    }
+
+    #[test]
+    fn what_is_too_short_to_say_says_how_long_to_measure() {
+        let mut d = difference((100.0, 99.0, 101.0), (150.0, 145.0, 155.0));
+        let about = |d: &Difference| {
+            about_provisional(&[Compared { name: "1".to_owned(), differences: vec![d.clone(), d.clone()] }])
+        };
+        assert_eq!(about(&d), None);
+        let provisional =
+            |why: &str| Estimate::provisional(150.0, 145.0, 155.0, format!("m; provisional: {why}"));
+        d.b = provisional("fewer than 240 windows cannot tell slow changes from noise");
+        let text = about(&d).unwrap();
+        assert!(text.contains("too short to say") && text.contains("--time 4m"), "{text}");
+        assert_eq!(text.matches("cannot tell slow changes").count(), 1, "{text}");
+        d.b = provisional("its level wanders more slowly than its noise");
+        let text = about(&d).unwrap();
+        assert!(
+            text.contains("wanders") && text.contains("for longer") && !text.contains("--time"),
+            "{text}"
+        );
     }
 
     #[test]

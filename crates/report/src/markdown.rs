@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, compared, contrasts};
+use crate::compare::{CAVEAT, about_provisional, compared, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
@@ -97,9 +97,13 @@ fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other
         let _ =
             writeln!(out, "- **{}**: {}\n  → {}\n", warning.id, esc(&warning.text), esc(&warning.next_step));
     }
-    for each in compared(first, other) {
+    let all = compared(first, other);
+    for each in &all {
         let _ = writeln!(out, "## {b} against {a}, {}\n", esc(&each.name));
         table(out, sheet::differences(&a, &b, &each.differences));
+    }
+    if let Some(about) = about_provisional(&all) {
+        let _ = writeln!(out, "{}\n", esc(&about));
     }
     let contrasts = contrasts(first.record, other.record);
     if !contrasts.is_empty() {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, compared};
+use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
@@ -209,11 +209,16 @@ impl Page {
         if all.is_empty() {
             self.line(&format!("{a} and {b} have no step with the same load."));
         }
-        for each in all {
+        for each in &all {
             let title = self.bold(&format!("{b} against {a}, {}", each.name));
             self.line(&title);
             self.sheet(sheet::differences(&a, &b, &each.differences), false);
             self.gap();
+        }
+        if let Some(about) = about_provisional(&all) {
+            for part in wrap(&safe(&about), self.width) {
+                self.line(&part);
+            }
         }
         for part in wrap(CAVEAT, self.width) {
             let part = self.dim(&part);

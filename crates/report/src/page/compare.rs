@@ -6,7 +6,7 @@ use mydyno_model::Estimate;
 
 use crate::RunView;
 use crate::charts::letter;
-use crate::compare::{CAVEAT, Compared, Difference, Verdict, compared, contrasts};
+use crate::compare::{CAVEAT, Compared, Difference, Verdict, about_provisional, compared, contrasts};
 use crate::figures::{change, interval};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
@@ -37,6 +37,9 @@ pub fn html(runs: &[RunView<'_>]) -> String {
                         writeln!(out, "<details><summary>All figures, {name}</summary>{figures}</details>");
                 }
             }
+        }
+        if let Some(about) = about_provisional(&all) {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(&about));
         }
         let contrasts = contrasts(first.record, other.record);
         if contrasts.is_empty() {

@@ -63,7 +63,11 @@ fn errors_stand_with_their_first_message() {
 #[test]
 fn two_runs_on_a_terminal_end_with_their_differences() {
     let (a, b) = (fixtures::sweep(), fixtures::sweep_tuned());
-    same("two.txt", &terminal(&[a.view(), b.view()], false, 120));
+    let text = terminal(&[a.view(), b.view()], false, 120);
+    same("two.txt", &text);
+    // Steps of a minute: each change with its provisional interval, and how long to measure for another.
+    let differences = text.split("B against A").nth(1).unwrap();
+    assert!(differences.contains("~+") && text.contains("--time 4m"), "{text}");
 }
 
 #[test]
