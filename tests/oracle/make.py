@@ -1,4 +1,4 @@
-"""Writes stats.json: known answers from numpy, scipy and statsmodels for the functions of crates/stats."""
+"""Writes stats.json: known answers from numpy, scipy and statsmodels for distributions, samples, fits and histograms."""
 import itertools
 import json
 import math
@@ -8,9 +8,8 @@ import numpy as np
 import scipy
 import statsmodels
 import statsmodels.api as sm
-from scipy import integrate, optimize, special, stats
+from scipy import optimize, special, stats
 from statsmodels.regression.linear_model import burg
-from statsmodels.stats.multitest import multipletests
 
 rng = np.random.default_rng(20261121)
 out = {"made_with": {"numpy": np.__version__, "scipy": scipy.__version__, "statsmodels": statsmodels.__version__}}
@@ -96,105 +95,7 @@ for phi, n in [((0.6,), 60), ((0.5, 0.3), 120), ((-0.4,), 40), ((0.9,), 300)]:
     series.append({"x": x, "fits": fits, "skewness": stats.skew(x, bias=False)})
 out["burg"] = series
 
-# Paired blocks on log ratios.
-paired = []
-for n, sd in [(2, 0.04), (5, 0.04), (12, 0.1), (40, 0.01)]:
-    base = np.round(rng.lognormal(7, 0.2, n), 4)
-    treat = np.round(base * np.exp(rng.normal(0.05, sd, n)), 4)
-    test = stats.ttest_1samp(np.log(treat / base), 0)
-    low, high = test.confidence_interval(0.95)
-    ratio = math.exp(np.log(treat / base).mean())
-    paired.append({"baseline": base, "treatment": treat, "ratio": ratio, "low": math.exp(low), "high": math.exp(high)})
-out["paired"] = paired
-
-# Bootstrap-t against scipy's own resampling of the studentised mean (a seeded simulation: compare loosely).
-logs = np.round(rng.normal(0.05, 0.04, 15) - (rng.random(15) < 0.2) * 0.1, 6)
-index = rng.integers(0, 15, (400_000, 15))
-draws = logs[index]
-sds = draws.std(axis=1, ddof=1)
-ts = (draws.mean(axis=1) - logs.mean())[sds > 0] / (sds[sds > 0] / math.sqrt(15))
-q_low, q_high = np.quantile(ts, [0.025, 0.975])
-se = logs.std(ddof=1) / math.sqrt(15)
-out["bootstrap_t"] = {
-    "log_ratios": logs, "low": math.exp(logs.mean() - q_high * se), "high": math.exp(logs.mean() - q_low * se)
-}
-
-# Group-sequential boundaries (Lan-DeMets, O'Brien-Fleming): solved by multivariate normal probabilities.
-def spent(t, alpha):
-    return 4 * stats.norm.sf(stats.norm.ppf(1 - alpha / 4) / math.sqrt(t))
-
-
-def lan_demets(times, alpha):
-    bounds = []
-    for k in range(len(times)):
-        cov = np.array([[math.sqrt(min(a, b) / max(a, b)) for a in times[: k + 1]] for b in times[: k + 1]])
-
-        def inside(z):
-            upper = np.array(bounds + [z])
-            if k == 0:
-                return 2 * stats.norm.cdf(z) - 1
-            return stats.multivariate_normal.cdf(
-                upper, np.zeros(k + 1), cov, lower_limit=-upper, allow_singular=True,
-                maxpts=400_000, abseps=1e-6, releps=1e-6, rng=np.random.default_rng(1),
-            )
-
-        bounds.append(optimize.brentq(lambda z: 1 - inside(z) - spent(times[k], alpha), 0.5, 9, xtol=1e-6))
-    return bounds
-
-
-out["boundaries"] = [
-    {"times": times, "alpha": alpha, "bounds": lan_demets(times, alpha)}
-    for times, alpha in [([1.0], 0.05), ([0.5, 1.0], 0.05), ([0.2, 0.4, 0.6, 0.8, 1.0], 0.05), ([0.3, 0.7, 1.0], 0.01)]
-]
-
-# Power and blocks needed.
-def power(n, beyond, sd):
-    return stats.nct.sf(stats.t.ppf(0.975, n - 1), n - 1, beyond / sd * math.sqrt(n))
-
-
-blocks = []
-for beyond, sd in [(0.04, 0.04), (0.02, 0.04), (0.01, 0.04), (0.05, 0.01), (0.03, 0.06)]:
-    n = 2
-    while power(n, beyond, sd) < 0.8:
-        n += 1
-    blocks.append([beyond, sd, n])
-out["blocks_for"] = blocks
-out["minimum_detectable_effect"] = [
-    [n, sd, math.expm1(optimize.brentq(lambda e: power(n, e, sd) - 0.8, 1e-6, 50 * sd, xtol=1e-14))]
-    for n, sd in [(3, 0.04), (5, 0.04), (12, 0.04), (12, 0.01), (40, 0.1)]
-]
-
-# Least squares and factorial effects.
-factorial = []
-for factors, n_blocks, order in [(2, 3, 2), (3, 2, 2), (3, 4, 3)]:
-    rows = []
-    for block in range(n_blocks):
-        shift = rng.normal(0, 0.1)
-        for levels in itertools.product([0, 1], repeat=factors):
-            signs = [2 * l - 1 for l in levels]
-            mean = 7 + shift + 0.05 * signs[0] - 0.02 * signs[1] + 0.03 * signs[0] * signs[1]
-            rows.append((block, levels, round(math.exp(mean + rng.normal(0, 0.03)), 6)))
-    terms = [t for size in range(1, order + 1) for t in itertools.combinations(range(factors), size)]
-    x = np.array([
-        [float(b == k) for k in range(n_blocks)] + [math.prod(2 * levels[f] - 1 for f in t) for t in terms]
-        for b, levels, _ in rows
-    ])
-    fit = sm.OLS(np.log([r[2] for r in rows]), x).fit()
-    ci = fit.conf_int(0.05)
-    holm = multipletests(fit.pvalues[n_blocks:], method="holm")[1]
-    factorial.append({
-        "order": order,
-        "rows": [{"block": b, "levels": list(levels), "response": y} for b, levels, y in rows],
-        "effects": [
-            {
-                "factors": list(t), "ratio": math.exp(2 * fit.params[n_blocks + i]),
-                "low": math.exp(2 * ci[n_blocks + i][0]), "high": math.exp(2 * ci[n_blocks + i][1]),
-                "p_adjusted": holm[i],
-            }
-            for i, t in enumerate(terms)
-        ],
-    })
-out["factorial"] = factorial
+# Least squares.
 x = np.round(rng.normal(size=(12, 3)), 6)
 y = np.round(rng.normal(size=12), 6)
 big, small = sm.OLS(y, x).fit(), sm.OLS(y, x[:, :2]).fit()
@@ -209,10 +110,8 @@ def usl(n, lam, sigma, kappa):
     return lam * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
 
 
-sweeps = []
-for lam, sigma, kappa, noise in [(1000, 0.05, 0.001, 0.02), (5000, 0.2, 0.0002, 0.01), (800, 0.01, 0.02, 0.03)]:
-    n = np.array([1, 2, 4, 8, 16, 32, 64, 128], float)
-    x = np.round(usl(n, lam, sigma, kappa) * np.exp(rng.normal(0, noise, len(n))), 3)
+def fit_usl(n, x):
+    """The law of least relative squares with profile intervals of λ, σ, κ."""
 
     def residuals(p):
         return usl(n, *p) / x - 1
@@ -243,13 +142,133 @@ for lam, sigma, kappa, noise in [(1000, 0.05, 0.001, 0.02), (5000, 0.2, 0.0002, 
         lowest = 0.0 if index else value * 1e-3
         lower = lowest if over(lowest) < 0 else optimize.brentq(over, lowest, value, xtol=1e-10 * value)
         intervals.append([lower, upper])
-    sweeps.append({"n": n, "x": x, "law": best.x, "squares": squares, "intervals": intervals})
+    return {"n": n, "x": x, "law": best.x, "squares": squares, "intervals": intervals}
+
+
+def sweep(lam, sigma, kappa, noise):
+    n = np.array([1, 2, 4, 8, 16, 32, 64, 128], float)
+    return fit_usl(n, np.round(usl(n, lam, sigma, kappa) * np.exp(rng.normal(0, noise, len(n))), 3))
+
+
+sweeps = [
+    sweep(*law)
+    for law in [(1000, 0.05, 0.001, 0.02), (5000, 0.2, 0.0002, 0.01), (800, 0.01, 0.02, 0.03)]
+]
 out["usl"] = sweeps
 
 # Quantiles of a histogram's values: the exact ones, by the inverse of the empirical distribution.
 values = np.round(rng.lognormal(12, 1, 2000)).astype(int)
 qs = [0.001, 0.25, 0.5, 0.9, 0.99, 0.999]
 out["quantiles"] = {"values": values, "qs": qs, "exact": np.quantile(values, qs, method="inverted_cdf")}
+
+# Histograms: HdrHistogram's buckets for two significant digits, cut at the extremes, about the exact quantiles.
+TOP = 2**42 - 1
+
+
+def bucket(value):
+    octave = max(min(value, TOP).bit_length() - 8, 0)
+    low = min(value, TOP) >> octave << octave
+    return low, 2**64 - 1 if low + (1 << octave) > TOP else low + (1 << octave) - 1
+
+
+out["histograms"] = []
+for name, recorded in {
+    "one value": [5],
+    "nothing but zero": [0, 0, 0],
+    "constant": [1_000_003] * 40,
+    "edges of octaves": [0, 1, 127, 128, 255, 256, 257, 511, 512, 513, 1023, 1024, 2**20 - 1, 2**20, 2**20 + 1, 2**41],
+    "ties": list(rng.integers(200, 204, 500)),
+    "two far apart": [3] * 99 + [10**9],
+    "heavy tails": list(np.minimum(1e5 * (1 + rng.pareto(0.7, 1000)), 2.0**41).astype(int)),
+    "longer than there are buckets for": [10**6] * 5 + [2**42 - 2, 2**42 - 1, 2**42, 2**43, 2**44],
+}.items():
+    recorded = sorted(int(v) for v in recorded)
+    rows = []
+    for q in [0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0]:
+        rank = max(math.ceil(q * len(recorded)), 1)
+        exact = recorded[rank - 1]
+        low, high = bucket(exact)
+        rows.append([q, exact, max(low, recorded[0]), min(high, recorded[-1])])
+    out["histograms"].append({
+        "name": name, "values": recorded, "sum": sum(recorded), "quantiles": rows,
+        "saturated": sum(v >= bucket(TOP)[0] for v in recorded),
+    })
+
+# Fits without a degree of freedom, of far scales and of ties.
+out["least_squares_edges"] = []
+for name, x, y in [
+    ("one column", np.ones((7, 1)), rng.normal(5, 1, 7)),
+    ("as many rows as columns", rng.normal(size=(3, 3)), rng.normal(size=3)),
+    ("columns of far scales", rng.normal(size=(20, 3)) * [1e6, 1, 1e-6], rng.normal(size=20)),
+    ("ties", rng.integers(0, 2, (16, 2)) + [[1, 0]], rng.integers(0, 3, 16)),
+    ("heavy tails", rng.normal(size=(30, 2)), rng.standard_t(1.5, 30)),
+]:
+    x, y = np.round(x, 9), np.round(y, 6)
+    case = {"name": name, "x": x, "y": y, "coefficients": np.linalg.lstsq(x, y, rcond=None)[0], "standard_errors": None}
+    if len(x) > x.shape[1]:
+        fit = sm.OLS(y, x).fit()
+        case |= {"standard_errors": fit.bse, "p_values": fit.pvalues, "intervals": fit.conf_int(0.05)}
+    out["least_squares_edges"].append(case)
+
+
+# The law by its peak: κ = (1 − σ)/N*², and λ so that X(N*) = X*; profile intervals of N* and X*.
+def peak_intervals(fit):
+    n, x = fit["n"], fit["x"]
+    lam, sigma, kappa = fit["law"]
+    limit = fit["squares"] * (1 + stats.t.ppf(0.975, len(n) - 3) ** 2 / (len(n) - 3))
+    at = math.sqrt((1 - sigma) / kappa)
+
+    def least(residuals, starts, upper):
+        fits = [
+            optimize.least_squares(
+                residuals, start, bounds=(np.zeros(2), upper), x_scale=np.maximum(start, 1e-6), xtol=1e-14, ftol=1e-14, gtol=1e-14
+            )
+            for start in starts
+        ]
+        return min(2 * fit.cost for fit in fits)
+
+    def by_n(peak):
+        return least(
+            lambda p: usl(n, p[0], p[1], (1 - p[1]) / peak**2) / x - 1,
+            [(lam, s) for s in (max(sigma, 1e-4), 0.01, 0.3)], [np.inf, 1.0],
+        )
+
+    def by_x(peak):
+        def residuals(p):
+            s, k = p
+            most = math.sqrt((1 - s) / k)
+            return usl(n, peak / usl(most, 1.0, s, k), s, k) / x - 1
+
+        return least(residuals, [(s, k) for s in (max(sigma, 1e-4), 0.02, 0.2) for k in (kappa, 3 * kappa, kappa / 3)], [0.999, 1.0])
+
+    intervals = []
+    for value, cost in [(at, by_n), (usl(at, lam, sigma, kappa), by_x)]:
+        over = lambda v: cost(v) - limit
+        low = high = value
+        while over(low) < 0:
+            low /= 1.02
+        while over(high) < 0:
+            high *= 1.02
+        intervals.append([value, optimize.brentq(over, low, value, xtol=1e-9 * value), optimize.brentq(over, value, high, xtol=1e-9 * value)])
+    return intervals
+
+
+out["usl_peaks"] = [{"n": fit["n"], "x": fit["x"], "peaks": peak_intervals(fit)} for fit in sweeps]
+four = np.array([1, 4, 16, 64], float)
+thrice = np.repeat([1, 2, 4, 8, 16, 32], 3).astype(float)
+doubling = 2.0 ** np.arange(7)
+out["usl_edges"] = [
+    {"name": name, **fit_usl(n, np.round(x, 3))}
+    for name, n, x in [
+        ("four points", four, usl(four, 900, 0.1, 0.002) * np.exp(rng.normal(0, 0.001, 4))),
+        ("each three times", thrice, usl(thrice, 700, 0.08, 0.003) * np.exp(rng.normal(0, 0.02, 18))),
+        ("heavy tails", thrice, usl(thrice, 700, 0.08, 0.003) * np.exp(0.01 * rng.standard_t(2, 18))),
+        ("no coherency", doubling, usl(doubling, 500, 0.1, 0.0) * np.exp(rng.normal(0, 0.01, 7))),
+        ("no contention", doubling, usl(doubling, 500, 0.0, 0.004) * np.exp(rng.normal(0, 0.01, 7))),
+        ("straight up", doubling, 500 * doubling * np.exp(rng.normal(0, 0.01, 7))),
+        ("a plateau of ties", doubling, np.minimum(500 * doubling, 4000.0)),
+    ]
+]
 
 path = pathlib.Path(__file__).with_name("stats.json")
 path.write_text(json.dumps(plain(out), separators=(",", ":")) + "\n")

@@ -166,7 +166,8 @@ pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate
 }
 
 /// What blocks of the same variant against itself differ by: the effect that two blocks of one pair show by chance
-/// with a probability of 5 %, as a share (0.06: ±6 %). `None` for fewer than four A/A pairs.
+/// with a probability of 5 %, as a share (0.06: ±6 %). `None` for fewer than four A/A pairs, or when none of them differ: what
+/// was not seen is not 0.
 pub fn noise_floor(aa_log_ratios: &[f64]) -> Option<f64> {
     if aa_log_ratios.len() < 4 {
         return None;
@@ -174,5 +175,5 @@ pub fn noise_floor(aa_log_ratios: &[f64]) -> Option<f64> {
     // The truth is known to be 0, so the mean is not fitted and costs no degree of freedom.
     let n = aa_log_ratios.len() as f64;
     let sd = (aa_log_ratios.iter().map(|l| l * l).sum::<f64>() / n).sqrt();
-    Some((t_quantile(0.975, n) * sd).exp_m1())
+    (sd > rounding(0.0)).then(|| (t_quantile(0.975, n) * sd).exp_m1())
 }

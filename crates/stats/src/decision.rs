@@ -2,7 +2,7 @@
 
 use mydyno_model::Estimate;
 
-use crate::compare::LogEffect;
+use crate::compare::{LogEffect, rounding};
 use crate::power::{Forecast, forecast, minimum_detectable_effect};
 use crate::sequential::Schedule;
 use crate::verdict::{Statement, Verdict};
@@ -18,7 +18,8 @@ pub struct Decision {
     pub blocks: usize,
     /// The effect as a ratio with the interval of this look, which holds in spite of looking often.
     pub effect_ratio: Estimate,
-    /// The smallest effect, as a share, that the planned blocks would show with the noise seen; given when it stops.
+    /// The smallest effect, as a share, that the planned blocks would show with the noise seen; given when it stops, unless
+    /// no noise was seen.
     pub minimum_detectable_effect: Option<f64>,
     /// Blocks needed in all; asked for when it stops undecided.
     pub forecast: Option<Forecast>,
@@ -39,7 +40,7 @@ pub fn at_look(log_ratios: &[f64], statement: &Statement, schedule: &Schedule) -
         effect_ratio,
         minimum_detectable_effect: effect
             .sd
-            .filter(|_| stop)
+            .filter(|sd| stop && *sd > rounding(effect.mean))
             .and_then(|sd| minimum_detectable_effect(schedule.max_blocks(), sd)),
         forecast: (used_up && undecided).then(|| forecast(&effect, statement)),
     })

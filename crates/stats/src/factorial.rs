@@ -29,7 +29,7 @@ pub struct Effect {
     /// The effect as a ratio.
     pub ratio: Estimate,
     /// p value of there being none, corrected for the number of effects that were asked for (Holm); `None` when no
-    /// degree of freedom is left.
+    /// degree of freedom is left or nothing varies.
     pub p_adjusted: Option<f64>,
 }
 
@@ -68,8 +68,10 @@ pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> 
         .collect();
     let y: Vec<f64> = observations.iter().map(|o| o.response.ln()).collect();
     let fit = Fit::of(&x, &y)?;
-    let p_values: Option<Vec<f64>> =
-        (0..terms.len()).map(|i| fit.p_value(blocks.len() + i).filter(|p| p.is_finite())).collect();
+    // Rows that are all alike leave residuals of rounding.
+    let interval = |column| fit.interval(column, level).filter(|(low, high)| high - low > 1e-12);
+    let p_value = |column| interval(column).and_then(|_| fit.p_value(column));
+    let p_values: Option<Vec<f64>> = (0..terms.len()).map(|i| p_value(blocks.len() + i)).collect();
     let adjusted = p_values.as_deref().map(holm);
     let result = terms
         .into_iter()
@@ -78,7 +80,7 @@ pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> 
             let column = blocks.len() + i;
             // Levels are coded −1 and +1, so that the step from low to high is twice the coefficient.
             let ratio = (2.0 * fit.coefficients[column]).exp();
-            let ratio = match fit.interval(column, level).filter(|(low, high)| high - low > 1e-12) {
+            let ratio = match interval(column) {
                 Some((low, high)) => Estimate::with_interval(
                     ratio,
                     (2.0 * low).exp(),
@@ -86,6 +88,9 @@ pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> 
                     level,
                     format!("least squares on the log scale, {} rows in {} blocks", y.len(), blocks.len()),
                 ),
+                None if fit.df > 0 => {
+                    Estimate::without_interval(ratio, "all blocks are equal: no spread to judge by")
+                }
                 None => Estimate::without_interval(
                     ratio,
                     "no repeated rows to judge the noise by: more blocks are needed",

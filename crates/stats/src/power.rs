@@ -11,6 +11,9 @@ pub const POWER: f64 = 0.8;
 /// Most blocks that a forecast names.
 pub const MAX_FORECAST: usize = 10_000;
 
+/// Standard deviations beyond which a normal tail adds nothing to a double.
+const NORMAL_TAIL: f64 = 9.0;
+
 /// P(T > x) of the noncentral t distribution with `df` degrees of freedom and noncentrality `nc`, x ≥ 0.
 ///
 /// The integral of the normal tail over the distribution of the standard deviation, by Simpson's rule.
@@ -18,7 +21,13 @@ pub fn noncentral_t_sf(x: f64, df: f64, nc: f64) -> f64 {
     // S = sqrt(χ²/df): density ∝ s^(df−1) exp(−df·s²/2), concentrated within a few 1/√(2 df) of 1.
     let ln_norm = 2f64.ln() + 0.5 * df * (0.5 * df).ln() - ln_gamma(0.5 * df);
     let width = 12.0 / (2.0 * df).sqrt();
-    let (low, high) = ((1.0 - width).max(0.0), 1.0 + width);
+    let low = (1.0 - width).max(0.0);
+    // Where x·S is far beyond the noncentrality nothing is left to add; few degrees of freedom have so large an x that steps
+    // over all of S would miss what there is.
+    let high = (1.0 + width).min((nc + NORMAL_TAIL) / x);
+    if high <= low {
+        return 0.0;
+    }
     const STEPS: usize = 400;
     let h = (high - low) / STEPS as f64;
     let sum: f64 = (0..=STEPS)

@@ -3,8 +3,10 @@
 
 mod coverage;
 mod decisions;
+mod experiments;
 mod journal;
 mod oracle;
 mod readmes;
 mod recorded;
+mod runs;
 mod samples;
