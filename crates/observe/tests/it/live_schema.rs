@@ -74,6 +74,31 @@ fn a_server_with_many_tables_is_sampled_and_says_so() {
     assert!(matches!(set.facts["schema.auto_increment"].status, Status::Error { .. }));
 }
 
+/// The statistics of 9,000 tables are made here, the tables are not: more than a piece holds, in two schemas, some of them
+/// without a key and some partitions.
+#[test]
+fn tables_without_a_key_among_very_many_are_found_in_their_statistics_piece_by_piece() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    for statement in [
+        "INSERT INTO mysql.innodb_table_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), NOW(), 1, 1, 1 FROM seq_1_to_9000",
+        "INSERT INTO mysql.innodb_index_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), IF(seq % 1000, 'PRIMARY', 'GEN_CLUST_INDEX'), names.n, NOW(), 1, 1, '' FROM seq_1_to_9000, (SELECT 'size' n UNION SELECT 'n_leaf_pages') names",
+        "INSERT INTO mysql.innodb_table_stats VALUES ('a', 't00001#P#p0', NOW(), 1, 1, 1), ('a', 't00001#P#p1', NOW(), 1, 1, 1)",
+        "INSERT INTO mysql.innodb_index_stats VALUES ('a', 't00001#P#p0', 'GEN_CLUST_INDEX', 'size', NOW(), 1, 1, ''), ('a', 't00001#P#p1', 'GEN_CLUST_INDEX', 'size', NOW(), 1, 1, '')",
+    ] {
+        admin.execute(statement).unwrap();
+    }
+    let set = audit(&server);
+    let fact = &set.facts["schema.without_primary_key_tables"];
+    assert_eq!(fact.source, "mysql.innodb_index_stats");
+    let named = |schema: &str, n: u32| format!("{schema}.t{n:05}");
+    let mut expected = vec![named("a", 1)];
+    expected.extend([1000, 2000, 4000, 5000, 7000, 8000].map(|n| named("a", n)));
+    expected.extend([3000, 6000, 9000].map(|n| named("b", n)));
+    assert_eq!(set.value("schema.without_primary_key_tables"), Some(&json!(expected)));
+    assert_eq!(set.number("schema.without_primary_key"), Some(10.0));
+}
+
 #[test]
 fn tables_that_the_account_may_not_see_are_not_taken_for_none() {
     let server = Server::start(&[]);

@@ -4,12 +4,14 @@
 mod census;
 mod indexes;
 mod statistics;
+mod unkeyed;
 
 use std::collections::BTreeMap;
 
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
-use self::statistics::{Names, names, primary_keys, totals};
+use self::statistics::{Names, names, totals};
+use self::unkeyed::primary_keys;
 use crate::bag::Bag;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
@@ -107,13 +109,15 @@ const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and 
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     totals(sql, bag);
-    primary_keys(sql, bag);
     let recomputes =
         context.variable("innodb_stats_on_metadata").is_some_and(|v| v.eq_ignore_ascii_case("ON"));
     if recomputes {
+        primary_keys(sql, false, bag);
         return bag.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
     }
-    let names = match names(sql) {
+    let names = names(sql);
+    primary_keys(sql, names.as_ref().is_ok_and(|names| names.count > COUNTED), bag);
+    let names = match names {
         Ok(names) => names,
         Err(missing) => return bag.rest_is("information_schema.TABLES", &missing),
     };

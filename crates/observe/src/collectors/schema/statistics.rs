@@ -1,41 +1,15 @@
 //! What InnoDB keeps about all tables in tables and a dictionary of its own: nothing has to be opened for it.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
-use super::{COUNTED, LISTED, OURS, SAMPLE, text, whole};
+use super::{COUNTED, OURS, SAMPLE, text, whole};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
-use crate::wording::{Since, Wording, first_of, mariadb, mysql};
+use crate::wording::{Since, mariadb, mysql};
 
 /// Servers that keep InnoDB's statistics in tables of their own.
 pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
-
-/// Indexes that InnoDB makes for tables without a key of use, as its dictionary has them.
-const UNKEYED: [Wording; 2] = [
-    (
-        "SELECT TABLE_ID FROM information_schema.INNODB_SYS_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
-        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
-    ),
-    (
-        "SELECT TABLE_ID FROM information_schema.INNODB_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
-        &[mysql(80_000..)],
-    ),
-];
-
-/// Names of their tables.
-const DICTIONARY: [Wording; 2] = [
-    (
-        "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
-        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
-    ),
-    (
-        "SELECT t.NAME FROM information_schema.INNODB_INDEXES i JOIN information_schema.INNODB_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
-        &[mysql(80_000..)],
-    ),
-];
 
 /// What the persistent statistics know of all InnoDB tables, without opening one.
 pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
@@ -62,41 +36,11 @@ pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 /// Rows of a statement on InnoDB's statistics, where the server has them.
-fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, SqlError> {
+pub fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, SqlError> {
     match sql.dialect() {
         Some(dialect) if !dialect.is(&STATISTICS) => Err(SqlError::NotInThisVersion),
         _ => sql.rows(statement),
     }
-}
-
-/// InnoDB tables with the index that it makes when there is no primary key, from its own dictionary.
-pub fn primary_keys(sql: &mut ReadOnly<'_>, bag: &Bag) {
-    // Each table of the dictionary is read whole: the second only where the first holds something.
-    let (asked, found) = match first_of(sql, &UNKEYED) {
-        (_, Ok(some)) if !some.rows.is_empty() => first_of(sql, &DICTIONARY),
-        none => none,
-    };
-    let tables = found.map_err(|e| e.missing("PROCESS")).map(|table| {
-        let rows = table.rows;
-        let name = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
-        // Full-text search keeps tables of its own; those of the server are not the user's.
-        let users = |n: &String| {
-            let system = ["mysql.", "sys.", "sys/"].iter().any(|s| n.starts_with(s));
-            !system && n.contains('.') && !n.contains(".FTS_") && !n.contains(".fts_")
-        };
-        let all: BTreeSet<String> =
-            rows.into_iter().filter_map(name).filter(users).map(|n| without_partition(&n)).collect();
-        all
-    });
-    bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
-    let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
-    bag.put("schema.without_primary_key_tables", asked, some);
-}
-
-/// `t#P#p0` and `t#p#p0#sp#s1` are partitions of `t`.
-fn without_partition(name: &str) -> String {
-    let end = name.to_ascii_lowercase().find("#p#").unwrap_or(name.len());
-    name[..end].to_owned()
 }
 
 /// What tables there are.
@@ -195,11 +139,5 @@ mod tests {
         let early = chosen.iter().filter(|(_, t)| t.as_str() < "t0500").count();
         // 100 of 1,000 without replacement: the standard deviation is 4.7; this is five of them.
         assert!((26..=74).contains(&early), "{early}");
-    }
-
-    #[test]
-    fn partitions_are_parts_of_their_table() {
-        assert_eq!(without_partition("d.t#P#p0#SP#s"), "d.t");
-        assert_eq!(without_partition("d.t"), "d.t");
     }
 }

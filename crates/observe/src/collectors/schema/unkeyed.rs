@@ -1,0 +1,134 @@
+//! InnoDB tables without a key of use: those with the index that InnoDB makes for itself then.
+
+use std::collections::BTreeSet;
+
+use super::{LISTED, OURS, text};
+use crate::bag::Bag;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, quoted};
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Indexes that InnoDB makes for tables without a key of use, as its dictionary has them.
+const UNKEYED: [Wording; 2] = [
+    (
+        "SELECT TABLE_ID FROM information_schema.INNODB_SYS_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
+        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+    ),
+    (
+        "SELECT TABLE_ID FROM information_schema.INNODB_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
+        &[mysql(80_000..)],
+    ),
+];
+
+/// Names of their tables.
+const DICTIONARY: [Wording; 2] = [
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_SYS_INDEXES i JOIN information_schema.INNODB_SYS_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+    ),
+    (
+        "SELECT t.NAME FROM information_schema.INNODB_INDEXES i JOIN information_schema.INNODB_TABLES t ON t.TABLE_ID = i.TABLE_ID WHERE i.NAME = 'GEN_CLUST_INDEX' ORDER BY t.NAME",
+        &[mysql(80_000..)],
+    ),
+];
+
+/// What knows of them where there are many tables.
+const INDEX_STATISTICS: &str = "mysql.innodb_index_stats";
+
+/// Tables whose statistics are read by one statement: some ten milliseconds of the server's work.
+const PIECE: usize = 4000;
+
+/// Tables without a primary key, with InnoDB's dictionary read whole; where there are `many`, with its statistics read in
+/// pieces: the dictionary of 100,000 tables is a statement of 100 ms, which a server that is working to capacity feels. Tables
+/// with STATS_PERSISTENT = 0 have no statistics to be found in.
+pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
+    let (asked, found) = if many {
+        (INDEX_STATISTICS, of_statistics(sql))
+    } else {
+        // Each table of the dictionary is read whole: the second only where the first holds something.
+        let (asked, found) = match first_of(sql, &UNKEYED) {
+            (_, Ok(some)) if !some.rows.is_empty() => first_of(sql, &DICTIONARY),
+            none => none,
+        };
+        let names = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
+        let found = found.map_err(|e| e.missing("PROCESS"));
+        (asked, found.map(|table| table.rows.into_iter().filter_map(names).collect()))
+    };
+    let tables: Read<BTreeSet<String>> = found.map(|all: Vec<String>| {
+        all.iter().filter(|name| is_users(name)).map(|name| without_partition(name)).collect()
+    });
+    bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
+    let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
+    bag.put("schema.without_primary_key_tables", asked, some);
+}
+
+/// Whether a table is neither one of the server's own nor one that full-text search keeps.
+fn is_users(name: &str) -> bool {
+    let system = ["mysql.", "sys.", "sys/"].iter().any(|s| name.starts_with(s));
+    !system && name.contains('.') && !name.contains(".FTS_") && !name.contains(".fts_")
+}
+
+/// The same from the statistics, from one end of their key to the other.
+fn of_statistics(sql: &mut ReadOnly<'_>) -> Read<Vec<String>> {
+    let mut found = Vec::new();
+    let mut beyond = String::new();
+    loop {
+        let last = rows(
+            sql,
+            &format!(
+                "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {beyond} ORDER BY database_name, table_name LIMIT 1 OFFSET {}",
+                PIECE - 1
+            ),
+        )?;
+        let end = last.first().map(|row| place(row).ok_or_else(|| unquotable(row))).transpose()?;
+        let until = match &end {
+            Some((schema, table)) => format!(
+                "AND (database_name < {schema} OR database_name = {schema} AND table_name <= {table})"
+            ),
+            None => String::new(),
+        };
+        let piece = rows(
+            sql,
+            &format!(
+                "SELECT CONCAT(database_name, '.', table_name) FROM {INDEX_STATISTICS} WHERE database_name NOT IN {OURS} {beyond} {until} AND index_name = 'GEN_CLUST_INDEX' AND stat_name = 'size'"
+            ),
+        )?;
+        found.extend(piece.iter().map(|row| text(row, 0).to_owned()));
+        let Some((schema, table)) = end else { return Ok(found) };
+        beyond = format!("AND (database_name > {schema} OR database_name = {schema} AND table_name > {table})");
+    }
+}
+
+fn rows(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Row>> {
+    sql.rows(statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats and mysql.innodb_index_stats"))
+}
+
+/// A table's place in the key, as literals.
+fn place(row: &Row) -> Option<(String, String)> {
+    Some((quoted(text(row, 0))?, quoted(text(row, 1))?))
+}
+
+fn unquotable(row: &Row) -> Missing {
+    Missing::Error(format!(
+        "the name of {}.{} has a backslash, which this session may or may not escape",
+        text(row, 0),
+        text(row, 1)
+    ))
+}
+
+/// `t#P#p0` and `t#p#p0#sp#s1` are partitions of `t`.
+fn without_partition(name: &str) -> String {
+    let end = name.to_ascii_lowercase().find("#p#").unwrap_or(name.len());
+    name[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_parts_of_their_table() {
+        assert_eq!(without_partition("d.t#P#p0#SP#s"), "d.t");
+        assert_eq!(without_partition("d.t"), "d.t");
+    }
+}
