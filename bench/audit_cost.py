@@ -23,28 +23,15 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from verdicts import add_binary, of_parts, spread
+
 WINDOW_S = 0.1
 KEYLESS_EVERY = 10_000
-
-
-def spread(values, digits=2):
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
 def process_s(pid):
     """CPU seconds of a process and all threads that it had."""
     return time.clock_gettime(((~pid) << 3) | 2)
-
-
-class Verdicts:
-    def __init__(self):
-        self.lines, self.missed = [], 0
-
-    def judge(self, what, value, way, bound, unit):
-        holds = value <= bound if way == "<=" else value >= bound
-        self.missed += not holds
-        self.lines.append(f"{'holds ' if holds else 'MISSED'}  {what}: {value:.2f} {unit} (must be {way} {bound})")
 
 
 @contextlib.contextmanager
@@ -228,7 +215,7 @@ PARTS = {"few": few, "many": many}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mydyno", default=os.environ.get("MYDYNO_BIN", str(ROOT / "target/release/mydyno")))
+    add_binary(parser)
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--folder", default="/dev/shm", help="where the servers lie")
     parser.add_argument("--engine", help="as in mysql-8.0")
@@ -238,15 +225,10 @@ def main():
     parser.add_argument("--connections", type=int, default=8, help="of the load")
     parser.add_argument("--server", metavar="FILE", help="a running private server with 100,000 tables: what `server up --json` said")
     options = parser.parse_args()
-    verdicts = Verdicts()
     with tempfile.TemporaryDirectory(prefix="audit-cost-", dir=options.folder) as state:
         os.chmod(state, 0o700)
         options.state = state
-        for name, part in PARTS.items():
-            if options.only in (None, name):
-                part(options, verdicts)
-    print("\n" + "\n".join(verdicts.lines))
-    sys.exit(1 if verdicts.missed else 0)
+        of_parts(PARTS, options)
 
 
 if __name__ == "__main__":

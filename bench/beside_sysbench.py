@@ -23,14 +23,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from verdicts import add_binary, spread
+
 DATABASE = "mydyno"
 DATABASE_OF_EARLIER = "mydyno_earlier"
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mydyno", default=os.environ.get("MYDYNO_BIN", str(ROOT / "target/release/mydyno")))
+    add_binary(parser)
     parser.add_argument("--workload", default="oltp_point_select")
     parser.add_argument("--connections", default="64", help="list, as in 1,64,256")
     parser.add_argument("--pairs", type=int, default=7)
@@ -116,10 +117,6 @@ def sysbench(options, server, connections):
     cost["queries_per_s"] = cost["queries"] / elapsed
     cost["transactions_per_s"] = cost["transactions"] / elapsed
     return cost
-
-
-def spread(values, digits=2):
-    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
 def us(cost, what):

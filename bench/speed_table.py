@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import beside_sysbench as peers
+from verdicts import ROOT, add_binary, of_parts, spread
 
 CPU, USER, QUERIES, TRANSACTIONS, RESIDENT = (
     "client CPU per query, µs", "of it user, µs", "queries/s", "transactions/s", "resident, MB")
@@ -33,17 +34,6 @@ LOADS = [
 ]
 PREPARE_PAIRS = 3
 MILLION = 1_000_000
-
-
-class Verdicts:
-    def __init__(self):
-        self.lines = []
-        self.missed = 0
-
-    def judge(self, what, value, way, bound, unit="×"):
-        holds = value <= bound if way == "<=" else value >= bound
-        self.missed += not holds
-        self.lines.append(f"{'holds ' if holds else 'MISSED'}  {what}: {value:.2f} {unit} (must be {way} {bound})")
 
 
 def loads(options, verdicts):
@@ -79,8 +69,8 @@ def prepare(options, verdicts):
                 taken[client].append(filled(options, server, password, client))
     options.table_size = small
     ratios = [mine / theirs for mine, theirs in zip(taken["mydyno"], taken["sysbench"])]
-    print(f"\n1,000,000 rows prepared: mydyno {peers.spread(taken['mydyno'], 1)} s, sysbench"
-          f" {peers.spread(taken['sysbench'], 1)} s, ratio {peers.spread(ratios)}")
+    print(f"\n1,000,000 rows prepared: mydyno {spread(taken['mydyno'], 1)} s, sysbench"
+          f" {spread(taken['sysbench'], 1)} s, ratio {spread(ratios)}")
     verdicts.judge("1,000,000 rows prepared", statistics.median(ratios), "<=", 0.6)
 
 
@@ -117,9 +107,9 @@ def null(_options, verdicts):
     runs = []
     for _ in range(3):
         out = subprocess.run(["cargo", "run", "-q", "--release", "--locked", "-p", "mydyno-load", "--example",
-                              "null_driver"], check=True, capture_output=True, text=True, cwd=peers.ROOT).stdout
+                              "null_driver"], check=True, capture_output=True, text=True, cwd=ROOT).stdout
         runs.append(float(re.search(r"([\d.]+) M statements/s", out).group(1)))
-    print(f"\nnull driver, one thread: {peers.spread(runs, 1)} M statements/s")
+    print(f"\nnull driver, one thread: {spread(runs, 1)} M statements/s")
     verdicts.judge("null driver, one thread", statistics.median(runs), ">=", 6, "M/s")
 
 
@@ -128,19 +118,14 @@ PARTS = {"loads": loads, "many": many, "prepare": prepare, "null": null}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mydyno", default=os.environ.get("MYDYNO_BIN", str(peers.ROOT / "target/release/mydyno")))
+    add_binary(parser)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--time", type=int, default=3, help="seconds of each run")
     parser.add_argument("--only", choices=PARTS, help="one part")
     options = parser.parse_args()
     options.all_pairs = options.pairs
     options.workload, options.table_size, options.mydyno_options, options.against = "oltp_point_select", 100_000, "", None
-    verdicts = Verdicts()
-    for name, part in PARTS.items():
-        if options.only in (None, name):
-            part(options, verdicts)
-    print("\n" + "\n".join(verdicts.lines))
-    sys.exit(1 if verdicts.missed else 0)
+    of_parts(PARTS, options)
 
 
 if __name__ == "__main__":
