@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::fixture::Server;
 use crate::home::Home;
+use crate::whole_host::whole_host;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,6 +176,7 @@ fn faults_of_the_option_file_are_named_and_gone_with_the_lines_of_the_remedy() {
 #[test]
 #[ignore = "changes settings of this host for a moment and needs root: make test-faults"]
 fn faults_of_the_host_are_named_and_gone_and_its_settings_are_as_before() {
+    let _alone = whole_host();
     let all = faults(|fault| fault.setting.is_some());
     let home = Home::new();
     let server = home.server("hosted", &[]);

@@ -32,3 +32,5 @@ mod probe;
 mod server;
 mod ssh;
 mod surroundings;
+#[path = "../whole_host.rs"]
+mod whole_host;

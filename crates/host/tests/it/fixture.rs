@@ -1,7 +1,6 @@
 //! A private state folder, and machines whose `/proc` is made up.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -10,14 +9,6 @@ use mydyno_host::machine::ProcessIdentity;
 use mydyno_host::restore::{self, NoServers};
 use mydyno_host::{Change, Journal, Lease, Machine, StateDir};
 use tempfile::TempDir;
-
-/// Tests that turn what there is once on a host do so one at a time, also those of other crates.
-pub fn whole_host() -> File {
-    let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("whole-host.lock")).unwrap();
-    // SAFETY: flock(2) takes an open descriptor and flags.
-    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
-    lock
-}
 
 pub struct Fixture {
     pub temp: TempDir,

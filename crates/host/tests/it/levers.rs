@@ -16,7 +16,8 @@ use mydyno_host::task::{self, Attribute};
 use mydyno_host::{HostError, folder, loops, swap, zram};
 use mydyno_model::change::RestoreState;
 
-use crate::fixture::{Fixture, fixture, whole_host};
+use crate::fixture::{Fixture, fixture};
+use crate::whole_host::whole_host;
 
 fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();

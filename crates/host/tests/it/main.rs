@@ -11,3 +11,5 @@ mod processes;
 mod restoring;
 mod settings;
 mod turned;
+#[path = "../../../../tests/whole_host.rs"]
+mod whole_host;

@@ -10,7 +10,8 @@ use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops, zram};
 use mydyno_model::change::RestoreState;
 
-use crate::fixture::{Fixture, fixture, whole_host};
+use crate::fixture::{Fixture, fixture};
+use crate::whole_host::whole_host;
 
 /// Sets one to a value, looks, and puts it back.
 fn there_and_back(f: &Fixture, name: &str, value: &str) -> Result<(), HostError> {

@@ -9,7 +9,8 @@ use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_sandbox::Spec;
 use mydyno_sandbox::crash::{Crash, crash};
 
-use crate::ground::{Ground, turns, whole_host};
+use crate::ground::{Ground, turns};
+use crate::whole_host::whole_host;
 
 fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -> CrashReport {
     let wanted: Vec<(String, String)> =

@@ -1,9 +1,7 @@
 //! A state folder of a test's own, and what of it is left on the host.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mydyno_host::restore::{put_back, restore};
 use mydyno_host::{Host, Machine, StateDir};
@@ -16,17 +14,6 @@ use tempfile::TempDir;
 pub struct Ground {
     temp: TempDir,
     pub host: Host,
-}
-
-/// Tests that turn levers of the whole host do so one at a time, also those of another run: their state folders do not
-/// know of each other.
-pub fn whole_host() -> (MutexGuard<'static, ()>, File) {
-    static ONE: Mutex<()> = Mutex::new(());
-    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("whole-host.lock")).unwrap();
-    // SAFETY: flock(2) takes an open descriptor and flags; it waits until the other run is over.
-    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
-    (one, lock)
 }
 
 impl Ground {

@@ -13,8 +13,9 @@ use mydyno_model::change::RestoreState;
 use mydyno_sandbox::{Site, Spec, down, up};
 
 use crate::ground::{
-    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, whole_host, why_not,
+    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, why_not,
 };
+use crate::whole_host::whole_host;
 
 const FOLDER: &str = "MYDYNO_TEST_TURNS_LEVERS_IN";
 

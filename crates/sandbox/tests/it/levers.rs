@@ -14,7 +14,8 @@ use mydyno_sandbox::variable::{self, PrivateServers};
 use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up};
 use mydyno_wire::Client;
 
-use crate::ground::{Ground, levers_of_this_machine, turns, whole_host};
+use crate::ground::{Ground, levers_of_this_machine, turns};
+use crate::whole_host::whole_host;
 
 fn spec(name: &str, wanted: &[(String, String)]) -> Spec {
     Spec {

@@ -6,6 +6,8 @@ mod engines;
 mod ground;
 mod kills;
 mod levers;
+#[path = "../../../../tests/whole_host.rs"]
+mod whole_host;
 
 use std::fs;
 use std::os::unix::fs::symlink;

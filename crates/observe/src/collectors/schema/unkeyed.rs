@@ -95,12 +95,14 @@ fn of_statistics(sql: &mut ReadOnly<'_>) -> Read<Vec<String>> {
         )?;
         found.extend(piece.iter().map(|row| text(row, 0).to_owned()));
         let Some((schema, table)) = end else { return Ok(found) };
-        beyond = format!("AND (database_name > {schema} OR database_name = {schema} AND table_name > {table})");
+        beyond =
+            format!("AND (database_name > {schema} OR database_name = {schema} AND table_name > {table})");
     }
 }
 
 fn rows(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Row>> {
-    sql.rows(statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats and mysql.innodb_index_stats"))
+    sql.rows(statement)
+        .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats and mysql.innodb_index_stats"))
 }
 
 /// A table's place in the key, as literals.

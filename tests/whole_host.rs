@@ -1,0 +1,16 @@
+//! One test at a time for what there is once on a host.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// Tests that turn levers of the whole host, or look at what such a lever changes, do so one at a time, also those of other
+/// crates and checkouts: their state folders do not know of each other, and the second would take the first one's value
+/// for the one before. Held until it is dropped.
+pub fn whole_host() -> File {
+    // SAFETY: geteuid(2) has no preconditions.
+    let name = format!("mydyno-tests-whole-host-{}.lock", unsafe { libc::geteuid() });
+    let lock = File::create(std::env::temp_dir().join(name)).unwrap();
+    // SAFETY: flock(2) takes an open descriptor and flags; it waits until the other test is over.
+    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
+    lock
+}
