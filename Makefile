@@ -16,6 +16,7 @@ demo: deps build ## a private server under load, an honest record, a report: abo
 	@target/release/mydyno demo
 
 test: deps ## every test, real servers included
+	@scripts/install-deps file-systems
 	@$(CARGO) test --workspace --locked
 
 lint: ## formatting and lints, as CI asks for them
@@ -46,8 +47,10 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
 
-test-kill-levers: deps ## SIGKILL while every lever of this host is turned, 50 random instants: all must be as before
-	@MYDYNO_KILLS=50 $(CARGO) test --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
+KILLS ?= 50
+test-kill-levers: deps ## SIGKILL while every lever of this host is turned, KILLS random instants: all must be as before
+	@scripts/install-deps file-systems
+	@MYDYNO_KILLS=$(KILLS) $(CARGO) test --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
 
 COMMITS ?= 1000
 test-crash: deps ## what crashes lose: durable settings and a power cut, flush_log=2 and SIGKILL, no barriers and a power cut, COMMITS each (root)
@@ -60,6 +63,7 @@ bench-audit: build ## an audit's time, and what it costs the server: 1,000 table
 	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
 
 bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs)
+	@scripts/install-deps file-systems
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
 test-faults: deps ## faults of the host's settings, brought about for a moment (as root), named by the audit, put right
