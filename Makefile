@@ -50,7 +50,7 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 KILLS ?= 50
 test-kill-levers: deps ## SIGKILL while every lever of this host is turned, KILLS random instants: all must be as before
 	@scripts/install-deps file-systems
-	@MYDYNO_KILLS=$(KILLS) $(CARGO) test --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
+	@MYDYNO_KILLS=$(KILLS) $(CARGO) test --release --locked -p mydyno-sandbox --test it kills:: -- --nocapture --test-threads=1
 
 COMMITS ?= 1000
 test-crash: deps ## what crashes lose: durable settings and a power cut, flush_log=2 and SIGKILL, no barriers and a power cut, COMMITS each (root)

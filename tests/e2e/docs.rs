@@ -141,6 +141,19 @@ fn the_readme_names_every_verb() {
 }
 
 #[test]
+fn commands_that_claims_name_are_there() {
+    let verbs = commands(&mydyno(&["--help"]));
+    for area in fs::read_dir(root().join("claims")).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in fs::read_dir(area).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            for rest in fs::read_to_string(&path).unwrap().split("mydyno ").skip(1) {
+                let word = rest.split(|c: char| !(c.is_alphanumeric() || c == '-')).next().unwrap();
+                assert!(verbs.iter().any(|verb| verb == word), "{}: mydyno {word}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn links_between_documents_lead_somewhere() {
     for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"] {
         let text = fs::read_to_string(root().join(page)).unwrap();

@@ -81,10 +81,11 @@ fn tables_without_a_key_among_very_many_are_found_in_their_statistics_piece_by_p
     let server = Server::start(&[]);
     let mut admin = server.connect();
     for statement in [
-        "INSERT INTO mysql.innodb_table_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), NOW(), 1, 1, 1 FROM seq_1_to_9000",
-        "INSERT INTO mysql.innodb_index_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), IF(seq % 1000, 'PRIMARY', 'GEN_CLUST_INDEX'), names.n, NOW(), 1, 1, '' FROM seq_1_to_9000, (SELECT 'size' n UNION SELECT 'n_leaf_pages') names",
+        "CREATE DATABASE d",
+        "INSERT INTO mysql.innodb_table_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), NOW(), 1, 1, 1 FROM d.seq_1_to_9000",
+        "INSERT INTO mysql.innodb_index_stats SELECT IF(seq % 3, 'a', 'b'), CONCAT('t', LPAD(seq, 5, '0')), IF(seq % 1000, 'PRIMARY', 'GEN_CLUST_INDEX'), NOW(), names.n, 1, 1, '' FROM d.seq_1_to_9000, (SELECT 'size' n UNION SELECT 'n_leaf_pages') names",
         "INSERT INTO mysql.innodb_table_stats VALUES ('a', 't00001#P#p0', NOW(), 1, 1, 1), ('a', 't00001#P#p1', NOW(), 1, 1, 1)",
-        "INSERT INTO mysql.innodb_index_stats VALUES ('a', 't00001#P#p0', 'GEN_CLUST_INDEX', 'size', NOW(), 1, 1, ''), ('a', 't00001#P#p1', 'GEN_CLUST_INDEX', 'size', NOW(), 1, 1, '')",
+        "INSERT INTO mysql.innodb_index_stats VALUES ('a', 't00001#P#p0', 'GEN_CLUST_INDEX', NOW(), 'size', 1, 1, ''), ('a', 't00001#P#p1', 'GEN_CLUST_INDEX', NOW(), 'size', 1, 1, '')",
     ] {
         admin.execute(statement).unwrap();
     }

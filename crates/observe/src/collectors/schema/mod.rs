@@ -33,7 +33,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("schema.index_bytes", "bytes", "size of the other indexes, likewise"),
         fact("schema.statistics_oldest_s", "s", "age of the oldest statistics"),
         fact("schema.largest", "", "the largest tables: name, rows, data_bytes, index_bytes"),
-        fact("schema.without_primary_key", "count", "InnoDB tables without a primary key that is of use"),
+        fact(
+            "schema.without_primary_key",
+            "count",
+            "InnoDB tables without a primary key that is of use; with more than 5,000 tables, among those with persistent statistics",
+        ),
         fact("schema.without_primary_key_tables", "", "some of them"),
         fact(
             "schema.all_read",
