@@ -142,7 +142,7 @@ fn proof(proof: &Proof) -> String {
             format!("experiment {experiment}: {factor} at {}", levels.join(", "))
         }
         (Some(experiment), None, _) => format!("experiment {experiment}"),
-        (None, _, Some(why)) => format!("cannot be proved by an experiment: {why}"),
+        (None, _, Some(why)) => format!("no experiment: {why}"),
         (None, _, None) => String::new(),
     }
 }
