@@ -1,12 +1,15 @@
-//! Every engine as a private server: shut down, its data kept, arms started from them. `make test-engines`.
+//! Every engine as a private server: shut down, its data kept, arms started from them, killed. `make test-engines`.
 //!
 //! Ignored unless asked for, since it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`). `MYDYNO_ENGINE` names
 //! one engine.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use mydyno_model::crash::CrashBy;
 use mydyno_model::server::ServerInfo;
-use mydyno_sandbox::{SandboxError, Spec, connect_options, data, down, up};
+use mydyno_sandbox::crash::{Crash, crash};
+use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up, variable};
 use mydyno_wire::Client;
 
 use crate::ground::{Ground, entries, turns};
@@ -34,7 +37,8 @@ fn basedir(folder: &Path) -> PathBuf {
 }
 
 fn spec(name: &str, basedir: Option<&PathBuf>) -> Spec {
-    let small = [("option.innodb_log_file_size", "8M"), ("option.loose_innodb_buffer_pool_size", "32M")];
+    let small =
+        [("option.loose_innodb_log_file_size", "8M"), ("option.loose_innodb_buffer_pool_size", "32M")];
     let small = small.map(|(id, value)| (id.to_owned(), value.to_owned()));
     Spec { name: name.to_owned(), basedir: basedir.cloned(), turns: turns(&small), ..Spec::default() }
 }
@@ -76,6 +80,69 @@ fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxE
     kept.remove()?;
     assert_eq!(ground.traces(), [""; 0]);
     Ok(())
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
+    let mut failed = Vec::new();
+    for (engine, folder) in engines() {
+        let ground = Ground::new();
+        let mut server = spec("c", folder.map(|folder| basedir(&folder)).as_ref());
+        server.turns.options.push("innodb_flush_log_at_trx_commit=2".to_owned());
+        let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 100, connections: 4 };
+        match crash(&ground.site(), &wanted, &mut |_| {}) {
+            Ok(report) if report.is_sound() && report.acknowledged >= 100 => {
+                println!("{engine}: lost {} of {}", report.lost, report.acknowledged);
+            }
+            Ok(report) => failed.push(format!("{engine}: {report:?}")),
+            Err(error) => failed.push(format!("{engine}: {error}")),
+        }
+        assert_eq!(ground.traces(), [""; 0], "{engine}");
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_says() {
+    let ground = Ground::new();
+    let file = ground.path().join("my.cnf");
+    let text = "[mysqld]\ndatadir=/var/lib/mysql\nmax_connections=41\nskip-name-resolve\nlong_query_time = 2.5 # slow\n\
+                sql_mode=\"ANSI,NO_ZERO_DATE\"\nlog-bin=/var/log/mysql/bin\nserver_id=7\nslow_query_log=on\n\
+                [mysqld-3.23]\nmax_connections=3\n[client]\nmax_connections=4\n";
+    fs::write(&file, text).unwrap();
+    let wanted = [("server.option_file".to_owned(), file.display().to_string())];
+    let mut failed = Vec::new();
+    for (engine, folder) in engines() {
+        let basedir = folder.map(|folder| basedir(&folder));
+        let spec = Spec { name: "f".to_owned(), basedir, turns: turns(&wanted), ..Spec::default() };
+        let mut said = Vec::new();
+        let info = match up(&ground.site(), &spec, &mut |progress| said.push(progress)) {
+            Ok(info) => info,
+            Err(error) => {
+                failed.push(format!("{engine}: {error}"));
+                continue;
+            }
+        };
+        let shown = ["max_connections", "long_query_time", "server_id", "log_bin", "slow_query_log"]
+            .map(|name| variable::read(&info, name).unwrap());
+        let mut left_out = Vec::new();
+        for progress in &said {
+            match progress {
+                Progress::OptionFile { left_out: these, .. } => left_out.extend(these.clone()),
+                Progress::Became { .. } => failed.push(format!("{engine}: {progress:?}")),
+                _ => {}
+            }
+        }
+        if shown != ["41", "2.500000", "7", "1", "1"] || left_out != ["datadir=/var/lib/mysql"] {
+            failed.push(format!("{engine}: {shown:?}, left out {left_out:?}"));
+        }
+        println!("{engine}: {}", shown.join(" "));
+        down(&ground.site(), "f").unwrap();
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert_eq!(ground.traces(), [""; 0]);
 }
 
 #[test]
