@@ -177,51 +177,40 @@ pub fn transport(source: &Source, name: &str) -> Read<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
-    use std::path::Path;
+    use crate::tree::Tree;
 
-    fn file(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    fn device(root: &Path, place: &str, numbers: &str) {
+    fn device(tree: &Tree, place: &str, numbers: &str) {
         let name = place.rsplit('/').next().unwrap();
-        std::fs::create_dir_all(root.join("sys/devices").join(place).join("slaves")).unwrap();
+        tree.folder(&format!("sys/devices/{place}/slaves"));
         for link in [format!("sys/class/block/{name}"), format!("sys/dev/block/{numbers}")] {
-            let link = root.join(link);
-            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-            symlink(format!("../../devices/{place}"), link).unwrap();
+            tree.link(&link, &format!("../../devices/{place}"));
         }
     }
 
     /// ext4 in a loop file on xfs on LVM on LUKS on RAID 1 of two NVMe partitions.
-    fn tower() -> (tempfile::TempDir, Source) {
-        let keep = tempfile::tempdir().unwrap();
-        let root = keep.path();
+    fn tower() -> (Tree, Source) {
+        let (tree, source) = crate::tree::tree(&[]);
         for (disk, part) in [("nvme0n1", "nvme0n1p2"), ("nvme1n1", "nvme1n1p2")] {
             let minor = &disk[4..5];
-            device(root, &format!("pci0/nvme/nvme{minor}/{disk}"), &format!("259:{minor}0"));
-            device(root, &format!("pci0/nvme/nvme{minor}/{disk}/{part}"), &format!("259:{minor}2"));
-            file(root, &format!("sys/devices/pci0/nvme/nvme{minor}/{disk}/{part}/partition"), "2\n");
+            device(&tree, &format!("pci0/nvme/nvme{minor}/{disk}"), &format!("259:{minor}0"));
+            device(&tree, &format!("pci0/nvme/nvme{minor}/{disk}/{part}"), &format!("259:{minor}2"));
+            tree.file(&format!("sys/devices/pci0/nvme/nvme{minor}/{disk}/{part}/partition"), "2\n");
         }
         for (name, numbers) in [("md0", "9:0"), ("dm-0", "252:0"), ("dm-1", "252:1"), ("loop3", "7:3")] {
-            device(root, &format!("virtual/block/{name}"), numbers);
+            device(&tree, &format!("virtual/block/{name}"), numbers);
         }
-        file(root, "sys/devices/virtual/block/md0/md/level", "raid1\n");
+        tree.file("sys/devices/virtual/block/md0/md/level", "raid1\n");
         for part in ["nvme0n1p2", "nvme1n1p2"] {
-            file(root, &format!("sys/devices/virtual/block/md0/slaves/{part}"), "");
+            tree.file(&format!("sys/devices/virtual/block/md0/slaves/{part}"), "");
         }
-        file(root, "sys/devices/virtual/block/dm-0/slaves/md0", "");
-        file(root, "sys/devices/virtual/block/dm-0/dm/uuid", "CRYPT-LUKS2-abc\n");
-        file(root, "sys/devices/virtual/block/dm-1/slaves/dm-0", "");
-        file(root, "sys/devices/virtual/block/dm-1/dm/uuid", "LVM-xyz\n");
-        file(root, "sys/devices/virtual/block/dm-1/dm/name", "vg-data\n");
-        file(root, "sys/devices/virtual/block/loop3/loop/backing_file", "/images/d b.img\n");
-        file(root, "proc/self/mountinfo", "31 1 252:1 / /images rw - xfs /dev/mapper/vg-data rw\n");
-        let source = Source::at(root);
-        (keep, source)
+        tree.file("sys/devices/virtual/block/dm-0/slaves/md0", "");
+        tree.file("sys/devices/virtual/block/dm-0/dm/uuid", "CRYPT-LUKS2-abc\n");
+        tree.file("sys/devices/virtual/block/dm-1/slaves/dm-0", "");
+        tree.file("sys/devices/virtual/block/dm-1/dm/uuid", "LVM-xyz\n");
+        tree.file("sys/devices/virtual/block/dm-1/dm/name", "vg-data\n");
+        tree.file("sys/devices/virtual/block/loop3/loop/backing_file", "/images/d b.img\n");
+        tree.file("proc/self/mountinfo", "31 1 252:1 / /images rw - xfs /dev/mapper/vg-data rw\n");
+        (tree, source)
     }
 
     #[test]
@@ -251,10 +240,10 @@ mod tests {
     #[test]
     fn a_loop_file_on_memory_and_devices_that_lie_on_each_other_are_said_to_be_so() {
         let (keep, source) = tower();
-        file(keep.path(), "proc/self/mountinfo", "31 1 0:40 / /images rw - tmpfs tmpfs rw\n");
+        keep.file("proc/self/mountinfo", "31 1 0:40 / /images rw - tmpfs tmpfs rw\n");
         let Err(Missing::Absent(why)) = stack(&source, "loop3") else { panic!() };
         assert!(why.contains("tmpfs"), "{why}");
-        file(keep.path(), "proc/self/mountinfo", "31 1 7:3 / /images rw - ext4 /dev/loop3 rw\n");
+        keep.file("proc/self/mountinfo", "31 1 7:3 / /images rw - ext4 /dev/loop3 rw\n");
         assert_eq!(stack(&source, "loop3").unwrap().physical, Vec::<String>::new());
         assert!(matches!(stack(&source, "sdz"), Err(Missing::Absent(_))));
     }

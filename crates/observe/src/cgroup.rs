@@ -165,17 +165,7 @@ pub fn throttled(text: &str, version: Version) -> Option<(u64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let source = Source::at(root.path());
-        (root, source)
-    }
+    use crate::tree::tree;
 
     const V2: &str = "30 21 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
 

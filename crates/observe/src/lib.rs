@@ -28,6 +28,8 @@ pub mod sql;
 mod sql_wire;
 mod sys;
 mod taskstats;
+#[cfg(test)]
+mod tree;
 mod wording;
 
 pub use collect::{Options, collect, collect_of, collect_with};

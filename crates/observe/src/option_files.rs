@@ -376,6 +376,7 @@ fn plain(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
     use std::os::unix::fs::PermissionsExt as _;
 
     fn option(line: &str) -> (String, Option<String>) {
@@ -408,17 +409,6 @@ mod tests {
         assert_eq!(Line::of("!nonsense"), Line::Empty);
         assert_eq!(Line::of("!include"), Line::BrokenInclude);
         assert_eq!(normal("--Innodb-Buffer-Pool"), "innodb_buffer_pool");
-    }
-
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let source = Source::at(root.path());
-        (root, source)
     }
 
     #[test]
@@ -456,7 +446,7 @@ mod tests {
     #[test]
     fn a_file_that_everybody_may_write_is_ignored() {
         let (keep, source) = tree(&[("etc/my.cnf", "[mysqld]\na=1\n")]);
-        let path = keep.path().join("etc/my.cnf");
+        let path = keep.at("/etc/my.cnf");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
         let reading = read(&source, "", &["/etc/my.cnf".to_owned()], &["mysqld".to_owned()]);
         assert!(reading.options.is_empty());
@@ -522,8 +512,7 @@ mod tests {
         // A fixed sequence of bytes that favours what the format gives a meaning to.
         let meaningful = b"[]=#;!'\"\\ \t\r\n\0include\xff\xc3a-_";
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("a.cnf");
+        let (tree, source) = tree(&[]);
         for length in 0..400 {
             let bytes: Vec<u8> = (0..length)
                 .map(|_| {
@@ -532,8 +521,8 @@ mod tests {
                     meaningful[(state >> 33) as usize % meaningful.len()]
                 })
                 .collect();
-            std::fs::write(&path, &bytes).unwrap();
-            let reading = read(&Source::at(root.path()), "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
+            tree.file("a.cnf", &bytes);
+            let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
             assert!(reading.files[0].not_read.is_none(), "{bytes:?}");
         }
     }

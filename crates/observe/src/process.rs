@@ -259,6 +259,7 @@ fn agrees(source: &Source, process: &Process, uptime_s: f64, ticks_per_s: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Tree;
 
     const STAT: &str =
         "4211 (a) b (c) S 1 4211 4211 0 -1 4194560 1000 20 30 40 500 600 7 8 20 -5 31 0 98765 1 2 3";
@@ -291,20 +292,12 @@ mod tests {
         }
     }
 
-    fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
+    fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> (Tree, Source) {
+        let (tree, source) = crate::tree::tree(files);
         for (path, target) in links {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(target, path).unwrap();
+            tree.link(path, target);
         }
-        let source = Source::at(root.path());
-        (root, source)
+        (tree, source)
     }
 
     const TCP: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000   104        0 777 1 0\n   1: 0100007F:0CEA 0100007F:9999 01 00000000:00000000 00:00000000 00000000   104        0 888 1 0\n  broken\n";

@@ -214,14 +214,12 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::{Tree, tree};
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_path_is_looked_up_below_the_root() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(root.path().join("proc/sys/vm")).unwrap();
-        std::fs::write(root.path().join("proc/sys/vm/swappiness"), "60\n").unwrap();
-        let source = Source::at(root.path());
+        let (_tree, source) = tree(&[("proc/sys/vm/swappiness", "60\n")]);
         assert_eq!(source.read("/proc/sys/vm/swappiness"), Ok("60".to_owned()));
         assert_eq!(source.list("/proc/sys/vm"), Ok(vec!["swappiness".to_owned()]));
         assert!(!source.is_live() && Source::live().is_live());
@@ -229,8 +227,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_absent_and_named() {
-        let root = tempfile::tempdir().unwrap();
-        let missing = Source::at(root.path()).read("/proc/pressure/cpu").unwrap_err();
+        let missing = Tree::of(&[]).source().read("/proc/pressure/cpu").unwrap_err();
         assert_eq!(missing, Missing::Absent("/proc/pressure/cpu: No such file or directory".to_owned()));
     }
 
@@ -252,18 +249,16 @@ mod tests {
 
     #[test]
     fn a_folder_read_as_a_file_is_an_error_and_bytes_that_are_no_text_are_replaced() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::write(root.path().join("garbage"), [b'a', 0xff, b'b', b'\n']).unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[]);
+        tree.file("garbage", [b'a', 0xff, b'b', b'\n']);
         assert_eq!(source.read("/garbage"), Ok("a\u{fffd}b".to_owned()));
         assert!(matches!(source.read("/"), Err(Missing::Error(_))));
     }
 
     #[test]
     fn system_calls_are_not_answered_for_a_copy() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[]);
+        std::fs::set_permissions(tree.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         assert!(matches!(source.space("/"), Err(Missing::Absent(_))));
         assert!(matches!(source.mount_id("/"), Err(Missing::Absent(_))));
     }

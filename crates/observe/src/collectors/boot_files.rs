@@ -223,21 +223,11 @@ fn mounts(text: &str) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Source) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let source = Source::at(root.path());
-        (root, source)
-    }
+    use crate::tree::tree;
 
     #[test]
     fn the_last_file_decides_and_a_file_hides_its_namesake() {
-        let (_root, source) = host(&[
+        let (_root, source) = tree(&[
             (
                 "etc/sysctl.d/60-db.conf",
                 "vm.swappiness = 1\n# vm.swappiness = 9\nkernel/sched_min_granularity_ns=1\n",
@@ -265,7 +255,7 @@ mod tests {
 
     #[test]
     fn lists_are_equal_whatever_white_space_divides_them_and_sysctl_conf_comes_last() {
-        let (_root, source) = host(&[
+        let (_root, source) = tree(&[
             ("etc/sysctl.conf", "net.ipv4.ip_local_port_range = 10000   65000\n"),
             ("etc/sysctl.d/99-x.conf", "net.ipv4.ip_local_port_range = 1 2\n"),
             ("proc/sys/net/ipv4/ip_local_port_range", "10000\t65000\n"),

@@ -87,21 +87,18 @@ fn no_cow(source: &Source, path: &str) -> Read<bool> {
 mod tests {
     use super::*;
     use crate::collectors::storage::COLLECTOR;
+    use crate::tree::tree;
     use serde_json::json;
 
     #[test]
     fn errors_and_the_journal_of_an_ext4_are_those_of_its_folder_in_sysfs() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("sys/fs/ext4/sdb1");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("errors_count"), "3\n").unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[("sys/fs/ext4/sdb1/errors_count", "3\n")]);
         let bag = Bag::new(&COLLECTOR);
         let id = |name: &str| format!("storage.datadir.{name}");
         ext(&id, &source, "sdb1", &bag);
         assert_eq!(bag.value("storage.datadir.errors"), Some(json!(3)));
         assert_eq!(bag.value("storage.datadir.journal"), Some(json!(false)));
-        std::fs::write(folder.join("journal_task"), "77\n").unwrap();
+        tree.file("sys/fs/ext4/sdb1/journal_task", "77\n");
         let bag = Bag::new(&COLLECTOR);
         ext(&id, &source, "sdb1", &bag);
         assert_eq!(bag.value("storage.datadir.journal"), Some(json!(true)));
@@ -109,17 +106,13 @@ mod tests {
 
     #[test]
     fn errors_of_all_devices_of_a_btrfs_are_counted_together() {
-        let root = tempfile::tempdir().unwrap();
-        let fs = root.path().join("sys/fs/btrfs/1234");
-        for (device, errors) in
-            [("1", "write_errs 2\nread_errs 1\n"), ("2", "write_errs 0\ncorruption_errs 4\n")]
-        {
-            std::fs::create_dir_all(fs.join("devinfo").join(device)).unwrap();
-            std::fs::write(fs.join("devinfo").join(device).join("error_stats"), errors).unwrap();
-        }
-        std::fs::create_dir_all(fs.join("devices/sdb")).unwrap();
+        let (tree, source) = tree(&[
+            ("sys/fs/btrfs/1234/devinfo/1/error_stats", "write_errs 2\nread_errs 1\n"),
+            ("sys/fs/btrfs/1234/devinfo/2/error_stats", "write_errs 0\ncorruption_errs 4\n"),
+        ]);
+        tree.folder("sys/fs/btrfs/1234/devices/sdb");
         let bag = Bag::new(&COLLECTOR);
-        btrfs_errors(&|name: &str| format!("storage.datadir.{name}"), &Source::at(root.path()), "sdb", &bag);
+        btrfs_errors(&|name: &str| format!("storage.datadir.{name}"), &source, "sdb", &bag);
         assert_eq!(bag.value("storage.datadir.errors"), Some(json!(7)));
     }
 }

@@ -144,12 +144,7 @@ fn clock(source: &Source, bag: &Bag) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn file(root: &std::path::Path, path: &str, text: &str) {
-        let path = root.join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
+    use crate::tree::tree;
 
     #[test]
     fn taint_flags_of_faults_are_told_from_those_of_modules() {
@@ -159,37 +154,34 @@ mod tests {
 
     #[test]
     fn errors_of_all_controllers_are_counted_together() {
-        let root = tempfile::tempdir().unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[]);
         assert!(matches!(memory_errors(&source, "ce_count"), Err(Missing::Absent(_))));
-        file(root.path(), &format!("{CONTROLLERS}/power/control"), "auto");
+        tree.file(&format!("{CONTROLLERS}/power/control"), "auto");
         assert!(matches!(memory_errors(&source, "ce_count"), Err(Missing::Absent(_))));
-        file(root.path(), &format!("{CONTROLLERS}/mc0/ce_count"), "3\n");
-        file(root.path(), &format!("{CONTROLLERS}/mc1/ce_count"), "4\n");
+        tree.file(&format!("{CONTROLLERS}/mc0/ce_count"), "3\n");
+        tree.file(&format!("{CONTROLLERS}/mc1/ce_count"), "4\n");
         assert_eq!(memory_errors(&source, "ce_count"), Ok(7));
     }
 
     #[test]
     fn the_deepest_sleep_is_that_of_the_states_that_are_not_switched_off() {
-        let root = tempfile::tempdir().unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[]);
         assert!(matches!(idle_latency(&source), Err(Missing::Absent(_))));
         for (state, latency, disable) in [(0, 0, 0), (1, 10, 0), (2, 170, 1)] {
             let folder = format!("{CPUS}/cpu0/cpuidle/state{state}");
-            file(root.path(), &format!("{folder}/latency"), &format!("{latency}\n"));
-            file(root.path(), &format!("{folder}/disable"), &format!("{disable}\n"));
+            tree.file(&format!("{folder}/latency"), &format!("{latency}\n"));
+            tree.file(&format!("{folder}/disable"), &format!("{disable}\n"));
         }
         assert_eq!(idle_latency(&source), Ok(10));
     }
 
     #[test]
     fn cores_without_a_counter_of_their_heat_do_not_count_as_cool() {
-        let root = tempfile::tempdir().unwrap();
-        let source = Source::at(root.path());
+        let (tree, source) = tree(&[]);
         let name = "thermal_throttle/core_throttle_count";
-        file(root.path(), &format!("{CPUS}/cpu0/topology/core_id"), "0");
+        tree.file(&format!("{CPUS}/cpu0/topology/core_id"), "0");
         assert!(matches!(throttles(&source, name), Err(Missing::Absent(_))));
-        file(root.path(), &format!("{CPUS}/cpu1/{name}"), "12\n");
+        tree.file(&format!("{CPUS}/cpu1/{name}"), "12\n");
         assert_eq!(throttles(&source, name), Ok(12));
     }
 }

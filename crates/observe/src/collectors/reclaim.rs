@@ -89,6 +89,7 @@ fn kstat(text: &str, key: &str, path: &str) -> Read<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
 
     #[test]
     fn values_of_zfs_stand_in_the_third_column() {
@@ -100,22 +101,14 @@ mod tests {
 
     #[test]
     fn a_swap_file_lies_on_the_disk_of_its_file_system() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/swap\\040file file 1024 0 -2\n");
-        write("proc/self/mountinfo", "31 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
-        write("sys/devices/sda/slaves/.keep", "");
+        let (tree, source) = tree(&[
+            ("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/swap\\040file file 1024 0 -2\n"),
+            ("proc/self/mountinfo", "31 1 8:1 / / rw - ext4 /dev/sda1 rw\n"),
+        ]);
+        tree.folder("sys/devices/sda/slaves");
         for link in ["sys/class/block/sda", "sys/dev/block/8:1"] {
-            let link = root.path().join(link);
-            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink("../../devices/sda", link).unwrap();
+            tree.link(link, "../../devices/sda");
         }
-        std::fs::remove_file(root.path().join("sys/devices/sda/slaves/.keep")).unwrap();
-        let source = Source::at(root.path());
         let areas = areas(&source).unwrap();
         assert_eq!(areas, ["/swap file"]);
         assert_eq!(disks(&source, &areas), Ok(vec!["sda".to_owned()]));

@@ -118,31 +118,30 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Tree;
 
-    fn process(root: &std::path::Path, pid: u32, name: &str, rss_kib: u64) {
-        let folder = root.join(format!("proc/{pid}"));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("comm"), format!("{name}\n")).unwrap();
-        std::fs::write(folder.join("status"), format!("Name:\t{name}\nVmRSS:\t{rss_kib} kB\n")).unwrap();
+    fn process(tree: &Tree, pid: u32, name: &str, rss_kib: u64) {
+        tree.file(&format!("proc/{pid}/comm"), format!("{name}\n"));
+        tree.file(&format!("proc/{pid}/status"), format!("Name:\t{name}\nVmRSS:\t{rss_kib} kB\n"));
     }
 
     #[test]
     fn daemons_and_other_servers_are_found_and_ours_is_not_another() {
-        let root = tempfile::tempdir().unwrap();
+        let tree = Tree::of(&[]);
         for (pid, name) in
             [(1, "systemd"), (7, "systemd-timesyn"), (9, "mariadbd"), (11, "mysqld_safe"), (12, "mysqld")]
         {
-            process(root.path(), pid, name, 100);
+            process(&tree, pid, name, 100);
         }
-        let found = programs(&Source::at(root.path()), Some(9)).unwrap();
+        let found = programs(&tree.source(), Some(9)).unwrap();
         assert_eq!(found.daemons, ["systemd-timesyncd"]);
         assert_eq!(found.servers, [json!({"name": "mysqld", "pid": 12, "rss_bytes": 102_400})]);
     }
 
     #[test]
     fn processes_that_are_hidden_are_not_taken_for_absent() {
-        let root = tempfile::tempdir().unwrap();
-        process(root.path(), 900, "mariadbd", 1);
-        assert!(matches!(programs(&Source::at(root.path()), None), Err(Missing::Denied(_))));
+        let tree = Tree::of(&[]);
+        process(&tree, 900, "mariadbd", 1);
+        assert!(matches!(programs(&tree.source(), None), Err(Missing::Denied(_))));
     }
 }

@@ -217,12 +217,12 @@ fn timeout(text: &str, path: &str) -> Read<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
     use serde_json::json;
 
     #[test]
     fn drop_ins_add_to_the_unit_and_an_empty_value_takes_back() {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in [
+        let (_tree, source) = tree(&[
             (
                 "lib/systemd/system/mariadb.service",
                 "[Unit]\nRestart=x\n[Service]\nRestart=on-abort\nTimeoutSec=900\nLimitNOFILE=32768\n# Nice=5\n",
@@ -233,12 +233,8 @@ mod tests {
                 "[Service]\nLimitNOFILE=1\nTimeoutStopSec=5min 20s\n",
             ),
             ("lib/systemd/system/mariadb.service.d/notes.txt", "[Service]\nNice=9\n"),
-        ] {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let unit = Unit::of(&Source::at(root.path()), "mariadb.service").unwrap();
+        ]);
+        let unit = Unit::of(&source, "mariadb.service").unwrap();
         assert_eq!(unit.get("Restart"), Ok("on-abort"));
         assert_eq!(unit.get("OOMScoreAdjust"), Ok("-250"));
         assert!(matches!(unit.get("LimitNOFILE"), Err(Missing::Absent(_))));
@@ -246,7 +242,7 @@ mod tests {
         assert_eq!(timeout(unit.get("TimeoutStopSec").unwrap(), "/u"), Ok(json!(320.0)));
         assert_eq!(timeout(unit.get("TimeoutStartSec").unwrap(), "/u"), Ok(json!(900.0)));
         assert_eq!(unit.drop_ins.len(), 2);
-        assert!(matches!(Unit::of(&Source::at(root.path()), "mysql.service"), Err(Missing::Absent(_))));
+        assert!(matches!(Unit::of(&source, "mysql.service"), Err(Missing::Absent(_))));
     }
 
     #[test]

@@ -205,15 +205,10 @@ fn marked(source: &Source) -> (Read<String>, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
 
     fn scope(files: &[(&str, &str)]) -> (String, String) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let source = Source::at(root.path());
+        let (_tree, source) = tree(files);
         (hypervisor(&source).0.unwrap_or_else(|e| e.to_string()), container(&source).0.unwrap())
     }
 
@@ -250,26 +245,17 @@ mod tests {
 
     #[test]
     fn a_mark_from_an_image_is_not_taken_for_a_container() {
-        let root = tempfile::tempdir().unwrap();
-        let put = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        put(".dockerenv", "");
-        put("proc/1/mountinfo", "a\n");
-        put("proc/self/mountinfo", "a\n");
-        std::fs::create_dir_all(root.path().join("proc/self/ns")).unwrap();
-        let link = root.path().join("proc/self/ns/pid");
-        let source = Source::at(root.path());
-        std::os::unix::fs::symlink(FIRST_PID_NAMESPACE, &link).unwrap();
+        let files = [(".dockerenv", ""), ("proc/1/mountinfo", "a\n"), ("proc/self/mountinfo", "a\n")];
+        let (tree, source) = tree(&files);
+        let link = "proc/self/ns/pid";
+        tree.link(link, FIRST_PID_NAMESPACE);
         assert_eq!(container(&source).0, Ok("none".to_owned()));
         // The host's processes seen from a container's file system.
-        put("proc/self/mountinfo", "b\n");
+        tree.file("proc/self/mountinfo", "b\n");
         assert_eq!(container(&source).0, Ok("docker".to_owned()));
-        std::fs::remove_file(root.path().join(".dockerenv")).unwrap();
-        std::fs::remove_file(&link).unwrap();
-        std::os::unix::fs::symlink("pid:[4026532999]", &link).unwrap();
+        tree.remove(".dockerenv");
+        tree.remove(link);
+        tree.link(link, "pid:[4026532999]");
         assert_eq!(container(&source).0, Ok("other".to_owned()));
     }
 

@@ -51,11 +51,11 @@ impl Throttling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
 
     #[test]
     fn throttling_is_summed_over_a_group_and_those_above_it() {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in [
+        let (_tree, source) = tree(&[
             ("proc/self/mountinfo", "30 21 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
             ("proc/42/cgroup", "0::/a/b\n"),
             (
@@ -67,12 +67,7 @@ mod tests {
                 "usage_usec 5\nnr_periods 9\nnr_throttled 1\nthrottled_usec 500000\n",
             ),
             ("sys/fs/cgroup/cpu.stat", "usage_usec 5\n"),
-        ] {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let source = Source::at(root.path());
+        ]);
         let mut values = Values::default();
         Throttling::open(&source, "42", "server").read(&mut values);
         assert_eq!(values.0["server.cgroup.cpu.throttled_s"], 2.0);

@@ -55,14 +55,12 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
 
     fn read(stat: &str) -> Values {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("sys/class/block/vda");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("stat"), stat).unwrap();
+        let (_tree, source) = tree(&[("sys/class/block/vda/stat", stat)]);
         let mut values = Values::default();
-        Disk::open(&Source::at(root.path()), "vda").read(&mut values);
+        Disk::open(&source, "vda").read(&mut values);
         values
     }
 
@@ -100,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_not_there_is_a_gap() {
-        let root = tempfile::tempdir().unwrap();
-        let disk = Disk::open(&Source::at(root.path()), "../../etc");
+        let (_tree, source) = tree(&[]);
+        let disk = Disk::open(&source, "../../etc");
         assert!(disk.gap().unwrap().contains("..!..!etc"));
     }
 }

@@ -70,27 +70,26 @@ pub fn line_value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::tree;
 
     #[test]
     fn a_file_is_read_whole_and_from_its_start_each_time() {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("f");
         let long = "x".repeat(3 * FIRST + 17);
-        std::fs::write(&path, &long).unwrap();
-        let mut reader = Reader::open(&Source::at(root.path()), "/f");
+        let (tree, source) = tree(&[("f", long.as_str())]);
+        let mut reader = Reader::open(&source, "/f");
         assert_eq!(reader.text(), Some(long.as_str()));
-        std::fs::write(&path, "short").unwrap();
+        tree.file("f", "short");
         assert_eq!(reader.text(), Some("short"));
-        std::fs::write(&path, "").unwrap();
+        tree.file("f", "");
         assert_eq!(reader.text(), None);
-        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        tree.file("f", [0xff, 0xfe]);
         assert_eq!(reader.text(), None);
     }
 
     #[test]
     fn a_file_that_is_not_there_says_so() {
-        let root = tempfile::tempdir().unwrap();
-        let mut reader = Reader::open(&Source::at(root.path()), "/none");
+        let (_tree, source) = tree(&[]);
+        let mut reader = Reader::open(&source, "/none");
         assert_eq!(reader.text(), None);
         assert!(reader.gap().unwrap().contains("/none"));
     }

@@ -5,19 +5,7 @@ use std::path::Path;
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_observe::{Sampler, Source, collect};
 
-fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        write(root.path(), path, text);
-    }
-    root
-}
-
-fn write(root: &Path, path: &str, text: &str) {
-    let path = root.join(path);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-}
+use crate::tree::Tree;
 
 /// Every file that collectors and sampler read of a process 42 and a disk sda.
 const FILES: &[&str] = &[
@@ -90,7 +78,7 @@ fn no_collector_broke_down(set: &FactSet) {
 
 #[test]
 fn an_empty_tree_gives_every_plain_fact_as_missing() {
-    let root = tree(&[]);
+    let root = Tree::of(&[]);
     let set = look(root.path());
     assert!(set.facts.len() > 100, "{}", set.facts.len());
     let read: Vec<&String> =
@@ -125,14 +113,14 @@ fn garbage_of_every_kind_in_every_file_breaks_nothing() {
     ];
     for kind in kinds {
         let files: Vec<(&str, &str)> = FILES.iter().map(|path| (*path, *kind)).collect();
-        let root = tree(&files);
+        let root = Tree::of(&files);
         no_collector_broke_down(&look(root.path()));
     }
 }
 
 #[test]
 fn a_cpu_that_was_taken_out_is_not_counted() {
-    let root = tree(&[
+    let root = Tree::of(&[
         ("sys/devices/system/cpu/online", "0,2-3\n"),
         ("sys/devices/system/cpu/possible", "0-7\n"),
         ("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"),
@@ -159,7 +147,7 @@ fn a_cpu_that_was_taken_out_is_not_counted() {
 
 #[test]
 fn a_hidden_process_is_denied_and_says_so_in_every_fact_about_it() {
-    let root = tree(&[("proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw,hidepid=2\n")]);
+    let root = Tree::of(&[("proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw,hidepid=2\n")]);
     let set = look(root.path());
     for id in [
         "server.process.pid",
@@ -175,7 +163,7 @@ fn a_hidden_process_is_denied_and_says_so_in_every_fact_about_it() {
 #[test]
 fn a_file_that_never_answers_costs_its_collector_only() {
     // A FIFO without a writer: opening it waits for ever, as a dead FUSE mount would.
-    let root = tree(&[
+    let root = Tree::of(&[
         ("proc/sys/kernel/osrelease", "6.1.0\n"),
         ("sys/kernel/mm/transparent_hugepage/defrag", "always [never]\n"),
     ]);

@@ -7,3 +7,9 @@ mod live_schema;
 mod live_server;
 mod live_state;
 mod support;
+#[allow(dead_code)]
+#[path = "../../src/tree.rs"]
+mod tree;
+
+// The trees of unit tests are read by what is theirs there.
+use mydyno_observe::Source;
