@@ -21,6 +21,13 @@ fn load(home: &Home, server: &Server<'_>, workload: &str, rest: &[&str]) -> Valu
     summary
 }
 
+/// Writes a mix; its path.
+fn mix(home: &Home, text: &str) -> String {
+    let file = home.path().join("m.toml");
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
 fn refused(home: &Home, server: &Server<'_>, workload: &str, rest: &[&str], status: i32) -> Ended {
     let ended = home.end(&server.bench(workload, &[rest, SHORT].concat()));
     assert_eq!(ended.status, status, "{workload} {rest:?}: {}", ended.stderr);
@@ -195,7 +202,6 @@ fn the_example_mixes_prepare_run_and_hold_together() {
 fn a_mix_that_does_not_fit_its_tables_is_told_before_the_load() {
     let home = Home::new();
     let server = home.server("s", &[]);
-    let file = home.path().join("m.toml");
     let text = "\
 [tables.a]
 create = 'CREATE TABLE a (id INT PRIMARY KEY)'
@@ -211,8 +217,8 @@ keep = { x = 'int', y = 'int' }
 [[transactions.t.statements]]
 sql = 'SELECT id FROM b'
 ";
-    fs::write(&file, text).unwrap();
-    let ended = refused(&home, &server, file.to_str().unwrap(), &[], 3);
+    let told_of = |text: &str, status: i32| refused(&home, &server, &mix(&home, text), &[], status);
+    let ended = told_of(text, 3);
     for told in [
         "m.toml:8:7: ",
         "nmae",
@@ -223,13 +229,10 @@ sql = 'SELECT id FROM b'
     ] {
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
-    fs::write(&file, text.replace("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE a (idd INT)"))
-        .unwrap();
-    let ended = refused(&home, &server, file.to_str().unwrap(), &[], 3);
+    let ended = told_of(&text.replace("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE a (idd INT)"), 3);
     let told = "table a has no column \"id\" (m.toml:5:1): did you mean idd?";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
-    fs::write(&file, "[transactions.t]\nstatments = 1\nweight = 'x'\n").unwrap();
-    let ended = refused(&home, &server, file.to_str().unwrap(), &[], 2);
+    let ended = told_of("[transactions.t]\nstatments = 1\nweight = 'x'\n", 2);
     assert!(ended.stderr.contains("m.toml:2:1") && ended.stderr.contains("m.toml:3:10"), "{}", ended.stderr);
 }
 
@@ -237,7 +240,6 @@ sql = 'SELECT id FROM b'
 fn a_prepare_of_a_mix_that_is_killed_goes_on_and_makes_the_same_rows() {
     let home = Home::new();
     let server = home.server("s", &[]);
-    let file = home.path().join("m.toml");
     let text = "\
 [tables.a]
 create = 'CREATE TABLE a (n INT, note VARCHAR(20)) ENGINE=InnoDB'
@@ -255,8 +257,8 @@ n = { zipfian = 'a' }
 [transactions.t]
 statements = [{ sql = 'SELECT 1' }]
 ";
-    fs::write(&file, text).unwrap();
-    let file = file.to_str().unwrap();
+    let file = mix(&home, text);
+    let file = file.as_str();
     let bench = |schema, more: &[&str]| {
         let args = [&["prepare", "--schema", schema, "--quiet"], more].concat();
         server.bench(file, &args).into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -308,9 +310,11 @@ fn tables_of_two_workloads_live_side_by_side_and_a_foreign_table_stays() {
     home.fine(&server.bench("slap", &["prepare"]));
     home.fine(&server.bench("oltp_read_only", &["check", "--table-size", "100"]));
     home.fine(&server.bench("hot_row", &["check"]));
-    let file = home.path().join("m.toml");
-    fs::write(&file, "[tables.t1]\ncreate = 'CREATE TABLE t1 (id INT)'\n[transactions.t]\nstatements = [{ sql = 'SELECT 1' }]\n").unwrap();
-    let ended = home.end(&server.bench(file.to_str().unwrap(), &["prepare"]));
+    let file = mix(
+        &home,
+        "[tables.t1]\ncreate = 'CREATE TABLE t1 (id INT)'\n[transactions.t]\nstatements = [{ sql = 'SELECT 1' }]\n",
+    );
+    let ended = home.end(&server.bench(&file, &["prepare"]));
     assert!(ended.status == 3 && ended.stderr.contains("has a table t1"), "{}", ended.stderr);
     home.fine(&server.bench("slap", &["check"]));
 }
@@ -329,14 +333,16 @@ fn the_same_seed_makes_the_same_rows_and_each_connection_asks_the_same_for_any_n
     assert_eq!(one, again);
     assert_ne!(one, other);
 
-    let file = home.path().join("m.toml");
-    fs::write(&file, "[transactions.t]\nstatements = [{ sql = 'SELECT ?, ?', params = [{ uniform = [1, 1000000] }, { unique = true }] }]\n").unwrap();
+    let file = mix(
+        &home,
+        "[transactions.t]\nstatements = [{ sql = 'SELECT ?, ?', params = [{ uniform = [1, 1000000] }, { unique = true }] }]\n",
+    );
     server.sql("SET GLOBAL log_output = 'TABLE'");
     let streams = |workers: &str| {
         server.sql("SET GLOBAL general_log = 0; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1");
         // Few enough that the log keeps up.
         let rest = ["--connections", "3", "--workers", workers, "--rate", "300", "--allow-load"];
-        load(&home, &server, file.to_str().unwrap(), &rest);
+        load(&home, &server, &file, &rest);
         server.sql("SET GLOBAL general_log = 0");
         let rows = server.sql(
             "SELECT thread_id, argument FROM mysql.general_log WHERE command_type = 'Execute' ORDER BY event_time",
