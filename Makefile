@@ -67,7 +67,8 @@ bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared 
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
 test-faults: deps ## faults of the host's settings, brought about for a moment (as root), named by the audit, put right
-	@$(CARGO) test --locked -p mydyno --test e2e faults -- --include-ignored --test-threads=1
+	@tests/engines/fetch $(ENGINES) mysql-8.0
+	@MYDYNO_ENGINES=$(ENGINES) $(CARGO) test --locked -p mydyno --test e2e faults -- --include-ignored --test-threads=1
 
 test-fix: deps ## the files of audit --fix before Ansible, tuned, systemd and sysctl themselves (Debian packages)
 	@scripts/install-deps ansible-playbook tuned

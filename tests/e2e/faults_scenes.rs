@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 use serde_json::Value;
 
+use crate::engine::Engine;
 use crate::fixture::{Server, signal, until};
 use crate::home::Home;
 
 /// Findings of these claims, after a look of that long.
-fn audit(home: &Home, server: &Server<'_>, window: &str, claims: &[&str]) -> Vec<Value> {
+pub fn audit(home: &Home, server: &Server<'_>, window: &str, claims: &[&str]) -> Vec<Value> {
     let only = format!("--only={}", claims.join(","));
     let args = ["audit", "--json", "--quiet", "--window", window, &only, "--dsn", server.text("dsn")];
     let mut findings = home.json(&args);
@@ -19,8 +20,9 @@ fn audit(home: &Home, server: &Server<'_>, window: &str, claims: &[&str]) -> Vec
     list.as_array().unwrap().clone()
 }
 
-/// A claim, and what its evidence has to hold: a fact with its value, or a text anywhere.
-type Wanted<'w> = (&'w str, &'w str, Value);
+/// A claim, and what its evidence has to hold: a fact (a star for a name that only the kernel knows) with its value, any
+/// where it is null, or a part of it where it is a text.
+pub type Wanted<'w> = (&'w str, &'w str, Value);
 
 /// What is wrong with how faults that are there are named.
 fn unnamed(found: &[Value], wanted: &[Wanted<'_>]) -> Vec<String> {
@@ -35,30 +37,34 @@ fn unnamed(found: &[Value], wanted: &[Wanted<'_>]) -> Vec<String> {
                         Value::String(part) => e["value"].to_string().contains(part.as_str()),
                         other => e["value"] == *other,
                     };
-                    e["fact"] == *fact && e["source"] != "" && fits
+                    let (before, after) = fact.split_once('*').unwrap_or((fact, ""));
+                    let seen = e["fact"].as_str().unwrap();
+                    let is_it = seen == *fact
+                        || fact.contains('*') && seen.starts_with(before) && seen.ends_with(after);
+                    is_it && e["source"] != "" && fits
                 })
         })
     };
     wanted.iter().filter(|w| !is_right(w)).map(|(claim, ..)| format!("{claim}: {found:#?}")).collect()
 }
 
-fn named(found: &[Value], wanted: &[Wanted<'_>]) {
+pub fn named(found: &[Value], wanted: &[Wanted<'_>]) {
     let wrong = unnamed(found, wanted);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn gone(found: &[Value]) {
+pub fn gone(found: &[Value]) {
     for finding in found {
         assert_eq!(finding["state"], "holds", "{finding:#}");
     }
 }
 
-fn claims<'w>(wanted: &[Wanted<'w>]) -> Vec<&'w str> {
+pub fn claims<'w>(wanted: &[Wanted<'w>]) -> Vec<&'w str> {
     wanted.iter().map(|(claim, ..)| *claim).collect()
 }
 
 /// An account without any right, and how it connects.
-fn visitor(server: &Server<'_>, password: &str) -> ConnectOptions {
+pub fn visitor(server: &Server<'_>, password: &str) -> ConnectOptions {
     let mut options = ConnectOptions::new(Endpoint::Unix(server.text("socket").into()), "visitor");
     options.password = Some(password.into());
     options
@@ -109,7 +115,7 @@ fn what_clients_do_wrong_is_named_and_gone() {
 }
 
 /// Does something while a load runs.
-fn beside<T>(home: &Home, server: &Server<'_>, load: &[&str], work: impl FnOnce() -> T) -> T {
+pub fn beside<T>(home: &Home, server: &Server<'_>, load: &[&str], work: impl FnOnce() -> T) -> T {
     let rest = ["--time=10m", "--warmup=0s", "--quiet", "--no-observe", "--allow-load"];
     let mut bench = home.start(&server.bench(load[0], &[&load[1..], &rest].concat()));
     let before = server.counter("Com_select") + server.counter("Com_insert") + server.counter("Com_update");
@@ -207,6 +213,8 @@ fn a_transaction_that_is_left_open_and_what_waits_for_it_are_named_and_gone_when
         idle.execute(sql).unwrap();
     }
     let mut change = Client::connect(&visitor(&server, "word")).unwrap();
+    // It waits for longer than clients have patience.
+    change.set_read_timeout(None);
     let change = std::thread::spawn(move || change.execute("ALTER TABLE shop.a ADD COLUMN b INT").is_ok());
     let wanted = [
         ("idle-transaction", "server.transactions.idle_longest_s", Value::Null),
@@ -251,25 +259,128 @@ fn what_the_server_s_process_is_given_is_named_and_gone() {
 #[ignore = "mounts a disk of its own and needs root: make test-faults"]
 fn what_the_server_s_disk_and_control_group_are_given_is_named_and_gone() {
     let home = Home::new();
-    let up = |name: &str, mount: &str, memory: &str| {
-        let (mount, memory) = (format!("disk.mount_options={mount}"), format!("cgroup.memory={memory}"));
-        let options = ["--lever=disk.file_system=ext4", "--lever", &mount, "--lever", &memory];
-        let server = home.server(name, &[&options[..], &["--set", "innodb_buffer_pool_size=320M"]].concat());
-        let names = ["barriers", "access-times", "journal-mode", "buffer-pool-within-limit"];
+    let up = |name: &str, mount: &str, scheduler: &str, memory: &str| {
+        let levers = [
+            "disk.file_system=ext4",
+            &format!("disk.mount_options={mount}"),
+            &format!("disk.queue.scheduler={scheduler}"),
+            &format!("cgroup.memory={memory}"),
+        ];
+        let levers = levers.iter().flat_map(|lever| ["--lever", lever]);
+        let options: Vec<&str> = levers.chain(["--set", "innodb_buffer_pool_size=320M"]).collect();
+        let server = home.server(name, &options);
+        let names = ["barriers", "access-times", "journal-mode", "io-scheduler", "buffer-pool-within-limit"];
         let found = audit(&home, &server, "0", &names);
         home.fine(&["server", "down", name]);
         found
     };
     let mount = "storage.datadir.mount_options";
-    let ill = up("ill", "barrier=0,strictatime,data=writeback", "384M");
+    let ill = up("ill", "barrier=0,strictatime,data=writeback", "bfq", "256M");
     named(
         &ill,
         &[
             ("barriers", mount, "barrier".into()),
             ("access-times", mount, Value::Null),
             ("journal-mode", mount, "data=writeback".into()),
-            ("buffer-pool-within-limit", "server.cgroup.memory.limit_bytes", (384_u64 << 20).into()),
+            ("io-scheduler", "block.loop*.scheduler", "bfq".into()),
+            ("buffer-pool-within-limit", "server.cgroup.memory.limit_bytes", (256_u64 << 20).into()),
         ],
     );
-    gone(&up("well", "relatime", "1G"));
+    // The pool is larger than all that the group may have.
+    let pool = ill.iter().find(|f| f["claim"] == "buffer-pool-within-limit").unwrap();
+    assert_eq!(pool["severity"], "critical", "{pool:#}");
+    gone(&up("well", "relatime", "mq-deadline", "1G"));
+}
+
+/// What an audit of these claims says with levers of the whole host, before they are put back.
+fn with_host(home: &Home, options: &[&str], levers: &[&str], claims: &[&str]) -> Vec<Value> {
+    let levers = levers.iter().flat_map(|lever| ["--lever", lever]);
+    let options: Vec<&str> = options.iter().copied().chain(["--allow-host-change"]).chain(levers).collect();
+    let server = home.server("host", &options);
+    let found = audit(home, &server, "0", claims);
+    home.fine(&["server", "down", "host"]);
+    found
+}
+
+#[test]
+#[ignore = "gives this host swap for a moment and needs root: make test-faults"]
+fn readiness_to_swap_is_named_where_there_is_swap_and_gone_when_it_is_turned_down() {
+    let home = Home::new();
+    let before = [SWAPS, SWAPPINESS].map(|file| std::fs::read_to_string(file).unwrap());
+    let look = |swappiness: &str| {
+        with_host(&home, &[], &["swap.file=64M", &format!("vm.swappiness={swappiness}")], &["swappiness"])
+    };
+    let wanted = [
+        ("swappiness", "host.sysctl.vm.swappiness", 60.into()),
+        ("swappiness", "host.swap.total_bytes", Value::Null),
+    ];
+    named(&look("60"), &wanted);
+    gone(&look("1"));
+    assert_eq!([SWAPS, SWAPPINESS].map(|file| std::fs::read_to_string(file).unwrap()), before);
+}
+
+const SWAPS: &str = "/proc/swaps";
+const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
+
+#[test]
+#[ignore = "changes settings of this host for a moment and needs root and a MySQL: make test-faults"]
+fn huge_pages_that_nobody_asked_for_are_named_and_gone_when_they_have_to_be_asked_for() {
+    let home = Home::new();
+    let engines = std::env::var_os("MYDYNO_ENGINES").expect("the folder of tests/engines/fetch");
+    // MariaDB's servers opt out by themselves.
+    let base = std::path::Path::new(&engines).join("mysql-8.0");
+    let look = |thp: &str| {
+        let options = ["--basedir", base.to_str().unwrap()];
+        with_host(&home, &options, &[&format!("thp.enabled={thp}")], &["transparent-huge-pages"])
+    };
+    let wanted = [
+        ("transparent-huge-pages", "host.thp.enabled", "always".into()),
+        ("transparent-huge-pages", "server.process.thp_enabled", true.into()),
+    ];
+    let before = std::fs::read_to_string(THP).unwrap();
+    named(&look("always"), &wanted);
+    gone(&look("madvise"));
+    assert_eq!(std::fs::read_to_string(THP).unwrap(), before);
+}
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+#[test]
+fn lines_that_contradict_each_other_or_are_out_of_date_are_named_and_gone_without_them() {
+    let home = Home::new();
+    let engine = Engine::start("mariadb-10.11");
+    let file = engine.folder.path().join("my.cnf");
+    let look = |text: &str| {
+        engine.down();
+        std::fs::write(&file, text).unwrap();
+        engine.up_with(Some(&file)).unwrap();
+        let socket = engine.socket();
+        let target = ["--socket", socket.to_str().unwrap(), "--user=root", "--no-defaults"];
+        let args = ["audit", "--json", "--quiet", "--window=0", "--area=options"];
+        let mut findings = home.json(&[&args[..], &target].concat());
+        let list = findings["findings"].take();
+        let violated = list.as_array().unwrap().iter().filter(|f| f["state"] == "violated").cloned();
+        violated.collect::<Vec<Value>>()
+    };
+    let text = "[mysqld]\nmax_connections = 100\nmax-connections = 200\ninnodb_file_format = Barracuda\n\
+                loose-innodb_support_xa = ON\n";
+    let ill = look(text);
+    let is_named = |claim: &str, line: usize, written: &str| {
+        let place = format!("{}:{line} [mysqld]", file.display());
+        let plain = format!("{}:{line}", file.display());
+        let finding = ill.iter().find(|f| f["claim"] == claim).unwrap_or_else(|| panic!("{claim}: {ill:#?}"));
+        let evidence = finding["evidence"].as_array().unwrap();
+        let holds = evidence.iter().any(|e| {
+            e["value"] == written && [&place, &plain].iter().any(|place| e["source"] == place.as_str())
+        });
+        assert!(holds, "{claim}, {place}: {finding:#}");
+        let remedy = finding["remedy"]["persistent"].to_string();
+        assert!(remedy.contains(&plain), "{remedy}");
+    };
+    is_named("option-duplicate/max_connections", 2, "max_connections = 100");
+    is_named("option-without-effect/innodb_file_format", 4, "innodb_file_format = Barracuda");
+    is_named("option-removed/innodb_support_xa", 5, "loose-innodb_support_xa = ON");
+    // Without the lines that the remedies name.
+    let left = look("[mysqld]\nmax-connections = 200\n");
+    assert!(left.is_empty(), "{left:#?}");
 }

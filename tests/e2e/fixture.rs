@@ -22,9 +22,20 @@ impl Home {
 
     /// A private server, with options for `server up`.
     pub fn server(&self, name: &str, options: &[&str]) -> Server<'_> {
+        self.server_before(name, options, None)
+    }
+
+    /// The same with a library before all others.
+    pub fn server_before(&self, name: &str, options: &[&str], library: Option<&Path>) -> Server<'_> {
         let args: Vec<&str> =
             ["server", "up", name, "--json", "--quiet"].iter().chain(options).copied().collect();
-        Server { home: self, info: self.json(&args) }
+        let mut command = self.command(&args);
+        if let Some(library) = library {
+            command.env("LD_PRELOAD", library);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        Server { home: self, info: serde_json::from_slice(&output.stdout).unwrap() }
     }
 }
 

@@ -6,6 +6,7 @@ mod bench;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;
+mod clock;
 mod disk;
 mod docs;
 #[allow(dead_code)]
@@ -16,6 +17,7 @@ mod engines_audit;
 mod engines_options;
 mod engines_remedies;
 mod faults;
+mod faults_hours;
 mod faults_scenes;
 mod fix;
 mod fixture;

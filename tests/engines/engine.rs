@@ -71,7 +71,8 @@ impl Engine {
     pub fn up_with(&self, file: Option<&Path>) -> Result<(), String> {
         let mut command = Command::new(script("up"));
         command.arg(self.name).arg(self.folder.path()).arg("").args(&self.options);
-        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap());
+        // The installed one needs no folder; `up` says of the others what is missing.
+        command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap_or_default());
         if let Some(file) = file {
             command.env("ENGINES_CNF", file);
         }

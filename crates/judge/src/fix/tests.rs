@@ -25,7 +25,7 @@ fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
         ("host.swap.total_bytes", json!(1_073_741_824), "bytes"),
         ("host.swap.compressed_only", json!(false), ""),
         ("host.sysctl.vm.swappiness", json!(60), ""),
-        ("storage.datadir.disks", json!(["sda"]), ""),
+        ("storage.datadir.devices", json!(["sda"]), ""),
         ("block.sda.scheduler", json!("bfq"), ""),
         ("block.sda.schedulers", json!("none mq-deadline bfq"), ""),
         ("schema.tables", json!(3), "count"),
