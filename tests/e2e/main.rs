@@ -15,6 +15,7 @@ mod engine;
 mod engines;
 mod engines_audit;
 mod engines_options;
+mod engines_memory;
 mod engines_remedies;
 mod faults;
 mod faults_hours;
