@@ -67,6 +67,10 @@ const MOST_ITEMS: usize = 200_000;
 pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
     let mut machine = Machine { facts, locals: scope.to_vec(), trace: Trace::default(), left: MOST_ITEMS };
     let result = machine.value(expr);
+    // Where nothing was compared, as in `not on(@@general_log)`, the whole shows what decided.
+    if let (Ok(Value::Bool(is)), true) = (&result, machine.trace.steps.is_empty()) {
+        machine.step(expr, *is);
+    }
     Evaluation { result, facts: machine.trace.facts, steps: machine.trace.steps }
 }
 

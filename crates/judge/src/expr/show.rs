@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::ast::{Call, Compare, Expr, Over, Part, shown_parts};
 use super::eval::Machine;
+use super::value::Value;
 
 /// How tightly an expression binds; brackets stand where one binds less than what is around it.
 fn binds(expr: &Expr) -> u8 {
@@ -127,7 +128,10 @@ pub fn with_values(expr: &Expr, machine: &mut Machine<'_>) -> String {
         let calculated = matches!(expr, Expr::Arithmetic(..) | Expr::Call(..) | Expr::Each(..))
             && !matches!(expr, Expr::Call(Call::Version, _));
         match machine.glance(expr) {
-            Some(value) if calculated => format!("{text} = {}", value.shown()),
+            // Yes or no is what the step itself ends with.
+            Some(value) if calculated && !matches!(value, Value::Bool(_)) => {
+                format!("{text} = {}", value.shown())
+            }
             _ => text,
         }
     };

@@ -195,6 +195,9 @@ fn the_evidence_is_what_decided() {
     let found = evaluate(&expr, &some(), &[]);
     assert_eq!(found.facts, ["block.dm-0.scheduler"]);
     assert_eq!(found.steps, ["block.$d.scheduler [none] == \"none\": true"]);
+    // Where nothing is compared the whole is shown.
+    let found = evaluate(&parse("not on(@@log_bin)").unwrap(), &some(), &[]);
+    assert_eq!(found.steps, ["not on(@@log_bin [ON]): false"]);
     let expr = parse("@@innodb_buffer_pool_size <= 75 % * host.memory.total_bytes").unwrap();
     let found = evaluate(&expr, &some(), &[]);
     assert_eq!(
