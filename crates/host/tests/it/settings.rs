@@ -11,6 +11,7 @@ use mydyno_host::{HostError, Lease, Machine, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
+use crate::whole_host::whole_host;
 
 const BOOT: MadeUp = MadeUp {
     host: "db1",
@@ -259,6 +260,7 @@ fn shares_and_bytes_of_dirty_memory_are_one_setting() {
 /// Cached names are kept a little longer or shorter for a moment: nothing depends on it.
 #[test]
 fn on_the_real_kernel_a_setting_goes_there_and_back() {
+    let _alone = whole_host();
     let f = fixture();
     let name = "vm.vfs_cache_pressure";
     if let Err(error) = setting::check(&f.machine, name) {

@@ -205,17 +205,24 @@ fn of_load() -> Vec<LeverInfo> {
         takes: takes.to_owned(),
         ..blank(id, what, LeverScope::Load)
     };
+    let ledger = || Some("durability: MyISAM, Aria and MEMORY have no transactions".to_owned());
     vec![
-        lever(
-            "schema.statement",
-            "a statement that changes the tables of the workload once they are made, before the load",
-            STATEMENT,
-        ),
-        lever(
-            "workload.OPTION",
-            "an option of the workload, as in workload.table-size; `mydyno workloads NAME` lists them",
-            "its value",
-        ),
+        LeverInfo {
+            ledger: ledger(),
+            ..lever(
+                "schema.statement",
+                "a statement that changes the tables of the workload once they are made, before the load",
+                STATEMENT,
+            )
+        },
+        LeverInfo {
+            ledger: ledger(),
+            ..lever(
+                "workload.OPTION",
+                "an option of the workload, as in workload.table-size; `mydyno workloads NAME` lists them",
+                "its value",
+            )
+        },
     ]
 }
 

@@ -42,6 +42,10 @@ const DURABILITY: &[&str] = &[
     "sync_relay_log",
 ];
 
+/// Storage engines without transactions: `SHOW ENGINES`.
+const NOT_TRANSACTIONAL: [&str; 9] =
+    ["myisam", "aria", "memory", "heap", "csv", "archive", "merge", "mrg_myisam", "blackhole"];
+
 impl Turns {
     /// Reads one lever that is no bundle.
     ///
@@ -136,10 +140,14 @@ impl Turns {
                 self.variables.push((name.to_owned(), value.to_owned()));
             }
             ("schema", "statement") if !value.trim().is_empty() && !value.contains(['\n', '\0']) => {
+                self.ledger.extend(engine_of(value).and_then(price_of_engine));
                 self.schema.push(value.to_owned());
             }
             ("schema", "statement") => return Err(bad(id, value, STATEMENT)),
             ("workload", option) if !option.is_empty() => {
+                if option.replace('_', "-") == "storage-engine" {
+                    self.ledger.extend(price_of_engine(value));
+                }
                 self.workload.push((option.to_owned(), value.to_owned()));
             }
             _ => return Err(no_lever(id)),
@@ -164,6 +172,19 @@ impl Turns {
             self.ledger.push(format!("durability: {name} decides what a crash can lose"));
         }
     }
+}
+
+/// The storage engine that a statement gives a table, as in `… ENGINE = Aria`.
+fn engine_of(sql: &str) -> Option<&str> {
+    let at = sql.to_ascii_lowercase().rfind("engine")?;
+    let rest = sql[at..].get("engine".len()..)?.trim_start();
+    let name = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    name.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|name| !name.is_empty())
+}
+
+fn price_of_engine(engine: &str) -> Option<String> {
+    let price = || format!("durability: {engine} has no transactions, so that a crash can leave half of one");
+    NOT_TRANSACTIONAL.iter().any(|known| known.eq_ignore_ascii_case(engine)).then(price)
 }
 
 /// A path is meant from where the command runs; the server runs elsewhere.

@@ -48,7 +48,7 @@ fn each_lever_goes_to_whoever_turns_it() {
     assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", DISK_BYTES));
     assert_eq!(turns.options, ["innodb_doublewrite=0"]);
     assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
-    assert_eq!(turns.ledger.len(), 2, "{:?}", turns.ledger);
+    assert_eq!(turns.ledger.len(), 3, "{:?}", turns.ledger);
 }
 
 #[test]
@@ -67,6 +67,27 @@ fn no_spelling_of_a_variable_hides_its_price() {
     assert_eq!(parse(&[("option.skip-innodb-doublewrite", "1")]).unwrap().ledger.len(), 1);
     assert_eq!(parse(&[("variable.Sync_Binlog", "0")]).unwrap().ledger.len(), 1);
     assert!(parse(&[("option.sync_frm", "0")]).unwrap().ledger.is_empty());
+}
+
+#[test]
+fn a_storage_engine_without_transactions_has_its_price() {
+    let ledger = |id: &str, value: &str| parse(&[(id, value)]).unwrap().ledger;
+    for (id, value) in [
+        ("workload.storage-engine", "myisam"),
+        ("schema.statement", "ALTER TABLE mydyno.sbtest1 ENGINE = Aria, ROW_FORMAT=PAGE"),
+        ("schema.statement", "alter table mydyno.sbtest1 engine MEMORY"),
+    ] {
+        let found = ledger(id, value);
+        assert!(found.len() == 1 && found[0].contains("has no transactions"), "{id}={value}: {found:?}");
+    }
+    for (id, value) in [
+        ("workload.storage-engine", "innodb"),
+        ("workload.table-size", "7"),
+        ("schema.statement", "ALTER TABLE mydyno.sbtest1 ENGINE=InnoDB"),
+        ("schema.statement", "DROP INDEX k_1 ON mydyno.sbtest1"),
+    ] {
+        assert!(ledger(id, value).is_empty(), "{id}={value}");
+    }
 }
 
 #[test]
