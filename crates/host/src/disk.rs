@@ -14,6 +14,7 @@ use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
+use crate::loops::AttachedLoop;
 use crate::process::Ended;
 use crate::restore::{self, NoServers};
 use crate::room::check_space;
@@ -200,12 +201,10 @@ impl DiskFolder<'_> {
         };
         drive.order(Order::Cut)?;
         let (image, point) = (drive.image(), self.point());
-        let all = self.journal.read()?;
-        let device = all.open.iter().find_map(|open| match &open.entry.change {
-            Change::Loop(attached) if attached.backing == image => Some(attached.name()),
-            _ => None,
-        });
-        let queue = device.map(|name| format!("queue.{name}."));
+        let queue = self.attached_to(&image)?.map(|device| format!("queue.{}.", device.name()));
+        restore::check_in_reach(self.journal, self.lease.machine(), |open| {
+            open.entry.purpose == self.purpose
+        })?;
         let taken = self.journal.take_over(self.lease, |open| {
             open.entry.purpose == self.purpose
                 && match &open.entry.change {
@@ -228,12 +227,28 @@ impl DiskFolder<'_> {
     /// recovery runs.
     ///
     /// # Errors
-    /// It is not served any more, or a step failed.
+    /// It is on, it is not served any more, or a step failed.
     pub fn power_on(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
         if let Some(drive) = EmulatedDisk::of(self.path) {
+            // Two devices over one image would have a cache each.
+            if let Some(device) = self.attached_to(&drive.image())? {
+                return Err(HostError::Lacks {
+                    what: "switching it on".to_owned(),
+                    lack: format!("it is on: {} is attached to it", device.device.display()),
+                    way_out: "cut its power first".to_owned(),
+                });
+            }
             drive.order(Order::On)?;
         }
         self.attach(spec)
+    }
+
+    /// The loop device that the journal has for an image.
+    fn attached_to(&self, image: &Path) -> Result<Option<AttachedLoop>, HostError> {
+        Ok(self.journal.read()?.open.into_iter().find_map(|open| match open.entry.change {
+            Change::Loop(attached) if attached.backing == image => Some(attached),
+            _ => None,
+        }))
     }
 
     fn format(&self, image: &Path, spec: &DiskSpec) -> Result<(), HostError> {

@@ -203,6 +203,14 @@ pub enum HostError {
         /// What it said.
         why: String,
     },
+    /// Something that can only be put back from elsewhere.
+    #[error("{what} cannot be put back from here: {why}")]
+    OutOfReach {
+        /// The change.
+        what: String,
+        /// Why, and where it can.
+        why: String,
+    },
     /// A change of the whole host that was not permitted.
     #[error("{what} concerns the whole host: give --allow-host-change if that is meant")]
     NotAllowed {

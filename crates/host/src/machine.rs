@@ -240,14 +240,27 @@ impl Machine {
     /// This process does not have it.
     pub(crate) fn check_admin(&self, what: &str) -> Result<(), HostError> {
         const CAP_SYS_ADMIN: u32 = 21;
-        if self.has_capability(CAP_SYS_ADMIN) {
+        if !self.has_capability(CAP_SYS_ADMIN) {
+            return Err(HostError::Lacks {
+                what: what.to_owned(),
+                lack: "this process does not have CAP_SYS_ADMIN".to_owned(),
+                way_out: "run as root, in a container with that capability".to_owned(),
+            });
+        }
+        if self.is_host_user_namespace() {
             return Ok(());
         }
         Err(HostError::Lacks {
             what: what.to_owned(),
-            lack: "this process does not have CAP_SYS_ADMIN".to_owned(),
-            way_out: "run as root, in a container with that capability".to_owned(),
+            lack: "its capabilities hold in a user namespace only (a rootless container)".to_owned(),
+            way_out: "run as the host's root".to_owned(),
         })
+    }
+
+    /// Whether all users are themselves, user_namespaces(7): what a kernel without that shows is the host's, too.
+    fn is_host_user_namespace(&self) -> bool {
+        let Ok(map) = fs::read_to_string(self.proc.join("self/uid_map")) else { return true };
+        map.split_whitespace().eq(["0", "0", "4294967295"])
     }
 
     /// `MemAvailable` of proc_meminfo(5), in bytes.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mydyno_model::change::RestoreState;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{self, Disk, DiskFolder, DiskSpec, Emulation, Medium};
@@ -108,6 +109,7 @@ fn keep(host: &Host, name: &str) -> Result<(), HostError> {
 }
 
 fn put_back(host: &Host, purpose: &str) -> Result<Vec<(Open, Outcome)>, HostError> {
+    restore::check_in_reach(&host.journal, host.machine(), |open| open.entry.purpose == purpose)?;
     let ours = host.journal.take_over(&host.lease, |open| open.entry.purpose == purpose)?;
     restore::put_back(&host.journal, host.machine(), &ours, &NoServers)
 }
@@ -153,7 +155,7 @@ pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
     }
 }
 
-/// Takes it away. Returns what could not be put back.
+/// Takes it away. Returns what could not be put back, and what was left alone.
 ///
 /// # Errors
 /// There is no such disk, or the journal cannot be written.
@@ -163,6 +165,6 @@ pub fn down(host: &Host, name: &str) -> Result<Vec<String>, HostError> {
     if done.is_empty() {
         wanted_of(host, name)?;
     }
-    let failed = done.into_iter().filter(|(_, outcome)| outcome.closing().is_none());
-    Ok(failed.map(|(open, outcome)| format!("{}: {}", open.entry.change.what(), outcome.why)).collect())
+    let not = done.into_iter().filter(|(_, outcome)| outcome.state != RestoreState::Restored);
+    Ok(not.map(|(open, outcome)| format!("{}: {}", open.entry.change.what(), outcome.why)).collect())
 }

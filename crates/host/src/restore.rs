@@ -62,12 +62,11 @@ pub fn put_back(
     let with_its_server: Vec<u64> =
         ours.iter().filter(|open| server_of(&ours, open).is_some()).map(|open| open.entry.id).collect();
     ours.sort_by_key(|open| (with_its_server.contains(&open.entry.id), std::cmp::Reverse(open.entry.id)));
-    for open in &ours {
-        // What is dirty above an emulated disk would be waited for at its speed.
-        if let Change::Mount(mount) = &open.entry.change {
-            emulated::hurry(mount);
-        }
-    }
+    // What is dirty above an emulated disk would be waited for at its speed; and for ever where it does not answer, unless its
+    // process is ended before what is mounted above it: then all requests fail at once.
+    let deaf = |open: &&&Open| matches!(&open.entry.change, Change::Mount(mount) if !emulated::hurry(mount));
+    let first: Vec<u64> = ours.iter().filter(deaf).filter_map(|mount| served_by(&ours, mount)).collect();
+    ours.sort_by_key(|open| !first.contains(&open.entry.id));
     let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
     for open in &ours {
         let open: &Open = open;
@@ -105,6 +104,41 @@ pub fn put_back(
         outcomes.push((open.clone(), outcome));
     }
     Ok(outcomes)
+}
+
+/// The entry of the process that serves an emulated disk: the first after its mount's.
+fn served_by(ours: &[&Open], mount: &Open) -> Option<u64> {
+    let after = ours.iter().filter(|open| {
+        open.entry.purpose == mount.entry.purpose
+            && open.entry.id > mount.entry.id
+            && matches!(open.entry.change, Change::Process(_))
+    });
+    after.map(|open| open.entry.id).min()
+}
+
+/// That everything wanted can be put back from here: what is mounted in another namespace, or belongs to a process that cannot
+/// be seen, would be given up as somebody else's.
+///
+/// # Errors
+/// Something cannot; it says where it can. Or the journal or `/proc` cannot be read.
+pub fn check_in_reach(
+    journal: &Journal,
+    machine: &Machine,
+    wanted: impl Fn(&Open) -> bool,
+) -> Result<(), HostError> {
+    for open in journal.read()?.open.iter().filter(|open| wanted(open)) {
+        let unseen = match &open.entry.change {
+            Change::Process(process) => machine.presence(&process.identity)? == Presence::Unseen,
+            _ => false,
+        };
+        let why = open.entry.out_of_reach(machine).or_else(|| {
+            unseen.then(|| "it runs on another machine or in another container: do this there".to_owned())
+        });
+        if let Some(why) = why {
+            return Err(HostError::OutOfReach { what: open.entry.change.what(), why });
+        }
+    }
+    Ok(())
 }
 
 /// Whether a change was of an earlier boot and went with it, so that whatever is in its place is somebody else's. Settings
@@ -148,6 +182,10 @@ fn rests_on(later: &Change, earlier: &Change) -> bool {
         (Change::Process(_), Change::Folder(_) | Change::Mount(_) | Change::Cgroup(_)) => true,
         (_, Change::Folder(folder)) => within(&folder.path),
         (Change::Mount(mount), Change::Loop(device)) => mount.device == device.device,
+        // Settings of a queue stay with the device's number: its next user would get them.
+        (Change::Setting(setting), Change::Loop(device)) => {
+            setting.name.starts_with(&format!("queue.{}.", device.name()))
+        }
         (_, Change::Mount(mount)) => within(&mount.point),
         _ => false,
     }
@@ -302,4 +340,35 @@ fn info(open: &Open, machine: &Machine) -> Result<ChangeInfo, HostError> {
         lease,
         extra: Map::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::AttachedLoop;
+    use crate::setting::ChangedSetting;
+
+    #[test]
+    fn a_loop_device_waits_for_the_settings_of_its_own_queue() {
+        let device = Change::Loop(AttachedLoop {
+            device: "/dev/loop3".into(),
+            backing: "/d/image".into(),
+            inode: 7,
+            label: "ab".to_owned(),
+        });
+        let setting = |name: &str| {
+            Change::Setting(ChangedSetting {
+                name: name.to_owned(),
+                was: "none".to_owned(),
+                now: "bfq".to_owned(),
+                device: None,
+                namespace: None,
+                along: vec![],
+                along_after: vec![],
+            })
+        };
+        assert!(rests_on(&setting("queue.loop3.scheduler"), &device));
+        assert!(!rests_on(&setting("queue.loop30.scheduler"), &device));
+        assert!(!rests_on(&setting("vm.swappiness"), &device));
+    }
 }

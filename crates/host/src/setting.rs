@@ -87,7 +87,7 @@ pub fn queue_files() -> Vec<String> {
 
 /// Whether a name is that of a setting that mydyno may change.
 pub fn is_known(name: &str) -> bool {
-    whitelist::find(name).is_some()
+    whitelist::find(name).is_some() && !whitelist::only_along(name)
 }
 
 /// What values a setting takes, for people.
@@ -125,6 +125,9 @@ pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
 /// # Errors
 /// As [`check`], and when the setting does not take the value.
 pub fn check_value(machine: &Machine, name: &str, value: &str) -> Result<(), HostError> {
+    if whitelist::only_along(name) {
+        return Err(HostError::SettingUnknown { name: name.to_owned() });
+    }
     check(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
     let choices = choices(machine, &known)?;
@@ -284,12 +287,15 @@ impl ChangedSetting {
         }
         match read_known(machine, &known) {
             Err(error) => Outcome::failed(error.to_string()),
-            // A command that was killed before it set it, or after it had put it back. What the kernel made of the neighbours
-            // in between is not known then, so they get the values that they had before.
-            Ok(current) if current == self.was => match write_where_different(machine, &self.along) {
-                Ok(()) => Outcome::restored(format!("it is {} already", self.was)),
-                Err(error) => along_failed(&error),
-            },
+            // A command that was killed before it set it, or after it had put it back. Where what the kernel made of the
+            // neighbours in between is not known, they get the values that they had before.
+            Ok(current) if current == self.was => {
+                let (along, foreign) = self.neighbours(machine);
+                match write_where_different(machine, &along) {
+                    Ok(()) => Outcome::restored(format!("it is {} already{}", self.was, kept(&foreign))),
+                    Err(error) => along_failed(&error),
+                }
+            }
             Ok(current) if current != self.now => Outcome::left_alone(format!(
                 "somebody else has set it to {current} since; mydyno had set it from {} to {}",
                 self.was, self.now
@@ -312,11 +318,7 @@ impl ChangedSetting {
         if let Err(error) = write_where_different(machine, &along) {
             return along_failed(&error);
         }
-        let kept = match foreign.as_slice() {
-            [] => String::new(),
-            names => format!("; {} stays as somebody else has set it since", names.join(", ")),
-        };
-        Outcome::restored(format!("set back to {}{kept}", self.was))
+        Outcome::restored(format!("set back to {}{}", self.was, kept(&foreign)))
     }
 
     /// The values that its neighbours are to have once it is put back, and the names of those that somebody else has set
@@ -335,6 +337,13 @@ impl ChangedSetting {
             }
         }
         (values, foreign)
+    }
+}
+
+fn kept(foreign: &[String]) -> String {
+    match foreign {
+        [] => String::new(),
+        names => format!("; {} stays as somebody else has set it since", names.join(", ")),
     }
 }
 

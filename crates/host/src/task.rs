@@ -284,7 +284,14 @@ impl ChangedTask {
         }
         let mut others = 0;
         // A command that was killed half way has left some threads as they were.
-        for tid in threads(machine, &self.process)? {
+        let threads = match threads(machine, &self.process) {
+            Ok(threads) => threads,
+            Err(_) if machine.presence(&self.process)? != Presence::Running => {
+                return Ok(Outcome::restored("it ended"));
+            }
+            Err(error) => return Err(error),
+        };
+        for tid in threads {
             match self.attribute.read(tid) {
                 Ok(current) if current == self.was => {}
                 Ok(current) if current == self.now => {

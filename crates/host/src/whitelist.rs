@@ -66,6 +66,9 @@ const SYSCTLS: &[(&str, Form)] = &[
     ("net.ipv4.tcp_tw_reuse", Form::Number { low: 0, high: 2, step: 1 }),
 ];
 
+/// What the kernel changes along with others, and what only goes back with these: nobody sets it here.
+const ALONG: &[(&str, Form)] = &[("vm.min_free_kbytes", ANY)];
+
 /// Transparent huge pages: Documentation/admin-guide/mm/transhuge.rst.
 const THP: &[(&str, &str, Form)] = &[
     ("thp.enabled", "enabled", Form::Bracketed),
@@ -137,11 +140,17 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         let files = ["ratio", "bytes"].map(|kind| (Root::ProcSys, format!("{file}_{kind}")));
         return Some(known(&Form::ShareOrBytes, files.into()));
     }
-    if let Some((_, form)) = SYSCTLS.iter().find(|(n, _)| *n == name) {
+    if let Some((_, form)) = SYSCTLS.iter().chain(ALONG).find(|(n, _)| *n == name) {
         return Some(known(form, vec![(Root::ProcSys, name.replace('.', "/"))]));
     }
     if let Some((_, file, form)) = THP.iter().find(|(n, _, _)| *n == name) {
-        return Some(known(form, vec![(Root::Sys, format!("kernel/mm/transparent_hugepage/{file}"))]));
+        let known = known(form, vec![(Root::Sys, format!("kernel/mm/transparent_hugepage/{file}"))]);
+        // set_recommended_min_free_kbytes of mm/khugepaged.c: raised above the administrator's value and never lowered to it.
+        let along = match *file {
+            "enabled" | "shmem_enabled" => vec!["vm.min_free_kbytes".to_owned()],
+            _ => vec![],
+        };
+        return Some(Known { along, ..known });
     }
     if let Some(number) = name.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
         let plain = !number.is_empty() && number.len() < 8 && number.chars().all(|c| c.is_ascii_digit());
@@ -168,6 +177,8 @@ pub(crate) fn find(name: &str) -> Option<Known> {
                 .collect(),
             // mq-deadline and kyber derive it from the number of requests (dd_depth_updated of block/mq-deadline.c).
             "nr_requests" => vec![format!("queue.{device}.iosched.async_depth")],
+            // bfq raises it to 8 ms (bfq_strict_guarantees_store of block/bfq-iosched.c).
+            "iosched.strict_guarantees" => vec![format!("queue.{device}.iosched.slice_idle")],
             _ => vec![],
         },
         // New limits of a queue come with the read-ahead that suits its optimal I/O size (blk_apply_bdi_limits of
@@ -178,6 +189,11 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         },
         ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{path}"))])
     })
+}
+
+/// Whether a setting only ever goes back with another.
+pub(crate) fn only_along(name: &str) -> bool {
+    ALONG.iter().any(|(along, _)| *along == name)
 }
 
 /// What block queues have, with the tunables of all schedulers.

@@ -90,7 +90,7 @@ pub fn turn_on(
     lease: &Lease,
     purpose: &str,
     bytes: u64,
-    _allowed: AllowHostChange,
+    allowed: AllowHostChange,
 ) -> Result<u64, HostError> {
     let machine = lease.machine();
     let bytes = swap::whole_pages("swap.zram", bytes)?;
@@ -99,13 +99,16 @@ pub fn turn_on(
     let other = |open: &crate::journal::Open| matches!(open.entry.change, Change::Zram(_));
     let recorded = journal.record_beside(lease, purpose, other, || {
         let devices = devices(machine);
-        let device = free(machine, &devices).cloned().unwrap_or_else(|| devices[0].clone());
+        let Some(device) = free(machine, &devices).cloned() else { return Ok(None) };
         let label = random_mark()?[..LABEL_BYTES].to_owned();
         let swap = ZramSwap { device, bytes, label };
         wanted = Some(swap.clone());
         Ok(Some(Change::Zram(swap)))
     })?;
-    let (Some(id), Some(swap)) = (recorded, wanted) else { unreachable!("a change is always recorded here") };
+    let (Some(id), Some(swap)) = (recorded, wanted) else {
+        // Somebody has taken the last one since it was looked for.
+        return check(machine, bytes).and_then(|()| turn_on(journal, lease, purpose, bytes, allowed));
+    };
     let problem = match swap.set_up(machine) {
         Ok(()) if swap.swapped(machine)?.is_some() => return Ok(id),
         Ok(()) => io::Error::other("it is not in /proc/swaps"),

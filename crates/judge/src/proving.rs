@@ -185,6 +185,11 @@ fn outcome(fixture: &Fixture, state: State, found: &Finding, wrong: &mut impl Fn
     if remedy.now.is_empty() && remedy.persistent.is_empty() {
         wrong("no step of the remedy makes sense here".to_owned());
     }
+    for step in &remedy.now {
+        if step.undo.as_deref() == Some(step.text.as_str()) {
+            wrong(format!("remedy.now sets what is set already: {}", step.text));
+        }
+    }
     for step in remedy.now.iter().chain(&remedy.persistent) {
         if step.text.contains("server.") && step.text.contains('<') {
             wrong(format!("a step of the remedy has a hole: {}", step.text));

@@ -381,10 +381,10 @@ impl EmulatedDisk {
 }
 
 /// Tells a disk whose mount is about to be put back not to take its time any more: what is dirty above it would be waited
-/// for. One that does not answer is not waited for.
-pub(crate) fn hurry(mount: &Mounted) {
+/// for. `false` where one does not answer: it is not waited for.
+pub(crate) fn hurry(mount: &Mounted) -> bool {
     if mount.file_system != KIND || !mount.device.to_string_lossy().starts_with(SOURCE) {
-        return;
+        return true;
     }
     let disk = EmulatedDisk { point: mount.point.clone() };
     let (said, answer) = mpsc::channel();
@@ -392,5 +392,5 @@ pub(crate) fn hurry(mount: &Mounted) {
         let _ = disk.order(Order::Hurry);
         let _ = said.send(());
     });
-    let _ = answer.recv_timeout(ORDER_PATIENCE);
+    answer.recv_timeout(ORDER_PATIENCE).is_ok()
 }

@@ -131,6 +131,12 @@ impl Drive {
         self.changed.notify_one();
     }
 
+    /// Whether requests have waited for too long: until they do not, they take no time.
+    pub(super) fn hurry_while_late(&self, late: bool) {
+        self.lock().hurry_while_late(late);
+        self.changed.notify_one();
+    }
+
     /// How long the oldest request has waited.
     pub(super) fn longest_wait(&self) -> Duration {
         let oldest_ns = self.lock().oldest_ns();

@@ -53,11 +53,13 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         .map_err(|e| HostError::io("mount FUSE at", &point, e))?;
     let session = thread::spawn(move || session.run());
     let journal = Journal::at(serving.journal);
-    let mut looked_around = Instant::now();
+    let (mut looked_around, mut late) = (Instant::now(), false);
     while !session.is_finished() {
         thread::sleep(LOOK_EVERY);
-        if drive.longest_wait() > LONGEST_WAIT {
-            drive.follow(Order::Hurry);
+        let wait = drive.longest_wait();
+        if (wait > LONGEST_WAIT) != late && (!late || wait.is_zero()) {
+            late = !late;
+            drive.hurry_while_late(late);
         }
         if looked_around.elapsed() >= LOOK_AROUND_EVERY {
             looked_around = Instant::now();

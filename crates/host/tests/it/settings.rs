@@ -78,6 +78,15 @@ impl Settings {
         fs::write(self.f.journal.path(), format!("{before}{{\"record\":\"along\"{note}")).unwrap();
     }
 
+    /// What the kernel makes of the reserve of memory once huge pages are used, noted as `set` notes it.
+    fn reserves(&self, was: &str, now: &str) {
+        self.write("sys/vm/min_free_kbytes", now);
+        let journal = fs::read_to_string(self.f.journal.path()).unwrap();
+        let (before, note) = journal.split_once("{\"record\":\"along\"").unwrap();
+        let note = note.replace(&format!("\"{was}\""), &format!("\"{now}\""));
+        fs::write(self.f.journal.path(), format!("{before}{{\"record\":\"along\"{note}")).unwrap();
+    }
+
     fn put_back(&self, machine: &Machine) -> (RestoreState, String) {
         let taken = self.f.journal.take_over(&self.lease, |_| true).unwrap();
         let (_, outcome) =
@@ -249,6 +258,35 @@ fn what_changed_along_with_a_scheduler_is_not_set_by_another_experiment() {
 }
 
 #[test]
+fn what_somebody_else_has_tuned_beside_a_scheduler_that_he_has_set_back_stays() {
+    let s = Settings::new();
+    let scheduler = "made-up-sys/block/sda/queue/scheduler";
+    s.write(scheduler, "[none] bfq mq-deadline\n");
+    s.set("queue.sda.scheduler", "bfq").unwrap().unwrap();
+    s.as_the_kernel_does("64");
+    s.write(scheduler, "[none] bfq mq-deadline\n");
+    s.write("made-up-sys/block/sda/queue/nr_requests", "512\n");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::Restored, "{why}");
+    assert!(why.contains("none already; queue.sda.nr_requests stays"), "{why}");
+    assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "512");
+}
+
+#[test]
+fn the_reserve_of_memory_that_huge_pages_raise_goes_back_with_them() {
+    let s = Settings::new();
+    s.write("sys/vm/min_free_kbytes", "50000\n");
+    s.set("thp.enabled", "always").unwrap().unwrap();
+    s.reserves("50000", "67584");
+    let (state, why) = s.put_back(&s.machine());
+    assert_eq!(state, RestoreState::Restored, "{why}");
+    assert_eq!(s.text("sys/vm/min_free_kbytes"), "50000");
+    let error = s.set("vm.min_free_kbytes", "1").unwrap_err().to_string();
+    assert!(error.contains("not a kernel setting that mydyno changes"), "{error}");
+    assert!(!setting::names(&s.machine()).iter().any(|name| name.contains("min_free")));
+}
+
+#[test]
 fn shares_and_bytes_of_dirty_memory_are_one_setting() {
     let s = Settings::new();
     assert_eq!(setting::read(&s.machine(), "vm.dirty").unwrap(), "20%");
@@ -328,6 +366,8 @@ fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
     let namespace = s.file("self/ns/net");
     fs::remove_file(&namespace).unwrap();
     symlink("net:[2]", &namespace).unwrap();
+    let error = restore::check_in_reach(&s.f.journal, &s.machine(), |_| true).unwrap_err().to_string();
+    assert!(error.contains("cannot be put back from here") && error.contains("nsenter --net"), "{error}");
     // The command that set it is gone.
     fs::remove_dir_all(s.file("7")).unwrap();
     BOOT.process(&s.file("."), 9, 500, 'S');

@@ -65,7 +65,11 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
     for device in loops {
         names.extend(setting::queue_files().iter().map(|file| format!("queue.{device}.{file}")));
     }
-    names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?))).collect()
+    let set = names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?)));
+    // What the kernel changes along with them is no setting of mydyno's.
+    let memory = entries("/proc/sys/vm").into_iter();
+    let memory = memory.filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)));
+    set.chain(memory).collect()
 }
 
 fn groups() -> Vec<String> {

@@ -43,6 +43,7 @@ pub struct Mechanism<T> {
     reads_on: bool,
     last_request_ns: u64,
     hurries: bool,
+    late: bool,
     power: bool,
     counters: Counters,
 }
@@ -67,6 +68,7 @@ impl<T> Mechanism<T> {
             reads_on: false,
             last_request_ns: 0,
             hurries: false,
+            late: false,
             power: true,
             counters: Counters::default(),
         }
@@ -89,7 +91,7 @@ impl<T> Mechanism<T> {
 
     /// Whether it serves without taking time.
     pub fn hurries(&self) -> bool {
-        self.hurries
+        self.hurries || self.late
     }
 
     /// Bytes in the volatile cache that a power cut would lose.
@@ -116,6 +118,11 @@ impl<T> Mechanism<T> {
         self.hurries = hurries;
     }
 
+    /// Serves without taking time while requests wait for longer than anybody should.
+    pub fn hurry_while_late(&mut self, late: bool) {
+        self.late = late;
+    }
+
     /// Writes the cache back in no time.
     pub fn settle(&mut self) {
         for extent in self.cache.extents() {
@@ -140,14 +147,14 @@ impl<T> Mechanism<T> {
         if !self.power {
             return self.wire.push((arrived_ns, request.token, Answer::NoPower));
         }
-        if self.hurries || self.is_of_the_cache(&request) {
+        if self.hurries() || self.is_of_the_cache(&request) {
             let length = match &request.work {
                 Work::Read(length) => *length,
                 Work::Write(data) => data.len(),
                 Work::Flush => 0,
             };
-            let takes_ns = if self.hurries { 0 } else { wire_ns(length) };
-            self.counters.hurried += u64::from(self.hurries);
+            let takes_ns = if self.hurries() { 0 } else { wire_ns(length) };
+            self.counters.hurried += u64::from(self.hurries());
             let (token, answer) = self.carry_out(request);
             return self.wire.push((arrived_ns + takes_ns, token, answer));
         }
@@ -191,7 +198,7 @@ impl<T> Mechanism<T> {
     /// Goes on to an instant, and says what is answered by then.
     pub fn advance(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         loop {
-            let over = self.current.as_ref().map(|current| current.end_ns <= now_ns || self.hurries);
+            let over = self.current.as_ref().map(|current| current.end_ns <= now_ns || self.hurries());
             match over {
                 Some(true) => self.finish(now_ns),
                 Some(false) => break,
@@ -241,7 +248,7 @@ impl<T> Mechanism<T> {
         self.counters.cuts += u64::from(self.power);
         self.counters.lost_bytes += self.dirty_bytes();
         self.cache.drop_all();
-        (self.power, self.hurries, self.reads_on) = (false, false, false);
+        (self.power, self.hurries, self.late, self.reads_on) = (false, false, false, false);
         (self.head, self.free_ns) = (0, now_ns);
         done
     }

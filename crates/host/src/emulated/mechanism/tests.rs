@@ -182,6 +182,19 @@ fn one_reader_that_reads_on_gets_what_passes_the_head() {
 }
 
 #[test]
+fn one_that_was_late_takes_its_time_again_unless_it_is_to_hurry() {
+    let mut disk = disk(CacheMode::Off, 1);
+    disk.hurry_while_late(true);
+    assert!(disk.hurries());
+    disk.hurry_while_late(false);
+    assert!(!disk.hurries());
+    disk.hurry(true);
+    disk.hurry_while_late(true);
+    disk.hurry_while_late(false);
+    assert!(disk.hurries());
+}
+
+#[test]
 fn in_a_hurry_nothing_takes_time() {
     let mut disk = disk(CacheMode::On, 1);
     disk.submit(1, 0, 60 * MIB, Work::Read(512));
