@@ -155,7 +155,7 @@ pub fn why_not(id: &str) -> Option<&'static str> {
     match room {
         "queue" if rest.ends_with(".write_cache") => Some("a power cut of this host would lose its data"),
         "queue" if rest.ends_with(".scheduler") => Some("it takes the tunables away that are turned"),
-        "irq" => Some("the kernel spreads this interrupt over the CPUs itself"),
+        "queue" if !takes_its_own_value(rest) => Some("the driver of this disk refuses what it has"),
         "disk" if rest.starts_with("queue.iosched.") => Some("it is of another scheduler"),
         "server" if matches!(rest, "engine" | "basedir" | "option_file" | "allocator") => {
             Some("it changes what the server is, and nothing outside of it")
@@ -174,10 +174,7 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     let of_the_host = levers.iter().filter(|lever| {
         lever.scope == LeverScope::Host && lever.lacks.is_none() && !lever.id.starts_with("swap.")
     });
-    let takes = |lever: &LeverInfo| match lever.id.strip_prefix("irq.") {
-        Some(rest) => takes_its_own_value(rest.trim_end_matches(".affinity")),
-        None => why_not(&lever.id).is_none(),
-    };
+    let takes = |lever: &LeverInfo| why_not(&lever.id).is_none();
     let settings = of_the_host.filter(|l| takes(l)).filter_map(|l| Some((l.id.clone(), another(l)?)));
     let can = |id: &str| match levers.iter().find(|lever| lever.id == id) {
         Some(lever) => {
@@ -194,10 +191,11 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     settings.chain(of_servers).collect()
 }
 
-/// An interrupt that the kernel spreads itself refuses also what it has.
-fn takes_its_own_value(number: &str) -> bool {
-    let file = format!("/proc/irq/{number}/smp_affinity_list");
-    fs::read_to_string(&file).and_then(|now| fs::write(&file, now)).is_ok()
+/// Drivers that have no queue of requests, as those of mapped devices, refuse every value of some of its settings.
+fn takes_its_own_value(setting: &str) -> bool {
+    let (device, file) = setting.split_once('.').unwrap();
+    let path = format!("/sys/block/{device}/queue/{}", file.replace('.', "/"));
+    fs::read_to_string(&path).and_then(|now| fs::write(&path, now)).is_ok()
 }
 
 /// A value beside the one in force.
