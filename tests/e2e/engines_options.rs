@@ -1,10 +1,12 @@
 //! The config lint beside every engine: what it calls fine starts the server, what it calls wrong does not; files are
 //! read as the server reads them: `make test-engines`.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use mydyno_judge::knobs::{Abbreviations, Knobs};
 use serde_json::Value;
 
 use crate::engine::{Engine, wanted};
@@ -52,6 +54,23 @@ fn release(engine: &Engine) -> String {
     let client = mydyno_wire::Client::connect(&options).unwrap();
     let text = client.server().text.trim_start_matches("5.5.5-").to_owned();
     format!("{}-{}", engine.name.split('-').next().unwrap(), text.split('-').next().unwrap())
+}
+
+/// What an engine that runs was started from.
+fn program(engine: &Engine) -> PathBuf {
+    fs::read_link(process(engine).join("exe")).unwrap()
+}
+
+fn process(engine: &Engine) -> PathBuf {
+    let pid = fs::read_to_string(engine.folder.path().join("pid")).unwrap();
+    Path::new("/proc").join(pid.trim())
+}
+
+/// Where an engine that runs has its own files.
+fn own_files(engine: &Engine) -> Vec<String> {
+    let line = String::from_utf8(fs::read(process(engine).join("cmdline")).unwrap()).unwrap();
+    let own = ["--basedir=", "--lc-messages-dir=", "--character-sets-dir=", "--plugin-dir="];
+    line.split('\0').filter(|word| own.iter().any(|own| word.starts_with(own))).map(str::to_owned).collect()
 }
 
 #[test]
@@ -107,8 +126,7 @@ fn files_are_read_as_the_server_itself_reads_them() {
     for name in wanted() {
         let engine = Engine::start(name);
         let release = release(&engine);
-        let pid = fs::read_to_string(engine.folder.path().join("pid")).unwrap();
-        let program = fs::read_link(format!("/proc/{}/exe", pid.trim())).unwrap();
+        let program = program(&engine);
         let file = tricky(engine.folder.path());
         let suffix = "--defaults-group-suffix=_a";
         let output = Command::new(program)
@@ -129,4 +147,101 @@ fn files_are_read_as_the_server_itself_reads_them() {
             .collect();
         assert_eq!(ours.join(" "), theirs.trim(), "{name}");
     }
+}
+
+/// Beginnings that several names share, each as long as can be without being a name itself.
+fn shared(names: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, one) in names.iter().enumerate() {
+        for other in &names[at + 1..] {
+            let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+            let shorter = (1..=same).rev().map(|end| &one[..end]);
+            found.extend(shorter.filter(|beginning| !names.contains(beginning)).take(1).map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// What a server says to a beginning: that it can be several options; or else the one that it names, if it names it.
+fn meant(program: &Path, own: &[String], folder: &Path, beginning: &str) -> Result<Option<String>, String> {
+    let output = Command::new(program)
+        .args(["--no-defaults", "--user=root", &format!("--datadir={}", folder.display())])
+        .args(own)
+        .args([&format!("--{}=1", beginning.replace('_', "-")), "--verbose", "--help"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("ambiguous option") {
+        return Err(said);
+    }
+    let told = said.split_once("unique option prefix").map(|(_, told)| told.lines().next().unwrap());
+    // MariaDB quotes the full name last, MySQL writes it behind the beginning.
+    let name = told.and_then(|told| match told.contains("full name '") {
+        true => told.rsplit('\'').nth(1),
+        false => told.split_once("instead of ")?.1.split(' ').next(),
+    });
+    Ok(name.map(|name| name.replace('-', "_")))
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn beginnings_that_several_options_share_are_to_the_lint_what_they_are_to_the_server() {
+    let home = Home::new();
+    let knobs = Knobs::embedded().unwrap();
+    let mut wrong = Vec::new();
+    for name in wanted() {
+        let known = knobs.servers().iter().find(|server| server.engine == name).unwrap();
+        // Where no name may be cut short, all are unknown: that is tried above.
+        if known.rules.abbreviations == Abbreviations::Refused {
+            continue;
+        }
+        let engine = Engine::start(name);
+        let (release, program, own) = (release(&engine), program(&engine), own_files(&engine));
+        engine.down();
+        let is_listed = |seen: &mydyno_model::knob::KnobSeen| seen.option.is_some() && !seen.unlisted;
+        let listed = known.knobs.iter().filter(|(_, seen)| is_listed(seen));
+        let names: Vec<&str> = listed.map(|(name, _)| name.as_str()).collect();
+        let beginnings: Vec<String> = shared(&names).into_iter().collect();
+        assert!(beginnings.len() > 100, "{name}: {}", beginnings.len());
+        let file = engine.folder.path().join("short.cnf");
+        let lines: String = beginnings.iter().map(|beginning| format!("{beginning}=1\n")).collect();
+        fs::write(&file, format!("[mysqld]\n{lines}")).unwrap();
+        let findings =
+            home.json(&["audit", "--config", file.to_str().unwrap(), "--for", &release, "--json", "--quiet"]);
+        let violated: Vec<&Value> =
+            findings["findings"].as_array().unwrap().iter().filter(|f| f["state"] == "violated").collect();
+        let told = |kind: &str, at: usize| {
+            let place = format!("{}:{} [mysqld]", file.canonicalize().unwrap().display(), at + 2);
+            let of_line = |f: &&&Value| {
+                let claim = f["claim"].as_str().unwrap();
+                claim.starts_with(kind)
+                    && f["evidence"].as_array().unwrap().iter().any(|e| e["source"] == *place)
+            };
+            // Behind the name of one that several lines mean stands the place.
+            let claim = violated.iter().find(of_line)?["claim"].as_str().unwrap();
+            claim[kind.len()..].split('@').next().map(str::to_owned)
+        };
+        let mut several = 0;
+        for (at, beginning) in beginnings.iter().enumerate() {
+            let lint = match (told("option-abbreviated/", at), told("option-unknown/", at)) {
+                (Some(name), None) => Ok(name),
+                (None, Some(_)) => Err(()),
+                both => panic!("{name} {beginning}: {both:?}"),
+            };
+            let server = meant(&program, &own, engine.folder.path(), beginning);
+            several += usize::from(server.is_err());
+            let same = match (&lint, &server) {
+                (Err(()), Err(_)) => true,
+                // Not every server says what it takes it for.
+                (Ok(name), Ok(said)) => said.as_ref().is_none_or(|said| said == name),
+                _ => false,
+            };
+            if !same {
+                wrong.push(format!("{name} {beginning}: lint {lint:?}, server {server:?}"));
+            }
+        }
+        println!("{name}: {} beginnings, {several} of which could be several options", beginnings.len());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

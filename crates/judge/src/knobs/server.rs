@@ -60,6 +60,12 @@ pub struct Server {
     pub version: String,
     /// How it reads options.
     pub rules: Rules,
+    /// Beginnings that several options share, and the one that it takes them for all the same. Each stands for those before
+    /// it that the same options share, so it is the longest, and can be a name itself. A server looks through its options in
+    /// turns (those that it needs first, the others, each plugin's own); a beginning means one of them if it does within a
+    /// turn. With a beginning that several share and that is not here it does not start.
+    #[serde(default)]
+    pub short: IndexMap<String, String>,
     /// Its knobs by name.
     pub knobs: IndexMap<String, KnobSeen>,
 }

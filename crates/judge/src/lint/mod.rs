@@ -40,7 +40,7 @@ pub fn lint(facts: &FactSet, knobs: &Knobs, target: &Target) -> Vec<Finding> {
         knobs,
         target,
         rules: &server.rules,
-        options: Options::of(knobs, target, &server.rules),
+        options: Options::of(knobs, target, server),
         report: &mut report,
         found: Vec::new(),
     };

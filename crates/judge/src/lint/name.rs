@@ -1,9 +1,11 @@
 //! Which option a written name means, as the servers decide it.
 //!
 //! A name is looked for as it is, dashes and underscores being the same; then, where the server still does that, as the
-//! beginning of one; then without `skip-`, `disable-`, `enable-`, `maximum-` or `loose-` before it, again and again.
+//! beginning of one (or of several, of which it takes one: [`Server::short`]); then without `skip-`, `disable-`, `enable-`, `maximum-` or `loose-` before it, again and again.
 
-use crate::knobs::{Abbreviations, Knobs, Presence, Rules, Target};
+use indexmap::IndexMap;
+
+use crate::knobs::{Abbreviations, Knobs, Presence, Rules, Server, Target};
 
 /// What stands before a name and changes what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,18 +52,27 @@ pub struct Resolved {
     pub maximum: bool,
 }
 
+/// The longest beginning of a name that all of these share.
+fn shared<'n>(first: &'n str, names: &[&str]) -> &'n str {
+    let same = |name: &&str| first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    // Names of options are ASCII: each byte is a letter.
+    first.get(..names.iter().map(same).min().unwrap_or_default()).unwrap_or_default()
+}
+
 /// All options of a release.
 pub struct Options<'k> {
     knobs: &'k Knobs,
     target: &'k Target,
     rules: &'k Rules,
+    short: &'k IndexMap<String, String>,
     names: Vec<&'k str>,
 }
 
 impl<'k> Options<'k> {
-    /// Those that the release takes.
-    pub fn of(knobs: &'k Knobs, target: &'k Target, rules: &'k Rules) -> Self {
-        let mut options = Self { knobs, target, rules, names: Vec::new() };
+    /// Those that the release takes; `server` is the one that was asked and reads options as the release does.
+    pub fn of(knobs: &'k Knobs, target: &'k Target, server: &'k Server) -> Self {
+        let mut options =
+            Self { knobs, target, rules: &server.rules, short: &server.short, names: Vec::new() };
         let listed = knobs.iter().filter(|knob| options.takes(&knob.name) == Some(true));
         options.names = listed.map(|knob| knob.name.as_str()).collect();
         options
@@ -99,7 +110,10 @@ impl<'k> Options<'k> {
         match longer[..] {
             [] => Found::Unknown,
             [one] => Found::Abbreviated(one.to_owned()),
-            _ => Found::Ambiguous(longer.iter().map(|n| (*n).to_owned()).collect()),
+            [first, ..] => match self.short.get(shared(first, &longer)) {
+                Some(taken) if self.is_option(taken) => Found::Abbreviated(taken.clone()),
+                _ => Found::Ambiguous(longer.iter().map(|n| (*n).to_owned()).collect()),
+            },
         }
     }
 

@@ -142,6 +142,22 @@ fn names_are_cut_short_or_told_by_case_only_where_the_server_does_so() {
     }
     assert_eq!(ids(&["Max_Connections = 77"], "mysql-9.7"), ["option-unknown/Max_Connections"]);
     assert_eq!(ids(&["max_c = 77"], "mysql-5.5"), ["option-unknown/max_c"]);
+    // What a server reads before all others is found before the others.
+    for target in ["mysql-5.6", "mariadb-10.1", "mariadb-11.8"] {
+        assert_eq!(ids(&["max_c = 77"], target), ["option-abbreviated/max_connections"], "{target}");
+    }
+    // Two of those, and two of the others.
+    for line in ["performance_schema_max = 1", "sync = 1"] {
+        let name = line.split(' ').next().unwrap();
+        assert_eq!(ids(&[line], "mariadb-11.8"), [format!("option-unknown/{name}")]);
+    }
+    // Each plugin has options of its own.
+    for (line, name) in [
+        ("innodb_lock_wait = 50", "innodb_lock_wait_timeout"),
+        ("innodb_cm = 1", "innodb_cmp_per_index_enabled"),
+    ] {
+        assert_eq!(ids(&[line], "mariadb-10.11"), [format!("option-abbreviated/{name}")]);
+    }
 }
 
 #[test]
