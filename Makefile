@@ -66,7 +66,7 @@ bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared 
 	@scripts/install-deps file-systems
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
-test-faults: deps ## faults of the host's settings, brought about for a moment (as root), named by the audit, put right
+test-faults: deps ## faults of the host's settings, brought about for a moment (as root; brings a MySQL), named by the audit, put right
 	@tests/engines/fetch $(ENGINES) mysql-8.0
 	@MYDYNO_ENGINES=$(ENGINES) $(CARGO) test --locked -p mydyno --test e2e faults -- --include-ignored --test-threads=1
 
