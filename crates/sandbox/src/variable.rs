@@ -1,6 +1,7 @@
 //! Variables of private servers, changed while they run and set back.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mydyno_host::Change;
 use mydyno_host::change::ChangedVariable;
@@ -8,13 +9,16 @@ use mydyno_host::journal::Closing;
 use mydyno_host::machine::Presence;
 use mydyno_host::restore::{Outcome, Servers};
 use mydyno_model::server::ServerInfo;
-use mydyno_wire::Client;
+use mydyno_wire::{Client, ConnectOptions};
 
 use crate::connect::connect_options;
 use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
 use crate::settings::Setting;
 use crate::site::Site;
+
+/// Limit of an answer while the journal is locked: others wait ten seconds for the lock.
+const ASKED_UNDER_THE_LOCK: Duration = Duration::from_secs(3);
 
 /// Variables of which a server moves one when the other passes it: `innodb_io_capacity_max` is never below
 /// `innodb_io_capacity`, the low-water mark never above the mark.
@@ -58,7 +62,7 @@ pub fn set(
     if site.lease.machine().presence(&process)? != Presence::Running {
         return Err(SandboxError::NoSuchServer { name: server.name.clone(), known: vec![] });
     }
-    let mut client = connect(server)?;
+    let (mut client, mut asked) = (connect(server)?, connect_briefly(server)?);
     let mut changed = ChangedVariable {
         process,
         folder: folder.path().to_owned(),
@@ -71,11 +75,11 @@ pub fn set(
     let key = changed.key();
     let mut refused = None;
     let recorded =
-        site.journal.record_if_needed(site.lease, purpose, &key, || match show(&mut client, name) {
+        site.journal.record_if_needed(site.lease, purpose, &key, || match show(&mut asked, name) {
             Ok(was) if same(&was, &changed.now) => Ok(None),
             Ok(was) => {
                 changed.was = was;
-                let value = |n: &str| Some((n.to_owned(), show(&mut client, n).ok()?));
+                let value = |n: &str| Some((n.to_owned(), show(&mut asked, n).ok()?));
                 changed.along = neighbours(name).filter_map(value).collect();
                 Ok(Some(Change::Variable(changed.clone())))
             }
@@ -84,6 +88,7 @@ pub fn set(
                 Ok(None)
             }
         })?;
+    drop(asked);
     if let Some(error) = refused {
         return Err(error);
     }
@@ -191,9 +196,23 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
 }
 
 fn connect(server: &ServerInfo) -> Result<Client, SandboxError> {
+    connect_with(server, |_| {})
+}
+
+/// One whose server may not take long: while it is asked, nobody else can write to the journal.
+fn connect_briefly(server: &ServerInfo) -> Result<Client, SandboxError> {
+    connect_with(server, |options| options.read_timeout = Some(ASKED_UNDER_THE_LOCK))
+}
+
+fn connect_with(
+    server: &ServerInfo,
+    change: impl FnOnce(&mut ConnectOptions),
+) -> Result<Client, SandboxError> {
     let refused = |source| SandboxError::Unreachable { name: server.name.clone(), source };
+    let mut options = connect_options(server)?;
+    change(&mut options);
     // A socket that nobody listens on is a server that has just ended.
-    Client::connect(&connect_options(server)?).map_err(refused)
+    Client::connect(&options).map_err(refused)
 }
 
 fn show(client: &mut Client, name: &str) -> Result<String, SandboxError> {
