@@ -112,6 +112,27 @@ pub enum SandboxError {
         /// Seconds that a load may take.
         most_s: u64,
     },
+    /// A load that ended before there was enough to lose.
+    #[error(
+        "only {acknowledged} of {wanted} commits were acknowledged, so the server was not made to crash: {why}; mend that, or ask for \
+         fewer commits"
+    )]
+    TooFewCommits {
+        /// Commits that were acknowledged.
+        acknowledged: u64,
+        /// What was asked for.
+        wanted: u64,
+        /// What a connection said last, or that the time was over.
+        why: String,
+    },
+    /// A table that is there and cannot be read.
+    #[error("table {table}: {source}")]
+    Table {
+        /// Its name.
+        table: String,
+        /// What the server or the connection says.
+        source: mydyno_wire::WireError,
+    },
     /// Data that are on no block device.
     #[error("{} is not on one block device, so its I/O cannot be limited: give the server a disk of its own with disk.file_system", path.display())]
     NoDisk {

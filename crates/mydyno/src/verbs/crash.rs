@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = By::Kill)]
     by: By,
     /// It crashes once so many commits were acknowledged.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     commits: u64,
     /// Connections that commit.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -84,23 +84,25 @@ fn describe(report: &CrashReport) -> String {
     };
     let disk = report.disk.as_ref().map(|disk| format!(", {disk}")).unwrap_or_default();
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.0} ms"));
+    let count = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
     let settings: Vec<String> =
         report.durability.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut lines = vec![
         format!("{} ({by}{disk}), {} connections", report.engine, report.connections),
         format!("  settings      {}", settings.join(" ")),
         format!("  acknowledged  {} commits", report.acknowledged),
-        format!("  lost          {}", report.lost),
-        format!("  torn          {}", report.torn),
-        format!("  never sent    {}", report.never_sent),
+        format!("  lost          {}", count(report.lost)),
+        format!("  torn          {}", count(report.torn)),
+        format!("  never sent    {}", count(report.never_sent)),
         format!(
             "  in doubt      {} were there whose acknowledgement had not arrived",
-            report.in_doubt_present
+            count(report.in_doubt_present)
         ),
         format!("  recovery      {} (mount {})", ms(report.recovery_ms), ms(report.mount_ms)),
     ];
     if let Some(why) = &report.not_recovered {
-        lines.push(format!("  it did not come back: {why}"));
+        let what = if report.recovery_ms.is_some() { "it came back" } else { "it did not come back" };
+        lines.push(format!("  {what}: {why}"));
     }
     lines.join("\n")
 }

@@ -14,7 +14,7 @@ use super::count::{Progress, content};
 
 /// Connections that commit.
 pub(super) struct Load {
-    workers: Vec<JoinHandle<Result<u64, io::Error>>>,
+    workers: Vec<JoinHandle<Result<Worked, io::Error>>>,
     shared: Arc<Shared>,
     folder: PathBuf,
 }
@@ -24,6 +24,24 @@ struct Shared {
     /// From now on an acknowledgement may have come after the crash: it does not count.
     over: AtomicBool,
     acknowledged: AtomicU64,
+}
+
+/// How a worker ended.
+#[derive(Debug)]
+struct Worked {
+    /// The last transaction whose commit was sent.
+    sent: u64,
+    /// What the server, or the connection, said last.
+    why: Option<WireError>,
+}
+
+/// How a load ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// How far each worker came.
+    pub(super) progress: Vec<Progress>,
+    /// Why the first worker that did not end on our word ended: after a crash no fault.
+    pub(super) why: Option<WireError>,
 }
 
 /// The tables; each transaction writes a row to both.
@@ -74,17 +92,18 @@ impl Load {
     }
 
     /// Waits for the workers, and reads how far each came from what it has written down.
-    pub(super) fn end(self) -> io::Result<Vec<Progress>> {
+    pub(super) fn end(self) -> io::Result<Ended> {
         let folder = self.folder;
         let ended = self.workers.into_iter().map(|worker| {
             worker.join().unwrap_or_else(|_| Err(io::Error::other("a connection's thread panicked")))
         });
-        let sent = ended.collect::<io::Result<Vec<u64>>>()?;
-        let progress = |(number, sent): (usize, u64)| {
+        let mut all = Ended { progress: vec![], why: None };
+        for (number, worked) in ended.collect::<io::Result<Vec<Worked>>>()?.into_iter().enumerate() {
             let acknowledged = last_of(&log_of(&folder, number))?;
-            Ok(Progress { acknowledged, sent })
-        };
-        sent.into_iter().enumerate().map(progress).collect()
+            all.progress.push(Progress { acknowledged, sent: worked.sent });
+            all.why = all.why.or(worked.why);
+        }
+        Ok(all)
     }
 }
 
@@ -92,27 +111,32 @@ fn log_of(folder: &Path, worker: usize) -> PathBuf {
     folder.join(format!("acknowledged-{worker}"))
 }
 
-/// Commits until the server does not answer any more. The number of the last transaction whose commit was sent.
-fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Result<u64> {
+/// Commits until the server does not answer any more, or the load is over.
+fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Result<Worked> {
     let mut log = OpenOptions::new().append(true).create_new(true).open(path)?;
     for number in 1.. {
         let values = format!("({worker}, {number}, '{}')", content(worker, number));
-        let begun = client.execute("START TRANSACTION");
-        let written = TABLES.iter().try_fold(begun, |before, table| {
-            before?;
-            Ok::<_, WireError>(client.execute(&format!("INSERT INTO {table} VALUES {values}")))
-        });
-        if !matches!(written, Ok(Ok(_))) {
-            return Ok(number - 1);
+        if let Err(error) = write(&mut client, &values) {
+            return Ok(Worked { sent: number - 1, why: Some(error) });
         }
-        if client.execute("COMMIT").is_err() || shared.over.load(Ordering::SeqCst) {
-            return Ok(number);
+        let why = client.execute("COMMIT").err();
+        if why.is_some() || shared.over.load(Ordering::SeqCst) {
+            return Ok(Worked { sent: number, why });
         }
         log.write_all(&number.to_le_bytes())?;
         log.sync_data()?;
         shared.acknowledged.fetch_add(1, Ordering::SeqCst);
     }
-    Ok(0)
+    Ok(Worked { sent: 0, why: None })
+}
+
+/// A transaction without its commit.
+fn write(client: &mut Client, values: &str) -> Result<(), WireError> {
+    client.execute("START TRANSACTION")?;
+    for table in TABLES {
+        client.execute(&format!("INSERT INTO {table} VALUES {values}"))?;
+    }
+    Ok(())
 }
 
 /// The last number that was written down whole; they are one after the other.

@@ -16,7 +16,7 @@ use mydyno_host::{Change, folder as host_folder};
 use mydyno_model::Header;
 use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_model::server::ServerInfo;
-use mydyno_wire::Client;
+use mydyno_wire::{Client, WireError};
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -30,7 +30,7 @@ use crate::site::{Progress, Site};
 use crate::start::{Way, start};
 use crate::up::{Spec, purpose, up};
 use count::{Counts, Row};
-use load::{Load, TABLES};
+use load::{Ended, Load, TABLES};
 
 /// How long the load may take until so many commits were acknowledged.
 const LOAD_PATIENCE: Duration = Duration::from_secs(300);
@@ -58,8 +58,8 @@ pub struct Crash {
 /// Makes a server, loads it, makes it crash, starts it again and counts. Nothing of it is left afterwards.
 ///
 /// # Errors
-/// A power cut was asked for without an emulated disk; the server could not be made or loaded. That it does not come back
-/// after the crash is a result, not an error.
+/// A power cut was asked for without an emulated disk; the server could not be made, or fewer commits than wanted were
+/// acknowledged; the user ended it. That the server does not come back after the crash is a result, not an error.
 pub fn crash(
     site: &Site,
     crash: &Crash,
@@ -148,24 +148,27 @@ fn run(
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+    if load.acknowledged() < crash.commits {
+        // Nothing would be proved by a crash that comes before there is much to lose.
+        load.over();
+        let ended = load.end().map_err(|e| SandboxError::io("read", &log, e))?;
+        return Err(too_few(&ended, crash.commits, begin.elapsed()));
+    }
     progress(Progress::Crashing);
     load.over();
     let back = crash_and_recover(site, crash, &folder, progress);
-    let workers = load.end().map_err(|e| SandboxError::io("read", &log, e))?;
+    let workers = load.end().map_err(|e| SandboxError::io("read", &log, e))?.progress;
     let (back, not_recovered) = match back? {
         Ok(back) => (Some(back), None),
         Err(why) => (None, Some(why.to_string())),
     };
-    let rows = match &back {
-        Some(back) => {
-            let mut client = Client::connect(&connect_options(&back.info)?).map_err(unreachable)?;
-            // After a crash of everything the tables may be gone: then nothing is there.
-            TABLES.map(|table| read(&mut client, table).unwrap_or_default())
-        }
-        None => [vec![], vec![]],
+    let (rows, not_recovered) = match back.as_ref().map(|back| read_all(&back.info)).transpose() {
+        Ok(rows) => (rows, not_recovered),
+        Err(why) => (None, Some(format!("what is in its tables cannot be read: {why}"))),
     };
-    let Counts { acknowledged, lost, torn, never_sent, in_doubt_present } =
-        count::count(&workers, [&rows[0], &rows[1]]);
+    // What was not seen is unknown, neither lost nor there.
+    let counts = rows.map(|[a, b]| count::count(&workers, [&a, &b]));
+    let seen = |of: fn(&Counts) -> u64| counts.as_ref().map(of);
     let emulated = EmulatedDisk::of(folder.path());
     Ok(CrashReport {
         header: Header::of::<CrashReport>(OffsetDateTime::now_utc()),
@@ -175,11 +178,12 @@ fn run(
         levers: crash.levers.clone(),
         durability,
         connections: crash.connections as u64,
-        acknowledged,
-        lost,
-        torn,
-        never_sent,
-        in_doubt_present,
+        commits_wanted: crash.commits,
+        acknowledged: workers.iter().map(|worker| worker.acknowledged).sum(),
+        lost: seen(|counts| counts.lost),
+        torn: seen(|counts| counts.torn),
+        never_sent: seen(|counts| counts.never_sent),
+        in_doubt_present: seen(|counts| counts.in_doubt_present),
         mount_ms: back.as_ref().and_then(|back| back.mount).map(ms),
         recovery_ms: back.as_ref().map(|back| ms(back.recovery)),
         not_recovered,
@@ -188,27 +192,51 @@ fn run(
     })
 }
 
+/// Why a load ended before so many commits were acknowledged.
+fn too_few(ended: &Ended, wanted: u64, waited: Duration) -> SandboxError {
+    let acknowledged = ended.progress.iter().map(|worker| worker.acknowledged).sum();
+    let why = match &ended.why {
+        Some(error) => format!("a connection of the load ended: {error}"),
+        None => format!("{:.0} s were over", waited.as_secs_f64()),
+    };
+    SandboxError::TooFewCommits { acknowledged, wanted, why }
+}
+
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-fn durability(client: &mut Client) -> Result<Vec<(String, String)>, mydyno_wire::WireError> {
+fn durability(client: &mut Client) -> Result<Vec<(String, String)>, WireError> {
     let names = DURABILITY.map(|name| format!("'{name}'")).join(", ");
     let rows = client.query(&format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"))?;
     let pair = |row| Some((rows.text(row, 0)?.into_owned(), rows.text(row, 1)?.into_owned()));
     Ok((0..rows.len()).filter_map(pair).collect())
 }
 
-fn read(client: &mut Client, table: &str) -> Result<Vec<Row>, mydyno_wire::WireError> {
-    let rows = client.query(&format!("SELECT worker, number, content FROM {table}"))?;
-    let row = |at| {
-        Some(Row {
-            worker: rows.number(at, 0)?,
-            number: rows.number(at, 1)?,
-            content: rows.text(at, 2)?.into_owned(),
-        })
+/// ER_BAD_DB_ERROR and ER_NO_SUCH_TABLE.
+const GONE: [u16; 2] = [1049, 1146];
+
+/// The rows of both tables. One that is not there any more is empty; one that cannot be read is not.
+fn read_all(server: &ServerInfo) -> Result<[Vec<Row>; 2], SandboxError> {
+    let unreachable = |source| SandboxError::Unreachable { name: server.name.clone(), source };
+    let mut client = Client::connect(&connect_options(server)?).map_err(unreachable)?;
+    let mut of = |table: &str| match read(&mut client, table) {
+        Err(WireError::Server(error)) if GONE.contains(&error.code) => Ok(vec![]),
+        Err(source) => Err(SandboxError::Table { table: table.to_owned(), source }),
+        Ok(rows) => Ok(rows),
     };
-    Ok((0..rows.len()).filter_map(row).collect())
+    Ok([of(TABLES[0])?, of(TABLES[1])?])
+}
+
+fn read(client: &mut Client, table: &str) -> Result<Vec<Row>, WireError> {
+    let rows = client.query(&format!("SELECT worker, number, content FROM {table}"))?;
+    // Numbers that are none of a worker's were never sent.
+    let row = |at| Row {
+        worker: rows.number(at, 0).unwrap_or(u64::MAX),
+        number: rows.number(at, 1).unwrap_or(u64::MAX),
+        content: rows.text(at, 2).unwrap_or_default().into_owned(),
+    };
+    Ok((0..rows.len()).map(row).collect())
 }
 
 /// A server that came back.
@@ -218,7 +246,7 @@ struct Back {
     recovery: Duration,
 }
 
-/// The outer error: the crash itself did not work. The inner: the disk or the server did not come back.
+/// The outer error: the crash itself did not work, or the user ended it. The inner: the disk or the server did not come back.
 fn crash_and_recover(
     site: &Site,
     crash: &Crash,
@@ -237,12 +265,19 @@ fn crash_and_recover(
         let begin = Instant::now();
         match power_on(site, crash, folder.path(), &purpose) {
             Ok(_) => mount = Some(begin.elapsed()),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return not_back(error),
         }
     }
     let begin = Instant::now();
-    let started = start_again(site, crash, folder, &purpose, progress);
-    Ok(started.map(|info| Back { info, mount, recovery: begin.elapsed() }))
+    match start_again(site, crash, folder, &purpose, progress) {
+        Ok(info) => Ok(Ok(Back { info, mount, recovery: begin.elapsed() })),
+        Err(error) => not_back(error),
+    }
+}
+
+/// The user's word says nothing of the server.
+fn not_back(error: SandboxError) -> Result<Result<Back, SandboxError>, SandboxError> {
+    if matches!(error, SandboxError::Interrupted) { Err(error) } else { Ok(Err(error)) }
 }
 
 fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
@@ -294,4 +329,23 @@ fn start_again(
     description.process = ready.started.identity;
     folder.save(&description)?;
     Ok(description.server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_commits_are_told_with_the_error_of_a_connection_or_the_time_that_was_over() {
+        let progress =
+            [(3, 4), (0, 0), (5, 5)].map(|(acknowledged, sent)| count::Progress { acknowledged, sent });
+        let said = |why| {
+            let ended = Ended { progress: progress.to_vec(), why };
+            too_few(&ended, 1000, Duration::from_millis(300_004)).to_string()
+        };
+        assert!(said(None).starts_with("only 8 of 1000 commits were acknowledged"), "{}", said(None));
+        assert!(said(None).contains("300 s were over"), "{}", said(None));
+        let full = WireError::Unsupported("the table is full".to_owned());
+        assert!(said(Some(full)).contains("ended: the table is full"));
+    }
 }

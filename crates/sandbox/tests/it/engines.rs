@@ -93,7 +93,7 @@ fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
         let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 100, connections: 4 };
         match crash(&ground.site(), &wanted, &mut |_| {}) {
             Ok(report) if report.is_sound() && report.acknowledged >= 100 => {
-                println!("{engine}: lost {} of {}", report.lost, report.acknowledged);
+                println!("{engine}: lost {:?} of {}", report.lost, report.acknowledged);
             }
             Ok(report) => failed.push(format!("{engine}: {report:?}")),
             Err(error) => failed.push(format!("{engine}: {error}")),

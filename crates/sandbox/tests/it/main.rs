@@ -1,6 +1,7 @@
 //! Private servers that are not of this place: seen, and left alone.
 #![allow(clippy::unwrap_used)]
 
+mod crash_faults;
 mod crashes;
 mod engines;
 mod ground;
