@@ -1,8 +1,9 @@
 //! Memory bandwidth: reading, writing and copying what no cache holds, by one thread and by one for each CPU.
 
+use std::convert::Infallible;
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Barrier, OnceLock};
 use std::thread;
 
 use mydyno_host::Machine;
@@ -13,7 +14,7 @@ use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::random::joined;
 use crate::report::{Draft, figure};
-use crate::slot::{Slot, Window, together};
+use crate::slot::{Slot, Window, calibrate, together};
 use crate::{Run, ladder, machine, sys};
 
 /// Bytes of an operation.
@@ -61,20 +62,28 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
 }
 
 fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Window>, ProbeError> {
-    // All memory is touched before anybody's warm-up begins.
+    // All memory is touched before the warm-up begins, which is one for all.
     let ready = Barrier::new(threads);
+    let begun = OnceLock::new();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
                 scope.spawn(|| {
                     let mut buffer = vec![1u64; bytes / 8];
-                    ready.wait();
-                    let grid = slot.grid();
                     let mut at = 0;
-                    slot.batched_on(&grid, |pieces| {
+                    let mut batch = |pieces| {
                         for _ in 0..pieces {
                             at = piece(way, &mut buffer, at);
                         }
+                        Ok::<(), Infallible>(())
+                    };
+                    ready.wait();
+                    let batches = begun.get_or_init(|| {
+                        let Ok(size) = calibrate(&mut batch);
+                        slot.batches(size)
+                    });
+                    slot.batched_on(batches, |pieces| {
+                        let Ok(()) = batch(pieces);
                         Ok(())
                     })
                 })

@@ -10,6 +10,10 @@ use crate::error::ProbeError;
 /// Batches of operations that are too short to be timed one by one take about this long: reading the clock twice is
 /// less than a thousandth of it.
 const BATCH: Duration = Duration::from_micros(100);
+/// So often a size is tried before it counts as long enough: the first time may meet a page fault or another program.
+const TRIES: usize = 3;
+/// No batch is larger; what takes no time at all would make it grow for ever.
+const LARGEST: u64 = 1 << 32;
 
 /// Picoseconds in a nanosecond: batched values are kept in picoseconds an operation.
 pub(crate) const PS_PER_NS: f64 = 1e3;
@@ -44,6 +48,39 @@ pub struct Grid {
     start: Instant,
     width: Duration,
     windows: usize,
+}
+
+/// Batches of one size in the windows of one grid. All threads that measure side by side share them, so that all values weigh
+/// the same, whenever a thread gets a CPU first.
+#[derive(Debug, Clone, Copy)]
+pub struct Batches {
+    grid: Grid,
+    size: u64,
+}
+
+/// How many operations make a batch: the first power of two that takes at least half of [`BATCH`], whatever the warm-up. It is
+/// found by one thread alone, so a batch has that much work in it also where threads wait for each other.
+///
+/// # Errors
+/// What the batch says.
+pub fn calibrate<E>(mut batch: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
+    let mut size = 1;
+    while size < LARGEST {
+        let mut shortest = Duration::MAX;
+        for _ in 0..TRIES {
+            let begun = Instant::now();
+            batch(size)?;
+            shortest = shortest.min(begun.elapsed());
+            if shortest < BATCH / 2 {
+                break;
+            }
+        }
+        if shortest >= BATCH / 2 {
+            break;
+        }
+        size *= 2;
+    }
+    Ok(size)
 }
 
 impl Slot<'_> {
@@ -98,34 +135,35 @@ impl Slot<'_> {
     /// What the batch says.
     pub fn batched(
         &self,
-        batch: impl FnMut(u64) -> Result<(), ProbeError>,
+        mut batch: impl FnMut(u64) -> Result<(), ProbeError>,
     ) -> Result<Vec<Window>, ProbeError> {
-        self.batched_on(&self.grid(), batch)
+        let size = calibrate(&mut batch)?;
+        self.batched_on(&self.batches(size), batch)
     }
 
-    /// The same on one of several threads.
+    /// Batches of a size that [`calibrate`] has found, in the windows of a grid whose warm-up begins now.
+    pub fn batches(&self, size: u64) -> Batches {
+        Batches { grid: self.grid(), size }
+    }
+
+    /// Batches on one of several threads.
     ///
     /// # Errors
     /// What the batch says.
     pub fn batched_on(
         &self,
-        grid: &Grid,
+        batches: &Batches,
         mut batch: impl FnMut(u64) -> Result<(), ProbeError>,
     ) -> Result<Vec<Window>, ProbeError> {
+        let Batches { grid, size } = batches;
         let mut recorder = Recorder::new(grid);
-        let mut size = 1u64;
         while !self.stopped() {
             let begun = Instant::now();
-            batch(size)?;
+            batch(*size)?;
             let ended = Instant::now();
-            let took_ns = nanoseconds(ended - begun);
-            let ps = (took_ns as f64 * PS_PER_NS / size as f64).round() as u64;
-            if !recorder.record(ended, ps, size) {
+            let ps = (nanoseconds(ended - begun) as f64 * PS_PER_NS / *size as f64).round() as u64;
+            if !recorder.record(ended, ps, *size) {
                 break;
-            }
-            // Batches grow in the warm-up only: later all must weigh the same.
-            if ended < grid.start && u128::from(took_ns) < BATCH.as_nanos() / 2 {
-                size *= 2;
             }
         }
         Ok(recorder.windows())
@@ -259,6 +297,77 @@ mod tests {
         let sum = together(vec![one(&[1, 2, 3]), one(&[10, 20])]);
         assert_eq!(sum.iter().map(|w| w.operations).collect::<Vec<_>>(), [11, 22]);
         assert_eq!(sum.iter().map(|w| w.values.count()).collect::<Vec<_>>(), [11, 22]);
+    }
+
+    /// Some hundred operations for [`BATCH`], so that a batch of one would be far too short.
+    fn spin(times: u64) -> Result<(), ProbeError> {
+        for _ in 0..times {
+            (0..50u64).for_each(|i| {
+                std::hint::black_box(i);
+            });
+        }
+        Ok(())
+    }
+
+    /// The operations of each value of windows; they are whole, as each batch has the same.
+    fn sizes(windows: &[Window]) -> Vec<(u64, u64)> {
+        let full = windows.iter().filter(|window| !window.values.is_empty());
+        full.map(|window| {
+            let count = window.values.count();
+            (window.operations / count, window.operations % count)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn batches_are_long_and_of_one_size_also_without_a_warm_up() {
+        let never = AtomicBool::new(false);
+        let (warm_up, time) = (Duration::ZERO, Duration::from_millis(50));
+        let slot = Slot { warm_up, time, windows: 10, stop: &never };
+        let sizes = sizes(&slot.batched(spin).unwrap());
+        assert!(!sizes.is_empty() && sizes[0].0 > 1, "{sizes:?}");
+        assert!(sizes.iter().all(|size| *size == (sizes[0].0, 0)), "{sizes:?}");
+    }
+
+    #[test]
+    fn a_thread_that_runs_only_after_the_warm_up_has_batches_as_large_as_the_others() {
+        let never = AtomicBool::new(false);
+        let (warm_up, time) = (Duration::from_millis(5), Duration::from_millis(400));
+        let slot = Slot { warm_up, time, windows: 10, stop: &never };
+        let batches = slot.batches(calibrate(spin).unwrap());
+        let both = std::thread::scope(|scope| {
+            let early = scope.spawn(|| slot.batched_on(&batches, spin).unwrap());
+            let late = scope.spawn(|| {
+                while Instant::now() < batches.grid.start {
+                    std::thread::yield_now();
+                }
+                slot.batched_on(&batches, spin).unwrap()
+            });
+            [early.join().unwrap(), late.join().unwrap()]
+        });
+        let all: Vec<(u64, u64)> = both.iter().flat_map(|windows| sizes(windows)).collect();
+        assert!(all.iter().all(|size| *size == (batches.size, 0)), "{all:?}");
+        let together = together(both.into());
+        assert!(sizes(&together).iter().all(|size| *size == (batches.size, 0)) && batches.size > 1);
+    }
+
+    #[test]
+    fn what_takes_no_time_and_what_takes_long_have_a_size() {
+        assert_eq!(calibrate(|_| Ok::<(), ()>(())), Ok(LARGEST));
+        let slow = |times| {
+            let begun = Instant::now();
+            while begun.elapsed() < BATCH * u32::try_from(times).unwrap() {}
+            Ok::<(), ()>(())
+        };
+        assert_eq!(calibrate(slow), Ok(1));
+        let mut calls = 0;
+        // One slow first time is no reason to stay small.
+        let once = |times: u64| {
+            calls += 1;
+            if calls == 1 { slow(times) } else { slow(0) }
+        };
+        assert_eq!(calibrate(once), Ok(LARGEST));
+        assert_eq!(calibrate(|_| Err(())), Err(()));
     }
 
     #[test]

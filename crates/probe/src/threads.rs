@@ -13,7 +13,7 @@ use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::random::joined;
 use crate::report::{Draft, figure, rate};
-use crate::slot::{Slot, Window, together};
+use crate::slot::{Slot, Window, calibrate, together};
 use crate::{Run, sys};
 
 /// What to measure.
@@ -100,11 +100,12 @@ fn locked(mutex: &Mutex, times: u64) -> Result<(), ProbeError> {
 }
 
 fn wanted_by(mutex: &Mutex, threads: usize, slot: &Slot) -> Result<Vec<Window>, ProbeError> {
+    let size = calibrate(|times| locked(mutex, times))?;
     thread::scope(|scope| {
-        let grid = slot.grid();
+        let batches = slot.batches(size);
         let mut workers = Vec::new();
         for _ in 0..threads {
-            let work = move || slot.batched_on(&grid, |times| locked(mutex, times));
+            let work = move || slot.batched_on(&batches, |times| locked(mutex, times));
             let spawned = thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, work);
             workers.push(spawned.map_err(ProbeError::system("start a thread"))?);
         }

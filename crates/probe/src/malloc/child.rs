@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ProbeError;
 use crate::random::joined;
-use crate::slot::{Slot, Window, together};
+use crate::slot::{Slot, Window, calibrate, together};
 use crate::sys;
 
 /// Bytes between two touches: the smallest page.
@@ -36,6 +36,9 @@ pub struct Request {
     pub without_huge_pages: bool,
     /// The library that was preloaded.
     pub library: Option<PathBuf>,
+    /// The process that asks: this one ends with it.
+    #[serde(default)]
+    pub asker: Option<u32>,
 }
 
 /// What is answered, as JSON on standard output.
@@ -45,7 +48,7 @@ pub struct Answer {
     pub preloaded: bool,
     /// Minor page faults of the whole process while it measured.
     pub minor_faults: u64,
-    /// Allocations, those of the warm-up too.
+    /// Allocations, those before the first window too.
     pub operations: u64,
     windows: Vec<Part>,
 }
@@ -85,6 +88,9 @@ pub fn run(request: &str) -> Result<String, ProbeError> {
         option: "request",
         problem: format!("{e}: this command is started by `mydyno probe malloc`"),
     })?;
+    if let Some(asker) = request.asker {
+        end_with(asker)?;
+    }
     if request.without_huge_pages {
         // SAFETY: prctl(2) with PR_SET_THP_DISABLE takes integers.
         let done = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
@@ -117,14 +123,35 @@ pub fn run(request: &str) -> Result<String, ProbeError> {
     Ok(serde_json::to_string(&answer).unwrap_or_default())
 }
 
+/// Has the kernel end this process when the one that asks ends, also by SIGKILL: nobody would read the answer.
+fn end_with(asker: u32) -> Result<(), ProbeError> {
+    // SAFETY: prctl(2) with PR_SET_PDEATHSIG takes integers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(ProbeError::system("end with the process that asks")(std::io::Error::last_os_error()));
+    }
+    // It may have ended before: then somebody else is the parent, and no signal comes.
+    if std::os::unix::process::parent_id() == asker {
+        return Ok(());
+    }
+    Err(ProbeError::Lacks {
+        lack: format!("process {asker}, which asks for this, has ended"),
+        way_out: "start `mydyno probe malloc` again".to_owned(),
+    })
+}
+
 fn measure(slot: &Slot, size: usize, threads: usize) -> Result<(Vec<Window>, u64), ProbeError> {
+    let mut first = 0;
+    let size_of_batches = calibrate(|times| {
+        first += times;
+        (0..times).try_for_each(|_| once(size))
+    })?;
     thread::scope(|scope| {
-        let grid = slot.grid();
+        let batches = slot.batches(size_of_batches);
         let mut workers = Vec::new();
         for _ in 0..threads {
             let work = move || {
                 let mut all = 0;
-                let windows = slot.batched_on(&grid, |times| {
+                let windows = slot.batched_on(&batches, |times| {
                     all += times;
                     (0..times).try_for_each(|_| once(size))
                 })?;
@@ -135,7 +162,7 @@ fn measure(slot: &Slot, size: usize, threads: usize) -> Result<(Vec<Window>, u64
         }
         let all: Result<Vec<_>, ProbeError> = workers.into_iter().map(joined).collect();
         let (windows, operations): (Vec<_>, Vec<u64>) = all?.into_iter().unzip();
-        Ok((together(windows), operations.iter().sum()))
+        Ok((together(windows), first + operations.iter().sum::<u64>()))
     })
 }
 
@@ -169,12 +196,24 @@ mod tests {
             windows: 4,
             without_huge_pages: false,
             library: None,
+            asker: None,
         };
         let answer = run(&serde_json::to_string(&request).unwrap()).unwrap();
         let answer: Answer = serde_json::from_str(&answer).unwrap();
         let windows = answer.windows().unwrap();
         assert!(answer.preloaded && windows.len() <= 4);
         assert!(answer.operations >= windows.iter().map(|w| w.operations).sum());
+    }
+
+    #[test]
+    fn nothing_is_measured_for_a_process_that_has_ended() {
+        // This process is not its own parent.
+        let request = format!(
+            r#"{{"size":64,"threads":1,"warm_up_us":0,"time_us":1000,"windows":1,"without_huge_pages":false,
+            "library":null,"asker":{}}}"#,
+            std::process::id()
+        );
+        assert!(run(&request).unwrap_err().to_string().contains("has ended"));
     }
 
     #[test]

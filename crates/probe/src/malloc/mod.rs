@@ -200,6 +200,7 @@ fn ask(
         windows: slot.windows,
         without_huge_pages: arrangement.without_huge_pages,
         library: arrangement.library.clone(),
+        asker: Some(std::process::id()),
     };
     let mut command = Command::new(&program.0);
     command.args(&program.1).arg(serde_json::to_string(&request).unwrap_or_default());
