@@ -46,6 +46,17 @@ pub enum ProbeError {
         /// Bytes, with what stays free for others.
         needed: u64,
     },
+    /// A folder whose folders a server takes for schemas.
+    #[error(
+        "{} is a server's data directory, and MariaDB, and MySQL up to 5.7, would take mydyno's folder in it for a schema: {way_out}",
+        path.display()
+    )]
+    DataDirectory {
+        /// The folder.
+        path: PathBuf,
+        /// Which folder to name instead.
+        way_out: String,
+    },
     /// Taking that much could drive the host into swapping, or worse.
     #[error(
         "this needs {} of memory and {} are available: mydyno takes at most half; ask for less, or end what uses it",

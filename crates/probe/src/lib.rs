@@ -10,6 +10,7 @@ pub mod course;
 pub mod error;
 mod few;
 pub mod fsync;
+mod group;
 pub mod ladder;
 mod literature;
 mod machine;

@@ -7,7 +7,7 @@ use mydyno_host::Machine;
 use mydyno_model::probe::ProbedMachine;
 
 use crate::error::ProbeError;
-use crate::sys;
+use crate::{group, sys};
 
 /// Describes this machine.
 pub fn describe() -> ProbedMachine {
@@ -47,25 +47,15 @@ pub fn stolen(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<f
     Some(steal.saturating_sub(steal_before) as f64 / passed as f64)
 }
 
-/// Checks that a probe may take so many bytes: at most half of what is available to this host and control group, so that
-/// nothing begins to swap or dies for it.
+/// Checks that a probe may take so many bytes: at most half of what is available to this host and to each of this process's
+/// control groups, so that nothing begins to swap or dies for it.
 ///
 /// # Errors
 /// It may not.
 pub fn check_memory(machine: &Machine, needed: u64) -> Result<(), ProbeError> {
     let host = machine.available_bytes()?;
-    let available = group_available(Path::new("/sys/fs/cgroup")).map_or(host, |group| group.min(host));
+    let available = group::available_bytes(Path::new("/proc")).map_or(host, |group| group.min(host));
     if needed <= available / 2 { Ok(()) } else { Err(ProbeError::Memory { needed, available }) }
-}
-
-/// What the control group that this process sees as the root can still take: that is a container's own. None without a limit.
-fn group_available(root: &Path) -> Option<u64> {
-    let number = |file: &str| fs::read_to_string(root.join(file)).ok()?.trim().parse::<u64>().ok();
-    let (limit, used) = match number("memory.max") {
-        Some(limit) => (limit, number("memory.current")?),
-        None => (number("memory/memory.limit_in_bytes")?, number("memory/memory.usage_in_bytes")?),
-    };
-    Some(limit.saturating_sub(used))
 }
 
 #[cfg(test)]
@@ -78,17 +68,6 @@ mod tests {
         assert!(check_memory(&machine, 1).is_ok());
         let error = check_memory(&machine, u64::MAX / 4).unwrap_err().to_string();
         assert!(error.contains("at most half"), "{error}");
-    }
-
-    #[test]
-    fn a_control_group_can_leave_less_than_the_host() {
-        let root = tempfile::tempdir().unwrap();
-        assert_eq!(group_available(root.path()), None);
-        fs::write(root.path().join("memory.max"), "max\n").unwrap();
-        fs::write(root.path().join("memory.current"), "100\n").unwrap();
-        assert_eq!(group_available(root.path()), None);
-        fs::write(root.path().join("memory.max"), "1000\n").unwrap();
-        assert_eq!(group_available(root.path()), Some(900));
     }
 
     #[test]

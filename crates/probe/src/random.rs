@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use mydyno_host::Host;
@@ -17,7 +18,7 @@ use crate::report::{Draft, figure, rate};
 use crate::scratch::{LOG_PIECE, PIECE, Scratch};
 use crate::slot::{Grid, Slot, Window, together};
 use crate::sys::Aligned;
-use crate::{Run, storage};
+use crate::{Run, machine, storage};
 
 /// Bytes of a write of the writer that syncs: a block of a redo log, rounded up to a page.
 const LOG_BLOCK: usize = 4096;
@@ -25,6 +26,8 @@ const LOG_BLOCK: usize = 4096;
 const LOG_BYTES: u64 = 16 << 20;
 /// More threads than these tell nothing more, and each has a stack.
 const MOST: usize = 1024;
+/// Bytes of a thread's stack.
+const STACK: usize = 256 << 10;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -59,6 +62,12 @@ impl Options {
             _ => Ok(()),
         }
     }
+
+    /// Memory of all threads, and of what fills the file.
+    fn memory_bytes(&self) -> u64 {
+        let threads = self.threads.iter().max().copied().unwrap_or(0) as u64;
+        threads.saturating_mul((self.block + STACK) as u64).saturating_add(PIECE as u64)
+    }
 }
 
 /// Measures it.
@@ -68,6 +77,7 @@ impl Options {
 pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     options.check()?;
     run.timing.check()?;
+    machine::check_memory(host.machine(), options.memory_bytes())?;
     let mut draft = Draft::begin("random", &run.timing)
         .with("block_bytes", options.block)
         .with("size_bytes", options.bytes);
@@ -76,7 +86,8 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     (run.progress)("writing the file");
     scratch.filled("pages", options.bytes, PIECE)?;
     scratch.filled("log", LOG_BYTES, LOG_PIECE)?;
-    let place = Place { scratch: &scratch, options, seed: run.timing.seed };
+    let stretches = AtomicU64::new(0);
+    let place = Place { scratch: &scratch, options, seed: run.timing.seed, stretches: &stretches };
     let mut cells = Vec::new();
     for threads in &options.threads {
         if options.read {
@@ -119,6 +130,28 @@ struct Place<'a> {
     scratch: &'a Scratch<'a>,
     options: &'a Options,
     seed: u64,
+    /// Stretches that were begun: each goes to places of its own, or caches below would know them from the one before.
+    stretches: &'a AtomicU64,
+}
+
+/// Where a worker of a stretch reads or writes, one after the other: the same in each run with the same seed.
+#[derive(Debug, Clone)]
+struct Places {
+    rng: Rng,
+    block: u64,
+    blocks: u64,
+}
+
+impl Places {
+    fn of(seed: u64, stretch: u64, worker: usize, options: &Options) -> Self {
+        let block = options.block as u64;
+        let rng = Rng::stream(seed, &[stretch, worker as u64]);
+        Self { rng, block, blocks: options.bytes / block }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.rng.below(self.blocks) * self.block
+    }
 }
 
 impl<'a> Place<'a> {
@@ -181,12 +214,14 @@ impl<'a> Place<'a> {
         grid: &Grid,
         other: impl FnOnce(&Grid) -> Result<Vec<Window>, ProbeError> + Send,
     ) -> Result<(Vec<Window>, Vec<Window>), ProbeError> {
+        let stretch = self.stretches.fetch_add(1, Ordering::Relaxed);
         thread::scope(|scope| {
             let mut workers = Vec::new();
             for worker in 0..threads {
+                let places = Places::of(self.seed, stretch, worker, self.options);
                 let spawned = thread::Builder::new()
-                    .stack_size(256 << 10)
-                    .spawn_scoped(scope, move || self.pages_of(file, access, worker, slot, grid));
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, move || self.pages_of(file, access, places, slot, grid));
                 workers.push(spawned.map_err(ProbeError::system("start a thread"))?);
             }
             let beside = other(grid);
@@ -199,16 +234,13 @@ impl<'a> Place<'a> {
         self,
         file: &File,
         access: Access,
-        worker: usize,
+        mut places: Places,
         slot: &Slot,
         grid: &Grid,
     ) -> Result<Vec<Window>, ProbeError> {
-        let block = self.options.block as u64;
-        let blocks = self.options.bytes / block;
         let mut buffer = Aligned::new(self.options.block).map_err(ProbeError::system("get memory"))?;
-        let mut rng = Rng::stream(self.seed, &[worker as u64]);
         slot.timed_on(grid, || {
-            let at = rng.below(blocks) * block;
+            let at = places.next();
             match access {
                 Access::Read => file.read_exact_at(buffer.bytes(), at),
                 Access::Write => file.write_all_at(buffer.bytes(), at),
@@ -268,4 +300,84 @@ fn meaning(measures: &[Measure], options: &Options) -> Vec<String> {
         }
     }
     meaning
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timing;
+    use mydyno_host::{Machine, StateDir};
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    fn options(folder: &Path) -> Options {
+        let threads = vec![1, 2];
+        Options {
+            folder: folder.to_owned(),
+            block: 4096,
+            bytes: 4 << 20,
+            threads,
+            read: true,
+            write: false,
+            beside: false,
+        }
+    }
+
+    #[test]
+    fn each_stretch_and_worker_has_places_of_its_own_and_a_run_repeats_with_its_seed() {
+        let options = options(Path::new("/"));
+        let places = |seed, stretch, worker| -> Vec<u64> {
+            let mut places = Places::of(seed, stretch, worker, &options);
+            (0..64).map(|_| places.next()).collect()
+        };
+        let first = places(1, 0, 0);
+        assert_eq!(first, places(1, 0, 0));
+        for other in [places(1, 1, 0), places(1, 0, 1), places(2, 0, 0)] {
+            assert_ne!(first, other);
+        }
+        assert!(first.iter().all(|at| at % 4096 == 0 && *at < 4 << 20));
+    }
+
+    #[test]
+    fn rounds_and_measures_count_as_stretches() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
+        let scratch = Scratch::make(&host, temp.path(), 1 << 20).unwrap();
+        scratch.filled("pages", 1 << 20, PIECE).unwrap();
+        let options = Options { bytes: 1 << 20, ..options(temp.path()) };
+        let (stretches, never) = (AtomicU64::new(0), AtomicBool::new(false));
+        let place = Place { scratch: &scratch, options: &options, seed: 1, stretches: &stretches };
+        let file = scratch.file("pages", 0).unwrap();
+        let slot = Slot { warm_up: Duration::ZERO, time: Duration::from_millis(2), windows: 1, stop: &never };
+        for threads in [1, 2, 1] {
+            let none = |_: &Grid| Ok(vec![]);
+            place.side_by_side(&file, Access::Read, threads, &slot, &slot.grid(), none).unwrap();
+        }
+        assert_eq!(stretches.load(Ordering::Relaxed), 3);
+        scratch.remove().unwrap();
+    }
+
+    #[test]
+    fn buffers_that_do_not_fit_into_memory_are_refused_before_anything_is_written() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
+        // A made-up block, so that it is too much for any machine.
+        let options = Options { block: 1 << 42, ..options(temp.path()) };
+        assert_eq!(options.memory_bytes(), 2 * ((1 << 42) + STACK as u64) + PIECE as u64);
+        let stop = AtomicBool::new(false);
+        let timing = Timing { time: Duration::from_secs(1), warm_up: Duration::ZERO, rounds: 1, seed: 1 };
+        let mut run = Run { timing, stop: &stop, progress: &mut |_| {} };
+        // As large as the command permits: 16 GiB of buffers.
+        let largest = Options { block: 16 << 20, bytes: 1 << 30, threads: vec![MOST], ..options };
+        let available = host.machine().available_bytes().unwrap();
+        if available > 32 << 30 {
+            println!("not tested: this machine has memory for the most that can be asked for");
+            return;
+        }
+        let refused = super::run(&host, &largest, &mut run).unwrap_err();
+        assert!(matches!(refused, ProbeError::Memory { .. }), "{refused}");
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
 }

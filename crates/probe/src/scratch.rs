@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_host::{Host, folder, restore, room};
@@ -37,9 +37,10 @@ impl<'a> Scratch<'a> {
     /// Makes a folder in `parent` if there is room for `needed` bytes.
     ///
     /// # Errors
-    /// There is not, or the folder cannot be made.
+    /// There is not, the folder cannot be made, or `parent` is a server's data directory.
     pub fn make(host: &'a Host, parent: &Path, needed: u64) -> Result<Self, ProbeError> {
         let parent = fs::canonicalize(parent).map_err(ProbeError::io("find", parent))?;
+        check_no_data_directory(&parent)?;
         let needed = needed.saturating_add(KEPT_FREE);
         let free = room::free_bytes(&parent)?;
         if free < needed {
@@ -124,6 +125,32 @@ impl Drop for Scratch<'_> {
     }
 }
 
+/// What every data directory holds, whatever its server: InnoDB's system tablespace, MySQL 8's dictionary, and a file of the
+/// table `mysql.general_log`. A folder `mysql` alone is also what `/var/lib` has.
+const OF_DATA_DIRECTORIES: [&str; 3] = ["ibdata1", "mysql.ibd", "mysql/general_log.CSM"];
+
+/// MariaDB, and MySQL up to 5.7, list each folder of the data directory as a schema.
+fn check_no_data_directory(folder: &Path) -> Result<(), ProbeError> {
+    if !OF_DATA_DIRECTORIES.iter().any(|name| folder.join(name).exists()) {
+        return Ok(());
+    }
+    let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+    let beside = folder.parent().filter(|parent| device(parent) == device(folder));
+    let way_out = match beside {
+        Some(parent) => {
+            let beside = parent.join("mydyno-probe").display().to_string();
+            format!(
+                "name a folder beside it on the same file system, as in `mkdir {beside}` and `--folder {beside}`, and remove it \
+                 afterwards"
+            )
+        }
+        None => "it is the top of its file system, so none lies beside it; name a folder on another file system of the same disk, \
+                 or end the server and name a folder that you make in it and remove before the server starts"
+            .to_owned(),
+    };
+    Err(ProbeError::DataDirectory { path: folder.to_owned(), way_out })
+}
+
 fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
     if flags & libc::O_DIRECT != 0 && error.raw_os_error() == Some(libc::EINVAL) {
         return ProbeError::Lacks {
@@ -136,11 +163,40 @@ fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
 
 /// Bytes that do not compress and do not repeat: some devices and file systems store neither.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
-    let mut rng = mydyno_stats::Rng::from_seed(length as u64);
     let mut bytes = vec![0u8; length];
+    fill_with_noise(&mut bytes);
+    bytes
+}
+
+/// The same in memory that is there.
+pub(crate) fn fill_with_noise(bytes: &mut [u8]) {
+    let mut rng = mydyno_stats::Rng::from_seed(bytes.len() as u64);
     for chunk in bytes.chunks_mut(8) {
         let word = rng.next_u64().to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);
     }
-    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mydyno_host::{Machine, StateDir};
+
+    #[test]
+    fn a_data_directory_is_refused_with_a_folder_beside_it_and_what_holds_one_is_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&temp.path().join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
+        for file in OF_DATA_DIRECTORIES {
+            let folder = temp.path().join(file.replace('/', "-"));
+            fs::create_dir_all(folder.join("mysql")).unwrap();
+            Scratch::make(&host, &folder, 1).unwrap().remove().unwrap();
+            fs::write(folder.join(file), "").unwrap();
+            let before = fs::read_dir(&folder).unwrap().count();
+            let error = Scratch::make(&host, &folder, 1).unwrap_err().to_string();
+            let beside = temp.path().canonicalize().unwrap().join("mydyno-probe");
+            assert!(error.contains(&format!("--folder {}`", beside.display())), "{error}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), before);
+        }
+    }
 }

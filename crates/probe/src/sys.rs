@@ -30,7 +30,7 @@ impl Aligned {
         let start = unsafe { alloc_zeroed(layout) };
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         let mut buffer = Self { start, layout };
-        buffer.bytes().copy_from_slice(&crate::scratch::noise(length));
+        crate::scratch::fill_with_noise(buffer.bytes());
         Ok(buffer)
     }
 

@@ -103,7 +103,8 @@ struct Order {
 
 #[derive(Debug, ClapArgs)]
 struct Fsync {
-    /// Where: the folder of the data or of the log; file systems and disks differ.
+    /// Where: a folder on the file system of the data or of the log, beside the data directory, not in it; file systems and disks
+    /// differ.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Bytes of a write.
@@ -127,7 +128,7 @@ struct Fsync {
 
 #[derive(Debug, ClapArgs)]
 struct Random {
-    /// Where.
+    /// Where: beside a data directory, not in it.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Bytes of a read or write: a page.
@@ -148,7 +149,7 @@ struct Random {
 
 #[derive(Debug, ClapArgs)]
 struct Latency {
-    /// Where files are read and written; memory only without it.
+    /// Where files are read and written: beside a data directory, not in it. Memory only without it.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Bytes of the file that is read past the page cache.
@@ -187,7 +188,7 @@ struct Malloc {
 
 #[derive(Debug, ClapArgs)]
 struct Unlink {
-    /// Where.
+    /// Where: beside a data directory, not in it.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Sizes of files.
