@@ -81,6 +81,31 @@ fn a_load_on_an_emulated_disk_says_so_in_its_result() {
 }
 
 #[test]
+fn a_probe_on_an_emulated_disk_says_so() {
+    let home = Home::new();
+    if !can_emulate(&home) {
+        return;
+    }
+    let up = ["host", "disk", "up", "d", "--size", "256M", "--allow-host-change", "--json"];
+    let made = home.json(&up);
+    let point = made["mount"].as_str().unwrap();
+    let warned =
+        |report: &Value| report["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "emulated-disk");
+    let probe = |folder: &str| {
+        let probe =
+            ["probe", "fsync", "--json", "--size", "1M", "--patterns", "overwrite", "--folder", folder];
+        home.json(&[&probe[..], &["--time", "500ms", "--rounds", "1", "--methods", "fdatasync"]].concat())
+    };
+    let on_it = probe(point);
+    assert_eq!(on_it["storage"]["disk"], "emulated disk", "{on_it}");
+    assert!(warned(&on_it));
+    let beside = probe(home.path().to_str().unwrap());
+    assert!(!warned(&beside) && beside["storage"]["disk"].is_null(), "{beside}");
+    home.fine(&["host", "disk", "down", "d"]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_crash_is_counted_and_leaves_nothing() {
     let home = Home::new();
     let lever = "option.innodb_flush_log_at_trx_commit=2";

@@ -149,7 +149,70 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     let error = home.fails(2, &["probe", "random", "--folder", folder, "--block", "1000"]);
     assert!(error.contains("multiple of 512"), "{error}");
     home.fails(3, &["probe", "fsync", "--folder", "/nowhere/at/all"]);
+    let error = home.fails(
+        3,
+        &["probe", "random", "--folder", folder, "--block", "16M", "--size", "1G", "--threads", "1024"],
+    );
+    assert!(error.contains("at most half") || error.contains("is free"), "{error}");
     assert_eq!(left_in(Path::new(folder)), [""; 0]);
+}
+
+#[test]
+fn the_data_directory_of_a_server_is_refused_and_a_folder_beside_it_taken() {
+    let home = Home::new();
+    let up = home.json(&["server", "up", "s", "--json"]);
+    let datadir = Path::new(up["datadir"].as_str().unwrap()).to_owned();
+    let probe = |folder: &Path| {
+        let mut args =
+            vec!["probe", "fsync", "--json", "--size", "1M", "--patterns", "overwrite", "--folder"];
+        args.push(folder.to_str().unwrap());
+        args.extend(SHORT);
+        home.run(&args)
+    };
+    let refused = probe(&datadir);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let beside = datadir.parent().unwrap().join("mydyno-probe");
+    assert_eq!(refused.status.code(), Some(3), "{said}");
+    assert!(said.contains(&format!("--folder {}", beside.display())), "{said}");
+    assert_eq!(left_in(&datadir), [""; 0]);
+    fs::create_dir(&beside).unwrap();
+    assert!(probe(&beside).status.success());
+    fs::remove_dir(&beside).unwrap();
+    home.fine(&["server", "down", "s"]);
+}
+
+#[test]
+fn the_process_that_allocates_ends_with_a_probe_that_was_killed() {
+    let home = Home::new();
+    let args = ["probe", "malloc", "--sizes", "256K", "--threads", "1", "--time", "1h", "--rounds", "1"];
+    let mut probe = home.spawn(&args);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let children = format!("/proc/{0}/task/{0}/children", probe.id());
+    let measures = |pid: &str| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains("malloc-child")
+    };
+    let child = loop {
+        let found = fs::read_to_string(&children).unwrap();
+        // One that has been at work for a moment has told the kernel whose child it is: it does so before all else.
+        let at_work = |pid: &&str| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let ticks =
+                stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
+            measures(pid) && ticks.is_some_and(|ticks| ticks > 10)
+        };
+        if let Some(pid) = found.split_whitespace().find(at_work) {
+            break pid.to_owned();
+        }
+        assert!(Instant::now() < deadline, "nothing was started");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    probe.kill().unwrap();
+    probe.wait().unwrap();
+    while measures(&child) {
+        assert!(Instant::now() < deadline, "process {child} works on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Waits until a probe has made its folder.

@@ -92,7 +92,10 @@ pub struct Storage {
     pub mount_options: String,
     /// Devices from the file system downward; none for file systems that have none.
     pub devices: Vec<BlockDevice>,
-    /// Whether a sync of a file sends a flush to the first device; none: it cannot be seen.
+    /// As in `emulated disk`, when the folder is on one.
+    #[serde(default)]
+    pub disk: Option<String>,
+    /// Whether a sync of a file sends a flush to every one of the devices; none: it cannot be seen.
     pub flushes_sent: Option<bool>,
     /// Why.
     pub flushes_why: String,

@@ -328,6 +328,7 @@ mod tests {
             mount_point: "/".to_owned(),
             mount_options: String::new(),
             devices: vec![device],
+            disk: None,
             flushes_sent,
             flushes_why: String::new(),
         }

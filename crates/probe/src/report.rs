@@ -41,6 +41,7 @@ impl Draft {
     }
 
     pub(crate) fn finish(mut self, outcome: Outcome) -> ProbeReport {
+        self.warnings.extend(self.storage.as_ref().and_then(emulated));
         let mut machine = machine::describe();
         machine.stolen_share = machine::stolen(self.ticks, machine::ticks());
         if let Some(share) = machine.stolen_share.filter(|share| *share >= MUCH_STOLEN) {
@@ -80,6 +81,16 @@ impl Draft {
     }
 }
 
+/// What every result on an emulated disk is marked with.
+fn emulated(storage: &Storage) -> Option<Warning> {
+    let disk = storage.disk.as_ref()?;
+    Some(Warning::new(
+        "emulated-disk",
+        format!("{} is on an {disk}: its times are those of a model, not of this machine", storage.folder),
+        "compare settings on it with each other, and never its figures with those of a disk",
+    ))
+}
+
 /// The estimate of a figure of a measure.
 pub(crate) fn figure<'a>(measures: &'a [Measure], id: &str, name: &str) -> Option<&'a Estimate> {
     measures.iter().find(|measure| measure.id == id)?.figure(name)
@@ -99,6 +110,32 @@ fn round_to_three(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_on_an_emulated_disk_says_so() {
+        let timing = Timing {
+            time: std::time::Duration::from_secs(1),
+            warm_up: std::time::Duration::ZERO,
+            rounds: 1,
+            seed: 1,
+        };
+        let report = |disk: Option<&str>| {
+            let mut draft = Draft::begin("fsync", &timing);
+            draft.storage = Some(Storage {
+                folder: "/x".to_owned(),
+                file_system: "ext4".to_owned(),
+                mount_point: "/x".to_owned(),
+                mount_options: String::new(),
+                devices: vec![],
+                disk: disk.map(str::to_owned),
+                flushes_sent: None,
+                flushes_why: String::new(),
+            });
+            draft.finish(Outcome::default())
+        };
+        let warned = |disk| report(disk).warnings.iter().any(|warning| warning.id == "emulated-disk");
+        assert!(warned(Some("emulated disk")) && !warned(None));
+    }
 
     #[test]
     fn rates_in_sentences_have_three_digits() {

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use mydyno_host::Machine;
+use mydyno_host::emulated::LABEL;
+use mydyno_host::{Machine, emulated};
 use mydyno_model::probe::{BlockDevice, Storage};
 
 use crate::error::ProbeError;
@@ -35,13 +36,15 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
             way_out: "choose another folder with --folder".to_owned(),
         });
     };
-    let mut devices = Vec::new();
+    let mut below = Below::default();
     if let Some(number) = device_number(&folder, &mount.source) {
-        follow(machine, sys, &number, &mut devices);
+        follow(machine, sys, &number, &mut below);
     }
     let options = [mount.options.as_str(), mount.super_options.as_str()].join(",");
-    let (flushes_sent, flushes_why) = flushes(&mount.kind, &options, devices.first());
+    let (flushes_sent, flushes_why) = flushes(&mount.kind, &options, &below);
+    let devices = below.devices;
     Ok(Storage {
+        disk: emulated::holds(machine, &folder).then(|| LABEL.to_owned()),
         folder: folder.display().to_string(),
         file_system: mount.kind,
         mount_point: mount.point.display().to_string(),
@@ -64,8 +67,17 @@ fn device_number(folder: &Path, source: &Path) -> Option<String> {
     Some(show(source.rdev()))
 }
 
+/// What a file system lies on.
+#[derive(Debug, Default)]
+struct Below {
+    devices: Vec<BlockDevice>,
+    /// Of each file system that holds the file of a device: whether syncs of it send flushes, and why.
+    files: Vec<(Option<bool>, String)>,
+}
+
 /// The device of a number and what it lies on.
-fn follow(machine: &Machine, sys: &Path, number: &str, devices: &mut Vec<BlockDevice>) {
+fn follow(machine: &Machine, sys: &Path, number: &str, below: &mut Below) {
+    let devices = &mut below.devices;
     if devices.len() >= DEEPEST {
         return;
     }
@@ -79,21 +91,27 @@ fn follow(machine: &Machine, sys: &Path, number: &str, devices: &mut Vec<BlockDe
     if devices.iter().any(|known| known.name == device.name) {
         return;
     }
-    let backing = device.backing_file.clone();
+    let (name, backing) = (device.name.clone(), device.backing_file.clone());
     devices.push(device);
     if let Some(backing) = backing.map(PathBuf::from)
         && let Some(parent) = backing.parent()
-        && let Ok(below) = look(machine, sys, parent)
     {
-        for device in below.devices {
-            if devices.len() < DEEPEST && devices.iter().all(|known| known.name != device.name) {
-                devices.push(device);
+        match look(machine, sys, parent) {
+            Ok(storage) => {
+                for device in storage.devices {
+                    if devices.len() < DEEPEST && devices.iter().all(|known| known.name != device.name) {
+                        devices.push(device);
+                    }
+                }
+                let why = format!("{} lies on {}: {}", name, storage.mount_point, storage.flushes_why);
+                below.files.push((storage.flushes_sent, why));
             }
+            Err(error) => below.files.push((None, format!("{name} lies on {}: {error}", parent.display()))),
         }
     }
     for slave in fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten() {
         if let Some(number) = line(&slave.path().join("dev")) {
-            follow(machine, sys, &number, devices);
+            follow(machine, sys, &number, below);
         }
     }
 }
@@ -122,23 +140,40 @@ fn line(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Whether syncs send flushes to the first device. A device that says `write through` is sent none by the kernel:
-/// Documentation/block/writeback_cache_control.rst.
-fn flushes(kind: &str, options: &str, device: Option<&BlockDevice>) -> (Option<bool>, String) {
+/// Whether syncs send flushes to all devices. A device that says `write through` is sent none by the kernel:
+/// Documentation/block/writeback_cache_control.rst. What one of them, or of the file systems between them, does not pass on
+/// reaches none below it.
+fn flushes(kind: &str, options: &str, below: &Below) -> (Option<bool>, String) {
     if IN_MEMORY.contains(&kind) {
         return (Some(false), format!("{kind} keeps files in memory: nothing of it survives a reboot"));
     }
     if let Some(option) = options.split(',').find(|o| ["nobarrier", "barrier=0"].contains(o)) {
         return (Some(false), format!("{kind} is mounted with {option}, so it sends none"));
     }
-    let Some(device) = device else {
+    if below.devices.is_empty() {
         return (None, format!("{kind} does not show a block device of this host"));
-    };
+    }
+    let ways: Vec<_> = below.devices.iter().map(of_device).chain(below.files.iter().cloned()).collect();
+    // One that sends none decides, then one of which it is not known.
+    let first = |sent| ways.iter().find(|way| way.0 == sent).cloned();
+    first(Some(false)).or_else(|| first(None)).unwrap_or_else(|| {
+        let names: Vec<&str> = below.devices.iter().map(|device| device.name.as_str()).collect();
+        let why = match names[..] {
+            [name] => format!("the kernel takes {name} for a disk with a volatile cache and flushes it"),
+            _ => format!(
+                "the kernel takes {} for disks with volatile caches and flushes them",
+                names.join(", ")
+            ),
+        };
+        (Some(true), why)
+    })
+}
+
+/// Whether the kernel sends flushes to a device.
+fn of_device(device: &BlockDevice) -> (Option<bool>, String) {
     let name = &device.name;
     match device.write_cache.as_deref() {
-        Some("write back") => {
-            (Some(true), format!("the kernel takes {name} for a disk with a volatile cache and flushes it"))
-        }
+        Some("write back") => (Some(true), format!("the kernel flushes {name}")),
         Some("write through") => (
             Some(false),
             format!(
@@ -175,14 +210,96 @@ mod tests {
 
     #[test]
     fn whether_flushes_are_sent_is_what_kernel_and_mount_say() {
-        let sent = |kind, options, cache| flushes(kind, options, Some(&device(cache))).0;
+        let on = |devices: Vec<BlockDevice>| Below { devices, files: vec![] };
+        let sent = |kind, options, cache| flushes(kind, options, &on(vec![device(cache)])).0;
         assert_eq!(sent("ext4", "rw,noatime", Some("write back")), Some(true));
         assert_eq!(sent("ext4", "rw,noatime", Some("write through")), Some(false));
         assert_eq!(sent("ext4", "rw,nobarrier", Some("write back")), Some(false));
         assert_eq!(sent("ext4", "rw,barrier=0", Some("write back")), Some(false));
         assert_eq!(sent("xfs", "rw", None), None);
-        assert_eq!(flushes("nfs4", "rw", None).0, None);
-        assert_eq!(flushes("tmpfs", "rw", None).0, Some(false));
+        assert_eq!(flushes("nfs4", "rw", &Below::default()).0, None);
+        assert_eq!(flushes("tmpfs", "rw", &Below::default()).0, Some(false));
+    }
+
+    #[test]
+    fn flushes_reach_the_disk_only_if_all_on_the_way_pass_them_on() {
+        let named = |name: &str, cache: Option<&str>| BlockDevice { name: name.to_owned(), ..device(cache) };
+        let (back, through) = (Some("write back"), Some("write through"));
+        let of = |caches: &[Option<&str>], files: &[Option<bool>]| {
+            let devices = caches.iter().zip(["loop0", "dm-0", "vda"]).map(|(c, n)| named(n, *c)).collect();
+            let files = files.iter().map(|sent| (*sent, format!("the file below: {sent:?}"))).collect();
+            flushes("ext4", "rw", &Below { devices, files })
+        };
+        let (sent, why) = of(&[back, back, back], &[Some(true)]);
+        assert!(sent == Some(true) && why.contains("loop0, dm-0, vda"), "{why}");
+        let (sent, why) = of(&[back, back, through], &[Some(false)]);
+        assert!(sent == Some(false) && why.contains("vda"), "{why}");
+        let (sent, why) = of(&[back, None, back], &[Some(true)]);
+        assert!(sent.is_none() && why.contains("dm-0"), "{why}");
+        // As of a file system without barriers that holds the file.
+        let (sent, why) = of(&[back, None], &[Some(false)]);
+        assert!(sent == Some(false) && why.contains("the file below"), "{why}");
+        assert_eq!(of(&[back], &[None]).0, None);
+    }
+
+    /// A machine with these mounts, where TOP is its folder, and its sysfs.
+    fn made_up(temp: &Path, mounts: &str) -> Machine {
+        let write = |path: &str, text: &str| {
+            let path = temp.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("proc/sys/kernel/hostname", "db1\n");
+        write("proc/sys/kernel/random/boot_id", "b1\n");
+        write("proc/self/mountinfo", &mounts.replace("TOP", temp.to_str().unwrap()));
+        fs::create_dir_all(temp.join("proc/self/ns")).unwrap();
+        std::os::unix::fs::symlink("pid:[1]", temp.join("proc/self/ns/pid")).unwrap();
+        Machine::at(temp.join("proc"), temp.join("sys"), temp).unwrap()
+    }
+
+    #[test]
+    fn a_file_system_without_barriers_below_a_loop_device_takes_its_flushes() {
+        let temp = tempfile::tempdir().unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        let disks = temp.join("disks");
+        fs::create_dir_all(&disks).unwrap();
+        let loop7 = temp.join("sys/dev/block/7:7");
+        fs::create_dir_all(loop7.join("queue")).unwrap();
+        fs::create_dir_all(loop7.join("loop")).unwrap();
+        fs::write(loop7.join("queue/write_cache"), "write back\n").unwrap();
+        fs::write(loop7.join("loop/backing_file"), format!("{}/a\n", disks.display())).unwrap();
+        let verdict = |options: &str| {
+            let mounts = format!("1 0 8:1 / TOP/disks rw - ext4 /dev/sda1 {options}\n");
+            let _ = fs::remove_dir_all(temp.join("proc"));
+            let machine = made_up(&temp, &mounts);
+            let mut below = Below::default();
+            follow(&machine, &temp.join("sys"), "7:7", &mut below);
+            flushes("xfs", "rw", &below)
+        };
+        let (sent, why) = verdict("rw,nobarrier");
+        assert!(sent == Some(false) && why.contains("nobarrier"), "{why}");
+        assert_eq!(verdict("rw").0, None);
+    }
+
+    #[test]
+    fn a_folder_on_an_emulated_disk_is_labelled() {
+        let temp = tempfile::tempdir().unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        fs::create_dir_all(temp.join("data")).unwrap();
+        fs::create_dir_all(temp.join("served")).unwrap();
+        fs::create_dir_all(temp.join("sys/block/loop7/loop")).unwrap();
+        let file = temp.join("sys/block/loop7/loop/backing_file");
+        fs::write(file, format!("{}/served/disk\n", temp.display())).unwrap();
+        let label = |served: &str| {
+            let mounts = format!(
+                "1 0 7:7 / TOP/data rw - ext4 /dev/loop7 rw\n2 0 0:50 / TOP/served rw - fuse {served} rw\n"
+            );
+            let _ = fs::remove_dir_all(temp.join("proc"));
+            let machine = made_up(&temp, &mounts);
+            look(&machine, &temp.join("sys"), &temp.join("data")).unwrap().disk
+        };
+        assert_eq!(label("mydyno-disk-1"), Some("emulated disk".to_owned()));
+        assert_eq!(label("sshfs"), None);
     }
 
     #[test]
@@ -211,8 +328,9 @@ mod tests {
         link("dm-0", links.join("252:0"));
         link("sda/sda1", sys.path().join("devices/dm-0/slaves/sda1"));
         let machine = Machine::real().unwrap();
-        let mut found = Vec::new();
-        follow(&machine, sys.path(), "252:0", &mut found);
+        let mut below = Below::default();
+        follow(&machine, sys.path(), "252:0", &mut below);
+        let found = below.devices;
         let names: Vec<&str> = found.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "sda"]);
         assert_eq!(found[1].model.as_deref(), Some("OLD DISK"));

@@ -53,7 +53,7 @@ pub struct Found {
     pub read_only: bool,
     /// Free and total bytes where its data directory is, when that is on this machine.
     pub disk: Option<(u64, u64)>,
-    /// Whether its data directory is on an emulated disk of this machine.
+    /// Whether its data directory, or one of its logs or tablespaces, is on an emulated disk of this machine.
     pub emulated_disk: bool,
     /// Its data directory.
     pub datadir: String,
@@ -97,10 +97,32 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
         if let Ok(machine) = Machine::real() {
             found.memory = machine.available_bytes().ok();
-            found.emulated_disk = emulated::holds(&machine, Path::new(&datadir));
+            let mut folders = vec![found.datadir.clone()];
+            for (variable, is_file) in PLACES {
+                let place = text(client, &format!("SELECT @@{variable}"))?;
+                folders.extend(place.and_then(|place| folder_of(&found.datadir, &place, is_file)));
+            }
+            found.emulated_disk = folders
+                .iter()
+                .any(|folder| emulated::holds(&machine, Path::new(&format!("/proc/{pid}/root{folder}"))));
         }
     }
     Ok(found)
+}
+
+/// Where a server writes beside its data directory, and whether the variable holds the beginning of a file's name.
+const PLACES: [(&str, bool); 4] = [
+    ("innodb_data_home_dir", false),
+    ("innodb_log_group_home_dir", false),
+    ("innodb_undo_directory", false),
+    ("log_bin_basename", true),
+];
+
+/// The folder that a variable names. Relative names are below the data directory, and an empty one is nowhere else.
+fn folder_of(datadir: &str, value: &str, is_file: bool) -> Option<String> {
+    let path = Path::new(datadir).join(value.trim());
+    let folder = if is_file { path.parent()? } else { &path };
+    (!value.trim().is_empty()).then(|| folder.display().to_string())
 }
 
 /// Sessions beside ours. The status counter needs no privilege; a connection that is just being closed is given a
@@ -392,6 +414,16 @@ mod tests {
             "{}",
             reasons[1]
         );
+    }
+
+    #[test]
+    fn logs_and_tablespaces_have_folders_of_their_own() {
+        let of = |value, is_file| folder_of("/data/", value, is_file);
+        assert_eq!(of("./", false).as_deref(), Some("/data/./"));
+        assert_eq!(of("/fast/redo", false).as_deref(), Some("/fast/redo"));
+        assert_eq!(of("undo", false).as_deref(), Some("/data/undo"));
+        assert_eq!(of("/logs/binlog", true).as_deref(), Some("/logs"));
+        assert_eq!(of("", false), None);
     }
 
     #[test]

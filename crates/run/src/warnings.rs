@@ -43,7 +43,7 @@ pub(crate) fn of_emulated_disk(found: &Found) -> Option<Warning> {
         Warning::new(
             "emulated-disk",
             format!(
-                "the server's data are on an {LABEL}: its times are those of a model, not of this machine"
+                "the server's data or logs are on an {LABEL}: its times are those of a model, not of this machine"
             ),
             "compare settings on it with each other, and never its figures with those of a disk",
         )

@@ -70,6 +70,7 @@ fn storage(storage: &Storage) -> Vec<String> {
         says.extend(device.backing_file.as_ref().map(|file| format!("a file: {file}")));
         lines.push(format!("  {}: {}", device.name, says.join(", ")));
     }
+    lines.extend(storage.disk.as_ref().map(|disk| format!("  {disk}")));
     let sent = match storage.flushes_sent {
         Some(true) => "sent",
         Some(false) => "not sent",
