@@ -21,6 +21,22 @@ const NAMES: [&str; 14] = [
     "debug",
 ];
 
+/// Options whose names say that they hold a secret; servers that take names cut short take the beginnings of these.
+const TOLD_BY_A_WORD: [&str; 9] = [
+    "handlersocket_plain_secret",
+    "handlersocket_plain_secret_wr",
+    "hashicorp_key_management_token",
+    "keyring_hashicorp_secret_id",
+    "keyring_migration_password",
+    "master_password",
+    "password",
+    "report_password",
+    "ssl_passphrase",
+];
+
+/// Options that begin a secret one and are options themselves.
+const NO_BEGINNINGS: [&str; 2] = ["ssl", "wsrep_provider"];
+
 /// Words in a name that say that its value is a secret.
 const WORDS: [&str; 7] = ["password", "passwd", "pwd", "secret", "token", "passphrase", "credentials"];
 
@@ -54,11 +70,20 @@ pub fn is_secret_variable(name: &str) -> bool {
     NAMES.contains(&name)
         || name.ends_with("_access_key")
         || name.split('_').any(|word| WORDS.contains(&word))
+        || is_cut_short(&name)
+}
+
+/// Whether a name is the beginning of an option that holds a secret, as in `report-pass`: many servers take that for it.
+/// One of a letter or two begins many options, which no server takes.
+fn is_cut_short(name: &str) -> bool {
+    name.len() > 2
+        && !NO_BEGINNINGS.contains(&name)
+        && NAMES.iter().chain(&TOLD_BY_A_WORD).any(|secret| secret.starts_with(name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_secret_variable;
+    use super::{NAMES, TOLD_BY_A_WORD, is_cut_short, is_secret_variable};
 
     #[test]
     fn secrets_are_known_by_name_and_policies_are_not_taken_for_them() {
@@ -74,6 +99,11 @@ mod tests {
             "loose_init_connect",
             "LOOSE-file-key-management-filekey",
             "handlersocket_plain_secret_wr",
+            "report-pass",
+            "Report_Passw",
+            "loose-wsrep-sst-au",
+            "s3-secret",
+            "init-con",
         ] {
             assert!(is_secret_variable(name), "{name}");
         }
@@ -87,8 +117,25 @@ mod tests {
             "caching_sha2_password_digest_rounds",
             "sync_binlog",
             "ssl_key",
+            "wsrep_provider",
+            "",
         ] {
             assert!(!is_secret_variable(name), "{name}");
         }
+    }
+
+    #[test]
+    fn no_option_of_a_server_is_taken_for_the_beginning_of_a_secret() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../knobs/servers");
+        let mut seen = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let names = text.lines().filter_map(|line| line.split_once(" = {")).map(|(name, _)| name);
+            for name in names.filter(|name| !NAMES.contains(name) && !TOLD_BY_A_WORD.contains(name)) {
+                seen += 1;
+                assert!(!is_cut_short(name), "{name}");
+            }
+        }
+        assert!(seen > 1000, "{seen}");
     }
 }
