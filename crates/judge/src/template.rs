@@ -145,8 +145,13 @@ impl Template {
                 Piece::Text(text) => filled.text.push_str(text),
                 Piece::Value(expr, form) => {
                     let found = evaluate(expr, facts, scope);
+                    let as_it_is = *form == Form::Plain && place != Place::Prose;
+                    let text = found.result.ok().and_then(|value| {
+                        let exact = || whole_fact(expr, &found.facts, &value, facts);
+                        as_it_is.then(exact).flatten().or_else(|| written(&value, *form, place))
+                    });
                     filled.facts.extend(found.facts);
-                    match found.result.ok().and_then(|value| written(&value, *form, place)) {
+                    match text {
                         Some(text) => filled.text.push_str(&text),
                         None => {
                             filled.whole = false;
@@ -166,6 +171,16 @@ impl Template {
             Piece::Text(_) => None,
         })
     }
+}
+
+/// The whole number of an expression that is nothing but a fact. Expressions count in floating point, which has no
+/// 18446744073709551615, the value of what servers do not limit.
+fn whole_fact(expr: &Expr, rests_on: &[String], value: &Value, facts: &FactSet) -> Option<String> {
+    let (Expr::Fact(_), [id], Value::Number(number, _)) = (expr, rests_on, value) else { return None };
+    let fact = facts.value(id)?;
+    // A fact in another unit than the base one is another number.
+    let same = fact.as_f64() == Some(*number);
+    (same && (fact.is_u64() || fact.is_i64())).then(|| fact.to_string())
 }
 
 /// A value as its place needs it; none where that cannot be done safely.
@@ -247,6 +262,8 @@ mod tests {
             ("a.table", json!("shop.or`der"), ""),
             ("a.lines", json!("x\ny"), ""),
             ("a.share", json!(0.25), ""),
+            ("a.unlimited", json!(u64::MAX), ""),
+            ("a.least", json!(i64::MIN), ""),
         ];
         let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
         let set =
@@ -272,6 +289,8 @@ mod tests {
         assert_eq!(filled("x = {a.size / 3 | M}", Place::Config).text, "x = 2731M");
         assert_eq!(filled("SET x = {a.word}", Place::Sql).text, "SET x = 'O_DIRECT'");
         assert_eq!(filled("{a.size}", Place::Prose).facts, ["a.size"]);
+        assert_eq!(filled("SET x = {a.unlimited}", Place::Sql).text, "SET x = 18446744073709551615");
+        assert_eq!(filled("x = {a.least}", Place::Config).text, "x = -9223372036854775808");
     }
 
     #[test]
