@@ -63,6 +63,44 @@ fn rule(finding: &Finding) -> Value {
     })
 }
 
+/// The file in which an administrator decides about findings of a server, which are in no file themselves. Code scanning
+/// refuses results without one.
+const STAND_IN: &str = "mydyno.toml";
+
+/// Where a finding is: the line of the option file that it is about, else the stand-in.
+fn physical(finding: &Finding) -> Value {
+    let found = finding.evidence.iter().find_map(|e| file_and_line(&e.source));
+    let (uri, line) = match found.filter(|_| finding.area == OPTIONS) {
+        Some((file, line)) => (file_uri(file), line),
+        None => (STAND_IN.to_owned(), 1),
+    };
+    json!({"artifactLocation": {"uri": uri}, "region": {"startLine": line}})
+}
+
+/// The area of findings about option files.
+const OPTIONS: &str = "options";
+
+/// `/etc/my.cnf:12 [mysqld]`, `/etc/my.cnf:12` or `/etc/my.cnf`.
+fn file_and_line(source: &str) -> Option<(&str, u64)> {
+    let place = source.rsplit_once(" [").map_or(source, |(place, _)| place);
+    let numbered = place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<u64>().ok()?)));
+    let (file, line) = numbered.unwrap_or((place, 1));
+    file.starts_with('/').then_some((file, line.max(1)))
+}
+
+/// A path as a URI. Code scanning takes the folder of the checkout off its front.
+fn file_uri(path: &str) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
 fn result(index: usize, finding: &Finding) -> Value {
     let shown: Vec<String> = finding.evidence.iter().map(evidence).collect();
     let mut result = json!({
@@ -70,8 +108,10 @@ fn result(index: usize, finding: &Finding) -> Value {
         "ruleIndex": index,
         "level": level(finding.severity),
         "message": {"text": format!("{}\n{}", finding.summary, shown.join("\n"))},
-        // A server has no file and line; the logical place is its area.
-        "locations": [{"logicalLocations": [{"fullyQualifiedName": format!("{}/{}", finding.area, finding.claim), "kind": "module"}]}],
+        "locations": [{
+            "physicalLocation": physical(finding),
+            "logicalLocations": [{"fullyQualifiedName": format!("{}/{}", finding.area, finding.claim), "kind": "module"}],
+        }],
         "partialFingerprints": {"claim/v1": finding.claim},
         "rank": finding.rank.clamp(0.0, 100.0),
     });

@@ -99,6 +99,32 @@ fn sarif_has_results_suppressions_and_says_what_was_not_seen() {
         assert_eq!(index, n);
         assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
     }
+    for result in run["results"].as_array().unwrap() {
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "mydyno.toml", "{result}");
+        assert_eq!(place["region"]["startLine"], 1);
+    }
     let notes = run["invocations"][0]["toolExecutionNotifications"].as_array().unwrap();
     assert_eq!(notes.len(), 1);
+}
+
+#[test]
+fn sarif_places_a_finding_about_an_option_file_in_its_line() {
+    let mut findings = findings();
+    let finding = &mut findings.findings[0];
+    finding.area = "options".to_owned();
+    for (source, uri, line) in [
+        ("/etc/my.cnf:12 [mysqld]", "file:///etc/my.cnf", 12),
+        ("/etc/my.cnf:3", "file:///etc/my.cnf", 3),
+        ("/etc/mysql/my.cnf", "file:///etc/mysql/my.cnf", 1),
+        ("/srv/a b#é.cnf:7 [mysqld]", "file:///srv/a%20b%23%C3%A9.cnf", 7),
+        ("command line", "mydyno.toml", 1),
+        ("mysqld-auto.cnf", "mydyno.toml", 1),
+    ] {
+        findings.findings[0].evidence[0].source = source.to_owned();
+        let document: Value = serde_json::from_str(&sarif(&findings)).unwrap();
+        let place = &document["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], uri, "{source}");
+        assert_eq!(place["region"]["startLine"], line, "{source}");
+    }
 }
