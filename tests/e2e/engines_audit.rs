@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use mydyno_judge::{Claims, judge};
 use mydyno_model::Document as _;
@@ -154,6 +155,53 @@ fn every_engine_is_audited_without_an_error_and_takes_every_remedy() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     if std::env::var_os("MYDYNO_WRITE_DOCS").is_some() {
         write_page(&ran);
+    }
+}
+
+/// MySQL shows the thread that applies what a replica receives as a statement, and SET PERSIST in no variable's origin
+/// before the next start.
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn an_idle_replica_runs_no_statement_and_what_was_persisted_is_told_by_the_server() {
+    let home = Home::new();
+    for name in wanted().filter(|name| ["mysql-8.0", "mysql-9.7"].contains(name)) {
+        let engine = Engine::start_with(name, &["--server-id=2"]);
+        let mut client = connect(&engine);
+        let (source, start) = match name {
+            "mysql-8.0" => {
+                ("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1", "START SLAVE SQL_THREAD")
+            }
+            _ => (
+                "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 1",
+                "START REPLICA SQL_THREAD",
+            ),
+        };
+        for statement in [source, start, "SET PERSIST max_connections = 99"] {
+            client.execute(statement).unwrap();
+        }
+        let applier = "SELECT COALESCE(MAX(TIME), 0) FROM information_schema.PROCESSLIST WHERE USER = 'system user' AND COMMAND = 'Query'";
+        let patience = Instant::now() + Duration::from_secs(60);
+        while client.query(applier).unwrap().text(0, 0).unwrap().parse::<u64>().unwrap() < 2 {
+            assert!(Instant::now() < patience, "{name}: no applier is shown as a statement");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let socket = engine.socket().display().to_string();
+        let args = [
+            "audit",
+            "--facts",
+            "--quiet",
+            "--no-defaults",
+            "--window",
+            "0",
+            "--user",
+            "root",
+            "-S",
+            &socket,
+        ];
+        let facts = FactSet::from_json(&home.fine(&args)).unwrap();
+        assert_eq!(facts.number("server.sessions.longest_query_s"), Some(0.0), "{name}");
+        let persisted = facts.value("server.persisted_variables");
+        assert_eq!(persisted, Some(&serde_json::json!(["max_connections"])), "{name}");
     }
 }
 

@@ -107,13 +107,19 @@ fn tricky(folder: &Path) -> String {
         ("C.cnf", "[mysqld]\ninc_c=1\n"),
         ("d.ini", "[mysqld]\nno=1\n"),
         ("e.cnf.bak", "[mysqld]\nno=1\n"),
+        // What is wrong in an included file ends the reading of that file, and of it alone.
+        ("f.cnf", "[mysqld]\ninc_f=1\n[broken\n[mysqld]\nno=1\n"),
+        ("g.cnf", "no=1\n[mysqld]\nno=1\n"),
+        ("h.cnf", "[mysqld]\ninc_h=1\n!includedir /no/such/folder\nno=1\n"),
+        ("i.cnf", "[mysqld]\ninc_i=1\n! include\nno=1\n"),
     ] {
         fs::write(folder.join("inc").join(name), text).unwrap();
     }
     let text = "# comment\n; other\n[mysqld]\na=1\n  b = 2 # trailing\nc=a#b\nd=\"q # x\" # no\ne='it''s'\ng=a\\sb\\qc\nh=\ni\n\
                 j = \"unbalanced\nk = 'x' y\nMax_Connections=5\nl=a;b\nm = a # b ' c\no='a\\'b' # c\n[client]\nno=1\n[ mysqld ]\n\
                 no=1\n[mysqld] trailing\nq=1\n[MYSQLD]\nr=1\n[server ]\ns=1\nu==1\n[mysqld_a]\nsuffixed=1\n[mysqld-1.0]\nno=1\n\
-                !includedir INC\n[mysqld]\nafter=1\r\n  !include FILE\nlast=1\n";
+                !includedir INC\n[mysqld]\nafter=1\r\n  !include FILE\n! \tinclude FILE\n!includes FILE\n\
+                [mysql_cluster]\nndb=1\n[mariadb-11]\nmajor=1\n[mysqld]\nlast=1\n";
     let text = text.replace("INC", &path("inc")).replace("FILE", &path("inc/a.cnf"));
     fs::write(folder.join("tricky.cnf"), text).unwrap();
     path("tricky.cnf")

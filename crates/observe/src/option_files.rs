@@ -35,7 +35,57 @@ pub struct FileRead {
     /// Its path, as the server sees it.
     pub path: String,
     /// Why it was not read; `None` when it was.
-    pub not_read: Option<Missing>,
+    pub not_read: Option<NotRead>,
+}
+
+/// Why a file was not read, for people; what that means for the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotRead {
+    /// It is not there, and need not be.
+    Absent(String),
+    /// It is not there, and the server does not start without it.
+    Required(String),
+    /// The server passes over it.
+    Ignored(String),
+    /// What the server reads there was not seen.
+    Unseen(String),
+}
+
+impl NotRead {
+    /// As it stands in facts.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Absent(_) => "absent",
+            Self::Required(_) => "required",
+            Self::Ignored(_) => "ignored",
+            Self::Unseen(_) => "unseen",
+        }
+    }
+
+    fn why(&self) -> &str {
+        let (Self::Absent(why) | Self::Required(why) | Self::Ignored(why) | Self::Unseen(why)) = self;
+        why
+    }
+
+    fn of(missing: Missing) -> Self {
+        match missing {
+            Missing::Absent(why) => Self::Absent(why),
+            Missing::Denied(why) | Missing::Error(why) => Self::Unseen(why),
+        }
+    }
+}
+
+/// A folder that a file includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Its path.
+    pub path: String,
+    /// The file that includes it.
+    pub file: String,
+    /// The line there, from 1.
+    pub line: usize,
+    /// How many of the options were met up to its end: those behind them win over what stands in it.
+    pub options: usize,
 }
 
 /// A line that the server makes no sense of, or that it passes over.
@@ -69,6 +119,8 @@ pub struct Group {
 pub struct Reading {
     /// Files, also those that are not there.
     pub files: Vec<FileRead>,
+    /// Folders that were read, in the order of reading.
+    pub folders: Vec<Folder>,
     /// Options of the server's groups.
     pub options: Vec<FileOption>,
     /// Lines that are wrong.
@@ -104,9 +156,9 @@ impl Start {
         }
     }
 
-    /// The files in their order. `homes` are folders of the server's environment (MYSQL_HOME, MARIADB_HOME), `home` is
-    /// that of its user.
-    pub fn files(&self, homes: &[String], home: Option<&str>) -> Vec<String> {
+    /// The files in their order. `built_in` is one that was compiled into the server beside those of every server, `homes`
+    /// are folders of its environment (MYSQL_HOME, MARIADB_HOME), `home` is that of its user.
+    pub fn files(&self, built_in: Option<&str>, homes: &[String], home: Option<&str>) -> Vec<String> {
         if self.no_defaults {
             return Vec::new();
         }
@@ -114,6 +166,7 @@ impl Start {
             return vec![only.clone()];
         }
         let mut files = vec!["/etc/my.cnf".to_owned(), "/etc/mysql/my.cnf".to_owned()];
+        files.extend(built_in.map(str::to_owned));
         files.extend(homes.iter().map(|folder| format!("{}/my.cnf", folder.trim_end_matches('/'))));
         files.extend(self.extra.clone());
         files.extend(home.map(|folder| format!("{}/.my.cnf", folder.trim_end_matches('/'))));
@@ -121,14 +174,42 @@ impl Start {
     }
 }
 
-/// The groups that a server of this family and version reads, suffixed ones included.
+impl Reading {
+    /// The server does not start without this file.
+    pub fn require(&mut self, path: &str) {
+        for file in self.files.iter_mut().filter(|file| file.path == path) {
+            if let Some(NotRead::Absent(why)) = &file.not_read {
+                file.not_read = Some(NotRead::Required(format!(
+                    "{why}; the command line names it, and the server does not start without it"
+                )));
+            }
+        }
+    }
+}
+
+/// The groups that a server of this family and version reads, suffixed ones included. They are those that servers said
+/// they read when `scripts/knobs` asked them.
 pub fn groups(family: &str, version_number: u64, suffix: Option<&str>) -> Vec<String> {
     let series = format!("{}.{}", version_number / 10_000, version_number / 100 % 100);
     let mut groups = vec!["mysqld".to_owned(), "server".to_owned(), format!("mysqld-{series}")];
+    // That of NDB, which 8.0.12 does not read and 9.7.4 does.
+    if family == "mysql" && version_number >= 90_700 {
+        groups.push("mysql_cluster".to_owned());
+    }
     if family == "mariadb" {
+        // Those of the major version alone, which 11.4 does not read and 11.8 does.
+        if version_number >= 110_800 {
+            let major = version_number / 10_000;
+            groups.extend([format!("mariadb-{major}"), format!("mariadbd-{major}")]);
+        }
         groups.extend(["mariadb".to_owned(), format!("mariadb-{series}"), "mariadbd".to_owned()]);
         groups.extend([format!("mariadbd-{series}"), "client-server".to_owned(), "galera".to_owned()]);
     }
+    suffixed(groups, suffix)
+}
+
+/// Groups, and the same with a suffix where there is one (`--defaults-group-suffix`).
+pub fn suffixed(mut groups: Vec<String>, suffix: Option<&str>) -> Vec<String> {
     if let Some(suffix) = suffix {
         let suffixed: Vec<String> = groups.iter().map(|group| format!("{group}{suffix}")).collect();
         groups.extend(suffixed);
@@ -159,17 +240,25 @@ impl Reader<'_> {
         }
         let text = self.text(path);
         let not_read = text.as_ref().err().cloned();
+        // What is wrong in a file that is named to the server ends the server; what is wrong in an included one ends the
+        // reading of that file, and the server starts (seen on MySQL 8.0.12 and MariaDB 10.11.19).
+        let fatal = depth == 0;
         self.reading.files.push(FileRead { path: path.to_owned(), not_read });
         let Ok(text) = text else { return };
         let mut group: Option<String> = None;
         for (number, line) in text.split('\n').enumerate() {
             let line_number = number + 1;
-            let fault = |text: &str, fatal| Fault {
+            let fault = |text: &str| Fault {
                 file: path.to_owned(),
                 line: line_number,
                 text: text.to_owned(),
-                fatal,
+                fatal: false,
             };
+            let broken = |text: &str| {
+                let after = if fatal { "" } else { "; the rest of this file is not read" };
+                Fault { fatal, ..fault(&format!("{text}{after}")) }
+            };
+            let mut ends = false;
             match Line::of(line) {
                 Line::Empty => {}
                 Line::Group(name) => {
@@ -179,33 +268,44 @@ impl Reader<'_> {
                     group = Some(name);
                 }
                 Line::BrokenGroup => {
-                    self.reading.faults.push(fault("a group without its closing bracket", true));
+                    self.reading.faults.push(broken("a group without its closing bracket"));
+                    ends = true;
                 }
                 Line::BrokenInclude => {
-                    self.reading.faults.push(fault("an include that names nothing", true));
+                    self.reading.faults.push(broken("an include that names nothing"));
+                    ends = true;
                 }
                 Line::Include(_) | Line::IncludeFolder(_) if depth >= DEEPEST => {
                     let text = format!("more than {DEEPEST} includes deep: the server passes over it");
-                    self.reading.faults.push(fault(&text, false));
+                    self.reading.faults.push(fault(&text));
                 }
                 Line::Include(to) | Line::IncludeFolder(to) if !to.starts_with('/') => {
                     let text = format!(
                         "{to} is taken from the folder that the server is started in, not from this file's: write it in full"
                     );
-                    self.reading.faults.push(fault(&text, false));
+                    self.reading.faults.push(fault(&text));
+                    self.reading.files.push(FileRead { path: to, not_read: Some(NotRead::Unseen(text)) });
                 }
                 Line::Include(file) => self.file(&file, depth + 1),
-                Line::IncludeFolder(folder) => {
-                    if let Err(Missing::Absent(_)) = self.folder(&folder, depth + 1) {
-                        self.reading.faults.push(fault(&format!("there is no folder {folder}"), true));
+                Line::IncludeFolder(folder) => match self.folder(&folder, depth + 1) {
+                    Ok(()) => {
+                        let (file, line) = (path.to_owned(), line_number);
+                        let options = self.reading.options.len();
+                        self.reading.folders.push(Folder { path: folder, file, line, options });
                     }
-                }
+                    Err(Missing::Absent(_)) => {
+                        self.reading.faults.push(broken(&format!("there is no folder {folder}")));
+                        ends = true;
+                    }
+                    Err(_) => {}
+                },
                 Line::Option(..) if group.is_none() => {
                     let text = match line.starts_with('\u{feff}') {
                         true => "a byte order mark: the server takes it for an option before the first group",
                         false => "an option before the first group",
                     };
-                    self.reading.faults.push(fault(text, true));
+                    self.reading.faults.push(broken(text));
+                    ends = true;
                 }
                 Line::Option(written, value) => {
                     let group = group.clone().unwrap_or_default();
@@ -219,21 +319,38 @@ impl Reader<'_> {
                     }
                 }
             }
+            if ends && !fatal {
+                return;
+            }
         }
     }
 
-    fn text(&self, path: &str) -> Result<String, Missing> {
+    fn text(&self, path: &str) -> Result<String, NotRead> {
+        if !path.starts_with('/') {
+            return Err(NotRead::Unseen(format!(
+                "{path}: the server takes it from the folder that it was started in, which it has left since; start it with the path in full"
+            )));
+        }
         let reached = format!("{}{path}", self.prefix);
-        let stat = self.source.stat(&reached)?;
-        if stat.mode & libc::S_IFMT != libc::S_IFREG {
-            return Err(Missing::Error(format!("{path}: not a regular file")));
+        let stat = self.source.stat(&reached).map_err(NotRead::of)?;
+        match stat.mode & libc::S_IFMT {
+            libc::S_IFREG => {}
+            // /dev/null: an empty file, which everybody may write.
+            libc::S_IFCHR if stat.special == (1, 3) => return Ok(String::new()),
+            libc::S_IFDIR => {
+                return Err(NotRead::Ignored(format!(
+                    "{path}: it is a folder, and the server reads nothing there"
+                )));
+            }
+            // Reading could take away what the server is to read, or wait for ever.
+            _ => return Err(NotRead::Unseen(format!("{path}: not a regular file"))),
         }
         if stat.mode & libc::S_IWOTH != 0 {
-            return Err(Missing::Denied(format!(
+            return Err(NotRead::Ignored(format!(
                 "{path}: the server ignores a file that everybody may write; chmod o-w {path}"
             )));
         }
-        self.source.read(&reached)
+        self.source.read(&reached).map_err(NotRead::of)
     }
 
     /// Files of a folder that end in `.cnf`, sorted.
@@ -246,7 +363,8 @@ impl Reader<'_> {
                 Ok(())
             }
             Err(missing) => {
-                self.reading.files.push(FileRead { path: path.to_owned(), not_read: Some(missing.clone()) });
+                let not_read = Some(NotRead::of(missing.clone()));
+                self.reading.files.push(FileRead { path: path.to_owned(), not_read });
                 Err(missing)
             }
         }
@@ -264,9 +382,14 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
         .map(|f| json!({"file": f.file, "line": f.line, "text": f.text, "fatal": f.fatal}));
     let others = reading.groups.into_iter().filter(|group| !group.read);
     let others = others.map(|g| json!({"file": g.file, "line": g.line, "group": g.name}));
+    let folders = reading
+        .folders
+        .iter()
+        .map(|f| json!({"folder": f.path, "file": f.file, "line": f.line, "options": f.options}));
     vec![
         ("server.options.groups", json!(groups)),
         ("server.options.files", reading.files.iter().map(file).collect()),
+        ("server.options.folders", folders.collect()),
         ("server.options.set", set.collect()),
         ("server.options.faults", faults.collect()),
         ("server.options.other_groups", others.collect()),
@@ -274,7 +397,8 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
 }
 
 fn file(file: &FileRead) -> Value {
-    json!({"file": file.path, "not_read": file.not_read.as_ref().map(ToString::to_string)})
+    let status = file.not_read.as_ref().map_or("read", NotRead::name);
+    json!({"file": file.path, "not_read": file.not_read.as_ref().map(NotRead::why), "status": status})
 }
 
 /// A name as the server compares it.
@@ -306,6 +430,7 @@ impl Line {
             return name.map_or(Self::BrokenGroup, Self::Group);
         }
         if let Some(rest) = line.strip_prefix('!') {
+            let rest = rest.trim_start_matches(is_space);
             let (word, path) = rest.split_once(is_space).unwrap_or((rest, ""));
             return match (word, trimmed(path)) {
                 ("include" | "includedir", "") => Self::BrokenInclude,
@@ -374,156 +499,4 @@ fn plain(value: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tree::tree;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    fn option(line: &str) -> (String, Option<String>) {
-        match Line::of(line) {
-            Line::Option(name, value) => (name, value),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn values_are_read_as_the_server_reads_them() {
-        for (line, name, value) in [
-            ("  innodb-buffer-pool-size = 1G  # big", "innodb-buffer-pool-size", Some("1G")),
-            ("skip-networking", "skip-networking", None),
-            ("init-file='/a b#c.sql'", "init-file", Some("/a b#c.sql")),
-            ("x=a#b", "x", Some("a")),
-            ("x==1", "x", Some("=1")),
-            ("k='x' y", "k", Some("'x' y")),
-            ("x=\"say \\\"hi\\\" # no\" # yes", "x", Some("say \"hi\" # no")),
-            ("sql_mode=", "sql_mode", Some("")),
-            ("x=a\\sb\\q", "x", Some("a b\\q")),
-        ] {
-            assert_eq!(option(line), (name.to_owned(), value.map(str::to_owned)), "{line}");
-        }
-        assert_eq!(Line::of("; x=1"), Line::Empty);
-        assert_eq!(Line::of("[mysqld] # main"), Line::Group("mysqld".to_owned()));
-        assert_eq!(Line::of("[mysqld ]"), Line::Group("mysqld".to_owned()));
-        assert_eq!(Line::of("[ mysqld]"), Line::Group(" mysqld".to_owned()));
-        assert_eq!(Line::of("[mysqld"), Line::BrokenGroup);
-        assert_eq!(Line::of("!nonsense"), Line::Empty);
-        assert_eq!(Line::of("!include"), Line::BrokenInclude);
-        assert_eq!(normal("--Innodb-Buffer-Pool"), "innodb_buffer_pool");
-    }
-
-    #[test]
-    fn files_includes_and_groups_come_in_the_order_of_the_server() {
-        let (_keep, source) = tree(&[
-            ("etc/my.cnf", "[mysqld]\na=1\n!includedir /etc/conf.d\n[client]\na=9\n[mysqld-10.11]\na=4\n"),
-            ("etc/conf.d/20.cnf", "[server]\na=3\n"),
-            ("etc/conf.d/10.cnf", "[mariadb]\na=2\n[mysqld]\nreport_password=hunter2\n"),
-            ("etc/conf.d/10.cnf.bak", "[mysqld]\na=8\n"),
-            ("home/u/.my.cnf", "[mysqld]\na=5\n!include /home/u/.my.cnf\n"),
-        ]);
-        let files = Start::default().files(&[], Some("/home/u/"));
-        let groups = groups("mariadb", 101_119, None);
-        let reading = read(&source, "", &files, &groups);
-        let values: Vec<(&str, Option<&str>)> =
-            reading.options.iter().take(6).map(|o| (o.file.as_str(), o.value.as_deref())).collect();
-        assert_eq!(
-            values,
-            [
-                ("/etc/my.cnf", Some("1")),
-                ("/etc/conf.d/10.cnf", Some("2")),
-                ("/etc/conf.d/10.cnf", None),
-                ("/etc/conf.d/20.cnf", Some("3")),
-                ("/etc/my.cnf", Some("4")),
-                ("/home/u/.my.cnf", Some("5")),
-            ]
-        );
-        assert!(reading.options[2].secret);
-        assert_eq!(reading.options[3].line, 2);
-        // A file that includes itself ends at the server's own depth.
-        assert_eq!(reading.options.len(), 5 + 1 + DEEPEST);
-        assert!(matches!(reading.files[3].not_read, Some(Missing::Absent(_))), "{:?}", reading.files);
-    }
-
-    #[test]
-    fn a_file_that_everybody_may_write_is_ignored() {
-        let (keep, source) = tree(&[("etc/my.cnf", "[mysqld]\na=1\n")]);
-        let path = keep.at("/etc/my.cnf");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        let reading = read(&source, "", &["/etc/my.cnf".to_owned()], &["mysqld".to_owned()]);
-        assert!(reading.options.is_empty());
-        let Some(Missing::Denied(why)) = &reading.files[0].not_read else { panic!() };
-        assert!(why.contains("chmod o-w"), "{why}");
-    }
-
-    #[test]
-    fn the_command_line_chooses_the_files() {
-        let start = |line: &[&str]| Start::of(&line.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>());
-        assert!(start(&["mysqld", "--no-defaults"]).files(&[], Some("/root")).is_empty());
-        assert_eq!(start(&["mysqld", "--defaults-file=/x"]).files(&[], Some("/root")), ["/x"]);
-        let both = start(&["mysqld", "--defaults-extra-file=/x", "--defaults-group-suffix=_a"]);
-        assert_eq!(
-            both.files(&["/m/".to_owned()], Some("/root")),
-            ["/etc/my.cnf", "/etc/mysql/my.cnf", "/m/my.cnf", "/x", "/root/.my.cnf"]
-        );
-        assert!(groups("mysql", 80_046, both.suffix.as_deref()).contains(&"mysqld-8.0_a".to_owned()));
-        assert!(!groups("mysql", 80_046, None).contains(&"galera".to_owned()));
-    }
-
-    #[test]
-    fn lines_that_stop_the_server_are_told_with_their_place() {
-        let (_keep, source) = tree(&[
-            (
-                "a.cnf",
-                "x=1\n[mysqld\n[MySQLd]\ny=2\n!include\n!include b.cnf\n!includedir /none\n[client]\nz=1\n",
-            ),
-            ("b.cnf", "\u{feff}[mysqld]\nx=1\n"),
-        ]);
-        let groups = ["mysqld".to_owned()];
-        let reading = read(&source, "", &["/a.cnf".to_owned(), "/b.cnf".to_owned()], &groups);
-        let faults: Vec<(&str, usize, bool)> =
-            reading.faults.iter().map(|f| (f.file.as_str(), f.line, f.fatal)).collect();
-        assert_eq!(
-            faults,
-            [
-                ("/a.cnf", 1, true),
-                ("/a.cnf", 2, true),
-                ("/a.cnf", 5, true),
-                ("/a.cnf", 6, false),
-                ("/a.cnf", 7, true),
-                ("/b.cnf", 1, true),
-                ("/b.cnf", 2, true),
-            ]
-        );
-        assert!(reading.faults[5].text.contains("byte order mark"), "{:?}", reading.faults);
-        assert_eq!(reading.options.len(), 1);
-        let names: Vec<(&str, bool)> = reading.groups.iter().map(|g| (g.name.as_str(), g.read)).collect();
-        assert_eq!(names, [("MySQLd", true), ("client", false)]);
-    }
-
-    #[test]
-    fn files_that_include_each_other_many_times_end() {
-        let twice = "[mysqld]\n!include /a.cnf\n!include /a.cnf\n!include /a.cnf\n!include /a.cnf\n";
-        let (_keep, source) = tree(&[("a.cnf", twice)]);
-        let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
-        assert_eq!(reading.files.len(), MOST_FILES);
-    }
-
-    #[test]
-    fn no_bytes_make_the_reader_stumble() {
-        // A fixed sequence of bytes that favours what the format gives a meaning to.
-        let meaningful = b"[]=#;!'\"\\ \t\r\n\0include\xff\xc3a-_";
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let (tree, source) = tree(&[]);
-        for length in 0..400 {
-            let bytes: Vec<u8> = (0..length)
-                .map(|_| {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    meaningful[(state >> 33) as usize % meaningful.len()]
-                })
-                .collect();
-            tree.file("a.cnf", &bytes);
-            let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
-            assert!(reading.files[0].not_read.is_none(), "{bytes:?}");
-        }
-    }
-}
+mod tests;

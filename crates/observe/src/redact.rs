@@ -12,7 +12,7 @@ use crate::catalogue::{FactInfo, fact};
 use crate::error::ObserveError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 43] = [
+const NAMED: [FactInfo; 37] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -38,6 +38,7 @@ const NAMED: [FactInfo; 43] = [
     fact("server.process.command_line", "", ""),
     fact("server.process.preload", "", ""),
     fact("server.options.files", "", ""),
+    fact("server.options.folders", "", ""),
     fact("server.options.set", "", ""),
     fact("server.options.faults", "", ""),
     fact("server.options.other_groups", "", ""),
@@ -49,13 +50,6 @@ const NAMED: [FactInfo; 43] = [
     fact("storage.ROLE.mount_options", "", ""),
     fact("block.DEVICE.name", "", ""),
     fact("block.DEVICE.backing_file", "", ""),
-    fact("schema.largest", "", ""),
-    fact("schema.without_primary_key_tables", "", ""),
-    fact("schema.duplicate_indexes", "", ""),
-    fact("schema.text_primary_keys", "", ""),
-    fact("schema.most_indexes", "", ""),
-    fact("schema.type_conflicts", "", ""),
-    fact("schema.auto_increment", "", ""),
 ];
 
 /// Variables that hold names and are no paths.
@@ -140,7 +134,7 @@ fn is_named_variable(variable: &str, text: &str) -> bool {
 }
 
 /// Fields of facts that are objects and hold no name.
-const PLAIN_FIELDS: [&str; 6] = ["type", "types", "priority", "source", "name", "written"];
+const PLAIN_FIELDS: [&str; 7] = ["type", "types", "priority", "source", "name", "written", "status"];
 
 /// Words of paths and options that everybody has.
 const COMMON: [&str; 132] = [
@@ -327,7 +321,9 @@ fn holds_names(id: &str, value: &Value) -> bool {
         let named = value.as_str().is_some_and(|text| is_named_variable(variable, text));
         return named || value.to_string().contains('/');
     }
-    NAMED.iter().any(|named| named.covers(id))
+    // Whatever of a schema is no number and no switch is, or holds, names of tables, columns and indexes.
+    let of_schema = id.starts_with("schema.") && !(value.is_number() || value.is_boolean());
+    of_schema || NAMED.iter().any(|named| named.covers(id))
 }
 
 /// Whether every word of a fact is a name: no path with its common words, no option.
@@ -528,6 +524,29 @@ mod tests {
         let line = after.value("server.process.command_line").unwrap();
         assert_eq!(line[1], json!(format!("--datadir=/srv/{acme}/mysql")));
         assert_eq!(line[2], json!("--port=3306"));
+    }
+
+    #[test]
+    fn every_list_and_record_of_a_schema_hides_its_names() {
+        let collectors = crate::catalogue::all();
+        let of_schema = || collectors.iter().flat_map(|c| c.facts).filter(|f| f.id.starts_with("schema."));
+        let listed = of_schema().filter(|f| f.unit.is_empty() && !f.is_family());
+        let facts: Vec<(&str, Fact)> = listed
+            .flat_map(|info| {
+                let one =
+                    json!({"table": "acme.orders", "index": "by_customer", "columns": ["vip"], "rows": 7});
+                [json!([one]), one, json!(["acme.orders"]), json!("acme.orders")]
+                    .map(|value| (info.id, value))
+            })
+            .map(|(id, value)| (id, Fact::ok(value, "", "q")))
+            .collect();
+        assert!(facts.iter().any(|(id, _)| *id == "schema.unused_indexes"), "{facts:?}");
+        for (id, fact) in facts {
+            let text = redact_with(&set(&[(id, fact)]), b"salt").to_json();
+            for name in ["acme", "orders", "by_customer", "vip"] {
+                assert!(!text.contains(name), "{id}: {name} is left in {text}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The checks, and what they found as findings.
 
+use std::collections::BTreeMap;
+
 use mydyno_model::claim::{Confidence, Cost, Proof, Severity, StepKind};
 use mydyno_model::facts::FactSet;
 use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, RemedyStep, State};
@@ -82,7 +84,7 @@ pub const CHECKS: [Check; 11] = [
 
 /// Whether a finding or a wish such as `--only` is about this check.
 pub fn is_of(id: &str, check: &str) -> bool {
-    id == check || id.strip_prefix(check).is_some_and(|rest| rest.starts_with('/'))
+    id == check || id.strip_prefix(check).is_some_and(|rest| rest.starts_with(['/', '@']))
 }
 
 /// One thing that was found.
@@ -140,12 +142,13 @@ pub struct Report {
     target: Target,
     certain: bool,
     told: Vec<(&'static str, Severity, Told)>,
+    unseen: Vec<MissingFact>,
 }
 
 impl Report {
     /// `certain`: the release's series was asked itself.
     pub fn new(target: &Target, certain: bool) -> Self {
-        Self { target: target.clone(), certain, told: Vec::new() }
+        Self { target: target.clone(), certain, told: Vec::new(), unseen: Vec::new() }
     }
 
     /// Adds a finding of a check.
@@ -153,7 +156,12 @@ impl Report {
         self.told.push((check, severity, told));
     }
 
-    /// As findings: those of each check, or that it holds.
+    /// Options that nobody saw: no check holds for them.
+    pub fn unseen(&mut self, missing: MissingFact) {
+        self.unseen.push(missing);
+    }
+
+    /// As findings: those of each check, or that it holds for all options, or that some were not seen.
     pub fn findings(self, options: usize, server: &Server) -> Vec<Finding> {
         let confidence = if self.certain { Confidence::Certain } else { Confidence::Likely };
         let sources = vec![format!("{} {}, asked by scripts/knobs", server.engine, server.version)];
@@ -163,23 +171,28 @@ impl Report {
             let (of_check, rest): (Vec<_>, Vec<_>) = told.into_iter().partition(|(id, ..)| *id == check.id);
             told = rest;
             if of_check.is_empty() {
-                let summary = format!("{options} options examined for {}", self.target);
-                let mut finding = plain(check, &sources, State::Holds, Severity::Info, confidence, summary);
-                finding.claim = check.id.to_owned();
+                let mut summary = format!("{options} options examined for {}", self.target);
+                let mut state = State::Holds;
+                if !self.unseen.is_empty() {
+                    let why: Vec<&str> = self.unseen.iter().map(|missing| missing.why.as_str()).collect();
+                    summary = format!("{summary}; others were not seen: {}", why.join("; "));
+                    state = State::Unknown;
+                }
+                let mut finding = plain(check, &sources, state, Severity::Info, confidence, summary);
+                finding.missing = self.unseen.clone();
                 findings.push(finding);
             }
-            let mut seen: Vec<String> = Vec::new();
+            let mut seen: BTreeMap<String, usize> = BTreeMap::new();
             for (_, severity, told) in of_check {
                 let state = if told.missing.is_empty() { State::Violated } else { State::Unknown };
                 let mut finding = plain(check, &sources, state, severity, confidence, told.said);
                 finding.claim = format!("{}/{}", check.id, told.about);
-                // The same option wrong on two lines: two findings, told apart by the line.
-                if seen.contains(&finding.claim) {
-                    let place = told.evidence.first().map_or("", |e| e.source.as_str());
-                    finding.claim =
-                        format!("{}@{}", finding.claim, place.split(' ').next().unwrap_or_default());
+                // A file that is read twice has its faults twice.
+                let times = seen.entry(finding.claim.clone()).or_default();
+                *times += 1;
+                if *times > 1 {
+                    finding.claim = format!("{}@{times}", finding.claim);
                 }
-                seen.push(finding.claim.clone());
                 finding.evidence = told.evidence;
                 finding.missing = told.missing;
                 finding.traps = told.traps;

@@ -12,6 +12,8 @@ mod tests;
 mod value;
 mod written;
 
+use std::collections::BTreeMap;
+
 use mydyno_model::claim::Severity;
 use mydyno_model::facts::FactSet;
 use mydyno_model::finding::{Finding, MissingFact};
@@ -24,7 +26,7 @@ use check::{Report, Told};
 use lists::{ADDING, OF_PLUGINS};
 use name::{Found, Options, Resolved};
 use value::{Outcome, outcome};
-use written::{Place, Written};
+use written::{Means, NotRead, Place, Written};
 
 /// Lints the options of the facts for a release. Findings come in the order of the checks; a check that finds nothing
 /// holds.
@@ -43,6 +45,8 @@ pub fn lint(facts: &FactSet, knobs: &Knobs, target: &Target) -> Vec<Finding> {
         options: Options::of(knobs, target, server),
         report: &mut report,
         found: Vec::new(),
+        met: BTreeMap::new(),
+        turn: 1,
     };
     lint.files();
     let all = written::written(facts);
@@ -70,18 +74,38 @@ struct Lint<'a> {
     options: Options<'a>,
     report: &'a mut Report,
     found: Vec<Known<'a>>,
+    /// How often each name was met.
+    met: BTreeMap<String, usize>,
+    /// Which of the lines with its name the one at hand is.
+    turn: usize,
 }
 
 impl<'a> Lint<'a> {
     /// Files that cannot be read, lines that stop the server, groups that nobody reads.
     fn files(&mut self) {
-        for (file, why) in written::not_read(self.facts) {
-            let told = Told::new(&file, format!("{file} is not read: {why}"))
-                .evidence("server.options.files", &file, &why)
-                .remedy(format!(
-                    "Make {file} readable for the server, and writable for its owner only, or remove it"
-                ));
+        for NotRead { file, why, means } in written::not_read(self.facts) {
+            let told = |said: String| Told::new(&file, said).evidence("server.options.files", &file, &why);
+            let told = match means {
+                Means::NoStart => told(why.clone()).remedy(format!(
+                    "Put {file} back, or take it off the command line, before the server is started again"
+                )),
+                Means::Ignored => told(format!("The server does not read {file}: {why}"))
+                    .remedy(format!("Make {file} a file that only its owner may write, or remove it")),
+                Means::Unseen => {
+                    let missing = MissingFact {
+                        fact: "server.options.files".to_owned(),
+                        status: "denied".to_owned(),
+                        why: why.clone(),
+                    };
+                    self.report.unseen(missing.clone());
+                    told(format!("{file} was not seen, and the server may read it: {why}")).missing(missing)
+                }
+            };
             self.report.tell("option-file", Severity::High, told);
+        }
+        if let Some(why) = written::persisted_unseen(self.facts) {
+            let fact = "server.options.persisted".to_owned();
+            self.report.unseen(MissingFact { fact, status: "denied".to_owned(), why });
         }
         for (file, line, text, fatal) in written::lines(self.facts, "server.options.faults", "text") {
             let place = format!("{file}:{line}");
@@ -127,6 +151,13 @@ impl<'a> Lint<'a> {
 
     fn option(&mut self, written: &'a Written) {
         let resolved = self.options.resolve(&written.name, written.value.as_deref());
+        let name = match &resolved.found {
+            Found::Option(name) | Found::Abbreviated(name) => name,
+            Found::Ambiguous(_) | Found::Unknown => &resolved.bare,
+        };
+        let met = self.met.entry(name.clone()).or_default();
+        *met += 1;
+        self.turn = *met;
         match &resolved.found {
             Found::Option(name) => self.known(written, &resolved, name),
             Found::Abbreviated(name) => {
@@ -151,7 +182,9 @@ impl<'a> Lint<'a> {
     fn told(&self, written: &Written, name: &str, said: String) -> Told {
         let place = written.place.text();
         let text = written.text();
-        let mut told = Told::new(name, format!("{place}: {said}"));
+        // The same name on several lines: told apart by which of them it is, which lines about other names do not change.
+        let about = if self.turn > 1 { format!("{name}@{}", self.turn) } else { name.to_owned() };
+        let mut told = Told::new(&about, format!("{place}: {said}"));
         told = match &written.place {
             Place::File(_, _, group) => {
                 told.evidence(written.place.fact(), &format!("{place} [{group}]"), &text)
@@ -399,6 +432,9 @@ impl<'a> Lint<'a> {
             let winner = format!("{} ({})", last.written.text(), last.written.place.text());
             let said = match differ {
                 true => format!("{winner} wins over {}", places.join(", ")),
+                false if all.iter().any(|known| known.written.secret) => {
+                    format!("{winner} wins over {}; the values are not known here", places.join(", "))
+                }
                 false => format!("{name} is written {} times with the same value", all.len()),
             };
             let mut told = Told::new(name, said);
@@ -432,6 +468,8 @@ impl<'a> Lint<'a> {
     /// What is written against what the server runs with.
     fn in_force(&mut self) {
         let found = std::mem::take(&mut self.found);
+        // Of each name only the line that wins is told.
+        self.turn = 1;
         for (at, known) in found.iter().enumerate() {
             let wins = !found[at + 1..].iter().any(|later| later.name == known.name);
             if !wins || known.written.secret || known.loose {

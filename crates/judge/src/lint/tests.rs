@@ -350,3 +350,76 @@ fn nothing_that_stands_in_a_file_makes_the_lint_stumble() {
     ];
     let _ = found_with(&["a=1"], "mysql-8.0", &wrong_shapes);
 }
+
+#[test]
+fn a_file_that_was_not_seen_makes_no_fault_and_lets_no_check_hold() {
+    let denied = "/etc/mysql/secret.cnf: permission refused; run mydyno as root";
+    for file in [
+        json!({"file": "/etc/mysql/secret.cnf", "not_read": denied, "status": "unseen"}),
+        // As a bundle of an earlier release has it.
+        json!({"file": "/etc/mysql/secret.cnf", "not_read": denied}),
+    ] {
+        let more = [("server.options.files", json!([{"file": "/etc/my.cnf", "not_read": null}, file]))];
+        let findings = found_with(&["query_cache_size = 0"], "mysql-9.7", &more);
+        assert_eq!(findings.len(), CHECKS.len(), "{findings:#?}");
+        for finding in &findings {
+            let violated = finding.claim == "option-removed/query_cache_size";
+            let expected = if violated { State::Violated } else { State::Unknown };
+            assert_eq!(finding.state, expected, "{}", finding.claim);
+            assert!(violated || finding.missing[0].why == denied, "{finding:?}");
+        }
+        assert_eq!(findings[0].claim, "option-file//etc/mysql/secret.cnf");
+    }
+}
+
+#[test]
+fn files_that_the_server_passes_over_or_needs_are_faults() {
+    let file = |status: &str| {
+        let why = "/srv/my.cnf: so it is";
+        [("server.options.files", json!([{"file": "/srv/my.cnf", "not_read": why, "status": status}]))]
+    };
+    for status in ["ignored", "required"] {
+        let findings = found_with(&[], "mysql-9.7", &file(status));
+        let told: Vec<(&str, State)> = findings.iter().map(|f| (f.claim.as_str(), f.state)).collect();
+        assert_eq!(told, [("option-file//srv/my.cnf", State::Violated)], "{status}");
+    }
+    assert!(found_with(&[], "mysql-9.7", &file("absent")).is_empty());
+}
+
+#[test]
+fn an_option_on_several_lines_is_told_apart_by_which_of_them_it_is() {
+    let wrong = "max_connections = x";
+    let ids = |lines: &[&str]| -> Vec<String> {
+        let all = ids(lines, "mysql-9.7").into_iter();
+        all.filter(|id| id.starts_with("option-value/")).collect()
+    };
+    let both = ["option-value/max_connections", "option-value/max_connections@2"];
+    assert_eq!(ids(&[wrong, wrong]), both);
+    assert_eq!(
+        ids(&["port = 1", "port = 2", wrong, "sync_binlog = 1", wrong]),
+        both,
+        "other lines change nothing"
+    );
+    assert_eq!(ids(&["max-connections = 7", wrong]), both[1..], "the first is right");
+    assert!(super::is_of(both[1], both[0]) && super::is_of(both[1], "option-value"));
+}
+
+#[test]
+fn names_of_persisted_settings_stand_in_for_a_file_that_may_not_be_read() {
+    let lines = ["max_connections = 100"];
+    let mut set =
+        facts(&lines, &[("server.family", json!("mysql")), ("server.version_number", json!(80_046))]);
+    let why = "/var/lib/mysql/mysqld-auto.cnf: permission refused; run mydyno as root".to_owned();
+    let denied = mydyno_model::facts::Status::Denied { why };
+    set.facts.insert("server.options.persisted".to_owned(), Fact::missing(denied, "mysqld-auto.cnf"));
+    let target = "mysql-8.0".parse().unwrap();
+    let all = lint(&set, knobs(), &target);
+    assert!(all.iter().all(|f| f.state == State::Unknown), "{all:#?}");
+    set.facts.insert("server.persisted_variables".to_owned(), Fact::ok(json!(["max_connections"]), "", "t"));
+    let all = lint(&set, knobs(), &target);
+    let wrong: Vec<&Finding> = all.iter().filter(|f| f.state != State::Holds).collect();
+    assert_eq!(wrong.len(), 1, "{wrong:#?}");
+    assert_eq!(wrong[0].claim, "option-duplicate/max_connections");
+    assert!(wrong[0].summary.contains("(mysqld-auto.cnf) wins over"), "{}", wrong[0].summary);
+    assert!(!wrong[0].summary.contains("the same value"), "{}", wrong[0].summary);
+}

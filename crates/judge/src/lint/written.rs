@@ -4,7 +4,7 @@
 //! That a persisted setting wins over files and loses against the command line was seen on MySQL 8.0.12 and 9.7.4, for
 //! variables that are set early and late.
 
-use mydyno_model::facts::FactSet;
+use mydyno_model::facts::{FactSet, Status};
 use serde_json::Value;
 
 /// Where an option is written.
@@ -90,8 +90,31 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
         Place::File(text(value, "file").unwrap_or_default(), line, text(value, "group").unwrap_or_default())
     });
     found.extend(of("server.options.persisted", &|_| Place::Persisted));
+    if facts.value("server.options.persisted").is_none() {
+        // The server tells the names where mydyno may not read the file.
+        let names = list(facts, "server.persisted_variables").iter().filter_map(Value::as_str);
+        found.extend(names.map(|name| Written {
+            place: Place::Persisted,
+            name: name.to_owned(),
+            value: None,
+            secret: true,
+        }));
+    }
     found.extend(of("server.options.command_line", &|_| Place::CommandLine));
     found
+}
+
+/// Why nobody saw what the server persisted, where there can be something.
+pub fn persisted_unseen(facts: &FactSet) -> Option<String> {
+    if facts.value("server.persisted_variables").is_some() {
+        return None;
+    }
+    let mysql_8 = facts.text("server.family") == Some("mysql")
+        && facts.number("server.version_number").is_some_and(|number| number >= 80_000.0);
+    match &facts.facts.get("server.options.persisted")?.status {
+        Status::Denied { why } | Status::Error { why } if mysql_8 => Some(why.clone()),
+        _ => None,
+    }
 }
 
 /// A line that is wrong, or a group that is not read: file, line, text, whether it stops the server.
@@ -104,9 +127,43 @@ pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, 
     list(facts, id).iter().filter_map(one).collect()
 }
 
-/// Files that were not read, with the reason; files that are not there are no matter.
-pub fn not_read(facts: &FactSet) -> Vec<(String, String)> {
-    let one = |value: &Value| Some((text(value, "file")?, text(value, "not_read")?));
-    let absent = |why: &str| why.ends_with("No such file or directory");
-    list(facts, "server.options.files").iter().filter_map(one).filter(|(_, why)| !absent(why)).collect()
+/// A file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotRead {
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub why: String,
+    /// What that means.
+    pub means: Means,
+}
+
+/// What it means for the server that a file was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    /// It does not start.
+    NoStart,
+    /// It does not read the file either.
+    Ignored,
+    /// It may read what was not seen.
+    Unseen,
+}
+
+/// Files that were not read, with the reason; files that are not there are no matter, unless the server needs them.
+pub fn not_read(facts: &FactSet) -> Vec<NotRead> {
+    let one = |value: &Value| {
+        let (file, why) = (text(value, "file")?, text(value, "not_read")?);
+        let means = match text(value, "status").as_deref() {
+            Some("absent") => return None,
+            Some("required") => Means::NoStart,
+            Some("ignored") => Means::Ignored,
+            Some(_) => Means::Unseen,
+            // Facts of a mydyno that kept only the reason.
+            None if why.ends_with("No such file or directory") => return None,
+            None if why.contains("everybody may write") => Means::Ignored,
+            None => Means::Unseen,
+        };
+        Some(NotRead { file, why, means })
+    };
+    list(facts, "server.options.files").iter().filter_map(one).collect()
 }

@@ -20,7 +20,16 @@ pub static COLLECTOR: Collector = Collector {
     depth: Depth::Audit,
     facts: &[
         fact("server.options.groups", "", "groups that this server reads"),
-        fact("server.options.files", "", "option files in the order of reading, with why one was not read"),
+        fact(
+            "server.options.files",
+            "",
+            "option files in the order of reading, with why one was not read and what that means: absent, required (the server does not start without it), ignored by the server, unseen by mydyno",
+        ),
+        fact(
+            "server.options.folders",
+            "",
+            "folders that these files include, in the order of reading: folder, file, line, and how many of the options stand in it or before it",
+        ),
         fact(
             "server.options.set",
             "",
@@ -97,7 +106,11 @@ fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read
     let found = read_groups.and_then(|(family, number)| {
         let groups = groups(&family, number, start.suffix.as_deref());
         let (homes, home) = homes(source, server);
-        let reading = read(source, &prefix?, &start.files(&homes, home.as_deref()), &groups);
+        let files = start.files(built_in(source, server, &family), &homes, home.as_deref());
+        let mut reading = read(source, &prefix?, &files, &groups);
+        for named in start.only.iter().chain(&start.extra) {
+            reading.require(named);
+        }
         Ok((groups, reading))
     });
     let (groups, reading) = match found {
@@ -108,6 +121,15 @@ fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read
         let source = if id == "server.options.groups" { "the server's version" } else { from };
         bag.put(id, source, Ok(value));
     }
+}
+
+/// The option file that is compiled into a MySQL that was not packaged for a distribution, as it was asked of those of 5.5
+/// to 8.0, wherever they were unpacked.
+fn built_in(source: &Source, server: &Process, family: &str) -> Option<&'static str> {
+    let program = source.link(&server.file("exe")).unwrap_or_default();
+    let packaged =
+        ["/usr/sbin/", "/usr/bin/", "/usr/libexec/"].iter().any(|folder| program.starts_with(folder));
+    (family == "mysql" && !packaged).then_some("/usr/local/mysql/etc/my.cnf")
 }
 
 /// Folders of the server's environment that may hold an option file.

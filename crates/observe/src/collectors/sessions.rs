@@ -24,7 +24,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.sessions.longest_query_s",
             "s",
-            "time that the longest statement has run; 0 when there is none",
+            "time that the longest statement of a client has run; 0 when there is none",
         ),
         fact("server.sessions.binlog_dumps", "count", "replicas that are reading the binary log"),
         fact("server.sessions.metadata_lock_waits", "count", "sessions that wait for a metadata lock"),
@@ -70,6 +70,7 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "where a variable that is not at its compiled default got its value: source and file",
         ),
+        fact("server.persisted_variables", "", "names of the variables that SET PERSIST has set"),
         fact(
             "server.default.NAME",
             "",
@@ -79,7 +80,9 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
+/// MySQL 8 shows the threads that apply what a replica receives as statements of `system user`, which run for as long as
+/// nothing comes.
+const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
@@ -144,6 +147,10 @@ const ORIGINS: [Wording; 3] = [
         &[mysql(80_000..)],
     ),
 ];
+
+/// Names only: values can be secrets.
+const PERSISTED: [Wording; 1] =
+    [("SELECT VARIABLE_NAME FROM performance_schema.persisted_variables", &[mysql(80_000..)])];
 
 /// All channels.
 const REPLICATION: [Wording; 4] = [
@@ -306,6 +313,12 @@ fn plugins(sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 fn origins(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let (statement, table) = first_of(sql, &PERSISTED);
+    let names = table.map_err(|e| e.missing("SELECT on performance_schema")).map(|table| {
+        let first = table.rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
+        first.map(|name| name.to_ascii_lowercase()).collect::<Vec<String>>()
+    });
+    bag.put("server.persisted_variables", statement, names);
     let (statement, table) = first_of(sql, &ORIGINS);
     for row in table.map(|t| t.rows).unwrap_or_default() {
         let [Some(name), Some(source), path, default] = &row[..] else { continue };
