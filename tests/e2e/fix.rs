@@ -91,6 +91,44 @@ fn the_plays_put_every_file_in_its_place_and_take_every_one_back() {
     }
 }
 
+#[test]
+#[ignore = "needs Ansible, tuned and systemd's programs: make test-fix"]
+fn a_statement_that_is_refused_keeps_no_other_from_being_run_and_fails_the_play() {
+    let home = Home::new();
+    let server = home.server("played", &[]);
+    let folder = remedies(&home);
+    // Nothing of the host is to change here.
+    fs::write(folder.join("now.sh"), "#!/bin/sh\nexit 0\n").unwrap();
+    for part in ["option", "sysctl.d", "udev/rules.d", "systemd/system", "tmpfiles.d"] {
+        fs::create_dir_all(home.path().join("etc").join(part)).unwrap();
+    }
+    let inventory = home.path().join("inventory");
+    let host = "localhost ansible_connection=local ansible_python_interpreter=/usr/bin/python3";
+    fs::write(&inventory, format!("[mydyno]\n{host}\n")).unwrap();
+    let etc = home.path().join("etc");
+    let mut play = Command::new("ansible-playbook");
+    play.arg("-i").arg(&inventory).arg(folder.join("ansible/apply.yml"));
+    // Only what is run is of interest: tasks that place files have no condition, and handlers are not asked for.
+    play.args(["-e", "ansible_become=false mydyno_now=true", "--start-at-task", "Statements"]);
+    play.args(["-e", &format!("mydyno_etc={0} mydyno_option_folder={0}/option", etc.display())]);
+    let client = format!(
+        "{{\"mydyno_client\": \"mariadb --no-defaults --user=root --socket={}\"}}",
+        server.text("socket")
+    );
+    play.args(["-e", &client]).env("HOME", home.path()).env("LC_ALL", "C.UTF-8");
+    let mut run = |statements: &str| {
+        fs::write(folder.join("now.sql"), statements).unwrap();
+        let output = play.output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (fine, said) = run("SET GLOBAL no_such_variable = 1;\nSET GLOBAL max_connections = 77;\n");
+    assert!(!fine && said.contains("no_such_variable"), "{said}");
+    let audit = home.json(&["audit", "--dsn", server.text("dsn"), "--facts", "--quiet", "--window", "0"]);
+    assert_eq!(audit["facts"]["server.variable.max_connections"]["value"], 77, "{said}");
+    let (fine, said) = run("SET GLOBAL max_connections = 78;\n");
+    assert!(fine, "{said}");
+}
+
 /// Reads a profile as tuned does, and prints its sections with their options.
 const TUNED: &str = "
 import sys

@@ -65,6 +65,83 @@ fn an_option_file_is_judged_for_an_upgrade_without_a_server() {
 }
 
 #[test]
+fn the_groups_of_a_running_server_are_those_that_servers_of_its_series_read() {
+    let knobs = mydyno_judge::knobs::Knobs::embedded().unwrap();
+    let mut seen = 0;
+    for family in ["mysql", "mariadb"] {
+        for series in ["5.5", "5.6", "5.7", "8.0", "9.7", "10.1", "10.2", "10.5", "10.11", "11.4", "11.8"] {
+            let target: mydyno_judge::knobs::Target = format!("{family}-{series}").parse().unwrap();
+            let asked = knobs.nearest_server(&target).filter(|s| s.series() == target.version.series());
+            let Some(asked) = asked else { continue };
+            let number = u64::from(target.version.major) * 10_000 + u64::from(target.version.minor) * 100;
+            let mut ours = mydyno_observe::option_files::groups(family, number, None);
+            let mut theirs = asked.rules.groups.clone();
+            ours.sort_unstable();
+            theirs.sort_unstable();
+            assert_eq!(ours, theirs, "{target}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 11);
+}
+
+#[test]
+fn where_no_option_was_seen_the_status_says_so() {
+    let home = Home::new();
+    let Ended { status, stderr, .. } =
+        home.end(&["audit", "--host-only", "--window", "0", "--for", "mysql-9.7", "--fail-on", "high"]);
+    assert!(
+        status == 3 && stderr.contains("--for: the server's option files were not seen"),
+        "{status} {stderr}"
+    );
+}
+
+#[test]
+fn a_redacted_audit_counts_what_the_lint_says_and_tells_none_of_it() {
+    let home = Home::new();
+    let server = home.server("withheld", &["--set", "query_cache_size=1M"]);
+    let run = |more: &[&str]| {
+        let args = [
+            "audit",
+            "--dsn",
+            server.text("dsn"),
+            "--json",
+            "--quiet",
+            "--window",
+            "0",
+            "--area",
+            "options",
+            "--for",
+            "mysql-9.7",
+        ];
+        home.end(&[&args, more].concat())
+    };
+    let open = run(&["--fail-on", "high"]);
+    assert!(open.status == 1 && open.stdout.contains("option-removed/query_cache_size"), "{}", open.stdout);
+    let hidden = run(&["--fail-on", "high", "--redact"]);
+    assert_eq!(hidden.status, 1, "{}", hidden.stdout);
+    for name in ["query_cache_size", "option-removed/", "datadir"] {
+        assert!(!hidden.stdout.contains(name), "{name} is left in {}", hidden.stdout);
+    }
+    let findings: Value = serde_json::from_str(&hidden.stdout).unwrap();
+    let removed =
+        findings["findings"].as_array().unwrap().iter().find(|f| f["claim"] == "option-removed").unwrap();
+    assert_eq!((&removed["state"], &removed["severity"]), (&Value::from("violated"), &Value::from("high")));
+    // What is accepted open is accepted hidden.
+    let list = home.path().join("accepted.toml");
+    let accepted: String = serde_json::from_str::<Value>(&open.stdout).unwrap()["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|f| f["state"] == "violated")
+        .map(|f| format!("[[accept]]\nclaim = {}\nreason = \"a lab\"\nuntil = 2999-01-01\n", f["claim"]))
+        .collect();
+    fs::write(&list, accepted).unwrap();
+    let hidden = run(&["--fail-on", "high", "--redact", "--accept", list.to_str().unwrap()]);
+    assert_eq!(hidden.status, 0, "{}", hidden.stdout);
+}
+
+#[test]
 fn options_of_a_running_server_are_judged_with_what_it_runs_with() {
     let home = Home::new();
     let server = home.server("linted", &["--set", "max_connections=150"]);

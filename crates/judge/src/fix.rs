@@ -5,9 +5,11 @@ use std::fmt::Write as _;
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Finding, Findings, RemedyStep, State};
 
+pub use fragment::Fragment;
 use settings::{Settings, Taken};
 
 mod ansible;
+mod fragment;
 mod settings;
 mod tuned;
 
@@ -42,7 +44,8 @@ const LASTING: [Form; 6] = [
         kind: StepKind::Cnf,
         path: "option-file/zz-mydyno.cnf",
         head: "[mysqld]\n",
-        goes: "/etc/mysql/conf.d, /etc/mysql/mariadb.conf.d or /etc/my.cnf.d, whichever this server reads last; then restart it",
+        // Depends on the server: see `Fragment::goes`.
+        goes: "",
         back: "remove it there and restart the server",
     },
     Form {
@@ -82,8 +85,9 @@ const LASTING: [Form; 6] = [
     },
 ];
 
-/// The files for all findings that are violated and not accepted. Empty when there is nothing to put right.
-pub fn fix(findings: &Findings) -> Vec<FixFile> {
+/// The files for all findings that are violated and not accepted; `fragment` is where options go. Empty when there is
+/// nothing to put right.
+pub fn fix(findings: &Findings, fragment: &Fragment) -> Vec<FixFile> {
     let wanted: Vec<&Finding> = findings
         .findings
         .iter()
@@ -99,11 +103,12 @@ pub fn fix(findings: &Findings) -> Vec<FixFile> {
     for form in &LASTING {
         let text = lasting(&wanted, form);
         if !text.is_empty() {
-            let _ = writeln!(guide, "- `{}` goes to {}. To undo: {}.", form.path, form.goes, form.back);
+            let goes = if form.kind == StepKind::Cnf { fragment.goes() } else { form.goes.to_owned() };
+            let _ = writeln!(guide, "- `{}` goes to {goes}. To undo: {}.", form.path, form.back);
             files.push(FixFile { path: form.path, text: format!("{COMMENT}{}{text}", form.head) });
         }
     }
-    other_ways(findings, &mut files, &mut guide);
+    other_ways(findings, fragment, &mut files, &mut guide);
     conflicts(&wanted, &mut guide);
     by_hand(&wanted, &mut guide);
     files.push(FixFile { path: "README.md", text: guide });
@@ -174,12 +179,12 @@ fn statements(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String)
     if forward.is_empty() {
         return;
     }
-    guide.push_str("- `now.sql` takes effect at once on the server");
+    guide.push_str("- `now.sql` takes effect at once on the server: `mariadb --force < now.sql` (or `mysql --force < now.sql`; without --force a client ends at the first statement that is refused). Each that is refused is told with its line");
     files.push(FixFile { path: "now.sql", text: forward });
     if back.is_empty() {
         guide.push_str(".\n");
     } else {
-        guide.push_str("; `undo.sql` puts back the values of the audit.\n");
+        guide.push_str("; `undo.sql` puts back the values of the audit, likewise.\n");
         files.push(FixFile { path: "undo.sql", text: back });
     }
 }
@@ -256,9 +261,9 @@ fn conflicts(wanted: &[&Finding], guide: &mut String) {
 }
 
 /// The same once more, for those who keep their hosts by other means.
-fn other_ways(findings: &Findings, files: &mut Vec<FixFile>, guide: &mut String) {
+fn other_ways(findings: &Findings, fragment: &Fragment, files: &mut Vec<FixFile>, guide: &mut String) {
     let profile = tuned::profile(files);
-    let plays = ansible::plays(files, &findings.scope.server);
+    let plays = ansible::plays(files, &findings.scope.server, fragment);
     if profile.is_some() {
         let _ = writeln!(
             guide,

@@ -6,6 +6,7 @@ use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, Remed
 
 use crate::claim::{Claim, ReadyStep};
 use crate::expr::{Expr, Stop, Value, domain, evaluate};
+use crate::fix::Fragment;
 use crate::template::Place;
 
 /// How much a severity weighs.
@@ -160,23 +161,31 @@ fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {
 }
 
 /// What to do instead of a line in an option file, where something that option files do not override sets the variable:
-/// SET PERSIST (mysqld-auto.cnf is read after all option files) or the command line.
+/// SET PERSIST (mysqld-auto.cnf is read after all option files), the command line, or a line that is read later.
 fn overridden(line: &str, facts: &FactSet) -> Option<String> {
     let name = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase().replace('-', "_");
     let name = name.strip_prefix("loose_").unwrap_or(&name);
     let origin = facts.value(&format!("server.origin.{name}")).and_then(|o| o.get("source")?.as_str());
     let is_in = |id: &str| {
         let list = facts.value(id).and_then(|list| list.as_array());
-        list.is_some_and(|list| list.iter().any(|o| o.get("name").and_then(|n| n.as_str()) == Some(name)))
+        let is_it = |o: &serde_json::Value| o.get("name").unwrap_or(o).as_str() == Some(name);
+        list.is_some_and(|list| list.iter().any(is_it))
     };
-    if origin == Some("persisted") || is_in("server.options.persisted") {
+    // The server tells the last where its host is not seen.
+    let persisted = ["server.options.persisted", "server.persisted_variables"];
+    if origin == Some("persisted") || persisted.into_iter().any(is_in) {
         return Some(format!(
             "{line} (not in an option file: {name} is set by SET PERSIST, which overrides these. Persist the new value likewise, or RESET PERSIST {name} first)"
         ));
     }
-    (origin == Some("command_line") || is_in("server.options.command_line")).then(|| {
-        format!(
+    if origin == Some("command_line") || is_in("server.options.command_line") {
+        return Some(format!(
             "{line} (not in an option file: {name} stands on the server's command line, which overrides these. Change it where the server is started, as in its systemd unit)"
+        ));
+    }
+    Fragment::of(facts).beaten_by(name, facts).map(|place| {
+        format!(
+            "{line} (not in a file of its own: {place} is read later, sets {name} and wins. Change that line)"
         )
     })
 }

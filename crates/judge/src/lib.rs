@@ -28,7 +28,7 @@ pub use claim::{Claim, ReadyStep};
 pub use claims::Claims;
 pub use diff::{Change, diff};
 pub use error::{JudgeError, Problem};
-pub use fix::{FixFile, fix};
+pub use fix::{FixFile, Fragment, fix};
 pub use fixture::{Catalogue, facts as fixture_facts};
 pub use judge::{judge, rank};
 pub use ledger::weakens;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::FixFile;
+use super::{FixFile, Fragment};
 
 /// The play that applies.
 pub const APPLY: &str = "ansible/apply.yml";
@@ -69,32 +69,48 @@ const HANDLERS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Both plays; none where no file is placed and nothing is run. `server` is the family and version of the audit's scope.
-pub fn plays(files: &[FixFile], server: &str) -> Vec<FixFile> {
+/// Both plays; none where no file is placed and nothing is run. `server` is the family and version of the audit's scope,
+/// `fragment` where its options go.
+pub fn plays(files: &[FixFile], server: &str, fragment: &Fragment) -> Vec<FixFile> {
     let has = |path: &str| files.iter().any(|f| f.path == path);
     let placed: Vec<&Placed> = PLACED.iter().filter(|p| has(p.path)).collect();
     if placed.is_empty() && !has("now.sql") && !has("now.sh") {
         return vec![];
     }
     vec![
-        FixFile { path: APPLY, text: apply(&placed, has("now.sql"), has("now.sh"), server) },
-        FixFile { path: UNDO, text: undo(&placed, has("undo.sql"), has("undo.sh"), server) },
+        FixFile {
+            path: APPLY,
+            text: head("Remedies of mydyno audit", "apply.yml", server, fragment)
+                + &apply(&placed, has("now.sql"), has("now.sh")),
+        },
+        FixFile {
+            path: UNDO,
+            text: head("Take back the remedies of mydyno audit", "undo.yml", server, fragment)
+                + &undo(&placed, has("undo.sql"), has("undo.sh")),
+        },
     ]
 }
 
-fn head(what: &str, file: &str, server: &str) -> String {
-    let (client, folder) = if server.starts_with("mysql") {
-        ("mysql", "/etc/mysql/conf.d")
+fn head(what: &str, file: &str, server: &str, fragment: &Fragment) -> String {
+    let (client, usual) = if server.starts_with("mysql") {
+        ("mysql", "/etc/mysql/mysql.conf.d")
     } else {
         ("mariadb", "/etc/mysql/mariadb.conf.d")
+    };
+    let folder = fragment.folder().unwrap_or(usual);
+    let which = match fragment {
+        Fragment::Folder { .. } => "The last folder of option files that the server of this audit reads.".to_owned(),
+        Fragment::File(file) => format!("The server of this audit includes no folder: first write `!includedir {folder}` at the end of {}.", file.replace('\n', " ")),
+        Fragment::Nowhere => "The server of this audit is started so that it reads no option file: what is placed has no effect.".to_owned(),
+        Fragment::NotSeen => "The folder of option files that the server reads last: /etc/my.cnf.d on Red Hat's systems.".to_owned(),
     };
     format!(
         "# Written by `mydyno audit --fix`, for the hosts of the group `mydyno` in your inventory. See first what it would do:\n\
          #   ansible-playbook -i INVENTORY {file} --check --diff\n\
          - name: {what}\n  hosts: mydyno\n  become: true\n  gather_facts: false\n  vars:\n\
          \x20   mydyno_etc: /etc\n\
-         \x20   # The folder of option files that the server reads last: /etc/my.cnf.d on Red Hat's systems.\n\
-         \x20   mydyno_option_folder: {folder}\n\
+         \x20   # {which}\n\
+         \x20   mydyno_option_folder: \"{folder}\"\n\
          \x20   # mariadb, mysql or mysqld.\n\
          \x20   mydyno_unit: {client}\n\
          \x20   # The client, where it finds the account in an option file of root's.\n\
@@ -106,8 +122,8 @@ fn head(what: &str, file: &str, server: &str) -> String {
     )
 }
 
-fn apply(placed: &[&Placed], sql: bool, shell: bool, server: &str) -> String {
-    let mut text = head("Remedies of mydyno audit", "apply.yml", server);
+fn apply(placed: &[&Placed], sql: bool, shell: bool) -> String {
+    let mut text = String::new();
     for Placed { path, name, place, then } in placed {
         if *path == "systemd/mydyno.conf" {
             text.push_str("    - name: Folder of drop-ins\n      ansible.builtin.file:\n        path: \"{{ mydyno_etc }}/systemd/system/{{ mydyno_unit }}.service.d\"\n        state: directory\n        mode: \"0755\"\n");
@@ -122,8 +138,8 @@ fn apply(placed: &[&Placed], sql: bool, shell: bool, server: &str) -> String {
     text
 }
 
-fn undo(placed: &[&Placed], sql: bool, shell: bool, server: &str) -> String {
-    let mut text = head("Take back the remedies of mydyno audit", "undo.yml", server);
+fn undo(placed: &[&Placed], sql: bool, shell: bool) -> String {
+    let mut text = String::new();
     for Placed { name, place, then, .. } in placed {
         let _ = write!(
             text,
@@ -144,7 +160,7 @@ fn at_once(text: &mut String, name: &str, sql: bool, shell: bool) {
     if sql {
         let _ = write!(
             text,
-            "    - name: Statements\n      ansible.builtin.command:\n        cmd: \"{{{{ mydyno_client }}}}\"\n        stdin: \"{{{{ lookup('ansible.builtin.file', '../{name}.sql') }}}}\"\n      when: mydyno_now | bool\n"
+            "    - name: Statements\n      ansible.builtin.command:\n        cmd: \"{{{{ mydyno_client }}}} --force\"\n        stdin: \"{{{{ lookup('ansible.builtin.file', '../{name}.sql') }}}}\"\n      register: mydyno_statements\n      # One that is refused keeps no other from being run, and is told: with --force the client's status is 0 all the same.\n      failed_when: (mydyno_statements.rc | default(0, true)) != 0 or 'ERROR ' in (mydyno_statements.stderr | default('', true))\n      when: mydyno_now | bool\n"
         );
     }
     if shell {
@@ -184,7 +200,9 @@ mod tests {
     #[test]
     fn each_file_is_placed_by_one_play_and_removed_by_the_other() {
         let all: Vec<&'static str> = PLACED.iter().map(|p| p.path).collect();
-        let [apply, undo] = &plays(&files(&all), "mysql 8.0.12")[..] else { panic!("two plays") };
+        let [apply, undo] = &plays(&files(&all), "mysql 8.0.12", &Fragment::NotSeen)[..] else {
+            panic!("two plays")
+        };
         for placed in &PLACED {
             assert!(
                 apply.text.contains(&format!("src: ../{}\n        dest: \"{}\"", placed.path, placed.place))
@@ -198,7 +216,7 @@ mod tests {
     #[test]
     fn nothing_is_restarted_or_run_unless_the_user_says_so() {
         let files = files(&["now.sql", "undo.sql", "now.sh", "undo.sh", "option-file/zz-mydyno.cnf"]);
-        for play in plays(&files, "mariadb 10.11.19-MariaDB") {
+        for play in plays(&files, "mariadb 10.11.19-MariaDB", &Fragment::NotSeen) {
             let tasks: Vec<&str> = play.text.split("    - name: ").skip(1).collect();
             for task in tasks {
                 let acts = ["command", "script", "shell", "systemd_service"]
@@ -206,8 +224,23 @@ mod tests {
                     .any(|module| task.contains(&format!("ansible.builtin.{module}:")));
                 assert_eq!(acts, task.contains("when: mydyno_"), "{task}");
             }
+            let statements =
+                play.text.split("    - name: ").find(|task| task.starts_with("Statements")).unwrap();
+            assert!(statements.contains("cmd: \"{{ mydyno_client }} --force\""), "{statements}");
+            assert!(statements.contains("failed_when:") && statements.contains("'ERROR '"), "{statements}");
             assert!(play.text.contains("mydyno_now: false") && play.text.contains("mydyno_restart: false"));
         }
-        assert!(plays(&[], "").is_empty());
+        assert!(plays(&[], "", &Fragment::NotSeen).is_empty());
+    }
+
+    #[test]
+    fn the_option_file_is_placed_where_this_server_reads_it_last() {
+        let files = files(&["option-file/zz-mydyno.cnf"]);
+        let of = |fragment: Fragment| plays(&files, "mysql 8.0.46", &fragment).remove(0).text;
+        let folder = of(Fragment::Folder { path: "/srv/mysql/late.d".to_owned(), options: 3 });
+        assert!(folder.contains("    mydyno_option_folder: \"/srv/mysql/late.d\"\n"), "{folder}");
+        // What packages of Debian and Ubuntu read last.
+        assert!(of(Fragment::NotSeen).contains("    mydyno_option_folder: \"/etc/mysql/mysql.conf.d\"\n"));
+        assert!(of(Fragment::File("/etc/my.cnf".to_owned())).contains("at the end of /etc/my.cnf."));
     }
 }

@@ -53,7 +53,7 @@ fn text(files: &[FixFile], path: &str) -> String {
 
 #[test]
 fn every_form_has_its_file_and_every_change_its_way_back() {
-    let files = fix(&findings());
+    let files = fix(&findings(), &Fragment::NotSeen);
     assert!(text(&files, "now.sql").contains("SET GLOBAL sync_binlog = 1;"));
     assert!(text(&files, "undo.sql").contains("SET GLOBAL sync_binlog = 7;"));
     assert!(
@@ -77,7 +77,7 @@ fn every_form_has_its_file_and_every_change_its_way_back() {
 
 #[test]
 fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
-    let script = text(&fix(&findings()), "undo.sh");
+    let script = text(&fix(&findings(), &Fragment::NotSeen), "undo.sh");
     // The program is not there, so the line of swappiness fails.
     let script = script
         .replace("sysctl -w", "/no/such/program")
@@ -94,7 +94,7 @@ fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
 fn the_old_block_layer_gets_the_scheduler_that_it_has() {
     let more =
         [("block.sda.scheduler", json!("cfq"), ""), ("block.sda.schedulers", json!("noop deadline cfq"), "")];
-    let files = fix(&findings_with(&more));
+    let files = fix(&findings_with(&more), &Fragment::NotSeen);
     assert!(text(&files, "now.sh").contains("\necho deadline > /sys/block/sda/queue/scheduler"));
     assert!(text(&files, "undo.sh").contains("\necho cfq > /sys/block/sda/queue/scheduler"));
     assert!(text(&files, "udev/60-mydyno.rules").contains("=\"deadline\""));
@@ -109,8 +109,10 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
         (("server.options.persisted", json!([{"name": "sync_binlog", "value": "0"}]), ""), "SET PERSIST"),
         (("server.origin.sync_binlog", json!({"source": "command_line"}), ""), "command line"),
         (("server.options.command_line", json!([{"name": "sync_binlog", "value": "0"}]), ""), "command line"),
+        // What the server itself tells, where its host is not seen.
+        (("server.persisted_variables", json!(["log_bin", "sync_binlog"]), ""), "SET PERSIST"),
     ] {
-        let files = fix(&findings_with(&[more]));
+        let files = fix(&findings_with(&[more]), &Fragment::NotSeen);
         assert!(!files.iter().any(|f| f.path.starts_with("option-file")), "{word}");
         assert!(text(&files, "README.md").contains(word));
         assert!(text(&files, "now.sql").contains("SET GLOBAL sync_binlog = 1;"));
@@ -131,7 +133,10 @@ fn redo_files(version: (&str, u32), window_s: u32, free_bytes: u64) -> Vec<FixFi
     let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
     let set = FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() };
     let claims = Claims::embedded().unwrap();
-    fix(&audit([claims.find("redo-size").unwrap()], &set, "d", OffsetDateTime::UNIX_EPOCH))
+    fix(
+        &audit([claims.find("redo-size").unwrap()], &set, "d", OffsetDateTime::UNIX_EPOCH),
+        &Fragment::NotSeen,
+    )
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn what_is_accepted_is_not_put_right_until_the_day_is_over() {
     assert_eq!(accepted.counts["accepted"], 1);
     assert_eq!(accepted.counts["violated"], 2);
     assert!(notes.len() == 1 && notes[0].contains("no-such"), "{notes:?}");
-    assert!(!fix(&accepted).iter().any(|f| f.path.starts_with("sysctl")));
+    assert!(!fix(&accepted, &Fragment::NotSeen).iter().any(|f| f.path.starts_with("sysctl")));
     let mut over = findings();
     let notes = apply(&mut over, &[entry("swappiness")], date!(2027 - 04 - 01));
     assert_eq!(over.counts["accepted"], 0);
@@ -192,7 +197,10 @@ fn a_setting_that_two_findings_ask_for_is_written_once_and_undone_once() {
             extra: Map::new(),
         };
         let claims = Claims::embedded().unwrap();
-        fix(&audit(wanted.iter().map(|id| claims.find(id).unwrap()), &set, "d", OffsetDateTime::UNIX_EPOCH))
+        fix(
+            &audit(wanted.iter().map(|id| claims.find(id).unwrap()), &set, "d", OffsetDateTime::UNIX_EPOCH),
+            &Fragment::NotSeen,
+        )
     };
     let unit = [
         ("server.process.limit.open_files.soft", json!(1024), ""),
@@ -236,4 +244,25 @@ fn a_setting_that_two_findings_ask_for_is_written_once_and_undone_once() {
     assert!(conflicts.contains("asks for `vm.dirty_background_bytes = "), "{conflicts}");
     assert!(conflicts.contains(&format!("written is `vm.dirty_background_bytes = {first}`")), "{conflicts}");
     assert!(sysctl.contains("asks for: vm.dirty_background_bytes = "), "{sysctl}");
+}
+
+#[test]
+fn a_line_that_is_read_behind_the_fragment_is_named_instead_of_writing_one_that_has_no_effect() {
+    let more = |line: u64, options: u64| {
+        let set = json!([{"file": "/etc/mysql/my.cnf", "line": line, "group": "mysqld", "name": "sync_binlog", "value": "0"}]);
+        let folder = json!([{"folder": "/etc/mysql/mysql.conf.d", "file": "/etc/mysql/my.cnf", "line": 21, "options": options}]);
+        let files = json!([{"file": "/etc/mysql/my.cnf", "not_read": null}]);
+        findings_with(&[
+            ("server.options.files", files, ""),
+            ("server.options.folders", folder, ""),
+            ("server.options.set", set, ""),
+        ])
+    };
+    let beaten = fix(&more(23, 0), &Fragment::NotSeen);
+    assert!(!beaten.iter().any(|f| f.path.starts_with("option-file")));
+    assert!(text(&beaten, "README.md").contains("/etc/mysql/my.cnf:23"), "{}", text(&beaten, "README.md"));
+    let wins =
+        fix(&more(20, 1), &Fragment::Folder { path: "/etc/mysql/mysql.conf.d".to_owned(), options: 1 });
+    assert!(text(&wins, "option-file/zz-mydyno.cnf").contains("sync_binlog = 1"));
+    assert!(text(&wins, "README.md").contains("goes to /etc/mysql/mysql.conf.d, the last folder"));
 }

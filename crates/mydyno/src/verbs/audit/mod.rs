@@ -7,7 +7,7 @@ mod remedies;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mydyno_judge::{Claims, accept, audit_shown, diff};
+use mydyno_judge::{Claims, Fragment, accept, audit_shown, diff};
 use mydyno_model::Document;
 use mydyno_model::claim::Severity;
 use mydyno_model::facts::FactSet;
@@ -179,24 +179,25 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         if args.config.is_some() {
             findings.scope = options::scope(open);
         }
-        // Its findings name files and values, which a redacted audit hides.
-        if !args.redact {
-            options::add(&mut findings, open, args)?;
-        }
+        options::add(&mut findings, open, args)?;
         Ok::<Findings, Failure>(findings)
     };
+    // What the lint says names files and values, which a redacted audit hides; that it says something counts.
+    let withheld = |findings: Findings| if args.redact { options::withhold(findings) } else { findings };
     // The open facts decide: a token is not the option that a claim looks for.
     let mut findings = judge(&open, facts)?;
     for note in accept::apply(&mut findings, &accepted, OffsetDateTime::now_utc().date()) {
         ui.note(&note);
     }
+    let mut findings = withheld(findings);
     let before_findings = before.as_ref().map(|before| judge(before, before)).transpose()?;
-    let changes = before_findings.map(|before| diff(&before, &findings));
+    let changes = before_findings.map(|before| diff(&withheld(before), &findings));
     if let Some(changes) = &changes {
         findings.extra.insert("diff".to_owned(), serde_json::to_value(changes).unwrap_or_default());
     }
     if let Some(folder) = &args.fix {
-        remedies::write(folder, &findings, ui)?;
+        let fragment = if args.redact { Fragment::NotSeen } else { Fragment::of(facts) };
+        remedies::write(folder, &findings, &fragment, ui)?;
     }
     let mut text = page(args, &findings, ui);
     if let (Some(changes), Some(before), false) =
@@ -205,6 +206,11 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         text = changed(changes, &before.header.created) + &text;
     }
     show(args, &text, ui)?;
+    if args.release.is_some() && open.value("server.options.set").is_none() {
+        return Err(Failure::environment(
+            "--for: the server's option files were not seen, so nothing can be said of them; run mydyno on its host as root, or name one with --config",
+        ));
+    }
     Ok(status(&findings, args.fail_on))
 }
 
@@ -251,8 +257,8 @@ fn changed(changes: &[mydyno_judge::Change], since: &str) -> String {
     }
     text.push_str(&format!("{} changed\n", changes.len()));
     for change in changes {
-        let before = change.before.map_or("not judged", State::name);
-        text.push_str(&format!("  {}: {before}, now {}\n", change.claim, change.after.name()));
+        let name = |state: Option<State>| state.map_or("not judged", State::name);
+        text.push_str(&format!("  {}: {}, now {}\n", change.claim, name(change.before), name(change.after)));
     }
     text.push('\n');
     text

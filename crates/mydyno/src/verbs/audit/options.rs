@@ -6,10 +6,11 @@ use indexmap::IndexMap;
 use mydyno_judge::knobs::{Knobs, Target};
 use mydyno_judge::{counts, lint};
 use mydyno_model::Header;
+use mydyno_model::claim::StepKind;
 use mydyno_model::facts::{Fact, FactSet};
-use mydyno_model::finding::{Finding, Findings, Scope};
+use mydyno_model::finding::{Finding, Findings, MissingFact, RemedyStep, Scope, State};
 use mydyno_observe::Source;
-use mydyno_observe::option_files::{facts_of, groups, read};
+use mydyno_observe::option_files::{facts_of, groups, read, suffixed};
 use time::OffsetDateTime;
 
 use super::Args;
@@ -32,7 +33,14 @@ pub fn facts(path: &Path, args: &Args) -> Result<FactSet, Failure> {
     let path = path.canonicalize().map_err(failed)?;
     std::fs::File::open(&path).map_err(failed)?;
     let number = u64::from(target.version.major) * 10_000 + u64::from(target.version.minor) * 100;
-    let groups = groups(&target.family, number, args.target.defaults_group_suffix.as_deref());
+    let suffix = args.target.defaults_group_suffix.as_deref();
+    let knobs = Knobs::embedded().map_err(|e| Failure::environment(e.to_string()))?;
+    // What a server of this series said that it reads, where one was asked.
+    let asked = knobs.nearest_server(target).filter(|server| server.series() == target.version.series());
+    let groups = match asked {
+        Some(server) => suffixed(server.rules.groups.clone(), suffix),
+        None => groups(&target.family, number, suffix),
+    };
     let reading = read(&Source::live(), "", &[path.display().to_string()], &groups);
     let mut facts: IndexMap<String, Fact> = facts_of(&groups, reading)
         .into_iter()
@@ -71,4 +79,60 @@ pub fn add(findings: &mut Findings, facts: &FactSet, args: &Args) -> Result<(), 
     findings.findings.sort_by(|a, b| a.state.cmp(&b.state).then(b.rank.total_cmp(&a.rank)));
     findings.counts = counts(&findings.findings);
     Ok(())
+}
+
+/// The findings with those of the lint told by their checks alone: how many there are and how grave, and nothing that they
+/// name. Accepted ones stay apart.
+pub fn withhold(mut findings: Findings) -> Findings {
+    let (of_lint, mut all): (Vec<Finding>, Vec<Finding>) =
+        findings.findings.into_iter().partition(|finding| is_check(&finding.claim));
+    for check in &lint::CHECKS {
+        for (state, accepted) in [
+            (State::Violated, false),
+            (State::Violated, true),
+            (State::Unknown, false),
+            (State::Holds, false),
+        ] {
+            let of_check = of_lint.iter().filter(|f| {
+                lint::is_of(&f.claim, check.id) && f.state == state && f.accepted.is_some() == accepted
+            });
+            let of_check: Vec<&Finding> = of_check.collect();
+            let gravest = of_check.iter().max_by(|a, b| a.severity.cmp(&b.severity));
+            all.extend(gravest.map(|gravest| bare(gravest, check.id, of_check.len())));
+        }
+    }
+    all.sort_by(|a, b| a.state.cmp(&b.state).then(b.rank.total_cmp(&a.rank)));
+    findings.counts = counts(&all);
+    findings.findings = all;
+    findings
+}
+
+/// A finding that stands for `times` of its check.
+fn bare(finding: &Finding, check: &str, times: usize) -> Finding {
+    const SEE: &str = "audit without --redact to see them";
+    let state = finding.state;
+    let mut bare = Finding {
+        claim: check.to_owned(),
+        summary: match state {
+            State::Violated => format!("This does not hold in {times} places; {SEE}."),
+            State::Unknown => format!("It cannot be told in {times} places; {SEE}."),
+            State::Holds | State::NotApplicable => format!("{}.", finding.title),
+        },
+        evidence: vec![],
+        arithmetic: vec![],
+        traps: vec![],
+        ..finding.clone()
+    };
+    if state == State::Unknown {
+        bare.missing = vec![MissingFact {
+            fact: "server.options.set".to_owned(),
+            status: "denied".to_owned(),
+            why: format!("the reason names what is hidden here: {SEE}"),
+        }];
+    }
+    if let Some(remedy) = &mut bare.remedy {
+        let text = format!("The lines are hidden here: {SEE}.");
+        remedy.persistent = vec![RemedyStep { kind: StepKind::Text, text }];
+    }
+    bare
 }

@@ -5,15 +5,16 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use mydyno_judge::fix;
+use mydyno_judge::{Fragment, fix};
 use mydyno_model::finding::Findings;
 
 use crate::failure::Failure;
 use crate::ui::Ui;
 
-/// Writes the remedies into a folder that is made for them: nothing that is there is written over.
-pub fn write(folder: &Path, findings: &Findings, ui: &Ui) -> Result<(), Failure> {
-    let files = fix(findings);
+/// Writes the remedies into a folder that is made for them: nothing that is there is written over. `fragment` is where
+/// the server reads options last.
+pub fn write(folder: &Path, findings: &Findings, fragment: &Fragment, ui: &Ui) -> Result<(), Failure> {
+    let files = fix(findings, fragment);
     if files.is_empty() {
         ui.note("There is nothing to put right, so no remedies are written");
         return Ok(());
