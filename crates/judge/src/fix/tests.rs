@@ -121,13 +121,14 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
 
 /// The files for a redo log of 96 MiB at 1 MiB a second, read over `window_s`, with `free_bytes` beside it.
 fn redo_files(version: (&str, u32), window_s: u32, free_bytes: u64) -> Vec<FixFile> {
-    let list: [(&str, Value, &str); 7] = [
+    let list: [(&str, Value, &str); 8] = [
         ("server.family", json!("mysql"), ""),
         ("server.version", json!(version.0), ""),
         ("server.version_number", json!(version.1), ""),
         ("server.window_s", json!(window_s), "s"),
         ("server.rate.innodb_os_log_written", json!(1_048_576), "1/s"),
         ("server.variable.innodb_log_file_size", json!(100_663_296), ""),
+        ("server.variable.innodb_log_files_in_group", json!(1), ""),
         ("storage.redo.available_bytes", json!(free_bytes), "bytes"),
     ];
     let facts = list.into_iter().map(|(id, v, unit)| (id.to_owned(), Fact::ok(v, unit, "t"))).collect();
