@@ -202,8 +202,12 @@ pub fn groups(family: &str, version_number: u64, suffix: Option<&str>) -> Vec<St
             let major = version_number / 10_000;
             groups.extend([format!("mariadb-{major}"), format!("mariadbd-{major}")]);
         }
-        groups.extend(["mariadb".to_owned(), format!("mariadb-{series}"), "mariadbd".to_owned()]);
-        groups.extend([format!("mariadbd-{series}"), "client-server".to_owned(), "galera".to_owned()]);
+        groups.extend(["mariadb".to_owned(), format!("mariadb-{series}")]);
+        // Since the program has this name.
+        if version_number >= 100_406 {
+            groups.extend(["mariadbd".to_owned(), format!("mariadbd-{series}")]);
+        }
+        groups.extend(["client-server".to_owned(), "galera".to_owned()]);
     }
     suffixed(groups, suffix)
 }

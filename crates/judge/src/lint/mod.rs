@@ -200,8 +200,11 @@ impl<'a> Lint<'a> {
     fn unknown(&mut self, written: &'a Written, resolved: &Resolved) {
         let name = resolved.bare.as_str();
         let (place, target) = (written.place.text(), self.target);
-        // A plugin or another maker's server brought it: it runs with it.
-        if self.facts.facts.contains_key(&format!("server.variable.{name}")) {
+        // A plugin or another maker's server brought it: it runs with it. What another release runs with says nothing.
+        let own = Target::of_facts(self.facts);
+        let is_own = own
+            .is_none_or(|own| own.family == target.family && own.version.series() == target.version.series());
+        if is_own && self.facts.facts.contains_key(&format!("server.variable.{name}")) {
             return;
         }
         if is_token(name) {

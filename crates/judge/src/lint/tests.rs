@@ -264,6 +264,20 @@ fn what_no_server_can_tell_is_unknown_and_what_the_server_runs_with_is_not() {
     }
     let more = [("server.variable.thread_pool_foo", json!(1)), ("server.variable.made_by_others", json!(1))];
     assert!(found_with(&["made_by_others = 1"], "mysql-8.0", &more).is_empty());
+    // What the server of today runs with does not keep the next release from refusing it.
+    let of_57 = [
+        ("server.family", json!("mysql")),
+        ("server.version", json!("5.7.44")),
+        ("server.version_number", json!(50_744)),
+        ("server.variable.query_cache_size", json!(0)),
+    ];
+    let findings = found_with(&["query_cache_size = 0"], "mysql-8.0", &of_57);
+    assert_eq!(findings[0].claim, "option-removed/query_cache_size");
+    assert!(
+        found_with(&["query_cache_size = 0"], "mysql-5.7", &of_57[..3])
+            .iter()
+            .all(|f| f.state != State::Violated || f.claim.starts_with("option-deprecated"))
+    );
     // A release between two servers that differ.
     let findings = found(&["innodb_undo_directory_of_nobody = 1"], "mysql-8.4");
     assert_eq!(findings[0].state, State::Violated);
