@@ -47,16 +47,26 @@ enum Holds {
     Another,
 }
 
+fn lacks(lack: &str, way_out: &str) -> HostError {
+    HostError::Lacks {
+        what: "swap in compressed memory".to_owned(),
+        lack: lack.to_owned(),
+        way_out: way_out.to_owned(),
+    }
+}
+
+fn none_free() -> HostError {
+    lacks(
+        "all zram devices are in use",
+        "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
+    )
+}
+
 /// Whether so many bytes can be swapped to memory here.
 ///
 /// # Errors
 /// What is missing, and how to get it.
 pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
-    let lacks = |lack: &str, way_out: &str| HostError::Lacks {
-        what: "swap in compressed memory".to_owned(),
-        lack: lack.to_owned(),
-        way_out: way_out.to_owned(),
-    };
     let devices = devices(machine);
     if devices.is_empty() {
         return Err(lacks(
@@ -66,10 +76,7 @@ pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     }
     machine.check_admin("swap in compressed memory")?;
     let Some(device) = free(machine, &devices) else {
-        return Err(lacks(
-            "all zram devices are in use",
-            "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
-        ));
+        return Err(none_free());
     };
     if !sys::may_write(&attribute(machine, device, "disksize")) {
         return Err(lacks(
@@ -90,7 +97,7 @@ pub fn turn_on(
     lease: &Lease,
     purpose: &str,
     bytes: u64,
-    allowed: AllowHostChange,
+    _allowed: AllowHostChange,
 ) -> Result<u64, HostError> {
     let machine = lease.machine();
     let bytes = swap::whole_pages("swap.zram", bytes)?;
@@ -105,10 +112,8 @@ pub fn turn_on(
         wanted = Some(swap.clone());
         Ok(Some(Change::Zram(swap)))
     })?;
-    let (Some(id), Some(swap)) = (recorded, wanted) else {
-        // Somebody has taken the last one since it was looked for.
-        return check(machine, bytes).and_then(|()| turn_on(journal, lease, purpose, bytes, allowed));
-    };
+    // Otherwise somebody has taken the last one since it was looked for.
+    let (Some(id), Some(swap)) = (recorded, wanted) else { return Err(none_free()) };
     let problem = match swap.set_up(machine) {
         Ok(()) if swap.swapped(machine)?.is_some() => return Ok(id),
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
