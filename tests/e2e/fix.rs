@@ -111,11 +111,11 @@ fn a_statement_that_is_refused_keeps_no_other_from_being_run_and_fails_the_play(
     // Only what is run is of interest: tasks that place files have no condition, and handlers are not asked for.
     play.args(["-e", "ansible_become=false mydyno_now=true", "--start-at-task", "Statements"]);
     play.args(["-e", &format!("mydyno_etc={0} mydyno_option_folder={0}/option", etc.display())]);
-    let client = format!(
-        "{{\"mydyno_client\": \"mariadb --no-defaults --user=root --socket={}\"}}",
-        server.text("socket")
-    );
-    play.args(["-e", &client]).env("HOME", home.path()).env("LC_ALL", "C.UTF-8");
+    let client =
+        format!("mariadb --no-defaults --user={} --socket={}", server.text("user"), server.text("socket"));
+    play.args(["-e", &serde_json::json!({"mydyno_client": client}).to_string()]);
+    let password = fs::read_to_string(server.text("password_file")).unwrap();
+    play.env("MYSQL_PWD", password.trim()).env("HOME", home.path()).env("LC_ALL", "C.UTF-8");
     let mut run = |statements: &str| {
         fs::write(folder.join("now.sql"), statements).unwrap();
         let output = play.output().unwrap();
