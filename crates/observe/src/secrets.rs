@@ -70,7 +70,7 @@ pub fn is_secret_variable(name: &str) -> bool {
     NAMES.contains(&name)
         || name.ends_with("_access_key")
         || name.split('_').any(|word| WORDS.contains(&word))
-        || is_cut_short(&name)
+        || is_cut_short(name)
 }
 
 /// Whether a name is the beginning of an option that holds a secret, as in `report-pass`: many servers take that for it.

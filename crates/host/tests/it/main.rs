@@ -1,5 +1,5 @@
 //! The journal, its changes and their way back, on a real file system with real processes and made-up machines.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod between;
 mod emulated;

@@ -169,8 +169,8 @@ mod tests {
         assert!(matches!(idle_latency(&source), Err(Missing::Absent(_))));
         for (state, latency, disable) in [(0, 0, 0), (1, 10, 0), (2, 170, 1)] {
             let folder = format!("{CPUS}/cpu0/cpuidle/state{state}");
-            tree.file(&format!("{folder}/latency"), &format!("{latency}\n"));
-            tree.file(&format!("{folder}/disable"), &format!("{disable}\n"));
+            tree.file(&format!("{folder}/latency"), format!("{latency}\n"));
+            tree.file(&format!("{folder}/disable"), format!("{disable}\n"));
         }
         assert_eq!(idle_latency(&source), Ok(10));
     }
