@@ -13,7 +13,7 @@ use crate::engine::{Engine, wanted};
 use crate::home::Home;
 
 /// Lines that are fine on some engines and stop others.
-const LINES: [&str; 24] = [
+const LINES: [&str; 26] = [
     "max_connections = 200",
     "max_connections = 0",
     "max_connections = 1.5",
@@ -38,6 +38,8 @@ const LINES: [&str; 24] = [
     "slave_net_timeout = 10",
     "replica_net_timeout = 10",
     "tx_isolation = READ-COMMITTED",
+    "innodb_scrub_log = 1",
+    "skip_bdb",
 ];
 
 /// Whether the lint says that a server of this release does not start with this file.
