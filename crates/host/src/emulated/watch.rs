@@ -1,15 +1,17 @@
 //! Serving a disk, under a watchdog that ends or hurries it before anybody else has to wait for it.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuser::{Config, MountOption, Session};
+use fuser::{Config, Session, SessionACL};
 
 use super::service::{Drive, Files};
-use super::{Order, Serving, description};
+use super::{KIND, Order, Serving, description};
 use crate::change::Change;
 use crate::error::HostError;
 use crate::journal::Journal;
@@ -47,9 +49,11 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         turning.turn()
     });
     let point = folder.join("emulated");
-    let mut config = Config::default();
-    config.mount_options = vec![MountOption::FSName(serving.source.clone()), MountOption::NoExec];
-    let session = Session::new(Files(Arc::clone(&drive)), &point, &config)
+    let session = mount(&serving.source, &point)
+        .and_then(|fuse| {
+            let files = Files(Arc::clone(&drive));
+            Session::from_fd(files, fuse.into(), SessionACL::Owner, Config::default())
+        })
         .map_err(|e| HostError::io("mount FUSE at", &point, e))?;
     let session = thread::spawn(move || session.run());
     let journal = Journal::at(serving.journal);
@@ -67,6 +71,18 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         }
     }
     Ok(())
+}
+
+/// Mounts FUSE: Documentation/filesystems/fuse/fuse.rst of the kernel. A session that mounts by itself also unmounts when it ends,
+/// by path, and so whatever somebody else has mounted there by then (`is_mounted` of fuser 0.18 takes every connection
+/// for one that is there). Who puts this mount back looks first.
+fn mount(source: &str, point: &Path) -> io::Result<File> {
+    let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
+    let owner = sys::effective_uid();
+    let options = format!("fd={},rootmode=40000,user_id={owner},group_id=0", fuse.as_raw_fd());
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    sys::storage::mount(Path::new(source), point, KIND, flags, &options)?;
+    Ok(fuse)
 }
 
 /// # Errors
