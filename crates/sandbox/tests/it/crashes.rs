@@ -27,14 +27,15 @@ fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -
     let report = crash(&site, &wanted, &mut |_| {}).unwrap();
     assert_eq!(ground.traces(), [""; 0]);
     let ms = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.0} ms"));
+    let count = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     println!(
         "{:?} of {} with {}: lost {:?}, torn {:?}, never sent {:?} of {} acknowledged; recovery {}, mount {}",
         report.by,
         report.engine,
         report.levers.join(" "),
-        report.lost,
-        report.torn,
-        report.never_sent,
+        count(report.lost),
+        count(report.torn),
+        count(report.never_sent),
         report.acknowledged,
         ms(report.recovery_ms),
         ms(report.mount_ms)
