@@ -29,7 +29,7 @@ fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -
     let ms = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.0} ms"));
     let count = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     println!(
-        "{:?} of {} with {}: lost {:?}, torn {:?}, never sent {:?} of {} acknowledged; recovery {}, mount {}",
+        "{:?} of {} with {}: lost {}, torn {}, never sent {} of {} acknowledged; recovery {}, mount {}",
         report.by,
         report.engine,
         report.levers.join(" "),
