@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 import statsmodels
 from scipy import stats
+from scipy.fft import dct
 from statsmodels.tsa.stattools import levinson_durbin_pacf, pacf_burg
 
 rng = np.random.default_rng(20261122)
@@ -22,7 +23,7 @@ out = {"made_with": {"numpy": np.__version__, "scipy": scipy.__version__, "stats
 LEVEL = 0.95
 SHORTEST = 16  # windows
 RELIABLE = 240  # windows
-WANDERS = 1.5
+WANDERS = 1.73
 UNSEEN = 12
 LOOKS = (3, 9)  # windows in a batch
 MOST_ORDER = 8
@@ -158,7 +159,7 @@ def look(x, effects):
     weights, variance = fitted(x)
     p, total = len(weights), weights.sum()
     # Kendall (1954), Marriott and Pope (1954), and how much of it simulation asked for.
-    total = min(total + (effects + (effects + 2) * total) / n * (0.7 + 18 / n), 0.995)
+    total = min(total + (effects + (effects + 2) * total) / n * (0.4 + 0.3 * min(60 / n, 1) + 18 / n), 0.995)
     innovation = variance * n / max(n - p - effects, 1)
     phi = max(total, -0.9)
     df = max(2 / (4 * p * max(1 + phi, 0.5) / ((1 - phi) * n) + 2 / n), 1)
@@ -201,6 +202,17 @@ def mean_error(x, effects):
             se, df = between, math.sqrt(single[1] * coarse[1])
     wander = se / by_neighbours(x, 0.0)
     return {"se": se, "df": df, "skewness": skewness, "worth": np.mean(x**2) / se**2, "wander": wander}
+
+
+def with_slowest_part(error, x):
+    """At least what the slowest cosines say (Müller 2007; Lazarus, Lewis, Stock and Watson 2018): scipy's transform of them."""
+    count = max(len(x) // 120, 5)
+    cosines = dct(x, type=2, norm="ortho")[1 : count + 1]
+    se = math.sqrt(np.mean(cosines**2) / len(x))
+    if se <= error["se"]:
+        return error
+    larger = se / error["se"]
+    return {**error, "se": se, "df": count, "worth": error["worth"] / larger**2, "wander": error["wander"] * larger}
 
 
 def margins(error):
@@ -263,6 +275,7 @@ def about_mean(value, x):
     error = mean_error(x, 1)
     if error is None or np.all(np.abs(x) <= 1e-12 * abs(value)) or steadiness(value, x)[0] is False:
         return estimate(value)
+    error = with_slowest_part(error, x)
     doubt = len(x) < RELIABLE or error["wander"] >= WANDERS
     independent = error["worth"] * error["se"] ** 2 / len(x)
     error["se"] = math.sqrt(error["se"] ** 2 + UNSEEN / len(x) * independent)
@@ -404,9 +417,13 @@ class Beyond:
     def variance(self):
         return self.x @ self.x / (self.n - 1)
 
+    def error(self):
+        error = mean_error(self.x, 1)
+        return error and with_slowest_part(error, self.x)
+
     def own(self):
         floor = math.sqrt(self.counting / self.n)
-        error = mean_error(self.x, 1)
+        error = self.error()
         if error is None:
             error = {"se": floor, "df": self.n - 1, "worth": self.n, "skewness": 0.0}
         error["se"] = max(error["se"], floor)
@@ -442,7 +459,7 @@ class Beyond:
         # Welch (1947) and Satterthwaite (1946).
         df = (shared + counting) ** 2 / (shared**2 / middle["df"] + counting**2 / (self.n - 1))
         df = min(df, max(own["df"], middle["df"]))
-        w = min(0.5 + 0.5 * self.counting / self.variance(), 1.0)
+        w = min((self.counting / self.variance()) ** 0.75, 1.0)
         return {**own, "se": se**w * own["se"] ** (1 - w), "df": df**w * own["df"] ** (1 - w)}
 
 

@@ -8,10 +8,13 @@
 //! - Order by corrected AIC, at least 1 (an order of 0 chosen by chance is what breaks short series), coefficients by
 //!   Burg's method.
 //! - The sum of the coefficients is estimated too low by about (1 + 3φ)/n (Kendall 1954; Marriott and Pope 1954);
-//!   it is corrected, short series more, long ones less (0.7 + 18/n times that).
+//!   it is corrected, short series more, long ones less (0.7 + 18/n times that up to 60 windows, then falling to 0.4 + 18/n).
 //! - Degrees of freedom by the delta method: Var ln s² ≈ 4p(1+φ)/((1−φ)n) + 2/n = 2/ν.
 //! - Skew (rare stalls) moves the ends by Willink's cubic transformation (2005), as in Tafazzoli, Steiger and Wilson's
 //!   *N-Skart* (2011).
+//!
+//! - Noise may hide a slow wander from any autoregression; the slowest cosines of the series show it. Where they say that the
+//!   error is larger, it is theirs, with a degree of freedom for each (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
 //!
 //! Designs that were tried, with their coverage: docs/journal/statistics.md.
 
@@ -27,7 +30,13 @@ pub const RELIABLE_WINDOWS: usize = 240;
 
 /// Wander (see [`MeanError::wander`]) from which a series is taken to drift below its noise. Of [`RELIABLE_WINDOWS`]
 /// independent windows or those of an AR(1) up to 0.7 under 1 % reach it (docs/journal/statistics.md).
-pub const WANDERS: f64 = 1.5;
+pub const WANDERS: f64 = 1.73;
+
+/// Fewest cosines that tell how much the slowest part of a series varies: fewer see slower changes, and make every interval wider.
+const FEWEST_COSINES: usize = 5;
+
+/// Windows for each further cosine: what takes longer than twice as many is slow, however long the series is.
+const WINDOWS_A_COSINE: usize = 120;
 
 /// Room for windows that are too rare to have been seen, as independent windows' worth of variance: Var += this/n · s²/n.
 const UNSEEN: f64 = 12.0;
@@ -57,6 +66,19 @@ impl MeanError {
         let t = t_quantile(0.5 + 0.5 * level, self.df);
         // The mean minus `upper quantile` is the low end: a sample skewed to the left needs more room to its left.
         (willink(t, self.skewness) * self.standard_error, -willink(-t, self.skewness) * self.standard_error)
+    }
+
+    /// The same, at least what the slowest part of the series says.
+    #[must_use]
+    pub(crate) fn with_slowest_part(self, residuals: &[f64]) -> Self {
+        let cosines = (residuals.len() / WINDOWS_A_COSINE).max(FEWEST_COSINES);
+        let standard_error = error_by_cosines(residuals, cosines);
+        if standard_error <= self.standard_error {
+            return self;
+        }
+        let larger = standard_error / self.standard_error;
+        let (effective_n, wander) = (self.effective_n / larger.powi(2), self.wander * larger);
+        Self { standard_error, df: cosines as f64, effective_n, wander, ..self }
     }
 
     /// The same with room for rare slow windows of which `windows` happened to hold too few: an interval cannot know what it
@@ -137,6 +159,24 @@ pub(crate) fn error_by_neighbours(residuals: &[f64], counting: f64) -> f64 {
     ((shared * (1.0 + correlation) / (1.0 - correlation) + counting) / n).sqrt()
 }
 
+/// The standard error of the mean that the first `count` cosines have, of half a period in all the series and up: their mean
+/// square is the spectrum about frequency 0, and they know nothing of the mean itself.
+fn error_by_cosines(residuals: &[f64], count: usize) -> f64 {
+    let n = residuals.len() as f64;
+    let square = |half_periods: usize| {
+        let step = std::f64::consts::PI * half_periods as f64 / n;
+        // Each cosine from the two before it: a record of an hour asks for millions.
+        let (mut before, mut here, double) = ((0.5 * step).cos(), (0.5 * step).cos(), 2.0 * step.cos());
+        let mut sum = 0.0;
+        for residual in residuals {
+            sum += residual * here;
+            (before, here) = (here, double * here - before);
+        }
+        sum * sum * 2.0 / n
+    };
+    ((1..=count).map(square).sum::<f64>() / count as f64 / n).sqrt()
+}
+
 /// Correlation of neighbours that an AR(1) is given at most.
 const MOST_CORRELATED: f64 = 0.99;
 
@@ -176,7 +216,7 @@ fn mean_error_at_scale(residuals: &[f64], regressors: usize) -> Option<MeanError
     let raw_sum: f64 = model.coefficients.iter().sum();
     // One more for each effect that was fitted beside the mean (Kendall's argument for a trend).
     let k = regressors as f64;
-    let bias = (k + (k + 2.0) * raw_sum) / nf * (0.7 + 18.0 / nf);
+    let bias = (k + (k + 2.0) * raw_sum) / nf * (0.4 + 0.3 * (60.0 / nf).min(1.0) + 18.0 / nf);
     let sum = (raw_sum + bias).min(0.995);
     let innovation = model.variance * nf / (nf - p - k).max(1.0);
     let long_run = innovation / (1.0 - sum).powi(2);

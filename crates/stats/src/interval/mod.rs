@@ -66,6 +66,7 @@ fn about_mean(value: f64, residuals: &[f64]) -> Estimate {
     if verdict.steady == Some(false) {
         return Estimate::without_interval(value, format!("not steady: {}", verdict.why));
     }
+    let error = error.with_slowest_part(residuals);
     let doubt = error.doubt(residuals.len());
     let error = error.with_room_for_the_unseen(residuals.len());
     let (below, above) = error.margins(LEVEL);

@@ -61,7 +61,8 @@ pub fn percentiles<W: Window>(per_window: &[W], qs: &[f64]) -> Vec<Estimate> {
     let times: Vec<f64> =
         [0.5].iter().chain(&qs).map(|q| whole.quantile_ns(*q).unwrap_or_default()).collect();
     let mut beyond = Beyond::of(&whole, per_window, &times).into_iter();
-    let middle = beyond.next().and_then(|middle| Some(middle.unmasked(middle.error()?)));
+    // How long windows resemble each other, not how slowly their level wanders: that, each percentile sees for itself.
+    let middle = beyond.next().and_then(|middle| Some(middle.unmasked(mean_error(&middle.residuals, 1)?)));
     let each = qs.iter().zip(beyond);
     each.map(|(q, beyond)| percentile_of(&whole, per_window.len(), *q, &beyond, middle.as_ref())).collect()
 }
@@ -153,7 +154,7 @@ impl Beyond {
     }
 
     fn error(&self) -> Option<MeanError> {
-        mean_error(&self.residuals, 1)
+        mean_error(&self.residuals, 1).map(|error| error.with_slowest_part(&self.residuals))
     }
 
     /// The error of the share by its own windows, at least that of counting.
@@ -207,9 +208,9 @@ impl Beyond {
         // Counting is well known; how well the rest is known, the middle says (Welch and Satterthwaite).
         let (a, b) = (shared / middle.effective_n.clamp(1.0, n), self.counting / n);
         let df = ((a + b).powi(2) / (a * a / middle.df + b * b / (n - 1.0))).min(own.df.max(middle.df));
-        // Between the two on the log scale: halfway, because the larger one alone would be too wide when it is larger by
-        // chance; and nearer to it the more of what is seen here is counting.
-        let w = (0.5 + 0.5 * self.counting / variance).min(1.0);
+        // Between the two on the log scale, because the larger one alone would be too wide when it is larger by chance: the
+        // nearer to it the more of what is seen here is counting. Where hardly any is, nothing is hidden.
+        let w = (self.counting / variance).powf(0.75).min(1.0);
         let standard_error = standard_error.powf(w) * own.standard_error.powf(1.0 - w);
         let df = df.powf(w) * own.df.powf(1.0 - w);
         MeanError {

@@ -160,6 +160,7 @@ impl World {
             Noise::Bimodal { .. } => 1,
             Noise::Spiky { .. } => 2,
             Noise::Drifting { .. } => 3,
+            Noise::Wandering { .. } => 4,
         }
     }
 }

@@ -23,6 +23,14 @@ pub enum Noise {
         /// Mean depth.
         depth: f64,
     },
+    /// Independent noise upon a level that wanders about its mean and comes back: hardly seen from one value to the next, but
+    /// most of the error of a mean.
+    Wandering {
+        /// Correlation of the level with its value before.
+        phi: f64,
+        /// Standard deviation of the level; that of the noise upon it is 1.
+        size: f64,
+    },
     /// Independent noise upon a level that wanders (a random walk that is pulled back so slowly that a run sees
     /// mostly drift). What a run can tell is the level *of its own window*: [`Source::level`].
     Drifting {
@@ -35,7 +43,7 @@ pub enum Noise {
 
 impl Noise {
     /// The models on which the rates of errors are stated.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("independent", Self::Ar1 { phi: 0.0 }),
         ("AR(1) 0.3", Self::Ar1 { phi: 0.3 }),
         ("AR(1) 0.5", Self::Ar1 { phi: 0.5 }),
@@ -45,6 +53,7 @@ impl Noise {
         ("bimodal", Self::Bimodal { dwell: 10.0 }),
         ("spiky", Self::Spiky { share: 0.05, depth: 5.0 }),
         ("drifting", Self::Drifting { phi: 0.999, size: 3.0 }),
+        ("wandering", Self::Wandering { phi: 0.95, size: 0.2 }),
     ];
 
     /// `n` values that follow each other, started as if it had always run, and the mean of the level below them.
@@ -67,7 +76,7 @@ impl Noise {
             Self::Ar1 { .. } => rng.normal(),
             Self::Bimodal { .. } => rng.below(2) as f64 * 2.0 - 1.0,
             Self::Spiky { .. } => 0.0,
-            Self::Drifting { size, .. } => size * rng.normal(),
+            Self::Wandering { size, .. } | Self::Drifting { size, .. } => size * rng.normal(),
         };
         Source { noise: self, state }
     }
@@ -103,7 +112,7 @@ impl Source {
                 let spike = if rng.f64() < share { depth * rng.exponential() } else { 0.0 };
                 rng.normal() - spike + share * depth
             }
-            Noise::Drifting { phi, size } => {
+            Noise::Wandering { phi, size } | Noise::Drifting { phi, size } => {
                 self.state = phi * self.state + size * (1.0 - phi * phi).sqrt() * rng.normal();
                 self.state + rng.normal()
             }

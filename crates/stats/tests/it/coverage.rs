@@ -124,7 +124,8 @@ fn a_trend_is_mostly_seen() {
 fn percentiles_hold_the_truth_as_often_as_they_promise() {
     const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
     for phi in [0.0, 0.5, 0.9] {
-        for (n, seeds) in [(240, 1000), (300, 1000), (600, 500)] {
+        // Where few seeds lie at the edge of the band, more tell on which side.
+        for (n, seeds) in [(240, 1000), (300, 4000), (600, 1000)] {
             for (q, tally) in QUANTILES.into_iter().zip(percentiles(phi, n, 100, &QUANTILES, seeds)) {
                 let held = tally.coverage().unwrap();
                 assert!(BAND.contains(&held), "φ {phi}, {n} windows, {q}: {held}");

@@ -16,6 +16,9 @@ const BAND: RangeInclusive<f64> = 0.92..=0.98;
 /// Lengths at which intervals have a level.
 const LENGTHS: [usize; 3] = [series::RELIABLE_WINDOWS, 300, 600];
 
+/// Series that are resampled for each cell: a share of 95 % is known to ± 1 %, one of 98 % to ± 0.6 %.
+const SEEDS: u64 = 2000;
+
 /// A recording has so many mean blocks. What lasts longer than a block is cut by it, so that a recording can stand for variation
 /// that is this much shorter than itself.
 const BLOCKS: usize = 20;
@@ -85,13 +88,22 @@ fn add(tally: &mut Tally, estimate: &Estimate, truth: f64, of: usize) {
     tally.add(estimate, estimate.value + (truth - estimate.value) / shrinkage(of));
 }
 
+/// Share of the series that keep a level, at least. A recording whose `whole` is itself said to wander has levels that stay longer
+/// than its blocks: it stands for no server that does the same all the time. Where its series do not hold what they promise, that
+/// must be said of more of them than elsewhere.
+const KEEP_LEVEL: f64 = 0.75;
+
 /// What is wrong with the intervals of what has this name, at each of [`LENGTHS`]; the journal has a row with the same cells.
-fn faults(name: &str, tallies: &[Tally]) -> Vec<String> {
+fn faults(name: &str, whole: &Estimate, tallies: &[Tally]) -> Vec<String> {
     let kept = cells("statistics.md", name);
+    let wanders = whole.is_provisional() && whole.method.contains("its level wanders");
     let mut faults = Vec::new();
     for ((n, tally), kept) in LENGTHS.iter().zip(tallies).zip(&kept) {
         let cell = cell(tally);
-        if tally.promised_share() < 0.75 || tally.coverage().is_none_or(|held| !BAND.contains(&held)) {
+        let keeps_level = tally.promised_share() >= KEEP_LEVEL;
+        // As the journal prints it.
+        let holds = tally.coverage().is_some_and(|held| BAND.contains(&((1000.0 * held).round() / 1000.0)));
+        if !(keeps_level && holds || wanders && !keeps_level) {
             faults.push(format!("{name}, {n} windows: {cell}"));
         }
         if !alike(&cell, kept) {
@@ -139,7 +151,7 @@ fn throughputs_of_mydynos_records_hold_the_truth_as_often_as_they_promise() {
         let (events, time_s) = windows.iter().fold((0, 0.0), |(e, t), w| (e + w.transactions, t + w.width_s));
         let tallies = LENGTHS.map(|n| {
             let mut tally = Tally::default();
-            for seed in 0..1000 {
+            for seed in 0..SEEDS {
                 let sample = resample(windows.len(), n, &mut Rng::stream(seed, &[n as u64]));
                 let counts: Vec<u64> = sample.iter().map(|place| windows[*place].transactions).collect();
                 let widths_s: Vec<f64> = sample.iter().map(|place| windows[*place].width_s).collect();
@@ -148,7 +160,10 @@ fn throughputs_of_mydynos_records_hold_the_truth_as_often_as_they_promise() {
             }
             tally
         });
-        wrong.extend(faults(&format!("{name}: throughput"), &tallies));
+        let (counts, widths_s): (Vec<u64>, Vec<f64>) =
+            windows.iter().map(|w| (w.transactions, w.width_s)).unzip();
+        let whole = interval::throughput(&counts, &widths_s);
+        wrong.extend(faults(&format!("{name}: throughput"), &whole, &tallies));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -163,7 +178,7 @@ fn percentiles_of_mydynos_records_hold_the_truth_as_often_as_they_promise() {
         windows.iter().for_each(|window| whole.merge_sparse(window));
         let mut tallies = [[Tally::default(); LENGTHS.len()]; QUANTILES.len()];
         for (i, n) in LENGTHS.into_iter().enumerate() {
-            for seed in 0..1000 {
+            for seed in 0..SEEDS {
                 let places = resample(windows.len(), n, &mut Rng::stream(seed, &[n as u64]));
                 let sample: Vec<&SparseHistogram> = places.iter().map(|place| &windows[*place]).collect();
                 let estimates = interval::percentiles(&sample, &QUANTILES);
@@ -172,8 +187,9 @@ fn percentiles_of_mydynos_records_hold_the_truth_as_often_as_they_promise() {
                 }
             }
         }
-        for (q, tallies) in QUANTILES.iter().zip(&tallies) {
-            wrong.extend(faults(&format!("{name}: p{}", 100.0 * q), tallies));
+        let wholes = interval::percentiles(&windows, &QUANTILES);
+        for ((q, tallies), whole) in QUANTILES.iter().zip(&tallies).zip(&wholes) {
+            wrong.extend(faults(&format!("{name}: p{}", 100.0 * q), whole, tallies));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -187,14 +203,14 @@ fn throughputs_of_sysbenchs_recordings_hold_the_truth_as_often_as_they_promise()
         let truth = rates.iter().sum::<f64>() / rates.len() as f64;
         let tallies = LENGTHS.map(|n| {
             let mut tally = Tally::default();
-            for seed in 0..1000 {
+            for seed in 0..SEEDS {
                 let places = resample(rates.len(), n, &mut Rng::stream(seed, &[n as u64]));
                 let sample: Vec<f64> = places.iter().map(|place| rates[*place]).collect();
                 add(&mut tally, &interval::mean(&sample), truth, rates.len());
             }
             tally
         });
-        wrong.extend(faults(&format!("{name}: throughput"), &tallies));
+        wrong.extend(faults(&format!("{name}: throughput"), &interval::mean(&rates), &tallies));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
