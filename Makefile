@@ -78,7 +78,7 @@ test-ssh: ## the audit over a real sshd on loopback (installs Debian's openssh-s
 	@scripts/install-deps ssh
 	@$(CARGO) test --locked -p mydyno --test e2e ssh:: -- --ignored
 
-test-browser: deps build ## the report of fixtures and of two real runs in a real Chromium (needs node 18, installs Debian's chromium)
+test-browser: deps build ## the report of fixtures and two real runs, and the page of a real audit, in a real Chromium (needs node 18, installs Debian's chromium)
 	@scripts/install-deps chromium
 	@cd tests/browser && npm ci --silent && MYDYNO_BIN=$(abspath $(or $(CARGO_TARGET_DIR),target))/release/mydyno npm test
 

@@ -25,13 +25,18 @@ export function start() {
 // What a server and a user may have written, to run a script in whoever looks at it.
 export const hostile = '<img src=x onerror=document.title="run"><script>document.title="run"</script>';
 
-// The same with `real`, the report of two runs of MYDYNO_BIN (else target/release/mydyno) on private servers with two settings; what
-// the server says of itself and what it is asked is hostile.
+// Runs MYDYNO_BIN (else target/release/mydyno) with its state in a folder, and gives what it prints.
+function mydynoIn(folder) {
+  const mydyno = process.env.MYDYNO_BIN ?? join(root, 'target', 'release', 'mydyno');
+  const environment = { ...process.env, MYDYNO_STATE: join(folder, 'state') };
+  return arguments_ => execFileSync(mydyno, arguments_, { env: environment, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
+}
+
+// The same with `real`, the report of two runs on private servers with two settings; what the server says of itself and what it
+// is asked is hostile.
 export function startReal() {
   return launch(folder => {
-    const mydyno = process.env.MYDYNO_BIN ?? join(root, 'target', 'release', 'mydyno');
-    const environment = { ...process.env, MYDYNO_STATE: join(folder, 'state') };
-    const call = arguments_ => execFileSync(mydyno, arguments_, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+    const call = mydynoIn(folder);
     const runs = ['16M', '64M'].map(size => {
       const run = join(folder, size);
       call(['bench', 'sql', '--sql', `50: SELECT '${hostile}'`, '--sql', '50: SELECT 1 /* </script><svg onload=document.title="run"> */',
@@ -43,9 +48,34 @@ export function startReal() {
   });
 }
 
+// Names that a server takes for a schema, tables and an account.
+export const hostileNames = ['<img src=x onerror=document.title=1>', '<script>document.title=1</script>',
+  '<svg onload=document.title=1>'];
+
+// The same with `real-audit`, the page of an audit of a private server whose names are hostile.
+export function startAudit() {
+  return launch(folder => {
+    const call = mydynoIn(folder);
+    const [schema, one, other] = hostileNames;
+    const server = JSON.parse(call(['server', 'up', 'audited', '--json', '--quiet', '--set', `report_host=${hostile}`]));
+    try {
+      call(['server', 'cli', 'audited', '-e', `CREATE DATABASE \`${schema}\`; CREATE TABLE \`${schema}\`.\`${one}\` (a INT PRIMARY KEY, b INT, INDEX i (b), INDEX j (b));`
+        + ` CREATE TABLE \`${schema}\`.\`${other}\` (a INT PRIMARY KEY, b INT, INDEX i (b), INDEX j (b)); CREATE USER '${one}'@'%'`]);
+      call(['audit', '--dsn', server.dsn, '--html', '--quiet', '--output', join(folder, 'real-audit.html')]);
+    } finally {
+      call(['server', 'down', 'audited', '--quiet']);
+    }
+  });
+}
+
 async function launch(fill) {
   const folder = mkdtempSync(join(tmpdir(), 'mydyno-reports-'));
-  fill(folder);
+  try {
+    fill(folder);
+  } catch (error) {
+    rmSync(folder, { recursive: true });
+    throw error;
+  }
   const browser = await chromium.launch({
     executablePath: browserPath(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
