@@ -74,6 +74,27 @@ fn a_server_with_many_tables_is_sampled_and_says_so() {
     assert!(matches!(set.facts["schema.auto_increment"].status, Status::Error { .. }));
 }
 
+#[test]
+fn tables_without_a_key_have_names_that_statements_take() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE DATABASE `d-1`",
+        "CREATE TABLE `d-1`.`o-d<d@` (a INT)",
+        "CREATE TABLE `d-1`.`p#p#0` (a INT) PARTITION BY HASH (a) PARTITIONS 2",
+    ] {
+        admin.execute(statement).unwrap();
+    }
+    let set = audit(&server);
+    let list = set.value("schema.without_primary_key_tables").unwrap().as_array().unwrap();
+    let names: Vec<&str> = list.iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names, ["d-1.o-d<d@", "d-1.p#p#0"]);
+    for name in names {
+        let (schema, table) = name.split_once('.').unwrap();
+        admin.execute(&format!("ALTER TABLE `{schema}`.`{table}` ADD COLUMN b INT")).unwrap();
+    }
+}
+
 /// The statistics of 9,000 tables are made here, the tables are not: more than a piece holds, in two schemas, some of them
 /// without a key and some partitions.
 #[test]

@@ -50,13 +50,16 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
             (_, Ok(some)) if !some.rows.is_empty() => first_of(sql, &DICTIONARY),
             none => none,
         };
-        let names = |row: Row| row.into_iter().next().flatten().map(|n| n.replacen('/', ".", 1));
+        let names = |row: Row| {
+            let name = row.into_iter().next().flatten()?;
+            let (schema, table) = name.split_once('/')?;
+            Some(format!("{}.{}", of_file_name(schema), of_file_name(&without_partition(table))))
+        };
         let found = found.map_err(|e| e.missing("PROCESS"));
         (asked, found.map(|table| table.rows.into_iter().filter_map(names).collect()))
     };
-    let tables: Read<BTreeSet<String>> = found.map(|all: Vec<String>| {
-        all.iter().filter(|name| is_users(name)).map(|name| without_partition(name)).collect()
-    });
+    let tables: Read<BTreeSet<String>> =
+        found.map(|all: Vec<String>| all.into_iter().filter(|name| is_users(name)).collect());
     bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
     let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
     bag.put("schema.without_primary_key_tables", asked, some);
@@ -93,7 +96,7 @@ fn of_statistics(sql: &mut ReadOnly<'_>) -> Read<Vec<String>> {
                 "SELECT CONCAT(database_name, '.', table_name) FROM {INDEX_STATISTICS} WHERE database_name NOT IN {OURS} {beyond} {until} AND index_name = 'GEN_CLUST_INDEX' AND stat_name = 'size'"
             ),
         )?;
-        found.extend(piece.iter().map(|row| text(row, 0).to_owned()));
+        found.extend(piece.iter().map(|row| without_partition(text(row, 0))));
         let Some((schema, table)) = end else { return Ok(found) };
         beyond =
             format!("AND (database_name > {schema} OR database_name = {schema} AND table_name > {table})");
@@ -118,6 +121,23 @@ fn unquotable(row: &Row) -> Missing {
     ))
 }
 
+/// A name as statements write it, from how InnoDB's dictionary and files have it: `@` and four hexadecimal digits are the
+/// character of that number (the servers' character set `filename`). One with a shorter escape, as letters with accents have,
+/// stays as it is.
+fn of_file_name(name: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('@') {
+        let digits = after.get(..4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let character = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).and_then(char::from_u32);
+        let Some(character) = character else { return name.to_owned() };
+        plain.push_str(before);
+        plain.push(character);
+        rest = &after[4..];
+    }
+    plain + rest
+}
+
 /// `t#P#p0` and `t#p#p0#sp#s1` are partitions of `t`.
 fn without_partition(name: &str) -> String {
     let end = name.to_ascii_lowercase().find("#p#").unwrap_or(name.len());
@@ -127,6 +147,14 @@ fn without_partition(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_files_are_those_of_statements() {
+        assert_eq!(of_file_name("a@002db@003cc"), "a-b<c");
+        assert_eq!(of_file_name("plain"), "plain");
+        assert_eq!(of_file_name("a@002dm@1oller"), "a@002dm@1oller");
+        assert_eq!(of_file_name("a@00"), "a@00");
+    }
 
     #[test]
     fn partitions_are_parts_of_their_table() {
