@@ -133,7 +133,6 @@ impl Together {
 
     fn faults(&self, what: &str) -> Vec<String> {
         let shares = self.0.map(|(promised, held)| held as f64 / promised as f64);
-        println!("{what}, all recordings together: {shares:.3?}");
         let outside = LENGTHS.iter().zip(shares).filter(|(_, share)| !BAND.contains(share));
         outside.map(|(n, share)| format!("{what}, {n} windows of all recordings: {share:.3}")).collect()
     }
