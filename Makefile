@@ -62,8 +62,9 @@ test-disk: ## the emulated disk against its own model, within 5 % (needs root an
 bench-audit: build ## an audit's time, and what it costs the server: 1,000 tables idle, 100,000 beside a load (about ten minutes)
 	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
 
-bench-restore: ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs)
+bench-restore: build ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs), and of a real server's
 	@scripts/install-deps file-systems
+	@bench/restore.py $(if $(FOLDER),--folder $(FOLDER))
 	@$(CARGO) test --locked -p mydyno-sandbox --lib restoring_a_gigabyte -- --ignored --nocapture
 
 test-faults: deps ## faults of the host's settings, brought about for a moment (as root; brings a MySQL), named by the audit, put right

@@ -29,6 +29,11 @@ class Verdicts:
         self.missed += not holds
         self.lines.append(f"{'holds ' if holds else 'MISSED'}  {what}: {value:.2f} {unit} (must be {way} {bound})")
 
+    def end(self):
+        """Prints what must hold; ends with 1 when something does not."""
+        print("\n" + "\n".join(self.lines))
+        sys.exit(1 if self.missed else 0)
+
 
 def of_parts(parts, options):
     """Measures all parts, or the one that --only names; ends with 1 when something does not hold."""
@@ -36,5 +41,4 @@ def of_parts(parts, options):
     for name, part in parts.items():
         if options.only in (None, name):
             part(options, verdicts)
-    print("\n" + "\n".join(verdicts.lines))
-    sys.exit(1 if verdicts.missed else 0)
+    verdicts.end()

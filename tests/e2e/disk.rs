@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -17,6 +19,19 @@ fn can_emulate(home: &Home) -> bool {
         println!("not tested: {lacks}");
     }
     medium["lacks"].is_null()
+}
+
+const HURRIED: &str = "emulated-disk-hurried";
+
+/// The ids of a document's warnings.
+fn warnings(document: &Value) -> Vec<String> {
+    let all = document["warnings"].as_array().into_iter().flatten();
+    all.map(|warning| warning["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What the disk of a folder does once a request has waited for too long, or the command that made it has died.
+fn hurry(folder: &Path) {
+    fs::write(folder.join("emulated/control"), "hurry").unwrap();
 }
 
 #[test]
@@ -60,20 +75,26 @@ fn a_load_on_an_emulated_disk_says_so_in_its_result() {
     if !can_emulate(&home) {
         return;
     }
-    let warned = |more: &[&str]| {
-        let load =
-            ["bench", "oltp_point_select", "--tables", "1", "--table-size", "100", "--json", "--quiet"];
+    let loaded = |load: &str, more: &[&str]| {
+        let tables = ["bench", load, "--tables", "1", "--table-size", "100", "--json", "--quiet"];
         let times = ["--connections", "2", "--time", "1s", "--warmup", "0s", "--no-observe"];
-        let summary = home.json(&[&load[..], &times, more].concat());
-        let found = summary["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "emulated-disk");
+        let summary = home.json(&[&tables[..], &times, more].concat());
         assert!(!summary["steps"].as_array().unwrap().is_empty(), "{summary}");
-        found
+        warnings(&summary)
+    };
+    let warned = |more: &[&str]| {
+        let found = loaded("oltp_point_select", more);
+        assert!(!found.contains(&HURRIED.to_owned()), "{found:?}");
+        found.contains(&"emulated-disk".to_owned())
     };
     let disk = ["--lever", "disk.file_system=ext4", "--lever", "disk.size=512M"];
     let emulated = ["--lever", "disk.medium=emulated", "--allow-host-change"];
     let up = [&["server", "up", "slow", "--json"], &disk[..], &emulated].concat();
     let dsn = home.json(&up)["dsn"].as_str().unwrap().to_owned();
     assert!(warned(&["--dsn", &dsn]));
+    hurry(&home.state().join("servers/slow"));
+    // What reads from memory alone asks nothing of the disk, in a hurry or not.
+    assert!(loaded("oltp_update_non_index", &["--dsn", &dsn]).contains(&HURRIED.to_owned()));
     home.fine(&["server", "down", "slow"]);
     assert!(warned(&[&["--sandbox"], &disk[..], &emulated].concat()));
     assert!(!warned(&[&["--sandbox"], &disk[..]].concat()));
@@ -89,8 +110,7 @@ fn a_probe_on_an_emulated_disk_says_so() {
     let up = ["host", "disk", "up", "d", "--size", "256M", "--allow-host-change", "--json"];
     let made = home.json(&up);
     let point = made["mount"].as_str().unwrap();
-    let warned =
-        |report: &Value| report["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "emulated-disk");
+    let warned = |report: &Value| warnings(report).contains(&"emulated-disk".to_owned());
     let probe = |folder: &str| {
         let probe =
             ["probe", "fsync", "--json", "--size", "1M", "--patterns", "overwrite", "--folder", folder];
@@ -98,7 +118,10 @@ fn a_probe_on_an_emulated_disk_says_so() {
     };
     let on_it = probe(point);
     assert_eq!(on_it["storage"]["disk"], "emulated disk", "{on_it}");
-    assert!(warned(&on_it));
+    assert!(warned(&on_it) && !warnings(&on_it).contains(&HURRIED.to_owned()), "{on_it}");
+    hurry(&home.state().join("disk-d"));
+    let hurried = probe(point);
+    assert!(warned(&hurried) && warnings(&hurried).contains(&HURRIED.to_owned()), "{hurried}");
     let beside = probe(home.path().to_str().unwrap());
     assert!(!warned(&beside) && beside["storage"]["disk"].is_null(), "{beside}");
     home.fine(&["host", "disk", "down", "d"]);
@@ -116,5 +139,32 @@ fn a_crash_is_counted_and_leaves_nothing() {
     }
     let refused = home.fails(2, &["server", "crash", "--by", "power-cut", "--commits", "10"]);
     assert!(refused.contains("disk.medium") && refused.contains("emulated"), "{refused}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_crash_on_a_disk_that_hurried_says_so() {
+    let home = Home::new();
+    if !can_emulate(&home) {
+        return;
+    }
+    let disk = ["disk.file_system=ext4", "disk.size=512M", "disk.medium=emulated", "disk.cache=off"];
+    let levers = disk.iter().flat_map(|lever| ["--lever", lever]);
+    let crash = ["server", "crash", "--json", "--allow-host-change", "--commits"];
+    let args = |commits: &'static str| -> Vec<&str> {
+        crash.into_iter().chain([commits]).chain(levers.clone()).collect()
+    };
+    assert_eq!(warnings(&home.json(&args("20"))), [""; 0]);
+    let mut command = home.command(&args("300"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let folder = home.state().join(format!("servers/crash-{}", child.id()));
+    let waiting = std::thread::spawn(move || child.wait_with_output().unwrap());
+    while !waiting.is_finished() {
+        // It takes its time again once the server is made, and before the load begins.
+        let _ = fs::write(folder.join("emulated/control"), "hurry");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let counted: Value = serde_json::from_slice(&waiting.join().unwrap().stdout).unwrap();
+    assert_eq!(warnings(&counted), [HURRIED], "{counted}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::clock::{Clock, HOUR};
-use crate::faults_scenes::{audit, beside, claims, gone, named, visitor};
+use crate::faults_scenes::{audit, beside, claims, gone, in_a_transaction, named, visitor};
 use crate::fixture::until;
 use crate::home::Home;
 use mydyno_wire::Client;
@@ -21,14 +21,8 @@ fn a_transaction_that_is_open_for_hours_is_named_and_gone_when_it_is_ended() {
     let home = Home::new();
     let clock = Clock::set_to(home.path(), -2 * HOUR);
     let server = home.server_before("long", &[], clock.library());
-    server.sql(
-        "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY); \
-         CREATE USER visitor@localhost IDENTIFIED BY 'word'; GRANT ALL ON shop.* TO visitor@localhost",
-    );
-    let mut open = Client::connect(&visitor(&server, "word")).unwrap();
-    for sql in ["START TRANSACTION", "INSERT INTO shop.a VALUES (1)"] {
-        open.execute(sql).unwrap();
-    }
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY)");
+    let open = in_a_transaction(&server, "INSERT INTO shop.a VALUES (1)");
     clock.leap(0);
     let wanted = [("long-transaction", "server.transactions.oldest_s", Value::Null)];
     let look = || audit(&home, &server, "0", &claims(&wanted));

@@ -70,6 +70,17 @@ pub fn visitor(server: &Server<'_>, password: &str) -> ConnectOptions {
     options
 }
 
+/// The visitor, who may do all in `shop`, within a transaction that has made this change and stays open.
+pub fn in_a_transaction(server: &Server<'_>, change: &str) -> Client {
+    server
+        .sql("CREATE USER visitor@localhost IDENTIFIED BY 'word'; GRANT ALL ON shop.* TO visitor@localhost");
+    let mut client = Client::connect(&visitor(server, "word")).unwrap();
+    for sql in ["START TRANSACTION", change] {
+        client.execute(sql).unwrap();
+    }
+    client
+}
+
 #[test]
 fn what_clients_do_wrong_is_named_and_gone() {
     let home = Home::new();
@@ -150,14 +161,10 @@ fn sessions_that_wait_for_one_row_are_named_and_gone_when_it_is_let_go() {
     let home = Home::new();
     let server = home.server("hot", &[]);
     server.sql(
-        "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY, n INT); INSERT INTO shop.a VALUES (1, 1); \
-         CREATE USER visitor@localhost IDENTIFIED BY 'word'; GRANT ALL ON shop.* TO visitor@localhost",
+        "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY, n INT); INSERT INTO shop.a VALUES (1, 1)",
     );
     let update = "UPDATE shop.a SET n = n + 1 WHERE id = 1";
-    let mut holder = Client::connect(&visitor(&server, "word")).unwrap();
-    for sql in ["START TRANSACTION", update] {
-        holder.execute(sql).unwrap();
-    }
+    let mut holder = in_a_transaction(&server, update);
     let (over, wanted) =
         (AtomicBool::new(false), [("row-lock-waits", "server.rate.innodb_row_lock_time", Value::Null)]);
     let look = || audit(&home, &server, "3s", &claims(&wanted));
@@ -204,14 +211,8 @@ fn a_redo_log_that_is_small_for_the_load_is_named_and_gone_when_it_is_large() {
 fn a_transaction_that_is_left_open_and_what_waits_for_it_are_named_and_gone_when_it_is_ended() {
     let home = Home::new();
     let server = home.server("left", &[]);
-    server.sql(
-        "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY); \
-         CREATE USER visitor@localhost IDENTIFIED BY 'word'; GRANT ALL ON shop.* TO visitor@localhost",
-    );
-    let mut idle = Client::connect(&visitor(&server, "word")).unwrap();
-    for sql in ["START TRANSACTION", "INSERT INTO shop.a VALUES (1)"] {
-        idle.execute(sql).unwrap();
-    }
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY)");
+    let idle = in_a_transaction(&server, "INSERT INTO shop.a VALUES (1)");
     let mut change = Client::connect(&visitor(&server, "word")).unwrap();
     // It waits for longer than clients have patience.
     change.set_read_timeout(None);

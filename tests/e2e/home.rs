@@ -126,10 +126,20 @@ impl Home {
                 "servers" => traces.extend(entries(&entry).iter().map(|p| p.display().to_string())),
                 // A record of a run is what bench is there for.
                 "runs" => {}
+                // So are data that were kept; those that were not finished are not.
+                "data" => traces.extend(
+                    entries(&entry)
+                        .iter()
+                        .filter(|p| !p.join("data.json").is_file())
+                        .map(|p| p.display().to_string()),
+                ),
                 "journal.jsonl" if fs::metadata(&entry).unwrap().len() == 0 => {}
                 _ => traces.push(entry.display().to_string()),
             }
         }
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mark = self.path().to_str().unwrap();
+        traces.extend(mounts.lines().filter(|line| line.contains(mark)).map(str::to_owned));
         if self.shared.is_some() {
             return traces;
         }

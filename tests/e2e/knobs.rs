@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::fixture::Ended;
 use crate::home::Home;
 
+/// An audit of options and of nothing else, without a look at what the server does.
+const AUDIT_OF_OPTIONS: [&str; 7] = ["audit", "--json", "--quiet", "--window", "0", "--area", "options"];
+
 fn claims(findings: &Value) -> Vec<String> {
     let wrong = findings["findings"].as_array().unwrap().iter().filter(|f| f["state"] == "violated");
     wrong.map(|f| f["claim"].as_str().unwrap().to_owned()).collect()
@@ -34,24 +37,17 @@ fn an_option_file_is_judged_for_an_upgrade_without_a_server() {
     fs::write(&file, "[mysqld]\nquery_cache_size = 0\nmax_connections = 100\nmax-connections = 200\n")
         .unwrap();
     let path = file.to_str().unwrap();
-    let findings = home.json(&["audit", "--config", path, "--for", "mysql-9.7", "--json", "--quiet"]);
+    let judged = |target: &str, more: &[&str]| {
+        home.json(&[&["audit", "--json", "--quiet", "--config", path, "--for", target], more].concat())
+    };
+    let findings = judged("mysql-9.7", &[]);
     assert_eq!(claims(&findings), ["option-removed/query_cache_size", "option-duplicate/max_connections"]);
     let evidence = &findings["findings"][0]["evidence"][0];
     assert_eq!(
         evidence["source"].as_str().unwrap(),
         format!("{}:2 [mysqld]", file.canonicalize().unwrap().display())
     );
-    let older = home.json(&[
-        "audit",
-        "--config",
-        path,
-        "--for",
-        "mysql-5.6",
-        "--json",
-        "--quiet",
-        "--skip",
-        "option-duplicate",
-    ]);
+    let older = judged("mysql-5.6", &["--skip", "option-duplicate"]);
     assert_eq!(claims(&older), [] as [&str; 0]);
     let bad = ["audit", "--config", path, "--for", "mysql-9.7", "--quiet", "--fail-on", "high"];
     assert_eq!(Ended::from(home.command(&bad).output().unwrap()).status, 1);
@@ -101,20 +97,8 @@ fn a_redacted_audit_counts_what_the_lint_says_and_tells_none_of_it() {
     let home = Home::new();
     let server = home.server("withheld", &["--set", "query_cache_size=1M"]);
     let run = |more: &[&str]| {
-        let args = [
-            "audit",
-            "--dsn",
-            server.text("dsn"),
-            "--json",
-            "--quiet",
-            "--window",
-            "0",
-            "--area",
-            "options",
-            "--for",
-            "mysql-9.7",
-        ];
-        home.end(&[&args, more].concat())
+        let target = ["--dsn", server.text("dsn"), "--for", "mysql-9.7"];
+        home.end(&[&AUDIT_OF_OPTIONS[..], &target, more].concat())
     };
     let open = run(&["--fail-on", "high"]);
     assert!(open.status == 1 && open.stdout.contains("option-removed/query_cache_size"), "{}", open.stdout);
@@ -146,17 +130,7 @@ fn options_of_a_running_server_are_judged_with_what_it_runs_with() {
     let home = Home::new();
     let server = home.server("linted", &["--set", "max_connections=150"]);
     server.sql("SET GLOBAL max_connections = 123");
-    let findings = home.json(&[
-        "audit",
-        "--dsn",
-        server.text("dsn"),
-        "--json",
-        "--quiet",
-        "--window",
-        "0",
-        "--area",
-        "options",
-    ]);
+    let findings = home.json(&[&AUDIT_OF_OPTIONS[..], &["--dsn", server.text("dsn")]].concat());
     let wrong = claims(&findings);
     assert!(wrong.contains(&"option-not-in-force/max_connections".to_owned()), "{findings:#}");
     assert!(

@@ -106,6 +106,7 @@ fn a_user_without_privileges_is_told_of_each_lever_of_the_host_how_to_get_it() {
     for id in ["disk.file_system", "disk.medium", "disk.queue.nr_requests", "cgroup.memory", "cgroup.io"] {
         says(&levers, id, "run as root");
     }
+    says(&levers, "server.user", "run all of mydyno as that user");
     for id in ["server.nice", "server.allocator", "limit.nofile", "option.VARIABLE"] {
         assert_eq!(lack(&levers, id), None, "{id}");
     }
@@ -180,14 +181,30 @@ fn root_without_capabilities_is_told_which_one_each_lever_needs() {
     for id in ["swap.file", "disk.file_system", "disk.medium", "disk.queue.scheduler"] {
         says(&listed, id, "CAP_SYS_ADMIN");
     }
+    says(&listed, "server.user", "CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_KILL, CAP_SETGID, CAP_SETUID");
     for (lever, what) in [
         ("swap.file=16M", "CAP_SYS_ADMIN"),
         ("disk.file_system=ext4", "CAP_SYS_ADMIN"),
         ("server.nice=-5", "CAP_SYS_NICE"),
+        ("server.user=nobody", "CAP_SETUID"),
         ("limit.nofile=1000000000", "CAP_SYS_RESOURCE"),
     ] {
         is_refused(&home, lever, what, |up| without_capabilities(&home, up));
     }
+}
+
+#[test]
+fn a_rootless_container_is_told_of_a_user_that_it_does_not_have() {
+    let alone = ["-U", "-r", "-m"];
+    let possible =
+        || Command::new("unshare").args(alone).arg("true").output().is_ok_and(|o| o.status.success());
+    if !is_root() || !possible() {
+        return;
+    }
+    let home = Home::new();
+    is_refused(&home, "server.user=nobody", "not one of this container's", |up| {
+        shell("unshare", &alone, &home, up)
+    });
 }
 
 #[test]
@@ -209,11 +226,18 @@ fn a_user_without_privileges_gets_nothing_by_halves() {
         let args = ["server", "up", "x", "--allow-host-change", "--lever", lever];
         shell("sh", &["-c", &script], &home, &args)
     };
-    for lever in ["vm.swappiness=61", "swap.file=16M", "disk.file_system=ext4", "cgroup.memory=512M"] {
+    let levers = [
+        "vm.swappiness=61",
+        "swap.file=16M",
+        "disk.file_system=ext4",
+        "cgroup.memory=512M",
+        "server.user=root",
+    ];
+    for lever in levers {
         let output = up(lever);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(3), "{lever}: {error}");
-        assert!(error.contains("run as root"), "{lever}: {error}");
+        assert!(error.contains("run as root") || error.contains("or as root"), "{lever}: {error}");
         let journal = fs::read(state.join("journal.jsonl")).unwrap_or_default();
         assert!(journal.is_empty(), "{lever}: {}", String::from_utf8_lossy(&journal));
         let servers = fs::read_dir(state.join("servers")).map_or(0, Iterator::count);

@@ -86,6 +86,51 @@ fn a_library_that_the_loader_passes_over_is_no_allocator() {
 }
 
 #[test]
+fn every_result_of_a_server_whose_syncs_are_delayed_says_so() {
+    let home = Home::new();
+    for (lever, expected) in [("server.sync_delay=1ms", true), ("server.nice=1", false)] {
+        let out = home.path().join(lever);
+        let small = ["workload.tables=1", "workload.table-size=10", lever];
+        home.fine(&[&with(&small)[..], &["--out", out.to_str().unwrap()]].concat());
+        let summary = document(&out.join("summary.json"));
+        let warning = summary["warnings"].as_array().unwrap().iter().find(|w| w["id"] == "delayed-syncs");
+        assert_eq!(warning.is_some(), expected, "{summary}");
+        assert!(warning.is_none_or(|w| w["text"].as_str().unwrap().contains("1 ms longer")), "{summary}");
+    }
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_server_whose_syncs_are_delayed_has_its_allocator_all_the_same() {
+    let home = Home::new();
+    let folder = home.path().join("libraries");
+    fs::create_dir(&folder).unwrap();
+    // Any library does in the place of one that may not be here; this one every program of Rust has.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let library =
+        maps.lines().find_map(|line| line.split(' ').find(|word| word.contains("/libgcc_s.so"))).unwrap();
+    let jemalloc = folder.join("libjemalloc.so.2");
+    fs::copy(library, &jemalloc).unwrap();
+    let up = |allocator: &str, name: &str| {
+        let lever = format!("server.allocator={allocator}");
+        let levers = ["--lever", "server.sync_delay=1ms", "--lever", lever.as_str()];
+        let up = [&["server", "up", name, "--json", "--quiet"][..], &levers].concat();
+        let output = home.command(&up).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let environment = fs::read(format!("/proc/{}/environ", info["pid"])).unwrap();
+        let environment = String::from_utf8_lossy(&environment).into_owned();
+        environment.split('\0').find_map(|one| one.strip_prefix("LD_PRELOAD=")).unwrap().to_owned()
+    };
+    let delays =
+        |name: &str| home.state().join("servers").join(name).join("sync_delay.so").display().to_string();
+    assert_eq!(up("jemalloc", "a"), format!("{}:{}", delays("a"), jemalloc.display()));
+    assert_eq!(up("glibc", "b"), delays("b"));
+    home.fine(&["server", "down", "--all"]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_server_says_what_it_takes_of_an_option_file_and_what_it_leaves_out() {
     let home = Home::new();
     let file = home.path().join("production.cnf");

@@ -26,6 +26,7 @@ mod fixture;
 mod home;
 mod host;
 mod house;
+mod kept_data;
 mod kills;
 mod knobs;
 mod lacking;

@@ -67,6 +67,48 @@ fn fsync_measures_what_it_was_asked_says_who_flushes_and_leaves_nothing() {
 }
 
 #[test]
+fn file_systems_are_compared_on_disks_of_their_own_with_flushes_and_without() {
+    let home = Home::new();
+    let folder = data(&home);
+    let mut args = vec!["probe", "fsync", "--json", "--size", "1M", "--folder", folder.to_str().unwrap()];
+    args.extend(["--patterns", "overwrite", "--methods", "fdatasync"]);
+    args.extend(["--file-systems", "ext4,xfs,xfs", "--flushes", "sent,suppressed"]);
+    args.extend(SHORT);
+    let output = home.run(&args);
+    if !output.status.success() {
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            ["loop", "mkfs", "/proc/filesystems", "root"].iter().any(|lack| said.contains(lack)),
+            "{said}"
+        );
+        println!("not tested: {said}");
+        return;
+    }
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut measured = [ids(&report, "measures"), ids(&report, "not_measured")].concat();
+    measured.sort_unstable();
+    measured.dedup();
+    let wanted = ["ext4.sent", "ext4.suppressed", "xfs.sent", "xfs.suppressed"];
+    assert_eq!(measured, wanted.map(|ground| format!("{ground}.overwrite.fdatasync")));
+    let meaning = report["meaning"].to_string();
+    for file_system in ["ext4", "xfs"] {
+        assert!(meaning.contains(&format!("({file_system}.suppressed) was sent 0 flushes")), "{meaning}");
+        assert!(!meaning.contains(&format!("({file_system}.sent) was sent 0 flushes")), "{meaning}");
+    }
+    assert!(meaning.contains("those with them: ext4 "), "{meaning}");
+    assert_eq!(left_in(&folder), [""; 0]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(folder.to_str().unwrap()), "{mounts}");
+    for (list, says) in [(["--file-systems", "zfs"], "zfs"), (["--flushes", "sent"], "--file-systems")] {
+        let mut args = vec!["probe", "fsync", "--folder", folder.to_str().unwrap()];
+        args.extend(list);
+        let error = home.fails(2, &args);
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn readers_beside_a_writer_give_the_reads_and_the_syncs() {
     let home = Home::new();
     let folder = data(&home);

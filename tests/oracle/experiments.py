@@ -1,32 +1,16 @@
 """Writes experiments.json: known answers from numpy, scipy and statsmodels for what crates/stats says of experiments."""
 import itertools
-import json
 import math
-import pathlib
 
 import numpy as np
-import scipy
-import statsmodels
 import statsmodels.api as sm
 from scipy import optimize, stats
 from statsmodels.stats.multitest import multipletests
 
+import answers
+
 rng = np.random.default_rng(20261123)
-out = {"made_with": {"numpy": np.__version__, "scipy": scipy.__version__, "statsmodels": statsmodels.__version__}}
-
-
-def plain(value):
-    """JSON numbers; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.integer, int)) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, (np.floating, float)):
-        return float(value) if math.isfinite(value) else None
-    return value
-
+out = {"made_with": answers.MADE_WITH}
 
 # Paired blocks on log ratios.
 paired = []
@@ -375,5 +359,5 @@ out["factorial_edges"] = [
     effects(responses(2, 4, lambda: 0.03 * rng.standard_t(2)), 2, 4, 2),
     effects([(b, levels, float(round(y, -2))) for b, levels, y in responses(3, 3, lambda: rng.normal(0, 0.2))], 3, 3, 2),
 ]
-path = pathlib.Path(__file__).with_name("experiments.json")
-path.write_text(json.dumps(plain(out), separators=(",", ":")) + "\n")
+
+answers.write("experiments.json", out)

@@ -1,32 +1,16 @@
 """Writes stats.json: known answers from numpy, scipy and statsmodels for distributions, samples, fits and histograms."""
 import itertools
-import json
 import math
-import pathlib
 
 import numpy as np
-import scipy
-import statsmodels
 import statsmodels.api as sm
 from scipy import optimize, special, stats
 from statsmodels.regression.linear_model import burg
 
+import answers
+
 rng = np.random.default_rng(20261121)
-out = {"made_with": {"numpy": np.__version__, "scipy": scipy.__version__, "statsmodels": statsmodels.__version__}}
-
-
-def plain(value):
-    """JSON numbers; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.integer, int)) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, (np.floating, float)):
-        return float(value) if math.isfinite(value) else None
-    return value
-
+out = {"made_with": answers.MADE_WITH}
 
 # Special functions and distributions.
 out["ln_gamma"] = [[x, special.gammaln(x)] for x in [1e-3, 0.1, 0.5, 1, 1.5, 2, 3.7, 10, 55.5, 170, 1e4, 1e7]]
@@ -270,5 +254,4 @@ out["usl_edges"] = [
     ]
 ]
 
-path = pathlib.Path(__file__).with_name("stats.json")
-path.write_text(json.dumps(plain(out), separators=(",", ":")) + "\n")
+answers.write("stats.json", out)

@@ -5,20 +5,18 @@ together a second time from the papers that they rest on, with the reflection co
 and Student's t of statsmodels and scipy. MSER-5 is computed in fractions, Little's law as the integral of the number in the
 system over a loop whose every transaction is known.
 """
-import json
 import math
-import pathlib
 from fractions import Fraction
 
 import numpy as np
-import scipy
-import statsmodels
 from scipy import stats
 from scipy.fft import dct
 from statsmodels.tsa.stattools import levinson_durbin_pacf, pacf_burg
 
+import answers
+
 rng = np.random.default_rng(20261122)
-out = {"made_with": {"numpy": np.__version__, "scipy": scipy.__version__, "statsmodels": statsmodels.__version__}}
+out = {"made_with": answers.MADE_WITH}
 
 LEVEL = 0.95
 SHORTEST = 16  # windows
@@ -509,19 +507,4 @@ for name, samples in {
     estimates = [[q, percentile([np.array(s, int) for s in samples], q)] for q in (0.5, 0.95, 0.99)]
     out["percentiles"].append({"name": name, "windows": samples, "estimates": estimates})
 
-
-def plain(value):
-    """JSON's own kinds."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(v) for v in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, np.integer):
-        return int(value)
-    return float(value) if isinstance(value, np.floating) else value
-
-
-path = pathlib.Path(__file__).with_name("series.json")
-path.write_text(json.dumps(plain(out), separators=(",", ":"), allow_nan=False) + "\n")
+answers.write("series.json", out, only_finite=True)

@@ -215,7 +215,13 @@ mod tests {
                 bytes: 2,
                 namespace: None,
             }),
-            Change::Zram(ZramSwap { device: text(), bytes: 2, label: text() }),
+            Change::Zram(ZramSwap {
+                device: text(),
+                bytes: 2,
+                label: text(),
+                disk: Some(text()),
+                chosen: vec![(text(), text())],
+            }),
             Change::Cgroup(MadeGroup { name: text(), folders: vec!["/x".into()] }),
             Change::Task(ChangedTask {
                 process: process.clone(),
@@ -236,5 +242,13 @@ mod tests {
             let written = serde_json::to_string(&change).unwrap();
             assert_eq!(serde_json::from_str::<Change>(&written).unwrap(), change, "{written}");
         }
+    }
+
+    #[test]
+    fn swap_in_compressed_memory_is_read_as_it_was_written_before_it_held_what_was_chosen() {
+        let written = r#"{"kind":"zram","device":"zram0","bytes":4096,"label":"x"}"#;
+        let swap =
+            ZramSwap { device: "zram0".into(), bytes: 4096, label: "x".into(), disk: None, chosen: vec![] };
+        assert_eq!(serde_json::from_str::<Change>(written).unwrap(), Change::Zram(swap));
     }
 }

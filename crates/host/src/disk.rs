@@ -136,10 +136,11 @@ impl DiskFolder<'_> {
         self.format(&image, spec)?;
         let point = self.point();
         fs::create_dir(&point).map_err(|e| HostError::io("create", &point, e))?;
-        self.attach(spec)
+        self.open(spec)
     }
 
-    fn point(&self) -> PathBuf {
+    /// Where it is mounted.
+    pub fn point(&self) -> PathBuf {
         self.path.join("disk")
     }
 
@@ -160,8 +161,11 @@ impl DiskFolder<'_> {
         Ok(image)
     }
 
-    /// Attaches and mounts the disk; one that is emulated takes its time from then on.
-    fn attach(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
+    /// Attaches and mounts a disk that was made in this folder; one that is emulated takes its time from then on.
+    ///
+    /// # Errors
+    /// It is attached already, or a step failed.
+    pub fn open(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
         let Self { journal, lease, purpose, path } = *self;
         let point = self.point();
         let drive = match spec.medium {
@@ -169,6 +173,7 @@ impl DiskFolder<'_> {
             Medium::Emulated(_) => EmulatedDisk::of(path),
         };
         let image = drive.as_ref().map_or_else(|| self.file(), EmulatedDisk::image);
+        self.check_detached(&image)?;
         let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
         let direct_io = attached.direct_io()?;
         if drive.is_some() {
@@ -200,15 +205,27 @@ impl DiskFolder<'_> {
             });
         };
         drive.order(Order::Cut)?;
-        let (image, point) = (drive.image(), self.point());
-        let queue = self.attached_to(&image)?.map(|device| format!("queue.{}.", device.name()));
+        self.detach(&drive.image())
+    }
+
+    /// Unmounts a disk that is a file, and detaches its device; what is on it stays in the file.
+    ///
+    /// # Errors
+    /// It is in use, or a living command answers for it.
+    pub fn close(&self) -> Result<(), HostError> {
+        self.detach(&self.file())
+    }
+
+    fn detach(&self, image: &Path) -> Result<(), HostError> {
+        let point = self.point();
+        let queue = self.attached_to(image)?.map(|device| format!("queue.{}.", device.name()));
         restore::check_in_reach(self.journal, self.lease.machine(), |open| {
             open.entry.purpose == self.purpose
         })?;
         let taken = self.journal.take_over(self.lease, |open| {
             open.entry.purpose == self.purpose
                 && match &open.entry.change {
-                    Change::Loop(attached) => attached.backing == image,
+                    Change::Loop(attached) => attached.backing == *image,
                     Change::Mount(mounted) => mounted.point == point,
                     Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
                     _ => false,
@@ -230,17 +247,29 @@ impl DiskFolder<'_> {
     /// It is on, it is not served any more, or a step failed.
     pub fn power_on(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
         if let Some(drive) = EmulatedDisk::of(self.path) {
-            // Two devices over one image would have a cache each.
-            if let Some(device) = self.attached_to(&drive.image())? {
-                return Err(HostError::Lacks {
-                    what: "switching it on".to_owned(),
-                    lack: format!("it is on: {} is attached to it", device.device.display()),
-                    way_out: "cut its power first".to_owned(),
-                });
-            }
+            self.check_detached(&drive.image())?;
             drive.order(Order::On)?;
         }
-        self.attach(spec)
+        self.open(spec)
+    }
+
+    /// Two devices over one image would have a cache each.
+    fn check_detached(&self, image: &Path) -> Result<(), HostError> {
+        let known = self.attached_to(image)?.map(|device| device.device);
+        match known
+            .map_or_else(|| loops::attached_to(self.lease.machine(), image), |known| Ok(Some(known)))?
+        {
+            None => Ok(()),
+            Some(device) => Err(HostError::Lacks {
+                what: format!("attaching {}", image.display()),
+                lack: format!("it is attached to {}", device.display()),
+                way_out: format!(
+                    "cut the power of an emulated disk first; a device that `mydyno host status` does not show was attached by \
+                     somebody else: `losetup -d {}`",
+                    device.display()
+                ),
+            }),
+        }
     }
 
     /// The loop device that the journal has for an image.

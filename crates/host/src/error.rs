@@ -21,6 +21,19 @@ pub enum HostError {
         /// What the user can do.
         way_out: String,
     },
+    /// A folder of mydyno's own would be a schema of somebody's server.
+    #[error(
+        "{} would lie in {}, the data directory of a server, which takes folders in it for schemas: set {variable} to a private \
+         folder elsewhere", path.display(), data.display()
+    )]
+    InDataDirectory {
+        /// The folder.
+        path: PathBuf,
+        /// The data directory, without symbolic links.
+        data: PathBuf,
+        /// The variable that names another place.
+        variable: &'static str,
+    },
     /// A file or folder could not be read, written or made.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -88,6 +101,18 @@ pub enum HostError {
     Start {
         /// The program.
         program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A process that could not become another user.
+    #[error(
+        "a process could not be started as user {user}: {step}: {source}: run as the host's root, or all of mydyno as that user"
+    )]
+    Become {
+        /// The user.
+        user: String,
+        /// Which step of it failed.
+        step: &'static str,
         /// Why.
         source: io::Error,
     },

@@ -8,6 +8,7 @@
 pub mod allocator;
 pub mod cgroup;
 pub mod change;
+pub mod data_directory;
 pub mod disk;
 pub mod emulated;
 pub mod error;
@@ -27,8 +28,11 @@ pub mod room;
 pub mod setting;
 pub mod state;
 pub mod swap;
+pub mod sync_delay;
 mod sys;
 pub mod task;
+pub mod user;
+mod view;
 mod whitelist;
 pub mod zram;
 

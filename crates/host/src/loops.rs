@@ -4,7 +4,7 @@
 //! The kernel's flag that detaches a device with its last user is not used: settings of a device's queue stay with its
 //! number, and are put back before it is detached.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -111,6 +111,22 @@ pub fn attach(
         }
     }
     Err(HostError::io("attach", backing, last))
+}
+
+/// The device that a file is attached to, whoever attached it.
+///
+/// # Errors
+/// `/sys/block` cannot be read.
+pub fn attached_to(machine: &Machine, backing: &Path) -> Result<Option<PathBuf>, HostError> {
+    let all = machine.sys().join("block");
+    for entry in fs::read_dir(&all).map_err(|e| HostError::io("read", &all, e))? {
+        let device = entry.map_err(|e| HostError::io("read", &all, e))?.path();
+        let file = fs::read_to_string(device.join("loop/backing_file")).unwrap_or_default();
+        if Path::new(file.trim_end_matches('\n')) == backing {
+            return Ok(device.file_name().map(|name| Path::new("/dev").join(name)));
+        }
+    }
+    Ok(None)
 }
 
 impl AttachedLoop {

@@ -201,7 +201,16 @@ impl Machine {
     /// # Errors
     /// `mountinfo` cannot be read.
     pub fn mounts(&self) -> Result<Vec<MountLine>, HostError> {
-        let path = self.proc.join("self/mountinfo");
+        self.mounts_in("self/mountinfo")
+    }
+
+    /// Those of the calling thread's, which may be another one than its process's.
+    pub(crate) fn mounts_of_this_thread(&self) -> Result<Vec<MountLine>, HostError> {
+        self.mounts_in("thread-self/mountinfo")
+    }
+
+    fn mounts_in(&self, table: &str) -> Result<Vec<MountLine>, HostError> {
+        let path = self.proc.join(table);
         let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
         Ok(String::from_utf8_lossy(&text).lines().filter_map(MountLine::parse).collect())
     }
@@ -268,9 +277,21 @@ impl Machine {
     /// # Errors
     /// `/proc/meminfo` cannot be read.
     pub fn available_bytes(&self) -> Result<u64, HostError> {
+        self.memory("MemAvailable:")
+    }
+
+    /// `MemTotal` of proc_meminfo(5), in bytes.
+    ///
+    /// # Errors
+    /// `/proc/meminfo` cannot be read.
+    pub fn total_bytes(&self) -> Result<u64, HostError> {
+        self.memory("MemTotal:")
+    }
+
+    fn memory(&self, field: &str) -> Result<u64, HostError> {
         let path = self.proc.join("meminfo");
         let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let line = text.lines().find_map(|line| line.strip_prefix(field));
         let kib: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
         kib.map(|kib| kib * 1024).ok_or(HostError::Proc { path })
     }

@@ -19,7 +19,10 @@ use crate::limit::Limit;
 use crate::machine::{Machine, Presence, ProcessIdentity};
 use crate::restore::Outcome;
 use crate::sys;
+use crate::sys::user::Credentials;
 use crate::task::Attribute;
+use crate::user::User;
+use crate::view::View;
 
 /// How long a killed process may take to give its memory back.
 const END_PATIENCE: Duration = Duration::from_secs(60);
@@ -61,6 +64,18 @@ pub struct Placement<'a> {
     pub scheduling: &'a [(Attribute, String)],
     /// What it may take; all that it starts inherits it.
     pub limits: &'a [(Limit, u64)],
+    /// The user that it becomes once the rest is given: raising a limit is root's right.
+    pub user: Option<Guest<'a>>,
+}
+
+/// Another user, for a process that root starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Guest<'a> {
+    /// Who.
+    pub user: &'a User,
+    /// Folders that it is shown under their own names, though only root may enter those above them: absolute paths without
+    /// symbolic links.
+    pub folders: &'a [PathBuf],
 }
 
 impl Placement<'_> {
@@ -91,15 +106,25 @@ pub fn start_placed(
 ) -> Result<Started, HostError> {
     let program = PathBuf::from(command.get_program());
     let fail = |source| HostError::Start { program: program.clone(), source };
+    let guest = placement.user.map(|Guest { user, folders }| {
+        let view = View { machine: lease.machine().clone(), user: user.clone(), folders: folders.to_vec() };
+        (user, view)
+    });
+    let (user, view) = guest.unzip();
     // One gate at a time: a child forked meanwhile would hold a copy of this gate's handle, and keep it from closing.
     static GATES: Mutex<()> = Mutex::new(());
     let one_gate = GATES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (mut announcement, announce) = io::pipe().map_err(fail)?;
     let (gate, mut opener) = io::pipe().map_err(fail)?;
     let mut command = command;
-    hold_at_gate(&mut command, Gate { announce, gate, opener: opener.as_raw_fd() });
-    // `spawn` returns only after exec, so it waits in a thread of its own while this one opens the gate.
-    let spawning = thread::spawn(move || command.spawn());
+    let credentials = user.map(User::credentials);
+    hold_at_gate(&mut command, Gate { announce, gate, opener: opener.as_raw_fd(), credentials });
+    // `spawn` returns only after exec, so it waits in a thread of its own while this one opens the gate. The view that another
+    // user gets is that thread's, and the child's after it.
+    let spawning = thread::spawn(move || {
+        view.map_or(Ok(()), |view| view.enter()).map_err(Unspawned::View)?;
+        command.spawn().map_err(Unspawned::Exec)
+    });
     let mut pid = [0u8; 4];
     let journalled = match announcement.read_exact(&mut pid) {
         Ok(()) => {
@@ -112,22 +137,33 @@ pub fn start_placed(
                 Ok(Some(recorded))
             })
         }
-        // The fork failed; `spawn` says why.
+        // There was no fork; the thread says why.
         Err(_) => Ok(None),
     };
     if matches!(journalled, Ok(Some(_))) {
         opener.write_all(&[1]).map_err(fail)?;
     }
     drop(opener);
-    let spawned = spawning.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")));
+    let panicked = |_| Err(Unspawned::Exec(io::Error::other("the starting thread panicked")));
+    let spawned = spawning.join().unwrap_or_else(panicked);
     drop(one_gate);
     match (journalled, spawned) {
         (Ok(Some((id, identity))), Ok(child)) => Ok(Started { id, identity, child }),
-        (Ok(Some((id, _))), Err(e)) => {
+        (Ok(Some((id, _))), Err(Unspawned::Exec(source))) => {
             journal.close(id, Closing::Released, "it did not start")?;
-            Err(fail(e))
+            // The child is gone, so this ends. It has said which call failed, if it was one for another user.
+            let mut call = [0u8; 1];
+            let call = announcement
+                .read_exact(&mut call)
+                .ok()
+                .and_then(|()| Credentials::CALLS.get(usize::from(call[0])));
+            Err(match (call, user) {
+                (Some(step), Some(user)) => HostError::Become { user: user.name().to_owned(), step, source },
+                _ => fail(source),
+            })
         }
-        (Ok(None), Err(e)) => Err(fail(e)),
+        (Ok(_), Err(Unspawned::View(error))) => Err(error),
+        (Ok(None), Err(Unspawned::Exec(e))) => Err(fail(e)),
         (Ok(None), Ok(_)) => Err(fail(io::Error::other("it started without saying its process id"))),
         (Err(error), _) => Err(error),
     }
@@ -153,6 +189,14 @@ struct Gate {
     gate: io::PipeReader,
     /// The parent's handle, of which the child must not keep a copy.
     opener: RawFd,
+    /// What the child becomes once the gate is open.
+    credentials: Option<Credentials>,
+}
+
+/// Why there is no child.
+enum Unspawned {
+    View(HostError),
+    Exec(io::Error),
 }
 
 fn hold_at_gate(command: &mut Command, gate: Gate) {
@@ -171,9 +215,13 @@ fn hold_at_gate(command: &mut Command, gate: Gate) {
         }
         (&gate.announce).write_all(&std::process::id().to_ne_bytes())?;
         let mut open = [0u8; 1];
-        (&gate.gate).read_exact(&mut open)
+        (&gate.gate).read_exact(&mut open)?;
+        match gate.credentials.as_ref().map_or(Ok(()), Credentials::take) {
+            Ok(()) => Ok(()),
+            Err((call, error)) => (&gate.announce).write_all(&[call]).and(Err(error)),
+        }
     };
-    // SAFETY: `hold` only makes the system calls named above, so it may run between fork and exec.
+    // SAFETY: `hold` only makes the system calls named above and those of `Credentials`, so it may run between fork and exec.
     unsafe {
         command.pre_exec(hold);
     }

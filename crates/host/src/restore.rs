@@ -166,6 +166,26 @@ fn keeps(later: &Open, earlier: &Open) -> bool {
         && rests_on(&later.entry.change, &earlier.entry.change)
 }
 
+/// The folders that were made on a mounted disk, or a device's, for another purpose. Whoever mounted it need not be the one who
+/// leaves last, so it stays while one of them does.
+fn folders_on<'a>(open: &Open, all: &'a [Open]) -> Vec<&'a Open> {
+    let on = |mount: &Open| {
+        let Change::Mount(mounted) = &mount.entry.change else { return vec![] };
+        let others = all.iter().filter(|other| other.entry.purpose != mount.entry.purpose);
+        let below = |other: &&Open| matches!(&other.entry.change, Change::Folder(f) if f.path.starts_with(&mounted.point));
+        others.filter(below).collect()
+    };
+    match &open.entry.change {
+        Change::Loop(device) => {
+            let own = all.iter().filter(|other| other.entry.purpose == open.entry.purpose);
+            own.filter(|other| matches!(&other.entry.change, Change::Mount(m) if m.device == device.device))
+                .flat_map(on)
+                .collect()
+        }
+        _ => on(open),
+    }
+}
+
 /// Whether a later change of the same purpose needs an earlier one for as long as it is there. What a kernel setting was has
 /// nothing to do with a disk that is still in use.
 fn rests_on(later: &Change, earlier: &Change) -> bool {
@@ -260,7 +280,11 @@ pub fn restore(
     let before = journal.read()?;
     for open in before.open.iter().rev() {
         // What stays keeps what it needs: the folder of a swap file, the device of a mount.
-        let obstacle = match obstacle(open, machine, all)? {
+        let mut above = obstacle(open, machine, all)?;
+        for folder in folders_on(open, &before.open) {
+            above = above.or(obstacle(folder, machine, all)?);
+        }
+        let obstacle = match above {
             None => staying.iter().find(|later| keeps(later, open)).map(|later| {
                 format!("{} has to go first, and that is left alone for now", later.entry.change.what())
             }),
@@ -290,7 +314,14 @@ pub fn restore(
 /// # Errors
 /// The journal or `/proc` cannot be read.
 pub fn status(journal: &Journal, machine: &Machine) -> Result<Vec<ChangeInfo>, HostError> {
-    journal.read()?.open.iter().map(|open| info(open, machine)).collect()
+    let all = journal.read()?.open;
+    all.iter()
+        .map(|open| {
+            // What a folder that is kept lies on is kept with it.
+            let kept = folders_on(open, &all).into_iter().find_map(|folder| folder.kept_until.clone());
+            info(&Open { kept_until: open.kept_until.clone().or(kept), ..open.clone() }, machine)
+        })
+        .collect()
 }
 
 fn obstacle(open: &Open, machine: &Machine, all: bool) -> Result<Option<String>, HostError> {

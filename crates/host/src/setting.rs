@@ -428,7 +428,7 @@ fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, Host
 }
 
 /// The chosen one of `always [madvise] never`.
-fn bracketed(text: &str) -> Option<String> {
+pub(crate) fn bracketed(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::data_directory;
 use crate::error::HostError;
 use crate::sys;
 
@@ -28,11 +29,12 @@ impl StateDir {
     /// Opens the folder, and makes it (mode 0700) if it is not there.
     ///
     /// # Errors
-    /// It cannot be made, or it is open to others.
+    /// It cannot be made, would lie in a server's data directory, or is open to others.
     pub fn open(path: &Path) -> Result<Self, HostError> {
         if let Some(found) = Self::find(path)? {
             return Ok(found);
         }
+        data_directory::check_outside(path, "MYDYNO_STATE")?;
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)

@@ -265,16 +265,20 @@ impl Known {
         self.name.starts_with("net.").then(|| machine.namespace("net")).flatten()
     }
 
-    /// What tells a device from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
-    /// An interrupt is known by who handles it.
+    /// What tells a device from a later one with its name. An interrupt is known by who handles it.
     pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
         if self.form == Form::Cpus {
             return handlers(self.files(machine)[0].parent()?);
         }
-        let folder = machine.sys().join("block").join(self.device.as_ref()?);
-        let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
-        Some(format!("{} diskseq {}", line("dev")?, line("diskseq").unwrap_or_else(|| "unknown".to_owned())))
+        disk_identity(machine, self.device.as_ref()?)
     }
+}
+
+/// What tells a disk from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
+pub(crate) fn disk_identity(machine: &Machine, disk: &str) -> Option<String> {
+    let folder = machine.sys().join("block").join(disk);
+    let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
+    Some(format!("{} diskseq {}", line("dev")?, line("diskseq").unwrap_or_else(|| "unknown".to_owned())))
 }
 
 impl Form {

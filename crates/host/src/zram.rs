@@ -1,7 +1,8 @@
 //! Swap in compressed memory (zram). Swapping concerns the whole host: it needs the user's permission.
 //!
 //! A device is taken that nobody uses, and is known again by a random label in its swap header: what somebody else has made
-//! of it since has another one. Documentation/admin-guide/blockdev/zram.rst of the kernel.
+//! of it since has another one. What is chosen on it for its next use goes with the reset that empties it, and is chosen again.
+//! Documentation/admin-guide/blockdev/zram.rst of the kernel.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,9 +19,10 @@ use crate::lease::Lease;
 use crate::machine::Machine;
 use crate::restore::Outcome;
 use crate::room::{MEMORY_KEPT, check_memory_for};
-use crate::setting::AllowHostChange;
+use crate::setting::{AllowHostChange, bracketed};
 use crate::swap::{self, LABEL_BYTES};
 use crate::sys;
+use crate::whitelist::disk_identity;
 
 /// How long others, as udev, may look at a device that was made or turned off.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +36,17 @@ pub struct ZramSwap {
     pub bytes: u64,
     /// The label in its swap header.
     pub label: String,
+    /// What tells it from a later device with its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// What a reset takes from it and was chosen on it before: attributes with their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<(String, String)>,
 }
+
+/// What a reset sets to the kernel's own choice and sysfs shows: the algorithm since Linux 6.2, the number of streams before 4.7.
+/// `zram_reset_device` of drivers/block/zram/zram_drv.c.
+const CHOSEN: [&str; 2] = ["comp_algorithm", "max_comp_streams"];
 
 /// What a device holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +69,7 @@ fn lacks(lack: &str, way_out: &str) -> HostError {
 
 fn none_free() -> HostError {
     lacks(
-        "all zram devices are in use",
+        "all zram devices are in use or set up for somebody else",
         "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
     )
 }
@@ -108,7 +120,8 @@ pub fn turn_on(
         let devices = devices(machine);
         let Some(device) = free(machine, &devices).cloned() else { return Ok(None) };
         let label = random_mark()?[..LABEL_BYTES].to_owned();
-        let swap = ZramSwap { device, bytes, label };
+        let (disk, chosen) = (disk_identity(machine, &device), chosen(machine, &device));
+        let swap = ZramSwap { device, bytes, label, disk, chosen };
         wanted = Some(swap.clone());
         Ok(Some(Change::Zram(swap)))
     })?;
@@ -143,7 +156,27 @@ fn number(machine: &Machine, device: &str, file: &str) -> Option<u64> {
 }
 
 fn free<'a>(machine: &Machine, devices: &'a [String]) -> Option<&'a String> {
-    devices.iter().find(|device| number(machine, device, "disksize") == Some(0))
+    let empty = |device: &&String| number(machine, device, "disksize") == Some(0);
+    devices.iter().find(|device| empty(device) && !is_set_up(machine, device))
+}
+
+/// Whether somebody has given an empty device what bounds its memory, a disk behind it or a second algorithm. A reset takes all
+/// of it away.
+fn is_set_up(machine: &Machine, device: &str) -> bool {
+    let read = |file| fs::read_to_string(attribute(machine, device, file)).unwrap_or_default();
+    let limit = read("mm_stat").split_whitespace().nth(3).is_some_and(|bytes| bytes != "0");
+    let backing = !matches!(read("backing_dev").trim(), "" | "none");
+    limit || backing || read("recomp_algorithm").contains('[')
+}
+
+/// The value of an attribute: of a list of choices the one in force.
+fn value(machine: &Machine, device: &str, file: &str) -> Option<String> {
+    let text = fs::read_to_string(attribute(machine, device, file)).ok()?;
+    Some(bracketed(&text).unwrap_or_else(|| text.trim().to_owned()))
+}
+
+fn chosen(machine: &Machine, device: &str) -> Vec<(String, String)> {
+    CHOSEN.iter().filter_map(|file| Some(((*file).to_owned(), value(machine, device, file)?))).collect()
 }
 
 impl ZramSwap {
@@ -186,7 +219,7 @@ impl ZramSwap {
     pub(crate) fn put_back(&self, machine: &Machine) -> Outcome {
         match self.holds(machine) {
             Err(why) => return Outcome::failed(why),
-            Ok(Holds::Nothing) => return Outcome::restored("it is free"),
+            Ok(Holds::Nothing) => return self.choose_again(machine, "it is free"),
             Ok(Holds::Another) => {
                 return Outcome::left_alone("it had been emptied, and somebody else uses the device since");
             }
@@ -215,13 +248,33 @@ impl ZramSwap {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match write(&attribute(machine, &self.device, "reset"), "1") {
-                Ok(()) => return Outcome::restored("turned off and emptied"),
+                Ok(()) => return self.choose_again(machine, "turned off and emptied"),
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(e) => return Outcome::failed(format!("cannot empty it: {e}")),
             }
         }
+    }
+
+    /// Gives the empty device what was chosen on it before. Whoever was killed after the reset finds it empty too.
+    fn choose_again(&self, machine: &Machine, done: &str) -> Outcome {
+        if disk_identity(machine, &self.device) != self.disk {
+            return Outcome::restored(done);
+        }
+        for (file, was) in &self.chosen {
+            if value(machine, &self.device, file).is_none_or(|now| now == *was) {
+                continue;
+            }
+            let path = attribute(machine, &self.device, file);
+            if let Err(e) = write(&path, was) {
+                return Outcome::failed(format!(
+                    "{done}, but {file} cannot be set back to {was}: {e}: run `echo {was} > {}` as root",
+                    path.display()
+                ));
+            }
+        }
+        Outcome::restored(done)
     }
 }
 

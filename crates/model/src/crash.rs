@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
+use crate::warning::Warning;
 
 /// How a server was made to crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +57,9 @@ pub struct CrashReport {
     pub not_recovered: Option<String>,
     /// What a power cut lost of the disk's volatile cache.
     pub disk_lost_bytes: Option<u64>,
+    /// What makes it worth less than it looks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

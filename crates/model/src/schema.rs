@@ -21,6 +21,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("findings", of::<finding::Findings>()),
         ("server", of::<server::ServerInfo>()),
         ("server-list", of::<server::ServerList>()),
+        ("kept-data-list", of::<server::KeptDataList>()),
         ("host-status", of::<change::HostStatus>()),
         ("host-restore", of::<change::RestoreReport>()),
         ("crash", of::<crash::CrashReport>()),

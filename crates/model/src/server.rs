@@ -69,3 +69,44 @@ impl Document for ServerList {
     const NAME: &'static str = "mydyno.server-list";
     const MAJOR: u32 = 1;
 }
+
+/// The data of a private server that was shut down, kept so that others start from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptData {
+    /// The name under which they are kept.
+    pub name: String,
+    /// What `--version` of the server said that wrote them.
+    pub engine: String,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// File system of the disk that they are kept on, and that servers which start from them live on; absent: they lie on the
+    /// host's own.
+    pub disk: Option<String>,
+    /// Size of that disk in bytes.
+    pub disk_bytes: Option<u64>,
+    /// Private servers that live on that disk now.
+    pub servers: Vec<String>,
+    /// Their folder.
+    pub path: String,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// `mydyno server data list --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptDataList {
+    /// Schema, time and writer.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Kept data, by name.
+    pub data: Vec<KeptData>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Document for KeptDataList {
+    const NAME: &'static str = "mydyno.kept-data-list";
+    const MAJOR: u32 = 1;
+}

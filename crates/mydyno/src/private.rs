@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_model::server::ServerInfo;
-use mydyno_sandbox::{Progress, SandboxError, Site, Spec, Turns};
+use mydyno_model::units::show_bytes;
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec, Turns, data};
 
 use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
@@ -60,20 +61,23 @@ pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<Spec>
     }))
 }
 
-/// Runs `work` with a private server up and ends the server after it, however `work` ended. A server whose command
-/// is killed is found and removed by `mydyno host restore`.
+/// Runs `work` with a private server up, from kept data if they are named, and ends the server after it, however `work` ended. A
+/// server whose command is killed is found and removed by `mydyno host restore`.
 ///
 /// # Errors
 /// The server could not be made or ended, or what `work` says.
 pub fn with_server(
     command: &str,
     spec: &Spec,
+    data: Option<&str>,
     stop: &AtomicBool,
     ui: &Ui,
     work: impl FnOnce(&ServerInfo) -> Result<Status, Failure>,
 ) -> Result<Status, Failure> {
     let host = open_host(command)?;
     let site = Site::new(&host);
+    let data = data.map(|name| data::find(&site, name)).transpose().map_err(failure)?;
+    let spec = &Spec { data, ..spec.clone() };
     let info =
         mydyno_sandbox::up(&site.clone().cancelled_by(stop), spec, &mut |progress| note(ui, &progress))
             .map_err(failure)?;
@@ -134,6 +138,26 @@ pub fn note(ui: &Ui, progress: &Progress) {
             "The file system below cannot do direct I/O: the server's own disk also goes through this host's page cache",
         ),
         Progress::Copying => {}
+        Progress::ShuttingDown => ui.note("Shutting the server down in good order"),
+        Progress::DataDisk { file_system, bytes } => ui.note(&format!(
+            "The file system here cannot share blocks: keeping the data on an {file_system} disk of their own ({} in a file)",
+            show_bytes(*bytes as f64)
+        )),
+        Progress::NoSharing { why } => {
+            ui.note(&format!("Every server that starts from these data gets a copy: {why}"));
+        }
+        Progress::Restored { files, shared, bytes, took } => {
+            let how = match shared {
+                0 => "copied".to_owned(),
+                shared if shared == files => "their blocks shared, nothing copied".to_owned(),
+                shared => format!("blocks of {shared} shared"),
+            };
+            ui.note(&format!(
+                "Brought back {files} files ({}) in {:.1} ms: {how}",
+                show_bytes(*bytes as f64),
+                took.as_secs_f64() * 1000.0
+            ));
+        }
         Progress::Loading { commits } => ui.note(&format!("Loading it until {commits} commits were acknowledged")),
         Progress::Crashing => ui.note("Making it crash, and starting it again"),
         Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
@@ -158,6 +182,8 @@ pub fn failure(error: SandboxError) -> Failure {
         | SandboxError::LeverValue { .. }
         | SandboxError::LeverOfLoad { .. }
         | SandboxError::TooManyCommits { .. }
+        | SandboxError::NoSuchData { .. }
+        | SandboxError::DataNameTaken { .. }
         | SandboxError::NoSuchServer { .. } => Status::Usage,
         SandboxError::Interrupted => Status::Interrupted,
         _ => Status::Environment,

@@ -33,6 +33,9 @@ pub struct TargetArgs {
     /// Permit levers of the whole host, as in `vm.swappiness=1`, until the private server goes.
     #[arg(long, requires = "sandbox")]
     pub allow_host_change: bool,
+    /// Start the private server from kept data; `mydyno server data list` shows them.
+    #[arg(long, value_name = "DATA", requires = "sandbox")]
+    pub data: Option<String>,
     /// `mysql://user@host:port/?socket=PATH&password-file=PATH`; it holds no password.
     #[arg(long, value_name = "URL", conflicts_with = "sandbox")]
     pub dsn: Option<String>,

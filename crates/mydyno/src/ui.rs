@@ -87,3 +87,23 @@ fn terminal_columns() -> Option<usize> {
     let status = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
     (status == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
+
+/// Rows as lines with their cells below each other.
+pub fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let widths: Vec<usize> =
+        (0..N).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A size as options take it, as in `512M`.
+///
+/// # Errors
+/// It is none.
+pub fn size(text: &str) -> Result<u64, String> {
+    mydyno_model::units::parse_size(text).map_err(|e| e.to_string())
+}

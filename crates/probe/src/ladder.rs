@@ -73,6 +73,9 @@ pub fn run(
     if let Some(scratch) = &scratch {
         cells.extend(of_files(scratch, options.bytes, run.timing.seed));
     }
+    if let Some(folder) = options.folder.as_ref().filter(|_| scratch.is_some()) {
+        draft.pace = storage::pace(machine, folder);
+    }
     let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
     match scratch {
         Some(scratch) => scratch.remove()?,

@@ -15,6 +15,7 @@ pub mod ladder;
 mod literature;
 mod machine;
 pub mod malloc;
+pub mod own_disk;
 pub mod random;
 mod report;
 pub mod scratch;

@@ -103,6 +103,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     if options.beside {
         cells.push(place.log_alone());
     }
+    draft.pace = storage::pace(host.machine(), &options.folder);
     let outcome = course::run(cells, &run.timing, run.stop, run.progress);
     scratch.remove()?;
     draft.meaning = meaning(&outcome.measures, options);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mydyno_host::emulated::Pace;
 use mydyno_model::probe::{Measure, ProbeReport, Storage};
 use mydyno_model::units::three_digits;
 use mydyno_model::{Estimate, Header, Warning};
@@ -20,6 +21,8 @@ pub(crate) struct Draft {
     parameters: BTreeMap<String, Value>,
     ticks: Option<(u64, u64)>,
     pub(crate) storage: Option<Storage>,
+    /// Of the emulated disk that is measured, from when it is measured.
+    pub(crate) pace: Pace,
     pub(crate) meaning: Vec<String>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -31,8 +34,8 @@ impl Draft {
         parameters.insert("warm_up_s".to_owned(), timing.warm_up.as_secs_f64().into());
         parameters.insert("rounds".to_owned(), timing.rounds.into());
         parameters.insert("seed".to_owned(), timing.seed.into());
-        let (storage, meaning, warnings) = (None, vec![], vec![]);
-        Self { probe, parameters, ticks: machine::ticks(), storage, meaning, warnings }
+        let (storage, pace, meaning, warnings) = (None, Pace::default(), vec![], vec![]);
+        Self { probe, parameters, ticks: machine::ticks(), storage, pace, meaning, warnings }
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -42,6 +45,7 @@ impl Draft {
 
     pub(crate) fn finish(mut self, outcome: Outcome) -> ProbeReport {
         self.warnings.extend(self.storage.as_ref().and_then(emulated));
+        self.warnings.extend(self.pace.warning());
         let mut machine = machine::describe();
         machine.stolen_share = machine::stolen(self.ticks, machine::ticks());
         if let Some(share) = machine.stolen_share.filter(|share| *share >= MUCH_STOLEN) {

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use mydyno_host::{Host, folder, restore, room};
+use mydyno_host::{Host, data_directory, folder, restore, room};
 use mydyno_model::change::RestoreState;
 
 use crate::error::ProbeError;
@@ -55,6 +55,11 @@ impl<'a> Scratch<'a> {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What its changes are journalled under.
+    pub(crate) fn purpose(&self) -> &str {
+        &self.purpose
     }
 
     /// A new file of this name, opened for reading and writing with more flags of open(2).
@@ -125,13 +130,9 @@ impl Drop for Scratch<'_> {
     }
 }
 
-/// What every data directory holds, whatever its server: InnoDB's system tablespace, MySQL 8's dictionary, and a file of the
-/// table `mysql.general_log`. A folder `mysql` alone is also what `/var/lib` has.
-const OF_DATA_DIRECTORIES: [&str; 3] = ["ibdata1", "mysql.ibd", "mysql/general_log.CSM"];
-
 /// MariaDB, and MySQL up to 5.7, list each folder of the data directory as a schema.
 fn check_no_data_directory(folder: &Path) -> Result<(), ProbeError> {
-    if !OF_DATA_DIRECTORIES.iter().any(|name| folder.join(name).exists()) {
+    if !data_directory::is_one(folder) {
         return Ok(());
     }
     let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
@@ -187,7 +188,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let state = StateDir::open(&temp.path().join("state")).unwrap();
         let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
-        for file in OF_DATA_DIRECTORIES {
+        for file in data_directory::FILES {
             let folder = temp.path().join(file.replace('/', "-"));
             fs::create_dir_all(folder.join("mysql")).unwrap();
             Scratch::make(&host, &folder, 1).unwrap().remove().unwrap();
@@ -198,5 +199,33 @@ mod tests {
             assert!(error.contains(&format!("--folder {}`", beside.display())), "{error}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), before);
         }
+    }
+
+    #[test]
+    fn a_data_directory_behind_a_link_or_a_mount_is_refused_as_the_directory_that_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let top = temp.path().canonicalize().unwrap();
+        let state = StateDir::open(&top.join("state")).unwrap();
+        let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
+        let data = top.join("data");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("ibdata1"), "").unwrap();
+        let refused = |folder: &Path| Scratch::make(&host, folder, 1).unwrap_err().to_string();
+        let link = top.join("link");
+        std::os::unix::fs::symlink(&data, &link).unwrap();
+        let error = refused(&link);
+        assert!(error.contains(&format!("{} is a server's data directory", data.display())), "{error}");
+        let point = top.join("point");
+        fs::create_dir(&point).unwrap();
+        let run = |program: &str, args: &[&Path]| {
+            std::process::Command::new(program).args(args).status().is_ok_and(|status| status.success())
+        };
+        if !run("mount", &[Path::new("--bind"), &data, &point]) {
+            return println!("not tested: binding a folder needs root");
+        }
+        let error = refused(&point);
+        assert!(run("umount", &[&point]));
+        assert!(error.contains(&format!("{} is a server's data directory", point.display())), "{error}");
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 1);
     }
 }

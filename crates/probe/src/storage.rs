@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use mydyno_host::emulated::LABEL;
+use mydyno_host::emulated::{LABEL, Pace};
 use mydyno_host::{Machine, emulated};
 use mydyno_model::probe::{BlockDevice, Storage};
 
@@ -44,7 +44,7 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
     let (flushes_sent, flushes_why) = flushes(&mount.kind, &options, &below);
     let devices = below.devices;
     Ok(Storage {
-        disk: emulated::holds(machine, &folder).then(|| LABEL.to_owned()),
+        disk: emulated::below(machine, &folder).map(|_| LABEL.to_owned()),
         folder: folder.display().to_string(),
         file_system: mount.kind,
         mount_point: mount.point.display().to_string(),
@@ -53,6 +53,11 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
         flushes_sent,
         flushes_why,
     })
+}
+
+/// The pace of the emulated disk that a folder is on, if it is on one, from now on.
+pub(crate) fn pace(machine: &Machine, folder: &Path) -> Pace {
+    Pace::of(emulated::below(machine, folder).into_iter().collect())
 }
 
 /// The number of the block device of a file system, as in `259:1`. File systems with several devices (btrfs) have a number of

@@ -46,6 +46,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     draft.storage = Some(storage::look(host.machine(), Path::new("/sys"), &options.folder)?);
     let largest = options.sizes.iter().max().copied().unwrap_or(0);
     let scratch = Scratch::make(host, &options.folder, largest)?;
+    draft.pace = storage::pace(host.machine(), &options.folder);
     let mut rng = Rng::from_seed(run.timing.seed);
     let mut times_us: Vec<Vec<f64>> = vec![vec![]; options.sizes.len()];
     let mut outcome = Outcome::default();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
+use mydyno_host::emulated::Pace;
 use mydyno_load::clock::Clock;
 use mydyno_model::Header;
 use mydyno_model::facts::{Fact, FactSet};
@@ -244,9 +245,12 @@ pub fn bench(
     let clock = Clock::start();
     let manifest = manifest(bench, &facts, &clock, &data.fingerprint, data.used);
     let mut writer = Writer::create(claim, &manifest, &facts)?;
-    if let Some(warning) = warnings::of_emulated_disk(&found) {
+    for warning in
+        [warnings::of_emulated_disk(&found), warnings::of_delayed_syncs(&found)].into_iter().flatten()
+    {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
     }
+    let pace = Pace::of(found.emulated_disks);
     let server_pid = client.peer_pid();
     let noted = if bench.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
     let how = noted
@@ -254,7 +258,7 @@ pub fn bench(
         .and_then(|()| observed_steps(bench, &manifest, &clock, &mut writer, server_pid, stop, watch));
     // A server that is gone has already ended the run, and one that hangs does not hold up the record's end.
     client.set_read_timeout(Some(DOUBTS));
-    for warning in tables.doubts(&mut client).unwrap_or_default() {
+    for warning in tables.doubts(&mut client).unwrap_or_default().into_iter().chain(pace.warning()) {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
     }
     drop(client);

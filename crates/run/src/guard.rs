@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mydyno_host::{Machine, emulated};
+use mydyno_host::emulated::{self, EmulatedDisk};
+use mydyno_host::{Machine, sync_delay};
 use mydyno_model::plan::{Plan, TargetKind};
 use mydyno_model::units::{show_bytes, show_count};
 use mydyno_observe::Source;
@@ -53,8 +54,10 @@ pub struct Found {
     pub read_only: bool,
     /// Free and total bytes where its data directory is, when that is on this machine.
     pub disk: Option<(u64, u64)>,
-    /// Whether its data directory, or one of its logs or tablespaces, is on an emulated disk of this machine.
-    pub emulated_disk: bool,
+    /// Emulated disks of this machine that its data directory, its logs or its tablespaces are on.
+    pub emulated_disks: Vec<EmulatedDisk>,
+    /// By how much each of its syncs is delayed, when it is on this machine and its process may be looked at.
+    pub sync_delay: Option<Duration>,
     /// Its data directory.
     pub datadir: String,
     /// `max_allowed_packet`.
@@ -97,14 +100,16 @@ pub fn look(client: &mut Client) -> Result<Found, WireError> {
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
         if let Ok(machine) = Machine::real() {
             found.memory = machine.available_bytes().ok();
+            found.sync_delay = sync_delay::of_process(&machine, pid);
             let mut folders = vec![found.datadir.clone()];
             for (variable, is_file) in PLACES {
                 let place = text(client, &format!("SELECT @@{variable}"))?;
                 folders.extend(place.and_then(|place| folder_of(&found.datadir, &place, is_file)));
             }
-            found.emulated_disk = folders
-                .iter()
-                .any(|folder| emulated::holds(&machine, Path::new(&format!("/proc/{pid}/root{folder}"))));
+            for folder in folders {
+                let disk = emulated::below(&machine, Path::new(&format!("/proc/{pid}/root{folder}")));
+                found.emulated_disks.extend(disk.filter(|disk| !found.emulated_disks.contains(disk)));
+            }
         }
     }
     Ok(found)
@@ -380,7 +385,8 @@ mod tests {
             cluster_peers: None,
             read_only: false,
             disk: Some((100 << 30, 200 << 30)),
-            emulated_disk: false,
+            emulated_disks: vec![],
+            sync_delay: None,
             datadir: "/data/".to_owned(),
             max_allowed_packet: Some(16 << 20),
             max_heap_table_size: Some(16 << 20),

@@ -1,6 +1,7 @@
 //! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
 
 use mydyno_host::emulated::LABEL;
+use mydyno_host::sync_delay;
 use mydyno_model::Warning;
 use mydyno_model::plan::Warmup;
 use mydyno_model::record::{End, Interval, Phase, RunRecord};
@@ -39,13 +40,25 @@ const THROTTLED: f64 = 0.01;
 
 /// What every result on an emulated disk is marked with.
 pub(crate) fn of_emulated_disk(found: &Found) -> Option<Warning> {
-    found.emulated_disk.then(|| {
+    (!found.emulated_disks.is_empty()).then(|| {
         Warning::new(
             "emulated-disk",
             format!(
                 "the server's data or logs are on an {LABEL}: its times are those of a model, not of this machine"
             ),
             "compare settings on it with each other, and never its figures with those of a disk",
+        )
+    })
+}
+
+/// What every result of a server whose syncs are delayed is marked with.
+pub(crate) fn of_delayed_syncs(found: &Found) -> Option<Warning> {
+    found.sync_delay.map(|delay| {
+        let delay = show_seconds(delay.as_secs_f64());
+        Warning::new(
+            "delayed-syncs",
+            format!("each sync of the server waits {delay} longer than its disk takes ({})", sync_delay::NAME),
+            "compare settings under the same delay with each other, and never its figures with those of a disk",
         )
     })
 }

@@ -3,17 +3,22 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use mydyno_host::HostError;
 use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
 use mydyno_host::disk::{DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::limit::Limit;
 use mydyno_host::setting::{self, AllowHostChange};
+use mydyno_host::sync_delay::{self, is_mapped};
 use mydyno_host::task::Attribute;
+use mydyno_host::user::User;
+use mydyno_host::{HostError, effective_uid};
+use mydyno_model::server::ServerInfo;
 
 use crate::error::SandboxError;
+use crate::folder::ServerFolder;
 use crate::log::tail;
 use crate::site::{Progress, Site};
 
@@ -47,12 +52,16 @@ pub struct Arrangement {
     pub limits: Limits,
     /// The memory allocator; none: what the environment of mydyno says.
     pub allocator: Option<Allocator>,
+    /// By how much longer it waits for each sync.
+    pub sync_delay: Option<Duration>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
     /// What the scheduler does with it.
     pub scheduling: Vec<(Attribute, String)>,
     /// What its process may take.
     pub process_limits: Vec<(Limit, u64)>,
+    /// The user that it runs as, by name or number; none: the one that runs mydyno.
+    pub user: Option<String>,
 }
 
 impl Arrangement {
@@ -60,14 +69,30 @@ impl Arrangement {
     pub fn is_emulated(&self) -> bool {
         matches!(self.disk, Some(DiskSpec { medium: Medium::Emulated(_), .. }))
     }
+
+    /// The user that it runs as, if that is another one than this process's.
+    ///
+    /// # Errors
+    /// This machine has no such user.
+    pub(crate) fn other_user(&self) -> Result<Option<User>, SandboxError> {
+        let user = self.user.as_deref().map(User::find).transpose()?;
+        Ok(user.filter(|user| user.uid() != effective_uid()))
+    }
 }
 
-/// The variables that an arrangement gives a server; an empty value takes one away.
-pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, OsString)>, SandboxError> {
+/// The variables that an arrangement gives a server in its folder; an empty value takes one away.
+pub(crate) fn environment(
+    arrangement: &Arrangement,
+    folder: &Path,
+) -> Result<Vec<(OsString, OsString)>, SandboxError> {
     let mut variables: Vec<(OsString, OsString)> = Vec::new();
-    if let Some(allocator) = arrangement.allocator {
-        let library = allocator.library()?.map(Into::into).unwrap_or_default();
-        variables.push(("LD_PRELOAD".into(), library));
+    let library = arrangement.allocator.map(Allocator::library).transpose()?;
+    if let Some(delay) = arrangement.sync_delay {
+        let others =
+            library.map_or_else(|| std::env::var_os("LD_PRELOAD"), |library| library.map(Into::into));
+        variables.extend(sync_delay::environment(folder, delay, others.as_deref()));
+    } else if let Some(library) = library {
+        variables.push(("LD_PRELOAD".into(), library.map(Into::into).unwrap_or_default()));
     }
     for (name, value) in &arrangement.environment {
         if !VARIABLES.contains(&name.as_str()) || value.contains(['\0', '\n']) {
@@ -78,20 +103,20 @@ pub(crate) fn environment(arrangement: &Arrangement) -> Result<Vec<(OsString, Os
     Ok(variables)
 }
 
-/// Checks that a server that runs has the environment and the allocator that it was given. A library that does not fit is
+/// Checks that a server that runs has the environment and the libraries that it was given. A library that does not fit is
 /// passed over by the loader, with a line in the log and nothing else: ld.so(8).
-pub(crate) fn check_environment(arrangement: &Arrangement, pid: u32, log: &Path) -> Result<(), SandboxError> {
+pub(crate) fn check_environment(
+    arrangement: &Arrangement,
+    pid: u32,
+    folder: &ServerFolder,
+) -> Result<(), SandboxError> {
     let proc = Path::new("/proc").join(pid.to_string());
     let read = |file: &str| {
         let path = proc.join(file);
         fs::read(&path).map_err(|e| SandboxError::io("read", path, e))
     };
-    let without = |what: String| {
-        let lines = tail(log, LOG_LINES).unwrap_or_default();
-        let log = lines.into_iter().filter(|line| line.contains("LD_PRELOAD")).collect();
-        Err(SandboxError::NotGiven { what, log })
-    };
-    let given = environment(arrangement)?;
+    let without = |what: String| not_given(folder, what);
+    let given = environment(arrangement, folder.path())?;
     let shown = if given.is_empty() { vec![] } else { read("environ")? };
     for (name, value) in &given {
         let mut wanted = name.as_encoded_bytes().to_vec();
@@ -108,15 +133,42 @@ pub(crate) fn check_environment(arrangement: &Arrangement, pid: u32, log: &Path)
             return without(format!("{}={}", name.display(), value.display()));
         }
     }
-    let Some(library) = arrangement.allocator.map(|a| a.library()).transpose()?.flatten() else {
-        return Ok(());
-    };
-    let path = fs::canonicalize(&library).map_err(|e| SandboxError::io("open", &library, e))?;
-    let maps = read("maps")?;
-    // The last field of a line: proc_pid_maps(5).
-    let loaded =
-        maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(path.as_os_str().as_encoded_bytes()));
-    if loaded { Ok(()) } else { without(library.display().to_string()) }
+    let delays = arrangement.sync_delay.map(|_| sync_delay::library(folder.path()));
+    let allocator = arrangement.allocator.map(Allocator::library).transpose()?.flatten();
+    let libraries: Vec<PathBuf> = delays.into_iter().chain(allocator).collect();
+    let maps = if libraries.is_empty() { vec![] } else { read("maps")? };
+    for library in libraries {
+        let path = fs::canonicalize(&library).map_err(|e| SandboxError::io("open", &library, e))?;
+        if !is_mapped(&maps, path.as_os_str().as_encoded_bytes()) {
+            return without(library.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+fn not_given(folder: &ServerFolder, what: String) -> Result<(), SandboxError> {
+    let lines = tail(&folder.log(), LOG_LINES).unwrap_or_default();
+    let log = lines.into_iter().filter(|line| line.contains("LD_PRELOAD")).collect();
+    Err(SandboxError::NotGiven { what, log })
+}
+
+/// Checks that the syncs of a server that runs are delayed, if they are to be, and that it commits by them.
+pub(crate) fn check_syncs(
+    site: &Site,
+    arrangement: &Arrangement,
+    folder: &ServerFolder,
+    server: &ServerInfo,
+) -> Result<(), SandboxError> {
+    let (Some(_), Some(pid)) = (arrangement.sync_delay, server.pid) else { return Ok(()) };
+    if let Some((path, how)) = sync_delay::passes_by(site.lease.machine(), pid)? {
+        return Err(SandboxError::NotDelayed { path, how });
+    }
+    // A library that is loaded is not called where the program has a function of that name itself. Every server syncs before
+    // it lets anybody in.
+    if sync_delay::delayed(folder.path())? == 0 {
+        return not_given(folder, format!("{}: no sync of its start passed the library", sync_delay::NAME));
+    }
+    Ok(())
 }
 
 /// Makes the disk for the data, if one is wanted. An emulated one needs the user's permission.

@@ -85,7 +85,8 @@ fn is_older(path: &Path, age: Duration) -> bool {
     modified(path).and_then(|m| SystemTime::now().duration_since(m).ok()).is_some_and(|a| a > age)
 }
 
-fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
+/// Takes a lock of flock(2) at once, or says that somebody has it. The one that was held is given back either way.
+pub(crate) fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: flock(2) takes an open descriptor and flags.
     match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
         0 => Ok(()),

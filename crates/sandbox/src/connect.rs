@@ -1,6 +1,7 @@
 //! Connections to private servers.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,10 +24,15 @@ pub(crate) enum Attempt {
 /// How to connect to a private server: by its socket, as its own account.
 ///
 /// # Errors
-/// Its password file cannot be read, as after `server down`.
+/// Its password file cannot be read, as after `server down`, or somebody put a link in its socket's place.
 pub fn connect_options(server: &ServerInfo) -> Result<ConnectOptions, SandboxError> {
     let password = fs::read_to_string(&server.password_file)
         .map_err(|e| SandboxError::io("read", &server.password_file, e))?;
+    // The user of a server can put a link in its socket's place, to the socket of a server that lets root in without a password.
+    if fs::symlink_metadata(&server.socket).is_ok_and(|meta| meta.is_symlink()) {
+        let link = io::Error::other("it is a link, and servers make sockets");
+        return Err(SandboxError::io("connect to", &server.socket, link));
+    }
     let mut options = options(PathBuf::from(&server.socket), password.trim_end_matches('\n'));
     options.connect_timeout = ConnectOptions::CONNECT_TIMEOUT;
     options.read_timeout = Some(ConnectOptions::READ_TIMEOUT);

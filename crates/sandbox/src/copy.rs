@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::SandboxError;
 
@@ -20,8 +21,13 @@ pub(crate) struct Copied {
 }
 
 /// Copies a folder of plain files and folders to a place that does not exist. Names in `without` are left out at
-/// its top.
-pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<Copied, SandboxError> {
+/// its top. Setting `stop` ends it.
+pub(crate) fn copy_folder(
+    from: &Path,
+    to: &Path,
+    without: &[&str],
+    stop: &AtomicBool,
+) -> Result<Copied, SandboxError> {
     let mut copied = Copied::default();
     DirBuilder::new().mode(0o700).create(to).map_err(|e| SandboxError::io("create", to, e))?;
     for child in fs::read_dir(from).map_err(|e| SandboxError::io("read", from, e))? {
@@ -33,12 +39,14 @@ pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<Co
         let kind = child.file_type().map_err(|e| SandboxError::io("read", child.path(), e))?;
         let target = to.join(&name);
         if kind.is_dir() {
-            let below = copy_folder(&child.path(), &target, &[])?;
+            let below = copy_folder(&child.path(), &target, &[], stop)?;
             copied.files += below.files;
             copied.shared += below.shared;
         } else if kind.is_file() {
-            let shared =
-                copy_file(&child.path(), &target).map_err(|e| SandboxError::io("copy to", &target, e))?;
+            let shared = copy_file(&child.path(), &target, stop).map_err(|e| match e.kind() {
+                io::ErrorKind::Interrupted => SandboxError::Interrupted,
+                _ => SandboxError::io("copy to", &target, e),
+            })?;
             copied.files += 1;
             copied.shared += usize::from(shared);
         } else {
@@ -49,12 +57,24 @@ pub(crate) fn copy_folder(from: &Path, to: &Path, without: &[&str]) -> Result<Co
     Ok(copied)
 }
 
-/// Bytes that a folder's files occupy on disk.
+/// Whether files copied from one folder to another share their blocks there. Tried with files that have no name.
+pub(crate) fn shares_blocks(from: &Path, to: &Path) -> bool {
+    let nameless = |folder: &Path| {
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder)
+    };
+    let (Ok(source), Ok(target)) = (nameless(from), nameless(to)) else { return false };
+    source.write_all_at(&[1; 4096], 0).is_ok() && reflink(&source, &target)
+}
+
+/// Bytes that a folder's files occupy on disk. Files may come and go meanwhile.
 pub(crate) fn occupied_bytes(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for child in fs::read_dir(folder)? {
         let child = child?;
-        let meta = child.metadata()?;
+        let meta = match child.metadata() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            meta => meta?,
+        };
         bytes += if meta.is_dir() { occupied_bytes(&child.path())? } else { meta.blocks() * 512 };
     }
     Ok(bytes)
@@ -74,8 +94,9 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// True when the copy shares its blocks with the original.
-fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
-    let source = File::open(from)?;
+fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
+    // What was a file a moment ago may be a link by now: data may belong to another user.
+    let source = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(from)?;
     let meta = source.metadata()?;
     let target = OpenOptions::new().write(true).create_new(true).mode(meta.mode() & 0o700).open(to)?;
     if reflink(&source, &target) {
@@ -90,6 +111,9 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
     let mut block = vec![0u8; BLOCK];
     let mut at = 0;
     while let Some(data) = next_data(&source, at)? {
+        if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         at = data;
         let length = source.read_at(&mut block, at)?;
         if length == 0 {
@@ -148,6 +172,8 @@ mod tests {
 
     use super::*;
 
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
     fn make_disk(host: &Host, path: &Path, spec: &DiskSpec) -> Result<Disk, HostError> {
         let (journal, lease) = (&host.journal, &host.lease);
         DiskFolder { journal, lease, purpose: "test", path }.make(spec, None)
@@ -177,7 +203,7 @@ mod tests {
                 fs::create_dir_all(from.join("deep")).unwrap();
                 fs::write(from.join("a"), vec![7; 1 << 20]).unwrap();
                 fs::write(from.join("deep/b"), vec![8; 1 << 20]).unwrap();
-                copy_folder(&from, &disk.point.join("to"), &[]).unwrap()
+                copy_folder(&from, &disk.point.join("to"), &[], &NEVER).unwrap()
             });
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
             put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
@@ -206,7 +232,7 @@ mod tests {
         fill(&temp.path().join("from"));
         let written = begin.elapsed();
         let begin = Instant::now();
-        let copied = copy_folder(&temp.path().join("from"), &temp.path().join("to"), &[]).unwrap();
+        let copied = copy_folder(&temp.path().join("from"), &temp.path().join("to"), &[], &NEVER).unwrap();
         let unsynced = begin.elapsed();
         for number in 0..FILES {
             File::open(temp.path().join(format!("to/t{number}.ibd"))).unwrap().sync_all().unwrap();
@@ -232,7 +258,8 @@ mod tests {
             let told = disk.map(|disk| {
                 fill(&disk.point.join("from"));
                 let begin = Instant::now();
-                let copied = copy_folder(&disk.point.join("from"), &disk.point.join("to"), &[]).unwrap();
+                let copied =
+                    copy_folder(&disk.point.join("from"), &disk.point.join("to"), &[], &NEVER).unwrap();
                 format!("1 GiB on {file_system}: {:?}; {copied:?}", begin.elapsed())
             });
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
@@ -259,7 +286,7 @@ mod tests {
         let zeros = vec![0u8; BLOCK * 2 + 1];
         fs::write(from.join("zeros"), &zeros).unwrap();
         let to = temp.path().join("to");
-        copy_folder(&from, &to, &["auto.cnf"]).unwrap();
+        copy_folder(&from, &to, &["auto.cnf"], &NEVER).unwrap();
         for name in ["dense", "sparse", "zeros", "deep/er/empty"] {
             assert!(fs::read(from.join(name)).unwrap() == fs::read(to.join(name)).unwrap(), "{name}");
         }
@@ -271,7 +298,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let (from, to) = (temp.path().join("from"), temp.path().join("to"));
         File::create(&from).unwrap().set_len(64 << 20).unwrap();
-        copy_file(&from, &to).unwrap();
+        copy_file(&from, &to, &NEVER).unwrap();
         let meta = fs::metadata(&to).unwrap();
         assert_eq!(meta.len(), 64 << 20);
         assert!(meta.blocks() * 512 < 1 << 20, "{} blocks", meta.blocks());
@@ -283,7 +310,7 @@ mod tests {
         let from = temp.path().join("from");
         fs::create_dir(&from).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", from.join("link")).unwrap();
-        let error = copy_folder(&from, &temp.path().join("to"), &[]).unwrap_err().to_string();
+        let error = copy_folder(&from, &temp.path().join("to"), &[], &NEVER).unwrap_err().to_string();
         assert!(error.contains("neither a file nor a folder"), "{error}");
     }
 }

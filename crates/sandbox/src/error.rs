@@ -99,6 +99,19 @@ pub enum SandboxError {
         /// What its log says of that.
         log: Vec<String>,
     },
+    /// A delay of syncs that does not reach all that the server waits for.
+    #[error(
+        "{} {how}, so that the server waits for it without a sync that server.sync_delay could delay: start the server without \
+         that (innodb_flush_method=O_DSYNC, MariaDB's innodb_log_file_write_through, a log on /dev/shm), or use disk.medium=emulated, which \
+         delays whatever it waits for",
+        path.display()
+    )]
+    NotDelayed {
+        /// The file.
+        path: PathBuf,
+        /// As in `is open with O_DSYNC or O_SYNC`.
+        how: &'static str,
+    },
     /// More commits than a load can make in its time.
     #[error(
         "{commits} commits need {needed_s:.0} s at the best, since each acknowledgement is written down and synced, and a load \
@@ -171,15 +184,10 @@ pub enum SandboxError {
         /// What it became.
         shown: String,
     },
-    /// Data of a server that runs.
-    #[error("private server {name} runs, and its data change: stop it first")]
-    StillRuns {
-        /// Its name.
-        name: String,
-    },
     /// Data are kept only of a server that was shut down in good order.
     #[error(
-        "the private server {name} was not shut down in good order, so its data are not at rest: prepare them again"
+        "the private server {name} was not shut down in good order, so its data are not at rest and not kept: prepare them in another \
+         one; `mydyno server down {name}` removes it"
     )]
     NotStopped {
         /// Its name.
@@ -193,13 +201,69 @@ pub enum SandboxError {
     },
     /// Kept data of another server.
     #[error(
-        "the data were written by {engine:?}, and the server is {found:?}: prepare them again with this one"
+        "the data were written by {engine:?}, and the server is {found:?}: name that one with --engine or --basedir, or prepare them \
+         again with this one"
     )]
     DataOfAnother {
         /// What wrote them.
         engine: String,
         /// What was to start.
         found: String,
+    },
+    /// There are kept data of this name.
+    #[error(
+        "there are kept data {name} already: use another name, or remove them with `mydyno server data remove {name}`"
+    )]
+    DataNameTaken {
+        /// The name.
+        name: String,
+    },
+    /// There are no kept data of this name.
+    #[error("there are no kept data {name}{}", others(known))]
+    NoSuchData {
+        /// The name.
+        name: String,
+        /// Those that exist.
+        known: Vec<String>,
+    },
+    /// Kept data whose list of files cannot be read.
+    #[error("cannot read the list of kept data {}: {why}; `mydyno server data remove` removes them", path.display())]
+    KeptData {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// Kept data that somebody uses.
+    #[error("the kept data in {} are in use{}", path.display(), used_by(by))]
+    DataInUse {
+        /// Their folder.
+        path: PathBuf,
+        /// The servers that live on their disk; empty: another command that reads them.
+        by: String,
+    },
+    /// A disk of kept data that is full.
+    #[error(
+        "the disk of these data has only {free} left: end servers that live on it (`mydyno server data list`), copy the data with \
+         --copy-data, or keep them anew with a larger --room"
+    )]
+    DataDiskFull {
+        /// What is free, for people.
+        free: String,
+    },
+    /// Something is mounted where mydyno mounts, and the journal does not know of it.
+    #[error(
+        "{} is mounted, and the journal knows nothing of it: end what uses it and run `umount {}`", point.display(), point.display()
+    )]
+    MountUnknown {
+        /// The mount point.
+        point: PathBuf,
+    },
+    /// A server that another command is at work with.
+    #[error("another mydyno is at work with the private server {name}: try again when it is done")]
+    ServerBusy {
+        /// Its name.
+        name: String,
     },
     /// A lever's value that is none.
     #[error("{id} cannot be {value:?}: it takes {takes}")]
@@ -321,6 +385,23 @@ pub enum SandboxError {
     /// The user interrupted it.
     #[error("interrupted; nothing is left of it")]
     Interrupted,
+    /// It is told to take more memory than the host can spare.
+    #[error(
+        "{told} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
+         free: {way_out}"
+    )]
+    TooMuchMemory {
+        /// As in `innodb_buffer_pool_size=64G`.
+        told: String,
+        /// Beyond what a server takes that is told nothing.
+        asked: String,
+        /// What the host has, and what of it is promised.
+        spare: String,
+        /// What has to stay free.
+        kept: String,
+        /// What the user can do.
+        way_out: &'static str,
+    },
     /// Something of it could not be removed.
     #[error("{what} could not be put back: {why}")]
     NotPutBack {
@@ -382,6 +463,14 @@ fn others(known: &[String]) -> String {
         "; there is none at all".to_owned()
     } else {
         format!("; there are: {}", known.join(", "))
+    }
+}
+
+fn used_by(servers: &str) -> String {
+    if servers.is_empty() {
+        " by another mydyno: try again when it is done".to_owned()
+    } else {
+        format!(" by the private server {servers}: end it with `mydyno server down {servers}`")
     }
 }
 

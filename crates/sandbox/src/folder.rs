@@ -1,18 +1,22 @@
 //! The folder of one private server, and what is saved in it.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_host::StateDir;
 use mydyno_host::machine::ProcessIdentity;
+use mydyno_host::user::User;
 use mydyno_model::server::ServerInfo;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::lock;
 use crate::error::SandboxError;
 
+/// The folder in which another user's server makes its socket.
+const RUN: &str = "run";
 /// Bytes of a unix socket's path, `sun_path` of unix(7) without its final NUL.
 const SOCKET_PATH_BYTES: usize = 107;
 
@@ -65,6 +69,19 @@ impl ServerFolder {
         Self { path }
     }
 
+    /// Keeps other commands from the server for as long as the file is open.
+    ///
+    /// # Errors
+    /// One is at work with it.
+    pub(crate) fn lock(&self, name: &str) -> Result<Option<File>, SandboxError> {
+        // What is not there needs no lock.
+        let Ok(folder) = File::open(&self.path) else { return Ok(None) };
+        match lock(&folder, libc::LOCK_EX) {
+            Ok(()) => Ok(Some(folder)),
+            Err(_) => Err(SandboxError::ServerBusy { name: name.to_owned() }),
+        }
+    }
+
     /// Its data: on its own disk if it has one.
     pub(crate) fn data(&self) -> PathBuf {
         let disk = self.path.join("disk");
@@ -79,8 +96,21 @@ impl ServerFolder {
         self.path.join("server.log")
     }
 
+    /// The folders that the server uses: this one, and that of its data on a disk of kept data, which `disk` leads to.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let elsewhere = fs::read_link(self.path.join("disk")).ok();
+        [self.path.clone()].into_iter().chain(elsewhere).collect()
+    }
+
+    /// The folder for the socket of a server that runs as another user, if it does.
+    fn run(&self) -> Option<PathBuf> {
+        Some(self.path.join(RUN)).filter(|run| run.is_dir())
+    }
+
     pub(crate) fn pid_file(&self) -> PathBuf {
-        self.path.join("pid")
+        // MySQL warns of a pid file in a folder that others may write to.
+        let folder = if self.run().is_some() { self.tmp() } else { self.path.clone() };
+        folder.join("pid")
     }
 
     pub(crate) fn password_file(&self) -> PathBuf {
@@ -105,9 +135,37 @@ impl ServerFolder {
     /// # Errors
     /// It is longer than the kernel takes.
     pub(crate) fn socket(&self) -> Result<PathBuf, SandboxError> {
-        let path = self.path.join("s.sock");
+        Self::socket_in(self.run().as_deref().unwrap_or(&self.path))
+    }
+
+    /// Whether the path of a socket will fit, before the folder is made.
+    ///
+    /// # Errors
+    /// It is longer than the kernel takes.
+    pub(crate) fn check_socket(&self, of_other_user: bool) -> Result<(), SandboxError> {
+        let folder = if of_other_user { self.path.join(RUN) } else { self.path.clone() };
+        Self::socket_in(&folder).map(drop)
+    }
+
+    fn socket_in(folder: &Path) -> Result<PathBuf, SandboxError> {
+        let path = folder.join("s.sock");
         let length = path.as_os_str().as_bytes().len();
         if length > SOCKET_PATH_BYTES { Err(SandboxError::SocketPath { path, length }) } else { Ok(path) }
+    }
+
+    /// Lets another user in, and gives it what the server writes there beside its data. The rest stays root's, so that nothing
+    /// that root reads or removes here can become a link.
+    pub(crate) fn let_in(&self, user: &User) -> Result<(), SandboxError> {
+        let run = self.path.join(RUN);
+        fs::create_dir(&run).map_err(|e| SandboxError::io("create", &run, e))?;
+        // Nobody comes here who does not pass the state folder. Sticky and open to all, so that the kernel keeps root from
+        // following links that the user makes here: fs.protected_symlinks of proc_sys_fs(5).
+        let places = self.places().into_iter().map(|place| (place, 0o711));
+        for (path, mode) in [(run, 0o1777)].into_iter().chain(places) {
+            let set = fs::set_permissions(&path, Permissions::from_mode(mode));
+            set.map_err(|e| SandboxError::io("open", path, e))?;
+        }
+        Ok(user.own(&self.tmp())?)
     }
 
     /// Writes a file that only its owner can read.

@@ -4,18 +4,17 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use mydyno_host::change::StartedProcess;
-use mydyno_host::journal::{Open, Replay};
+use mydyno_host::journal::{Open, Replay, refusal};
 use mydyno_host::machine::{Presence, ProcessIdentity};
 use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder};
 use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
+use crate::data;
 use crate::error::SandboxError;
 use crate::folder::{ServerFolder, check_name};
+use crate::purpose;
 use crate::site::Site;
-use crate::up::purpose;
-
-const PURPOSE: &str = "server ";
 
 /// All private servers by name.
 ///
@@ -34,7 +33,7 @@ pub fn free(state: &StateDir, machine: &Machine) -> Result<Vec<String>, SandboxE
     let replay = Journal::of(state).read()?;
     let mut free = Vec::new();
     for name in names(state, &replay)? {
-        if in_use(machine, &replay, &purpose(&name))?.is_none() {
+        if in_use(machine, &replay, &purpose::of_server(&name))?.is_none() {
             free.push(name);
         }
     }
@@ -71,7 +70,7 @@ fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> 
 /// or something could not be removed.
 pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
     check_name(name)?;
-    let purpose = purpose(name);
+    let purpose = purpose::of_server(name);
     let folder = ServerFolder::of(site.state, name);
     let replay = site.journal.read()?;
     let known = replay.open.iter().any(|open| open.entry.purpose == purpose);
@@ -87,7 +86,32 @@ pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
         folder::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
     }
     check_in_sight(site, name, &purpose)?;
-    site.undo(&purpose)
+    data::check_in_reach(site, &folder)?;
+    let _nobody_else = folder.lock(name)?;
+    // After a reboot its folder on the disk of kept data is there only once that is mounted. What cannot be mounted stays on it.
+    drop(data::mount_for(site, &folder));
+    let left_alone = site.undo(&purpose)?;
+    data::leave_unused(site)?;
+    Ok(left_alone)
+}
+
+/// Checks that a server is kept on purpose, or of this very command, and runs here if it does.
+///
+/// # Errors
+/// There is none, it is another command's, or it runs elsewhere.
+pub(crate) fn check_ours(site: &Site, name: &str) -> Result<(), SandboxError> {
+    let purpose = purpose::of_server(name);
+    let replay = site.journal.read()?;
+    let own = |open: &Open| open.lease.process == site.lease.identity().process;
+    let mut entries = replay.open.iter().filter(|open| open.entry.purpose == purpose).peekable();
+    if entries.peek().is_none() {
+        let known = names(site.state, &replay)?.into_iter().collect();
+        return Err(SandboxError::NoSuchServer { name: name.to_owned(), known });
+    }
+    match entries.find(|open| open.kept_until.is_none() && !own(open)) {
+        Some(open) => Err(refusal(open, site.lease.machine())?.into()),
+        None => check_in_sight(site, name, &purpose),
+    }
 }
 
 /// A server of another machine or container may well run; its folder must not be taken from under it.
@@ -106,7 +130,7 @@ fn check_in_sight(site: &Site, name: &str, purpose: &str) -> Result<(), SandboxE
 }
 
 fn names(state: &StateDir, replay: &Replay) -> Result<BTreeSet<String>, SandboxError> {
-    let journalled = replay.open.iter().filter_map(|open| open.entry.purpose.strip_prefix(PURPOSE));
+    let journalled = replay.open.iter().filter_map(|open| purpose::server_of(&open.entry.purpose));
     let mut names: BTreeSet<String> = journalled.map(str::to_owned).collect();
     let servers = state.servers();
     match fs::read_dir(&servers) {
@@ -131,7 +155,7 @@ fn describe(
     name: &str,
 ) -> Result<ServerInfo, SandboxError> {
     let folder = ServerFolder::of(state, name);
-    let purpose = purpose(name);
+    let purpose = purpose::of_server(name);
     let entries: Vec<&Open> = replay.open.iter().filter(|open| open.entry.purpose == purpose).collect();
     // A description that cannot be read must not hide the server: what the journal says is enough to end it.
     let saved = folder.load().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mydyno_host::emulated::Service;
 use mydyno_host::{Host, Journal, Lease, StateDir, effective_uid};
@@ -53,6 +54,31 @@ pub enum Progress {
     Crashing,
     /// The data directory is being copied from the template.
     Copying,
+    /// The server whose data are kept is being shut down.
+    ShuttingDown,
+    /// Data are kept on a disk of their own, since the host's file system cannot share blocks.
+    DataDisk {
+        /// Its file system.
+        file_system: &'static str,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Neither the host's file system nor a disk can share blocks.
+    NoSharing {
+        /// What is missing.
+        why: String,
+    },
+    /// The data directory was brought back from kept data.
+    Restored {
+        /// Its files.
+        files: usize,
+        /// Those of them that share their blocks with the kept ones.
+        shared: usize,
+        /// Bytes of all files.
+        bytes: u64,
+        /// How long it took.
+        took: Duration,
+    },
     /// The server was started on this port and is waited for.
     Starting {
         /// Port on 127.0.0.1.

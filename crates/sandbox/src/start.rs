@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use mydyno_host::cgroup::MadeGroup;
 use mydyno_host::effective_uid;
-use mydyno_host::process::{self, Placement, Started};
+use mydyno_host::process::{self, Guest, Placement, Started};
+use mydyno_host::sync_delay;
 
 use crate::arrangement::{Arrangement, environment};
 use crate::connect::{self, Attempt};
@@ -24,6 +25,8 @@ use crate::site::{Progress, Site};
 
 /// How long a server may take until it accepts connections. Slow disks and large buffer pools take tens of seconds.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
+/// Syncs that a server may make until then: MySQL 9.7 makes 148.
+const SYNCS_OF_A_START: u32 = 300;
 /// Ports that are tried; each is free when it is chosen, but nothing keeps it so.
 const PORT_ATTEMPTS: usize = 5;
 /// Variables of the environment that a server may see. Others can hold secrets, and would live as long as it does.
@@ -84,18 +87,36 @@ pub(crate) fn start(
     password: &str,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ready, SandboxError> {
+    let user = way.arrangement.other_user()?;
+    if let Some(user) = &user {
+        // The library too: a umask may keep others from it.
+        let of_delays = way.arrangement.sync_delay.map(|_| [sync_delay::library, sync_delay::count_file]);
+        let of_delays = of_delays.iter().flatten().map(|file| file(folder.path()));
+        for file in of_delays.chain([folder.init_file()]) {
+            user.own(&file)?;
+        }
+    }
+    let folders = folder.places();
     for _ in 0..PORT_ATTEMPTS {
         let port = free_port()?;
         progress(Progress::Starting { port });
-        let command = command(install, way, folder, port)?;
+        let owner = if user.is_none() { owner_option() } else { None };
+        let command = command(install, way, folder, port, owner)?;
         let placement = Placement {
             group: way.group,
             scheduling: &way.arrangement.scheduling,
             limits: &way.arrangement.process_limits,
+            user: user.as_ref().map(|user| Guest { user, folders: &folders }),
         };
         let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;
-        match wait_ready(site, &mut started, folder, password) {
-            Ok(version) => return Ok(Ready { started, port, version }),
+        let delays = way.arrangement.sync_delay.unwrap_or_default() * SYNCS_OF_A_START;
+        match wait_ready(site, &mut started, folder, password, READY_PATIENCE + delays) {
+            Ok(version) => {
+                if let Some(user) = &user {
+                    user.read_back(site.lease.machine(), started.identity.pid, &install.program)?;
+                }
+                return Ok(Ready { started, port, version });
+            }
             Err(SandboxError::Ended { .. }) if port_was_taken(&folder.log()) => {
                 site.undo_one(started.id)?;
                 let _ = fs::remove_file(folder.log());
@@ -106,20 +127,26 @@ pub(crate) fn start(
     Err(SandboxError::NoPort { attempts: PORT_ATTEMPTS })
 }
 
-fn command(install: &Install, way: &Way, folder: &ServerFolder, port: u16) -> Result<Command, SandboxError> {
+fn command(
+    install: &Install,
+    way: &Way,
+    folder: &ServerFolder,
+    port: u16,
+    owner: Option<&str>,
+) -> Result<Command, SandboxError> {
     let path = folder.log();
     let io = |e| SandboxError::io("create", &path, e);
     let log = File::create_new(&path).map_err(io)?;
     let errors = log.try_clone().map_err(io)?;
     let mut command = base_command(install);
-    for (name, value) in environment(way.arrangement)? {
+    for (name, value) in environment(way.arrangement, folder.path())? {
         if value.is_empty() {
             command.env_remove(name);
         } else {
             command.env(name, value);
         }
     }
-    command.args(options(&install.engine, When::Start)).args(owner_option());
+    command.args(options(&install.engine, When::Start)).args(owner);
     // What the user sets comes first, so that what makes the server private has the last word.
     command.args(way.settings.iter().map(Setting::option));
     let file = |option: &str, path: &Path| format!("--{option}={}", path.display());
@@ -142,6 +169,7 @@ fn wait_ready(
     started: &mut Started,
     folder: &ServerFolder,
     password: &str,
+    patience: Duration,
 ) -> Result<String, SandboxError> {
     let options = connect::options(folder.socket()?, password);
     let begin = Instant::now();
@@ -159,9 +187,9 @@ fn wait_ready(
                 return Err(SandboxError::Refused { source, log: log::reasons(&folder.log(), password) });
             }
         };
-        if begin.elapsed() >= READY_PATIENCE {
+        if begin.elapsed() >= patience {
             let log = log::reasons(&folder.log(), password);
-            return Err(SandboxError::NotReady { waited: READY_PATIENCE, last, log });
+            return Err(SandboxError::NotReady { waited: patience, last, log });
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -3,9 +3,10 @@
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mydyno_host::journal::Closing;
-use mydyno_host::{Change, effective_uid, folder, room};
+use mydyno_host::{Change, data_directory, effective_uid, folder, room};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -57,6 +58,7 @@ pub(crate) fn obtain(
     let shaping: Vec<Setting> = settings.iter().filter(|s| s.shapes_datadir()).cloned().collect();
     let recipe = Recipe::of(install, &shaping)?;
     let templates = site.cache.join("templates");
+    data_directory::check_outside(&templates, "MYDYNO_CACHE")?;
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -88,7 +90,10 @@ fn build(
     path: &Path,
 ) -> Result<(), SandboxError> {
     let purpose = format!("template {}", recipe.name());
-    let work = templates.join(format!(".new-{}-{}", std::process::id(), recipe.name()));
+    // Threads of one process make templates too.
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let work = templates.join(format!(".new-{}-{number}-{}", std::process::id(), recipe.name()));
     let id = folder::create(site.journal, site.lease, &purpose, &work)?;
     let made = init::make(site, install, shaping, &work, &purpose).and_then(|()| {
         let bytes = serde_json::to_vec_pretty(recipe).unwrap_or_default();

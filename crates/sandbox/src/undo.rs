@@ -1,7 +1,7 @@
 //! Putting back what was done for a purpose.
 
 use mydyno_host::journal::Open;
-use mydyno_host::restore::{Outcome, put_back};
+use mydyno_host::restore::{Outcome, check_in_reach, put_back};
 use mydyno_model::change::RestoreState;
 
 use crate::error::SandboxError;
@@ -39,11 +39,7 @@ impl Site<'_> {
     fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<Vec<String>, SandboxError> {
         let machine = self.lease.machine();
         // All or nothing: what is out of reach may need what is not.
-        for open in self.journal.read()?.open.iter().filter(|open| wanted(open)) {
-            if let Some(why) = open.entry.out_of_reach(machine) {
-                return Err(SandboxError::NotPutBack { what: open.entry.change.what(), why });
-            }
-        }
+        check_in_reach(self.journal, machine, &wanted)?;
         let taken = self.journal.take_over(self.lease, wanted)?;
         let outcomes = put_back(self.journal, machine, &taken, &PrivateServers)?;
         let failed = |(_, outcome): &&(Open, Outcome)| outcome.state == RestoreState::Failed;

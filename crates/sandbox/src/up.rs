@@ -2,24 +2,28 @@
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use mydyno_host::emulated::EmulatedDisk;
 use mydyno_host::journal::{Open, refusal};
 use mydyno_host::setting::AllowHostChange;
-use mydyno_host::{HostError, folder};
+use mydyno_host::{HostError, folder, room, sync_delay};
 use mydyno_model::server::{ServerInfo, ServerState};
+use mydyno_model::units::show_bytes;
 use serde_json::Map;
 
 use crate::accounts::{USER, init_statements, new_password};
-use crate::arrangement::{check_environment, make_disk, make_group};
-use crate::copy::copy_folder;
-use crate::data::DataAtRest;
+use crate::arrangement::{check_environment, check_syncs, make_disk, make_group};
+use crate::copy::{Copied, copy_folder, shares_blocks};
+use crate::data::{DataAtRest, Reading};
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
 use crate::levers::Turns;
+use crate::memory;
 use crate::option_file::{self, OptionFile};
+use crate::purpose;
 use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
 use crate::start::{Ready, Way, start};
@@ -39,6 +43,8 @@ pub struct Spec {
     pub set: Vec<String>,
     /// Data that it starts with; none: only system tables.
     pub data: Option<DataAtRest>,
+    /// Whether these data are copied to where the server would be without them, also where they could share blocks.
+    pub copy_data: bool,
     /// Levers that are turned for it, and put back when it goes.
     pub turns: Turns,
     /// The user's permission to turn those of the whole host.
@@ -50,9 +56,11 @@ pub struct Spec {
 impl Spec {
     /// The server program that is wanted.
     pub(crate) fn install(&self) -> Result<Install, SandboxError> {
-        let engine = self.turns.engine.as_ref().or(self.engine.as_ref());
+        let engine = self.turns.engine.as_deref().or(self.engine.as_deref());
         let basedir = self.turns.basedir.as_ref().or(self.basedir.as_ref());
-        find(engine.map(String::as_str), basedir.map(PathBuf::as_path))
+        // Unless the user says which, it is one of the kind that wrote the data.
+        let of_data = || self.data.as_ref().and_then(DataAtRest::series).filter(|_| basedir.is_none());
+        find(engine.or_else(of_data), basedir.map(PathBuf::as_path))
     }
 
     fn own_settings(&self) -> Result<Vec<Setting>, SandboxError> {
@@ -81,10 +89,6 @@ const ROOM_TO_START: u64 = 64 << 20;
 /// Files of a template that must not be the same in two servers: MySQL's server UUID.
 pub(crate) const UNIQUE: &[&str] = &["auto.cnf"];
 
-pub(crate) fn purpose(name: &str) -> String {
-    format!("server {name}")
-}
-
 /// Makes and starts a private server and returns once it accepts connections.
 ///
 /// # Errors
@@ -93,7 +97,8 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     check_name(&spec.name)?;
     spec.own_settings()?;
     let folder = ServerFolder::of(site.state, &spec.name);
-    folder.socket()?;
+    let user = spec.turns.arrangement.other_user()?;
+    folder.check_socket(user.is_some())?;
     site.check_name_is_free(&spec.name)?;
     let install = spec.install()?;
     progress(Progress::Found { engine: install.engine.clone(), program: install.program.clone() });
@@ -105,11 +110,47 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         .create(&servers)
         .map_err(|e| SandboxError::io("create", &servers, e))?;
     spec.turns.check(site, spec.allow_host_change, &servers)?;
-    let source = source(site, &install, spec, &settings, progress)?;
-    if spec.turns.arrangement.disk.is_none() {
-        check_room(&servers, source.bytes + ROOM_TO_START, "MYDYNO_STATE")?;
+    memory::check(site, &spec.turns, &settings)?;
+    if let Some(user) = &user {
+        user.check_reaches(&install.program)?;
     }
-    let purpose = purpose(&spec.name);
+    let source = source(site, &install, spec, &settings, progress)?;
+    let made = make(site, spec, &install, &settings, &source, progress);
+    let left = source.leave(site);
+    match (made, left) {
+        (Ok(info), Ok(())) => Ok(info),
+        (Ok(_), Err(error)) => match site.undo(&purpose::of_server(&spec.name)) {
+            Ok(_) => Err(error),
+            Err(then) => Err(SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) }),
+        },
+        (Err(error), Ok(())) => Err(error),
+        (Err(error), Err(then)) => {
+            Err(SandboxError::NotUndone { error: Box::new(error), then: Box::new(then) })
+        }
+    }
+}
+
+/// Makes the server from what can be read; after an error nothing is left of it.
+fn make(
+    site: &Site,
+    spec: &Spec,
+    install: &Install,
+    settings: &[Setting],
+    source: &Source,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ServerInfo, SandboxError> {
+    let folder = ServerFolder::of(site.state, &spec.name);
+    let own_disk = spec.turns.arrangement.disk.is_some();
+    let shared = source.kept.as_ref().filter(|_| !own_disk && !spec.copy_data);
+    match shared.and_then(Reading::disk) {
+        Some(disk) => check_data_disk(&disk)?,
+        None if own_disk => {}
+        None if shares_blocks(&source.data, &site.state.servers()) => {
+            check_room(&site.state.servers(), ROOM_TO_START, "MYDYNO_STATE")?;
+        }
+        None => check_room(&site.state.servers(), source.bytes + ROOM_TO_START, "MYDYNO_STATE")?,
+    }
+    let purpose = purpose::of_server(&spec.name);
     folder::create(site.journal, site.lease, &purpose, folder.path())
         .map_err(|error| name_taken(error, &spec.name))?;
     let made = (|| {
@@ -117,20 +158,26 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         spec.turns.turn_host(site, &purpose, spec.allow_host_change)?;
         let allowed = spec.allow_host_change;
         make_disk(site, &spec.turns.arrangement, folder.path(), &purpose, allowed, progress)?;
-        progress(Progress::Copying);
+        if let Some(kept) = shared {
+            kept.make_folder(site, &purpose, &spec.name, folder.path())?;
+        }
         site.check_cancelled()?;
-        copy_folder(&source.data, &folder.data(), UNIQUE)?;
+        source.copy_to(site, &folder, progress)?;
+        if let Some(user) = spec.turns.arrangement.other_user()? {
+            user.own_all(&folder.data())?;
+        }
         if let Some(disk) = EmulatedDisk::of(folder.path()) {
             // What the copy has left in caches is no part of what is measured on it, and would take minutes.
             disk.settle(&folder.path().join("disk"))?;
         }
-        let info = fill_and_start(site, &install, &settings, &folder, spec, progress)?;
-        for (name, given, shown) in variable::became(&info, &settings)? {
+        let info = fill_and_start(site, install, settings, &folder, spec, progress)?;
+        for (name, given, shown) in variable::became(&info, settings)? {
             progress(Progress::Became { name, given, shown });
         }
         for (name, value) in &spec.turns.variables {
             variable::set(site, &info, &purpose, name, value)?;
         }
+        check_syncs(site, &spec.turns.arrangement, &folder, &info)?;
         if spec.keep {
             site.check_cancelled()?;
             let own = |open: &Open| open.entry.purpose == purpose;
@@ -143,12 +190,46 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     made.map_err(|error| site.undo_after(error, &purpose))
 }
 
+/// Checks that a server can start on a disk of kept data beside those that live there.
+fn check_data_disk(disk: &Path) -> Result<(), SandboxError> {
+    let free = room::free_bytes(disk)?;
+    if free < ROOM_TO_START {
+        return Err(SandboxError::DataDiskFull { free: show_bytes(free as f64) });
+    }
+    Ok(())
+}
+
 /// What a data directory is copied from.
 struct Source {
     data: PathBuf,
     bytes: u64,
+    /// Keeps kept data readable.
+    kept: Option<Reading>,
     /// Keeps a template from being removed meanwhile.
     _template: Option<Template>,
+}
+
+impl Source {
+    fn copy_to(
+        &self,
+        site: &Site,
+        folder: &ServerFolder,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), SandboxError> {
+        if self.kept.is_none() {
+            progress(Progress::Copying);
+        }
+        let begin = Instant::now();
+        let Copied { files, shared } = copy_folder(&self.data, &folder.data(), UNIQUE, site.cancelled)?;
+        if self.kept.is_some() {
+            progress(Progress::Restored { files, shared, bytes: self.bytes, took: begin.elapsed() });
+        }
+        Ok(())
+    }
+
+    fn leave(self, site: &Site) -> Result<(), SandboxError> {
+        self.kept.map_or(Ok(()), |kept| kept.leave(site))
+    }
 }
 
 fn source(
@@ -158,18 +239,27 @@ fn source(
     settings: &[Setting],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Source, SandboxError> {
-    let Some(kept) = &spec.data else {
+    let Some(data) = &spec.data else {
         let template = obtain(site, install, settings, progress)?;
-        return Ok(Source { data: template.data.clone(), bytes: template.bytes, _template: Some(template) });
+        let (data, bytes) = (template.data.clone(), template.bytes);
+        return Ok(Source { data, bytes, kept: None, _template: Some(template) });
     };
-    kept.check()?;
-    if kept.engine() != install.engine.text {
+    if data.engine() != install.engine.text {
         return Err(SandboxError::DataOfAnother {
-            engine: kept.engine().to_owned(),
+            engine: data.engine().to_owned(),
             found: install.engine.text.clone(),
         });
     }
-    Ok(Source { data: kept.data(), bytes: kept.bytes(), _template: None })
+    let kept = data.open(site)?;
+    match data.check(site, &kept) {
+        Ok(()) => {
+            Ok(Source { data: kept.data.clone(), bytes: data.bytes(), kept: Some(kept), _template: None })
+        }
+        Err(error) => {
+            kept.leave(site)?;
+            Err(error)
+        }
+    }
 }
 
 fn fill_and_start(
@@ -181,17 +271,23 @@ fn fill_and_start(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ServerInfo, SandboxError> {
     fs::create_dir(folder.tmp()).map_err(|e| SandboxError::io("create", folder.tmp(), e))?;
+    if let Some(user) = spec.turns.arrangement.other_user()? {
+        folder.let_in(&user)?;
+    }
     let password = new_password()?;
     folder.write_private(&folder.password_file(), &format!("{password}\n"))?;
     folder.write_private(&folder.init_file(), &init_statements(&install.engine, &password))?;
     let socket = folder.socket()?.display().to_string();
     let client = format!("[client]\nuser={USER}\npassword={password}\nsocket={socket}\n");
     folder.write_private(&folder.client_options(), &client)?;
-    let purpose = purpose(&spec.name);
+    if spec.turns.arrangement.sync_delay.is_some() {
+        sync_delay::write(folder.path())?;
+    }
+    let purpose = purpose::of_server(&spec.name);
     let group = make_group(site, &spec.turns.arrangement, &folder.data(), &purpose)?;
     let way = Way { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
     let Ready { started, port, version } = start(site, install, &way, folder, &purpose, &password, progress)?;
-    check_environment(&spec.turns.arrangement, started.identity.pid, &folder.log())?;
+    check_environment(&spec.turns.arrangement, started.identity.pid, folder)?;
     // The server has run it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
     let password_file = folder.password_file().display().to_string();
@@ -254,7 +350,7 @@ fn name_taken(error: HostError, name: &str) -> SandboxError {
 impl Site<'_> {
     /// Says no before time is spent on a template; making the folder is what decides.
     fn check_name_is_free(&self, name: &str) -> Result<(), SandboxError> {
-        let purpose = purpose(name);
+        let purpose = purpose::of_server(name);
         match self.journal.read()?.open.iter().find(|open| open.entry.purpose == purpose) {
             Some(open) => Err(name_taken(refusal(open, self.lease.machine())?, name)),
             None => Ok(()),

@@ -6,6 +6,7 @@
 
 pub mod drive;
 pub mod mechanism;
+mod pace;
 mod service;
 mod store;
 mod watch;
@@ -33,6 +34,7 @@ use crate::setting::AllowHostChange;
 use crate::sys;
 use drive::Drive;
 use mechanism::{CacheMode, Counters, Model};
+pub use pace::Pace;
 pub use watch::serve;
 
 /// What results on such a disk are marked with.
@@ -173,21 +175,20 @@ pub struct State {
     pub counters: Counters,
 }
 
-/// Whether a file or folder lies on an emulated disk: on a loop device whose file is on a FUSE mount of mydyno's.
-pub fn holds(machine: &Machine, path: &Path) -> bool {
-    let Ok(mounts) = machine.mounts() else { return false };
+/// The emulated disk that a file or folder lies on: a loop device whose file is on a FUSE mount of mydyno's.
+pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
+    let mounts = machine.mounts().ok()?;
     // The last of those mounted on one point is the one that is seen.
     let mount_of = |path: &Path| {
         let above = mounts.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
         above.max_by_key(|(i, mount)| (mount.point.components().count(), *i)).map(|(_, mount)| mount)
     };
-    let below = || {
-        let mount = mount_of(&fs::canonicalize(path).ok()?)?;
-        let device = mount.source.strip_prefix("/dev").ok()?;
-        let file = machine.sys().join("block").join(device).join("loop/backing_file");
-        mount_of(Path::new(fs::read_to_string(file).ok()?.trim()))
-    };
-    below().is_some_and(|mount| mount.kind == KIND && mount.source.to_string_lossy().starts_with(SOURCE))
+    let mount = mount_of(&fs::canonicalize(path).ok()?)?;
+    let device = mount.source.strip_prefix("/dev").ok()?;
+    let file = machine.sys().join("block").join(device).join("loop/backing_file");
+    let served = mount_of(Path::new(fs::read_to_string(file).ok()?.trim()))?;
+    let ours = served.kind == KIND && served.source.to_string_lossy().starts_with(SOURCE);
+    ours.then(|| EmulatedDisk { point: served.point.clone() })
 }
 
 /// What the serving process has to know; a file in the folder.
@@ -387,10 +388,14 @@ pub(crate) fn hurry(mount: &Mounted) -> bool {
         return true;
     }
     let disk = EmulatedDisk { point: mount.point.clone() };
+    within_patience(move || disk.order(Order::Hurry)).is_some()
+}
+
+/// What comes of asking a disk's process; `None` where it does not answer: it is not waited for.
+fn within_patience<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (said, answer) = mpsc::channel();
     std::thread::spawn(move || {
-        let _ = disk.order(Order::Hurry);
-        let _ = said.send(());
+        let _ = said.send(ask());
     });
-    answer.recv_timeout(ORDER_PATIENCE).is_ok()
+    answer.recv_timeout(ORDER_PATIENCE).ok()
 }

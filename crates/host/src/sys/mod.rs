@@ -4,6 +4,7 @@ pub mod emulated;
 pub mod loops;
 pub mod storage;
 pub mod task;
+pub mod user;
 
 use std::ffi::CString;
 use std::fs::File;

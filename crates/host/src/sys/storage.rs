@@ -29,6 +29,19 @@ pub fn unmount(point: &Path) -> io::Result<()> {
     done(unsafe { libc::umount2(point.as_ptr(), libc::UMOUNT_NOFOLLOW) })
 }
 
+/// Gives the calling thread a mount namespace, and with it a current folder, of its own: unshare(2).
+pub fn own_mounts() -> io::Result<()> {
+    // SAFETY: unshare(2) takes flags.
+    done(unsafe { libc::unshare(libc::CLONE_NEWNS) })
+}
+
+/// Takes a mount, and what is mounted in it, out of the calling thread's namespace; who uses it may go on: umount2(2).
+pub fn detach(point: &Path) -> io::Result<()> {
+    let point = c_string(point.as_os_str().as_bytes())?;
+    // SAFETY: `point` is a C string that lives for the call.
+    done(unsafe { libc::umount2(point.as_ptr(), libc::MNT_DETACH) })
+}
+
 /// Makes a file a place to swap to: swapon(2).
 pub fn swap_on(path: &Path) -> io::Result<()> {
     let path = c_string(path.as_os_str().as_bytes())?;
@@ -45,13 +58,22 @@ pub fn swap_off(path: &Path) -> io::Result<()> {
 
 /// Bytes that this user can still write to the file system of a path.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let found = statvfs(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Whether nothing below a path can be run or loaded, since its file system is mounted so.
+pub fn is_noexec(path: &Path) -> io::Result<bool> {
+    Ok(statvfs(path)?.f_flag & libc::ST_NOEXEC != 0)
+}
+
+fn statvfs(path: &Path) -> io::Result<libc::statvfs> {
     let path = c_string(path.as_os_str().as_bytes())?;
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `path` is a C string and `found` has room for the answer.
     done(unsafe { libc::statvfs(path.as_ptr(), found.as_mut_ptr()) })?;
     // SAFETY: statvfs(3) succeeded, so it filled `found` in.
-    let found = unsafe { found.assume_init() };
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    Ok(unsafe { found.assume_init() })
 }
 
 /// The size of a page of memory.

@@ -122,7 +122,13 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
         Change::Mount(mounted("disk", "/dev/loop3", "ext4")),
         Change::Mount(mounted("emulated", "mydyno-disk-0", "fuse")),
         Change::Swap(SwapFile { path: f.path("swap"), inode, device, bytes: 16 << 20, namespace }),
-        Change::Zram(ZramSwap { device: text("zram0"), bytes: 16 << 20, label: text("0123456789abcdef") }),
+        Change::Zram(ZramSwap {
+            device: text("zram0"),
+            bytes: 16 << 20,
+            label: text("0123456789abcdef"),
+            disk: None,
+            chosen: vec![(text("comp_algorithm"), text("lz4"))],
+        }),
         Change::Cgroup(MadeGroup { name: text("mydyno-0"), folders: vec![f.path("mydyno-0")] }),
         Change::Task(ChangedTask {
             process: process.clone(),
@@ -265,10 +271,19 @@ fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
     assert!(!f.path("ours").exists());
 }
 
-/// Mounts somebody else's file system at a point, with a file in it.
-fn mount_theirs(point: &Path) {
+/// Puts everything back while somebody else's file system is mounted in the place of ours, and says that it stayed with its
+/// file.
+fn put_all_back_below_theirs(f: &Fixture, point: &Path) -> Vec<(String, RestoreState, String)> {
+    fine("umount", &[point]);
     fine("mount", &[Path::new("-t"), Path::new("tmpfs"), Path::new("none"), point]);
     fs::write(point.join("theirs"), "x").unwrap();
+    let done = put_all_back(f);
+    let kept = fs::read(point.join("theirs")).is_ok();
+    fine("umount", &[point]);
+    let (_, state, why) = of(&done, "mount");
+    assert_eq!(*state, RestoreState::LeftAlone, "{why}");
+    assert!(why.contains("somebody else has mounted something else there") && kept, "{why}");
+    done
 }
 
 #[test]
@@ -283,14 +298,7 @@ fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
     let spec = DiskSpec { medium: Medium::File, file_system: FileSystem::Ext4, bytes, options };
     let disk = DiskFolder { journal: &f.journal, lease: &f.lease, purpose: "test", path: &path };
     let point = disk.make(&spec, None).unwrap().point;
-    fine("umount", &[&point]);
-    mount_theirs(&point);
-    let done = put_all_back(&f);
-    let kept = fs::read(point.join("theirs")).is_ok();
-    fine("umount", &[&point]);
-    let (_, state, why) = of(&done, "mount");
-    assert_eq!(*state, RestoreState::LeftAlone, "{why}");
-    assert!(why.contains("somebody else has mounted something else there") && kept, "{why}");
+    let done = put_all_back_below_theirs(&f, &point);
     assert_eq!(of(&done, "loop device").1, RestoreState::Restored);
     // The folder is not ours to remove while their files are in it.
     assert!(of(&done, "folder").2.contains("umount"), "{done:#?}");
@@ -312,14 +320,7 @@ fn what_somebody_mounted_in_the_place_of_an_emulated_disk_stays_with_its_files()
     let point = path.join("emulated");
     assert!(EmulatedDisk::of(&path).is_some());
     // Its process ends with its mount.
-    fine("umount", &[&point]);
-    mount_theirs(&point);
-    let done = put_all_back(&f);
-    let kept = fs::read(point.join("theirs")).is_ok();
-    fine("umount", &[&point]);
-    let (_, state, why) = of(&done, "mount");
-    assert_eq!(*state, RestoreState::LeftAlone, "{why}");
-    assert!(kept);
+    let done = put_all_back_below_theirs(&f, &point);
     assert_eq!(of(&done, "process").1, RestoreState::Restored);
     assert_eq!(of(&put_all_back(&f), "folder").1, RestoreState::Restored);
 }

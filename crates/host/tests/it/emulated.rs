@@ -2,13 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
-use mydyno_host::emulated::{self, EmulatedDisk, Order, Service, Spec};
+use mydyno_host::emulated::{self, EmulatedDisk, Order, Pace, Service, Spec};
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder, loops, restore};
@@ -120,16 +121,8 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
     }
 }
 
-#[test]
-fn a_killed_process_leaves_nothing_after_a_restore_and_gives_errors_at_once() {
-    let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
-    }
-    let path = folder_of(&f);
-    let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
-    let mut file = File::create(made.point.join("file")).unwrap();
-    file.write_all(&[1; 65_536]).unwrap();
+/// Kills the process behind the disk.
+fn end_its_process(f: &Fixture) {
     let open = f.journal.read().unwrap().open;
     let server = open
         .iter()
@@ -141,6 +134,19 @@ fn a_killed_process_leaves_nothing_after_a_restore_and_gives_errors_at_once() {
     let pid = libc::pid_t::try_from(server).unwrap();
     // SAFETY: kill(2) of the process that this test started.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+}
+
+#[test]
+fn a_killed_process_leaves_nothing_after_a_restore_and_gives_errors_at_once() {
+    let f = fixture();
+    if let Some(lack) = lack(&f) {
+        return println!("{lack}");
+    }
+    let path = folder_of(&f);
+    let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
+    let mut file = File::create(made.point.join("file")).unwrap();
+    file.write_all(&[1; 65_536]).unwrap();
+    end_its_process(&f);
     assert!(file.sync_all().is_err());
     drop(file);
     all_restored(&f);
@@ -164,6 +170,66 @@ fn a_disk_whose_entry_is_gone_ends_by_itself() {
         assert!(begin.elapsed().as_secs() < 60, "it still serves");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    all_restored(&f);
+}
+
+#[test]
+fn a_disk_that_hurried_since_or_that_cannot_be_asked_marks_what_was_measured_on_it() {
+    let f = fixture();
+    if let Some(lack) = lack(&f) {
+        return println!("{lack}");
+    }
+    let path = folder_of(&f);
+    let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
+    let served = emulated::below(&f.machine, &made.point).unwrap();
+    let pace = Pace::of(vec![served.clone()]);
+    let mut file = File::create(made.point.join("file")).unwrap();
+    let mut write = || file.write_all(&[1; 4096]).and_then(|()| file.sync_all());
+    write().unwrap();
+    assert_eq!(pace.warning(), None);
+    served.order(Order::Hurry).unwrap();
+    assert_eq!(pace.warning(), None, "nobody has asked anything of it");
+    write().unwrap();
+    let warning = pace.warning().unwrap();
+    assert!(
+        warning.id == "emulated-disk-hurried" && warning.text.contains("requests without"),
+        "{warning:?}"
+    );
+    // What is measured from here on is another matter.
+    served.order(Order::Time).unwrap();
+    let pace = Pace::of(vec![served]);
+    write().unwrap();
+    assert_eq!(pace.warning(), None);
+    end_its_process(&f);
+    let warning = pace.warning().unwrap();
+    assert!(warning.text.contains("cannot be read"), "{warning:?}");
+    drop(file);
+    all_restored(&f);
+}
+
+#[test]
+fn a_folder_is_known_to_lie_on_a_disk_also_behind_a_link_and_a_mount() {
+    let f = fixture();
+    if let Some(lack) = lack(&f) {
+        return println!("{lack}");
+    }
+    let path = folder_of(&f);
+    let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
+    let (data, link, point) = (made.point.join("data"), f.path("link"), f.path("point"));
+    fs::create_dir(&data).unwrap();
+    fs::create_dir(&point).unwrap();
+    symlink(&data, &link).unwrap();
+    let run = |program: &str, args: &[&Path]| {
+        assert!(Command::new(program).args(args).status().unwrap().success(), "{program} {args:?}");
+    };
+    run("mount", &[Path::new("--bind"), &data, &point]);
+    let on = |folder: &Path| emulated::below(&f.machine, folder);
+    let found = [&made.point, &data, &link, &point].map(|folder| on(folder));
+    run("umount", &[&point]);
+    let disk = EmulatedDisk::of(&path);
+    assert!(disk.is_some());
+    assert_eq!(found, [disk.clone(), disk.clone(), disk.clone(), disk]);
+    assert_eq!(on(&point), None);
     all_restored(&f);
 }
 

@@ -1,10 +1,12 @@
 //! Folders are removed only when they are ours, and nothing beyond them is touched.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
 
 use mydyno_host::folder::{self, MARK_FILE, MarkedFolder};
-use mydyno_host::{Change, HostError, Lease, restore};
+use mydyno_host::{Change, HostError, Lease, StateDir, data_directory, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
@@ -208,4 +210,39 @@ fn a_folder_whose_removal_was_killed_is_known_without_its_mark() {
     fs::create_dir(&path).unwrap();
     let (state, why) = put_back(&f);
     assert_eq!((state, leaving.exists(), path.exists()), (RestoreState::Restored, false, true), "{why}");
+}
+
+#[test]
+fn a_state_folder_is_not_made_in_the_data_directory_of_a_server_behind_whatever_link_or_mount() {
+    let f = fixture();
+    let (data, link, point) = (f.path("data"), f.path("link"), f.path("point"));
+    fs::create_dir_all(data.join("shop")).unwrap();
+    fs::write(data.join("ibdata1"), "").unwrap();
+    symlink(data.join("shop"), &link).unwrap();
+    fs::create_dir(&point).unwrap();
+    let refused = |folder: &Path, data: &Path| {
+        let error = StateDir::open(&folder.join("a/state")).unwrap_err().to_string();
+        assert!(error.contains(&format!("would lie in {}, the data directory", data.display())), "{error}");
+        assert!(error.contains("MYDYNO_STATE"), "{error}");
+    };
+    refused(&data, &data);
+    refused(&data.join("none"), &data);
+    refused(&link, &data);
+    // Through a link that leads out of it, it lies outside.
+    symlink(f.path("."), data.join("out")).unwrap();
+    data_directory::check_outside(&data.join("out/state-2"), "MYDYNO_STATE").unwrap();
+    // One that is there is used: what is in its journal has to go back.
+    fs::create_dir(data.join("earlier")).unwrap();
+    fs::set_permissions(data.join("earlier"), PermissionsExt::from_mode(0o700)).unwrap();
+    StateDir::open(&data.join("earlier")).unwrap();
+    let run = |program: &str, args: &[&Path]| {
+        Command::new(program).args(args).status().is_ok_and(|status| status.success())
+    };
+    if !run("mount", &[Path::new("--bind"), &data, &point]) {
+        return println!("not tested: binding a folder needs root");
+    }
+    let through_mount = std::panic::catch_unwind(|| refused(&point, &point));
+    assert!(run("umount", &[&point]));
+    through_mount.unwrap();
+    assert!(!data.join("a").exists() && !data.join("shop/a").exists());
 }

@@ -13,13 +13,12 @@ use mydyno_host::process::{self, Placement};
 use mydyno_host::restore::{self, NoServers};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::{self, Attribute};
-use mydyno_host::{HostError, folder, loops, swap, zram};
+use mydyno_host::{HostError, folder, loops, swap};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
-use crate::whole_host::whole_host;
 
-fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
+pub fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
     restore::put_back(&f.journal, &f.machine, &taken, &NoServers)
         .unwrap()
@@ -28,7 +27,7 @@ fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
         .collect()
 }
 
-fn all_restored(f: &Fixture) {
+pub fn all_restored(f: &Fixture) {
     let done = put_back(f);
     assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:#?}");
     assert_eq!(f.journal_bytes(), b"");
@@ -53,7 +52,7 @@ fn backed_by(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// True when a lever cannot be turned here; then it says what is missing and how to get it.
-fn lacks<T>(checked: &Result<T, HostError>) -> bool {
+pub fn lacks<T>(checked: &Result<T, HostError>) -> bool {
     match checked {
         Ok(_) => false,
         Err(error @ HostError::Lacks { .. }) => {
@@ -380,47 +379,4 @@ fn a_limit_above_what_this_process_may_give_is_refused_with_the_way_out() {
         }
     }
     Limit::OpenFiles.check(&f.machine, 64).unwrap();
-}
-
-fn zram_free(f: &Fixture) -> bool {
-    !lacks(&zram::check(&f.machine, 16 << 20))
-}
-
-fn zram_sizes() -> Vec<(PathBuf, String)> {
-    let entries = fs::read_dir("/sys/block").unwrap().map(|e| e.unwrap().path());
-    let mut sizes: Vec<_> =
-        entries.filter_map(|e| Some((e.clone(), fs::read_to_string(e.join("disksize")).ok()?))).collect();
-    sizes.sort();
-    sizes
-}
-
-#[test]
-fn memory_is_swapped_to_and_a_device_that_somebody_else_has_taken_since_is_left_alone() {
-    let f = fixture();
-    let _alone = whole_host();
-    if !zram_free(&f) {
-        return;
-    }
-    let before = zram_sizes();
-    let allowed = AllowHostChange::by_the_user();
-    zram::turn_on(&f.journal, &f.lease, "test", 16 << 20, allowed).unwrap();
-    let swaps = fs::read_to_string("/proc/swaps").unwrap();
-    let line = swaps.lines().find(|line| line.starts_with("/dev/zram")).unwrap();
-    assert!(line.contains("16380"), "{swaps}");
-    let again = zram::turn_on(&f.journal, &f.lease, "test", 16 << 20, allowed).unwrap_err().to_string();
-    assert!(again.contains("zram"), "{again}");
-    all_restored(&f);
-    assert!(!fs::read_to_string("/proc/swaps").unwrap().contains("/dev/zram"));
-    assert_eq!(zram_sizes(), before);
-    // A command that was killed between the size and the header, and one whose device is another's by now.
-    let device = before.iter().find(|(_, size)| size.trim() == "0").unwrap().0.clone();
-    let name = device.file_name().unwrap().to_str().unwrap().to_owned();
-    let swap = |bytes| zram::ZramSwap { device: name.clone(), bytes, label: "0123456789abcdef".to_owned() };
-    fs::write(device.join("disksize"), (8u64 << 20).to_string()).unwrap();
-    f.journal.record(&f.lease, "test", mydyno_host::Change::Zram(swap(4 << 20))).unwrap();
-    let done = put_back(&f);
-    assert_eq!(done[0].1, RestoreState::LeftAlone, "{done:?}");
-    f.journal.record(&f.lease, "test", mydyno_host::Change::Zram(swap(8 << 20))).unwrap();
-    all_restored(&f);
-    assert_eq!(zram_sizes(), before);
 }

@@ -10,6 +10,9 @@ mod levers;
 mod processes;
 mod restoring;
 mod settings;
+mod sync_delay;
 mod turned;
+mod users;
 #[path = "../../../../tests/whole_host.rs"]
 mod whole_host;
+mod zram;

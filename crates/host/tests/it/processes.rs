@@ -22,7 +22,7 @@ fn start(f: &Fixture) -> Started {
     process::start(&f.journal, &f.lease, "test", sleeper()).unwrap()
 }
 
-fn wait_until(what: impl Fn() -> bool) {
+pub fn wait_until(what: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !what() {
         assert!(Instant::now() < deadline, "waited too long");

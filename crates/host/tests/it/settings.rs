@@ -71,16 +71,12 @@ impl Settings {
     /// What the kernel makes of `nr_requests` once the scheduler is bfq, noted as `set` notes it.
     fn as_the_kernel_does(&self, nr_requests: &str) {
         self.write("made-up-sys/block/sda/queue/scheduler", "none [bfq] mq-deadline\n");
-        self.write("made-up-sys/block/sda/queue/nr_requests", nr_requests);
-        let journal = fs::read_to_string(self.f.journal.path()).unwrap();
-        let (before, note) = journal.split_once("{\"record\":\"along\"").unwrap();
-        let note = note.replace("\"256\"", &format!("\"{nr_requests}\""));
-        fs::write(self.f.journal.path(), format!("{before}{{\"record\":\"along\"{note}")).unwrap();
+        self.changes_along("made-up-sys/block/sda/queue/nr_requests", "256", nr_requests);
     }
 
-    /// What the kernel makes of the reserve of memory once huge pages are used, noted as `set` notes it.
-    fn reserves(&self, was: &str, now: &str) {
-        self.write("sys/vm/min_free_kbytes", now);
+    /// What the kernel changes along with a setting, as the reserve of memory once huge pages are used, noted as `set` notes it.
+    fn changes_along(&self, file: &str, was: &str, now: &str) {
+        self.write(file, now);
         let journal = fs::read_to_string(self.f.journal.path()).unwrap();
         let (before, note) = journal.split_once("{\"record\":\"along\"").unwrap();
         let note = note.replace(&format!("\"{was}\""), &format!("\"{now}\""));
@@ -277,7 +273,7 @@ fn the_reserve_of_memory_that_huge_pages_raise_goes_back_with_them() {
     let s = Settings::new();
     s.write("sys/vm/min_free_kbytes", "50000\n");
     s.set("thp.enabled", "always").unwrap().unwrap();
-    s.reserves("50000", "67584");
+    s.changes_along("sys/vm/min_free_kbytes", "50000", "67584");
     let (state, why) = s.put_back(&s.machine());
     assert_eq!(state, RestoreState::Restored, "{why}");
     assert_eq!(s.text("sys/vm/min_free_kbytes"), "50000");

@@ -112,7 +112,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                     "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
                 ));
             }
-            private::with_server("bench", &spec, &stop, ui, |server| {
+            private::with_server("bench", &spec, args.target.data.as_deref(), &stop, ui, |server| {
                 let target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
                 resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
                 if !spec.turns.schema.is_empty() {

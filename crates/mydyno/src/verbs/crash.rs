@@ -104,5 +104,6 @@ fn describe(report: &CrashReport) -> String {
         let what = if report.recovery_ms.is_some() { "it came back" } else { "it did not come back" };
         lines.push(format!("  {what}: {why}"));
     }
+    lines.extend(report.warnings.iter().map(|w| format!("  {}: {} → {}", w.id, w.text, w.next_step)));
     lines.join("\n")
 }

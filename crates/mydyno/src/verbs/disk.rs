@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Status};
 use crate::private::{environment, find_host, loud, open_host};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 #[derive(Debug, ClapArgs)]
 pub struct Args {
@@ -52,7 +52,7 @@ struct Up {
     /// A name for the disk.
     name: String,
     /// Its size; it lies in locked memory.
-    #[arg(long, default_value = "512M", value_parser = size)]
+    #[arg(long, default_value = "512M", value_parser = ui::size)]
     size: u64,
     /// Its file system: ext4, ext4-nojournal, xfs or btrfs.
     #[arg(long, value_name = "NAME", default_value = "ext4")]
@@ -79,10 +79,6 @@ enum Cache {
     On,
     /// Flushes are acknowledged and do nothing.
     IgnoresFlushes,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    mydyno_model::units::parse_size(text).map_err(|e| e.to_string())
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod claims;
 mod crash;
+mod data;
 mod demo;
 mod disk;
 mod host;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
+use mydyno_model::units::show_bytes;
 use mydyno_model::{Document, Header};
+use mydyno_sandbox::data::{self, Keeping};
 use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::Client;
 use serde_json::Map;
@@ -16,7 +18,7 @@ use time::OffsetDateTime;
 use crate::failure::{Failure, Status};
 use crate::private::{failure, find_host, loud, note, open_host, turns_of};
 use crate::signals;
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// Options of `mydyno server`.
 #[derive(Debug, ClapArgs)]
@@ -37,6 +39,8 @@ enum Step {
     Log(Log),
     /// Open a client on a private server, or run one statement.
     Cli(Cli),
+    /// Kept data: what private servers were shut down with, for others to start from.
+    Data(super::data::Args),
     /// Make a private server, load it with commits, make it crash, start it again, and count what was lost.
     Crash(super::crash::Args),
 }
@@ -61,6 +65,12 @@ struct Up {
     /// Permit levers of the whole host, as in `vm.swappiness=1`, until the server goes.
     #[arg(long)]
     allow_host_change: bool,
+    /// Start from kept data, as in `mydyno server down NAME --keep-data DATA`; `mydyno server data list` shows them.
+    #[arg(long, value_name = "DATA")]
+    data: Option<String>,
+    /// Copy the kept data to the host's file system, also where they could share blocks on a disk of their own.
+    #[arg(long, requires = "data")]
+    copy_data: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -71,6 +81,17 @@ struct Down {
     /// All that no other command uses.
     #[arg(long, conflicts_with = "names")]
     all: bool,
+    /// Shut the server down in good order first, and keep its data under this name for `mydyno server up --data`.
+    #[arg(long, value_name = "DATA", conflicts_with = "all")]
+    keep_data: Option<String>,
+    /// Room for what servers that start from these data write beside them, where they get a disk of their own; as much as
+    /// the data unless given, at least 1 GiB.
+    #[arg(long, value_name = "SIZE", requires = "keep_data", value_parser = ui::size)]
+    room: Option<u64>,
+    /// Keep them as files on the host's file system, without a disk of their own: each server that starts from them gets a copy,
+    /// unless that file system shares blocks.
+    #[arg(long, requires = "keep_data", conflicts_with = "room")]
+    plain: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -102,6 +123,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         Step::List => list(ui),
         Step::Log(args) => log(args, ui),
         Step::Cli(args) => cli(args, ui),
+        Step::Data(args) => super::data::run(args, ui),
         Step::Crash(args) => super::crash::run(args, ui),
     }
 }
@@ -112,6 +134,8 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let turns = turns_of(&args.levers, args.allow_host_change, &until, ui)?;
     turns.check_no_load().map_err(failure)?;
     let host = open_host(&format!("server up {}", args.name))?;
+    let site = Site::new(&host).cancelled_by(&cancelled);
+    let data = args.data.as_deref().map(|name| data::find(&site, name)).transpose().map_err(failure)?;
     let spec = Spec {
         name: args.name.clone(),
         engine: args.engine.clone(),
@@ -120,9 +144,9 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         turns,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
-        ..Spec::default()
+        data,
+        copy_data: args.copy_data,
     };
-    let site = Site::new(&host).cancelled_by(&cancelled);
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
         ui.out(&serde_json::to_string_pretty(&info).unwrap_or_default());
@@ -155,7 +179,14 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
             None => Ok(Status::Fine),
         };
     };
-    let site = Site::new(&host);
+    let cancelled = signals::stop_flag()?;
+    let site = Site::new(&host).cancelled_by(&cancelled);
+    if let Some(data) = &args.keep_data {
+        match args.names.as_slice() {
+            [name] => keep_data(&site, name, data, Keeping { room: args.room, plain: args.plain }, ui)?,
+            _ => return Err(Failure::usage("--keep-data keeps the data of one server: name one")),
+        }
+    }
     let names = if args.all {
         mydyno_sandbox::free(&host.state, host.machine()).map_err(failure)?
     } else {
@@ -178,6 +209,28 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
         }
     }
     if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status, problems }) }
+}
+
+/// Shuts a server down in good order and keeps its data. The server's folder stays.
+fn keep_data(site: &Site, name: &str, data: &str, how: Keeping, ui: &Ui) -> Result<(), Failure> {
+    let server = find(name)?;
+    let kept = data::keep(site, &server, data, how, &mut |progress| note(ui, &progress)).map_err(|error| {
+        let killed = matches!(error, SandboxError::NotStopped { .. });
+        let mut failed = failure(error);
+        if !killed && find(name).is_ok_and(|now| now.state == ServerState::Stopped) {
+            failed.problems.push(format!(
+                "private server {name} is shut down, and its data are still in its folder: try again; `mydyno server down {name}` \
+                 removes them"
+            ));
+        }
+        failed
+    })?;
+    let bytes = kept.info(site).map_err(failure)?.bytes;
+    ui.note(&format!(
+        "Its data are kept as {data} ({}): `mydyno server up NAME --data {data}` starts from them",
+        show_bytes(bytes as f64)
+    ));
+    Ok(())
 }
 
 fn list(ui: &Ui) -> Result<Status, Failure> {
@@ -207,14 +260,7 @@ fn table(servers: &[ServerInfo]) -> String {
             some(&server.socket),
         ]
     }));
-    let widths: Vec<usize> =
-        (0..rows[0].len()).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
-    let line = |row: &[String; 7]| {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    let mut text: Vec<String> = rows.iter().map(line).collect();
+    let mut text = ui::columns(&rows);
     if servers.iter().any(|s| s.state == ServerState::Orphaned) {
         text.push(
             "Orphaned ones were left by commands that died: `mydyno host restore` removes them.".to_owned(),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mydyno_host::disk::Disk;
-use mydyno_host::emulated::{EmulatedDisk, LABEL, Order};
+use mydyno_host::emulated::{EmulatedDisk, LABEL, Order, Pace};
 use mydyno_host::room::check_memory;
 use mydyno_host::{Change, folder as host_folder};
 use mydyno_model::Header;
@@ -26,9 +26,10 @@ use crate::connect::connect_options;
 use crate::error::SandboxError;
 use crate::folder::ServerFolder;
 use crate::list::down;
+use crate::purpose;
 use crate::site::{Progress, Site};
 use crate::start::{Way, start};
-use crate::up::{Spec, purpose, up};
+use crate::up::{Spec, up};
 use count::{Counts, Row};
 use load::{Ended, Load, TABLES};
 
@@ -137,6 +138,7 @@ fn run(
         // The data directory was only copied there: what it is made of is not at stake, what is committed now is.
         disk.settle(&folder.path().join("disk"))?;
     }
+    let pace = Pace::of(EmulatedDisk::of(folder.path()).into_iter().collect());
     let load = Load::start(&options, crash.connections, &log).map_err(unreachable)?;
     host_folder::sync_names(&log)?;
     progress(Progress::Loading { commits: crash.commits });
@@ -188,6 +190,7 @@ fn run(
         recovery_ms: back.as_ref().map(|back| ms(back.recovery)),
         not_recovered,
         disk_lost_bytes: emulated.and_then(|disk| disk.state().ok()).map(|state| state.counters.lost_bytes),
+        warnings: pace.warning().into_iter().collect(),
         extra: Map::new(),
     })
 }
@@ -253,7 +256,7 @@ fn crash_and_recover(
     folder: &ServerFolder,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Result<Back, SandboxError>, SandboxError> {
-    let purpose = purpose(&crash.server.name);
+    let purpose = purpose::of_server(&crash.server.name);
     let emulated = EmulatedDisk::of(folder.path()).filter(|_| crash.by == CrashBy::PowerCut);
     if let Some(disk) = &emulated {
         disk.order(Order::Cut)?;

@@ -6,22 +6,18 @@ use mydyno_host::emulated::{self, Spec as Drive};
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::limit::LIMITS;
 use mydyno_host::task::Attribute;
-use mydyno_host::{Machine, loops, setting, swap, zram};
+use mydyno_host::user::{self, User};
+use mydyno_host::{Machine, effective_uid, loops, setting, swap, sync_delay, zram};
 use mydyno_model::lever::{LeverInfo, LeverScope, LeverValue};
 
 use super::Turns;
 use super::bundle::BUNDLES;
-use super::read::{CACHES, CPU, IO, STATEMENT, WRITE_THROUGH};
+use super::read::{CACHES, CPU, IO, STATEMENT, USER, WRITE_THROUGH};
 use crate::arrangement::VARIABLES;
 use crate::find::find;
 
-/// Why there is no lever for the user.
-pub(super) const NO_USER: &str = "a private server's folders are open to one user only, who is also the one that ends it: run all of mydyno as \
-                       that user (`runuser -u mysql -- mydyno server up …`)";
-/// Why there is no lever for preloaded delays.
-pub(super) const NO_SYNC_DELAY: &str = "a preloaded library sees neither io_uring nor direct writes, and mydyno brings no code of its own into a \
-                             server: use disk.medium=emulated with disk.cache=off, on or ignores-flushes, which delays \
-                             whatever a sync waits for";
+const SYNC_DELAY: &str = "by how much longer the server waits for each fsync, fdatasync and msync (LD_PRELOAD); not for writes with O_DSYNC, \
+                          nor for syncs through io_uring";
 
 /// All levers on a machine, with whether each can be turned here. Nothing is changed.
 pub fn list(machine: &Machine) -> Vec<LeverInfo> {
@@ -41,6 +37,7 @@ pub fn list(machine: &Machine) -> Vec<LeverInfo> {
     levers.extend(of_disk(machine));
     levers.extend(of_program());
     levers.extend(of_server());
+    levers.push(of_user(machine));
     levers.extend(of_load());
     levers
 }
@@ -226,6 +223,15 @@ fn of_load() -> Vec<LeverInfo> {
     ]
 }
 
+fn of_user(machine: &Machine) -> LeverInfo {
+    LeverInfo {
+        takes: USER.to_owned(),
+        now: User::find(&effective_uid().to_string()).ok().map(|user| user.name().to_owned()),
+        lacks: lack(user::check(machine)),
+        ..blank("server.user", "the user that the server runs as", LeverScope::ServerStart)
+    }
+}
+
 fn of_server() -> Vec<LeverInfo> {
     let at_start = |id: &str, what: &str, takes: &str| LeverInfo {
         takes: takes.to_owned(),
@@ -253,20 +259,8 @@ fn of_server() -> Vec<LeverInfo> {
         ..at_start(&format!("limit.{}", limit.name()), limit.what(), limit.form())
     }));
     levers.push(LeverInfo {
-        lacks: Some(NO_USER.to_owned()),
-        ..at_start(
-            "server.user",
-            "the user that the server runs as",
-            "nothing: it is the one that runs mydyno",
-        )
-    });
-    levers.push(LeverInfo {
-        lacks: Some(NO_SYNC_DELAY.to_owned()),
-        ..at_start(
-            "server.sync_delay",
-            "a delay of each fsync by a preloaded library",
-            "nothing: see what it lacks",
-        )
+        lacks: lack(sync_delay::check()),
+        ..at_start(sync_delay::NAME, SYNC_DELAY, sync_delay::FORM)
     });
     levers.extend(
         VARIABLES.iter().map(|name| at_start(&format!("env.{name}"), "the server's environment", "one line")),
@@ -306,6 +300,7 @@ pub(super) fn nearest(id: &str) -> Option<String> {
         "server.engine",
         "server.basedir",
         "server.option_file",
+        "server.user",
         "swap.file",
         "swap.zram",
     ]

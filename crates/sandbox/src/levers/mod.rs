@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use mydyno_host::disk::{self, DiskSpec, Medium};
 use mydyno_host::room::check_memory_for;
 use mydyno_host::setting::{self, AllowHostChange};
-use mydyno_host::{HostError, emulated, folder, swap, task, zram};
+use mydyno_host::{HostError, emulated, folder, swap, sync_delay, task, zram};
 
 use crate::arrangement::{Arrangement, environment, in_order, read_back};
 use crate::error::SandboxError;
@@ -153,6 +153,9 @@ impl Turns {
         for (attribute, value) in &self.arrangement.scheduling {
             task::check(machine, *attribute, value)?;
         }
+        if let Some(user) = self.arrangement.other_user()? {
+            user.check(machine)?;
+        }
         for resource in self.arrangement.limits.resources() {
             resource.check(machine)?;
         }
@@ -167,7 +170,10 @@ impl Turns {
         if taken > 0 {
             check_memory_for(machine, taken)?;
         }
-        environment(&self.arrangement).map(drop)
+        if self.arrangement.sync_delay.is_some() {
+            sync_delay::check_folder(servers)?;
+        }
+        environment(&self.arrangement, servers).map(drop)
     }
 
     /// Memory of the host that all of it can take at the most: the group's, the emulated disk's, that of swap in memory.

@@ -11,11 +11,12 @@ use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::limit::Limit;
 use mydyno_host::setting;
+use mydyno_host::sync_delay;
 use mydyno_host::task::Attribute;
 use mydyno_model::units::parse_size;
 
 use super::Turns;
-use super::list::{NO_SYNC_DELAY, NO_USER, nearest};
+use super::list::nearest;
 use crate::arrangement::VARIABLES;
 use crate::error::SandboxError;
 use crate::settings::{bare_name, parse_set};
@@ -73,8 +74,11 @@ impl Turns {
             }
             ("server", "basedir") => self.basedir = Some(absolute(id, value)?),
             ("server", "option_file") => self.option_file = Some(absolute(id, value)?),
-            ("server", "user") => return Err(bad(id, value, &format!("no value: {NO_USER}"))),
-            ("server", "sync_delay") => return Err(bad(id, value, &format!("no value: {NO_SYNC_DELAY}"))),
+            ("server", "sync_delay") => self.arrangement.sync_delay = Some(sync_delay::parse(value)?),
+            ("server", "user") if !value.is_empty() && !value.contains(['\0', '\n']) => {
+                self.arrangement.user = Some(value.to_owned());
+            }
+            ("server", "user") => return Err(bad(id, value, USER)),
             ("cgroup", "memory") => self.arrangement.limits.memory_bytes = Some(size()?),
             ("cgroup", "swap") => self.arrangement.limits.swap_bytes = Some(size()?),
             ("cgroup", "cpu") => {
@@ -203,6 +207,7 @@ fn is_queue_file(file: &str) -> bool {
 
 pub(super) const STATEMENT: &str =
     "one statement, as in ALTER TABLE mydyno.sbtest1 ENGINE=MyISAM; may be given several times";
+pub(super) const USER: &str = "a user of this machine, by name or number";
 pub(super) const CPU: &str = "a number of CPUs like 1.5, at least 0.01";
 pub(super) const IO: &str =
     "limits a second like read_iops=200,write_iops=100,read_bytes=20M,write_bytes=10M";

@@ -1,5 +1,7 @@
 //! What is wanted of levers, read.
 
+use std::time::Duration;
+
 use mydyno_host::Machine;
 use mydyno_host::emulated::Spec as Drive;
 use mydyno_host::emulated::mechanism::CacheMode;
@@ -23,6 +25,7 @@ fn each_lever_goes_to_whoever_turns_it() {
         ("disk.mount_options", "noatime,barrier=0"),
         ("server.nice", "5"),
         ("server.allocator", "jemalloc"),
+        ("server.sync_delay", "5ms"),
         ("env.MALLOC_ARENA_MAX", "2"),
         ("option.innodb_doublewrite", "0"),
         ("variable.max_connections", "50"),
@@ -44,6 +47,7 @@ fn each_lever_goes_to_whoever_turns_it() {
     assert_eq!(turns.arrangement.limits.memory_bytes, Some(512 << 20));
     let io = turns.arrangement.limits.io.unwrap();
     assert_eq!((io.read_iops, io.write_bytes, io.write_iops), (Some(200), Some(1 << 20), None));
+    assert_eq!(turns.arrangement.sync_delay, Some(Duration::from_millis(5)));
     let disk = turns.arrangement.disk.unwrap();
     assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", DISK_BYTES));
     assert_eq!(turns.options, ["innodb_doublewrite=0"]);
@@ -150,10 +154,18 @@ fn all_mistakes_are_named_at_once() {
         ("disk.mount_options", "noatime"),
         ("option.datadir", "/x"),
         ("cgroup.io", "iops=3"),
+        ("server.sync_delay", "0"),
     ])
     .unwrap_err();
-    assert_eq!(problems.len(), 6, "{problems:#?}");
-    for says in ["did you mean vm.swappiness", "512M", "from -20 to 19", "sets this itself", "read_iops"] {
+    assert_eq!(problems.len(), 7, "{problems:#?}");
+    for says in [
+        "did you mean vm.swappiness",
+        "512M",
+        "from -20 to 19",
+        "sets this itself",
+        "read_iops",
+        "from 100us to 1s",
+    ] {
         assert!(problems.iter().any(|p| p.contains(says)), "{says}: {problems:#?}");
     }
 }

@@ -5,14 +5,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use mydyno_host::sync_delay;
 use mydyno_model::crash::CrashBy;
 use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::crash::{Crash, crash};
+use mydyno_sandbox::data::Keeping;
 use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up, variable};
 use mydyno_wire::Client;
 
 use crate::ground::{Ground, entries, turns};
+use crate::users::nobody;
 
 /// Engines that are there and asked for, with their base directories; the installed one has none.
 fn engines() -> Vec<(String, Option<PathBuf>)> {
@@ -62,11 +66,9 @@ fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxE
     }
     drop(client);
     data::stop(&site, &first)?;
-    // What is kept does not outlive this test.
-    let site = ground.site().with_cache(ground.path().join("cache"));
-    let kept = data::keep(&site, &first, "three-rows")?;
+    let kept = data::keep(&site, &first, "three-rows", Keeping::default(), &mut |_| {})?;
     down(&site, "first")?;
-    kept.verify()?;
+    kept.verify(&site)?;
     for arm in ["one", "two"] {
         let kept = data::find(&site, "three-rows")?;
         let info = up(&site, &Spec { data: Some(kept), ..spec(arm, basedir.as_ref()) }, &mut |_| {})?;
@@ -76,8 +78,8 @@ fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxE
         assert_eq!(count, "3", "{engine} {arm}");
         down(&site, arm)?;
     }
-    kept.verify()?;
-    kept.remove()?;
+    kept.verify(&site)?;
+    data::remove(&site, "three-rows")?;
     assert_eq!(ground.traces(), [""; 0]);
     Ok(())
 }
@@ -99,6 +101,58 @@ fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
             Err(error) => failed.push(format!("{engine}: {error}")),
         }
         assert_eq!(ground.traces(), [""; 0], "{engine}");
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What was seen: syncs of the start, then of so many commits, and what became of a log that is written without syncs.
+fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
+    const COMMITS: u32 = 20;
+    let ground = Ground::new();
+    let site = ground.site();
+    let basedir = folder.map(|folder| basedir(folder));
+    let delay = Duration::from_millis(10);
+    let with = |options: &[&str]| {
+        let mut spec = spec("s", basedir.as_ref());
+        spec.turns.arrangement.sync_delay = Some(delay);
+        spec.turns.options.extend(options.iter().map(|option| (*option).to_owned()));
+        spec
+    };
+    let info = up(&site, &with(&["innodb_flush_log_at_trx_commit=1"]), &mut |_| {})?;
+    let delayed = || sync_delay::delayed(&ground.host.state.servers().join("s")).unwrap();
+    let at_start = delayed();
+    let mut client = connect(&info);
+    client.query("CREATE DATABASE d").unwrap();
+    client.query("CREATE TABLE d.t (a INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
+    let (before, begin) = (delayed(), Instant::now());
+    for a in 0..COMMITS {
+        client.query(&format!("INSERT INTO d.t VALUES ({a})")).unwrap();
+    }
+    let (elapsed, of_commits) = (begin.elapsed(), delayed() - before);
+    // A sleep never ends early, and nobody commits along.
+    assert!(elapsed >= delay * COMMITS && of_commits >= u64::from(COMMITS), "{elapsed:?} {of_commits}");
+    down(&site, "s")?;
+    let (path, how) = match up(&site, &with(&["innodb_flush_method=O_DSYNC"]), &mut |_| {}) {
+        Err(SandboxError::NotDelayed { path, how }) => (path, how),
+        Err(error) => return Err(error),
+        Ok(_) => panic!("a log that is written without syncs was not noticed"),
+    };
+    let refused = format!("refused since {} {how}", path.file_name().unwrap().display());
+    assert_eq!(ground.traces(), [""; 0]);
+    Ok(format!(
+        "{at_start} syncs of the start and {of_commits} of {COMMITS} commits delayed, {elapsed:.0?} for these; O_DSYNC: {refused}"
+    ))
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_waits_for_delayed_syncs() {
+    let mut failed = Vec::new();
+    for (engine, folder) in engines() {
+        match waits_for_syncs(folder.as_ref()) {
+            Ok(seen) => println!("{engine}: {seen}"),
+            Err(error) => failed.push(format!("{engine}: {error}")),
+        }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
@@ -143,6 +197,28 @@ fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_say
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
+fn every_engine_runs_as_another_user_and_comes_back_from_a_kill() {
+    let mut failed = Vec::new();
+    for (engine, folder) in engines() {
+        let ground = Ground::new();
+        let Some(user) = nobody(&ground) else { return };
+        let mut server = spec("u", folder.map(|folder| basedir(&folder)).as_ref());
+        server.turns.arrangement.user = Some(user.name().to_owned());
+        let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 20, connections: 2 };
+        match crash(&ground.site(), &wanted, &mut |_| {}) {
+            Ok(report) if report.is_sound() && report.lost == Some(0) => {
+                println!("{engine}: back as {}", user.name())
+            }
+            Ok(report) => failed.push(format!("{engine}: {report:?}")),
+            Err(error) => failed.push(format!("{engine}: {error}")),
+        }
+        assert_eq!(ground.traces(), [""; 0], "{engine}");
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Ground {
         }
     }
 
-    /// What of this ground is left: processes, mounts, loop devices, groups, swap, files, journal entries.
+    /// What of this ground is left beside kept data: processes, mounts, loop devices, groups, swap, files, journal entries.
     pub fn traces(&self) -> Vec<String> {
         let mark = self.path().to_str().unwrap();
         let mut traces = Vec::new();
@@ -69,7 +69,10 @@ impl Ground {
         for entry in entries(state).into_iter().chain(entries(self.host.state.servers())) {
             let name = entry.file_name().unwrap().to_str().unwrap().to_owned();
             let empty = name == "journal.jsonl" && fs::metadata(&entry).unwrap().len() == 0;
-            traces.extend((!empty && name != "servers").then(|| entry.display().to_string()));
+            traces.extend(
+                (!empty && !["servers", "data"].contains(&name.as_str()))
+                    .then(|| entry.display().to_string()),
+            );
         }
         traces
     }
@@ -138,6 +141,8 @@ const OF_SERVERS: &[(&str, &str)] = &[
     ("server.affinity", "0"),
     ("server.nice", "1"),
     ("server.class", "batch"),
+    ("server.sync_delay", "100us"),
+    ("server.user", "nobody"),
     ("limit.nofile", "4096"),
     ("limit.memlock", "64K"),
     ("limit.core", "0"),

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use mydyno_host::Machine;
 use mydyno_host::setting::{self, AllowHostChange};
+use mydyno_host::{Host, Machine};
 use mydyno_model::change::RestoreState;
-use mydyno_sandbox::{Site, Spec, down, up};
+use mydyno_model::server::ServerInfo;
+use mydyno_sandbox::data::{self, DataAtRest, Keeping};
+use mydyno_sandbox::{SandboxError, Site, Spec, Turns, down, up};
 
 use crate::ground::{
     Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, why_not,
@@ -19,34 +21,81 @@ use crate::whole_host::whole_host;
 
 const FOLDER: &str = "MYDYNO_TEST_TURNS_LEVERS_IN";
 
+/// The host of a child; none: it is not one.
+fn host_of_child() -> Option<Host> {
+    Some(host_in(Path::new(&std::env::var_os(FOLDER)?)))
+}
+
+/// A child's rounds. They end with whoever was to kill it.
+fn rounds() -> impl Iterator<Item = u64> {
+    let most = std::env::var("MYDYNO_TEST_ROUNDS").map_or(u64::MAX, |n| n.parse().unwrap());
+    let parent = std::os::unix::process::parent_id();
+    (0..most).take_while(move |_| std::os::unix::process::parent_id() == parent)
+}
+
 /// The child: turns all levers and puts them back, until it is killed. Without its variable it is no test.
 #[test]
 fn turns_levers_until_it_is_killed() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let rounds = std::env::var("MYDYNO_TEST_ROUNDS").map_or(u64::MAX, |n| n.parse().unwrap());
-    let host = host_in(Path::new(&folder));
+    let Some(host) = host_of_child() else { return };
     let site = Site::new(&host).with_cache(shared_cache()).with_disk_service(disk_service());
-    let turns = turns(&levers_of_this_machine(host.machine()));
-    let parent = std::os::unix::process::parent_id();
-    for _ in 0..rounds {
-        // Whoever was to kill it was killed.
-        if std::os::unix::process::parent_id() != parent {
-            return;
-        }
+    let levers = turns(&levers_of_this_machine(host.machine()));
+    let kept = data::find(&site, KEPT).unwrap();
+    for _ in rounds() {
         let spec = Spec {
             name: "k".to_owned(),
-            turns: turns.clone(),
+            turns: levers.clone(),
             allow_host_change: Some(AllowHostChange::by_the_user()),
             ..Spec::default()
         };
         up(&site, &spec, &mut |_| {}).unwrap();
         down(&site, "k").unwrap();
+        // A server that lives on the disk of kept data.
+        let data = Some(kept.clone());
+        up(&site, &Spec { name: "d".to_owned(), data, turns: small(), ..Spec::default() }, &mut |_| {})
+            .unwrap();
+        down(&site, "d").unwrap();
     }
 }
 
+/// The name of kept data.
+const KEPT: &str = "kept";
+
+fn small() -> Turns {
+    turns(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())])
+}
+
+/// A server that was shut down and is kept, to keep its data from.
+fn stopped_server(site: &Site) -> ServerInfo {
+    let spec = Spec { name: "seed".to_owned(), turns: small(), keep: true, ..Spec::default() };
+    let server = up(site, &spec, &mut |_| {}).unwrap();
+    data::stop(site, &server).unwrap();
+    server
+}
+
+/// Keeps data, on a disk of their own where that can be.
+fn keep_data(site: &Site, server: &ServerInfo) -> Result<DataAtRest, SandboxError> {
+    data::keep(site, server, KEPT, Keeping { room: Some(64 << 20), plain: false }, &mut |_| {})
+}
+
+/// Kills a child so long after it has begun to change something.
+fn kill_after(mut child: Child, instant: Duration, begun: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !begun() {
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    std::thread::sleep(instant);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 fn child(ground: &Ground, rounds: Option<u64>) -> Child {
+    child_at(ground, "turns_levers_until_it_is_killed", rounds)
+}
+
+fn child_at(ground: &Ground, work: &str, rounds: Option<u64>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "kills::turns_levers_until_it_is_killed"]);
+    command.args(["--exact", &format!("kills::{work}")]);
     command.env(FOLDER, ground.path()).stdin(Stdio::null()).stdout(Stdio::null());
     if let Some(rounds) = rounds {
         command.env("MYDYNO_TEST_ROUNDS", rounds.to_string());
@@ -63,7 +112,12 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
     loops.retain(|name| name.starts_with("loop"));
     loops.sort();
     for device in loops {
-        names.extend(setting::queue_files().iter().map(|file| format!("queue.{device}.{file}")));
+        // Of one that another test has attached, values are that test's. Of a free one `rotational` says nothing: the kernel sets it
+        // with each file (drivers/block/loop.c).
+        if !Path::new("/sys/block").join(&device).join("loop").exists() {
+            let files = setting::queue_files().into_iter().filter(|file| file != "rotational");
+            names.extend(files.map(|file| format!("queue.{device}.{file}")));
+        }
     }
     let set = names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?)));
     // What the kernel changes along with them is no setting of mydyno's.
@@ -90,18 +144,27 @@ fn next(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// How many kills, and what decides their instants.
+fn kills_and_seed() -> (u64, u64) {
+    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let seed = number("MYDYNO_SEED").unwrap_or(clock);
+    println!("MYDYNO_SEED={seed}");
+    (number("MYDYNO_KILLS").unwrap_or(4), seed)
+}
+
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
 #[test]
 fn after_a_kill_at_any_instant_every_lever_is_as_before() {
-    let kills = number("MYDYNO_KILLS").unwrap_or(4);
-    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
-    let mut random = number("MYDYNO_SEED").unwrap_or(clock);
-    println!("MYDYNO_SEED={random}");
+    let (kills, mut random) = kills_and_seed();
     let _alone = whole_host();
     let ground = Ground::new();
+    let site = ground.site();
+    let seed = stopped_server(&site);
+    keep_data(&site, &seed).unwrap();
+    down(&site, &seed.name).unwrap();
     // The template is made beforehand; then one round is timed.
     assert!(child(&ground, Some(1)).wait().unwrap().success());
     let begin = Instant::now();
@@ -114,16 +177,9 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     let (mut clean, mut open_entries, mut restores_killed) = (0, 0, 0);
     let mut failures = Vec::new();
     for _ in 0..kills {
-        let mut killed = child(&ground, None);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while fs::metadata(ground.host.journal.path()).map_or(0, |m| m.len()) == 0 {
-            assert!(Instant::now() < deadline && killed.try_wait().unwrap().is_none());
-            std::thread::sleep(Duration::from_micros(200));
-        }
         let instant = round.mul_f64(next(&mut random));
-        std::thread::sleep(instant);
-        killed.kill().unwrap();
-        killed.wait().unwrap();
+        let begun = || fs::metadata(ground.host.journal.path()).is_ok_and(|m| m.len() > 0);
+        kill_after(child(&ground, None), instant, begun);
         open_entries += ground.host.journal.read().unwrap().open.len();
         if next(&mut random) < 0.5 {
             let mut restorer = restorer(&ground);
@@ -138,7 +194,12 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
         wrong.extend(ground.traces());
         wrong.extend(groups().into_iter().filter(|g| !groups_before.contains(g)));
         let after = values(&ground);
-        wrong.extend(before.iter().filter(|v| !after.contains(v)).map(|v| format!("was {v:?}")));
+        let changed = |(name, was): &&(String, String)| match after.iter().find(|(other, _)| other == name) {
+            Some((_, now)) => now != was,
+            // A device that another test has attached in the meantime.
+            None => !name.starts_with("queue.loop"),
+        };
+        wrong.extend(before.iter().filter(changed).map(|v| format!("was {v:?}")));
         if wrong.is_empty() {
             clean += 1;
         } else {
@@ -154,8 +215,118 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The child: keeps data and removes them, until it is killed. Without its variable it is no test.
+#[test]
+fn keeps_data_until_it_is_killed() {
+    let Some(host) = host_of_child() else { return };
+    let site = Site::new(&host).with_cache(shared_cache());
+    let seed = mydyno_sandbox::list(&host.state, host.machine()).unwrap().remove(0);
+    for _ in rounds() {
+        let kept = keep_data(&site, &seed).unwrap();
+        kept.verify(&site).unwrap();
+        data::remove(&site, KEPT).unwrap();
+    }
+}
+
+#[test]
+fn after_a_kill_at_any_instant_kept_data_are_whole_or_not_there() {
+    let (kills, mut random) = kills_and_seed();
+    let _alone = whole_host();
+    let ground = Ground::new();
+    let site = ground.site();
+    let work = "keeps_data_until_it_is_killed";
+    let seed = stopped_server(&site);
+    let begin = Instant::now();
+    assert!(child_at(&ground, work, Some(1)).wait().unwrap().success());
+    let round = begin.elapsed();
+    let kept_on_purpose = ground.traces();
+    let (mut whole, mut gone) = (0, 0);
+    for _ in 0..kills {
+        let instant = round.mul_f64(next(&mut random));
+        let begun = || {
+            let open = ground.host.journal.read().unwrap().open;
+            open.iter().any(|open| open.entry.purpose == format!("data {KEPT}"))
+        };
+        kill_after(child_at(&ground, work, None), instant, begun);
+        let done = ground.restore(false);
+        let mark = format!("killed after {instant:?}: {done:?}");
+        assert!(done.iter().all(|(_, state, _)| *state != RestoreState::Failed), "{mark}");
+        assert_eq!(ground.traces(), kept_on_purpose, "{mark}");
+        let left = entries(ground.host.state.path().join("data"));
+        match data::find(&site, KEPT) {
+            Ok(kept) => {
+                kept.verify(&site).unwrap();
+                data::remove(&site, KEPT).unwrap();
+                whole += 1;
+            }
+            Err(_) => {
+                assert!(left.is_empty(), "{mark}: {left:?}");
+                gone += 1;
+            }
+        }
+    }
+    println!("SIGKILL while data are kept: {whole} times whole, {gone} times not there, of {kills}");
+    down(&site, &seed.name).unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+/// The child: makes servers that are kept on the disk of kept data and takes them down, until it is killed. Without its variable
+/// it is no test.
+#[test]
+fn servers_come_and_go_on_kept_data_until_it_is_killed() {
+    let Some(host) = host_of_child() else { return };
+    let site = Site::new(&host).with_cache(shared_cache());
+    let data = Some(data::find(&site, KEPT).unwrap());
+    let spec = Spec { name: "d".to_owned(), data, turns: small(), keep: true, ..Spec::default() };
+    for _ in rounds() {
+        up(&site, &spec, &mut |_| {}).unwrap();
+        // It is there for a while.
+        std::thread::sleep(Duration::from_millis(600));
+        down(&site, "d").unwrap();
+    }
+}
+
+#[test]
+fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothing_is_left() {
+    let (kills, mut random) = kills_and_seed();
+    let _alone = whole_host();
+    let ground = Ground::new();
+    let site = ground.site();
+    let seed = stopped_server(&site);
+    keep_data(&site, &seed).unwrap();
+    down(&site, &seed.name).unwrap();
+    let work = "servers_come_and_go_on_kept_data_until_it_is_killed";
+    let begin = Instant::now();
+    assert!(child_at(&ground, work, Some(1)).wait().unwrap().success());
+    let round = begin.elapsed();
+    let (mut lives, mut gone) = (0, 0);
+    for _ in 0..kills {
+        let instant = round.mul_f64(next(&mut random));
+        let begun = || fs::metadata(ground.host.journal.path()).is_ok_and(|m| m.len() > 0);
+        kill_after(child_at(&ground, work, None), instant, begun);
+        let done = ground.restore(false);
+        let mark = format!("killed after {instant:?}: {done:?}");
+        let stays: Vec<_> = done.iter().filter(|(_, state, _)| *state != RestoreState::Restored).collect();
+        if stays.is_empty() {
+            gone += 1;
+        } else {
+            // All of it is kept, and what it lies on with it.
+            assert!(stays.iter().all(|(_, _, why)| why.contains("mydyno server down d")), "{mark}");
+            lives += 1;
+            down(&site, "d").unwrap();
+        }
+        assert_eq!(ground.traces(), [""; 0], "{mark}");
+    }
+    println!(
+        "SIGKILL while servers come and go on kept data: {lives} times one lives, {gone} times none, of {kills}"
+    );
+    data::find(&site, KEPT).unwrap().verify(&site).unwrap();
+}
+
 #[test]
 fn every_lever_that_can_be_turned_here_is_turned_by_these_tests_or_has_a_reason_why_not() {
+    // To see which values a queue takes, it is given its own; meanwhile nobody may turn it.
+    let _alone = whole_host();
     let machine = Machine::real().unwrap();
     let turned = levers_of_this_machine(&machine);
     let stands_for = |id: &str| match id.strip_suffix("VARIABLE") {

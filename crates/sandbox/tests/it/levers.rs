@@ -1,17 +1,17 @@
 //! Levers of a real private server.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
-use mydyno_host::process::{Ended, end};
 use mydyno_host::restore::{put_back, restore};
 use mydyno_host::setting::AllowHostChange;
-use mydyno_host::{Journal, Lease, setting};
+use mydyno_host::user::User;
+use mydyno_host::{Journal, Lease, setting, sync_delay};
 use mydyno_model::change::RestoreState;
 use mydyno_model::crash::CrashBy;
-use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::crash::Crash;
 use mydyno_sandbox::variable::{self, PrivateServers};
-use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up};
+use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, down, up};
 use mydyno_wire::Client;
 
 use crate::ground::{Ground, levers_of_this_machine, turns};
@@ -67,6 +67,15 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     assert_eq!(files.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["4096", "4096"]);
     assert!(proc("environ").contains("MALLOC_ARENA_MAX=2"));
+    assert_eq!(sync_delay::of_process(machine, pid), Some(Duration::from_micros(100)));
+    if has("server.user") {
+        let uid = User::find("nobody").unwrap().uid();
+        assert!(
+            proc("status").contains(&format!("\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")),
+            "{}",
+            proc("status")
+        );
+    }
     assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("1"));
     assert_eq!(variable::read(&info, "max_connections").unwrap(), "77");
     assert_eq!(variable::read(&info, "innodb_buffer_pool_size").unwrap(), "33554432");
@@ -107,7 +116,7 @@ fn bundles_turn_all_of_their_levers() {
     if here("disk.medium") {
         let info = up_with("bundle.rotating-disk");
         let disk = std::path::Path::new(&info.datadir).parent().unwrap();
-        assert!(mydyno_host::emulated::holds(machine, disk));
+        assert!(mydyno_host::emulated::below(machine, disk).is_some());
         down(&ground.site(), "b").unwrap();
     }
     assert_eq!(ground.traces(), [""; 0]);
@@ -129,6 +138,48 @@ fn a_server_is_chosen_by_a_lever_and_one_that_is_not_here_is_named() {
     {
         let error = up(&ground.site(), &spec("e", &[lever(id, value)]), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn each_commit_of_a_server_waits_for_the_delay_of_its_sync() {
+    const COMMITS: u32 = 10;
+    let ground = Ground::new();
+    let machine = ground.host.machine();
+    for (name, delay) in [("without", None), ("with", Some(Duration::from_millis(30)))] {
+        let delayed_by = delay.map(|delay| lever("server.sync_delay", &format!("{}ms", delay.as_millis())));
+        let info = up(&ground.site(), &spec(name, delayed_by.as_slice()), &mut |_| {}).unwrap();
+        let folder = ground.host.state.servers().join(name);
+        assert_eq!(sync_delay::of_process(machine, info.pid.unwrap()), delay);
+        let mut client = Client::connect(&connect_options(&info).unwrap()).unwrap();
+        client.query("CREATE DATABASE d").unwrap();
+        client.query("CREATE TABLE d.t (a INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
+        let delayed = || sync_delay::delayed(&folder).unwrap_or(0);
+        let (before, begin) = (delayed(), Instant::now());
+        for a in 0..COMMITS {
+            client.query(&format!("INSERT INTO d.t VALUES ({a})")).unwrap();
+        }
+        // A sleep never ends early, and nobody commits along.
+        let Some(delay) = delay else { continue };
+        assert!(begin.elapsed() >= delay * COMMITS, "{:?}", begin.elapsed());
+        assert!(delayed() - before >= u64::from(COMMITS), "{before} {}", delayed());
+    }
+    for name in ["with", "without"] {
+        down(&ground.site(), name).unwrap();
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_waits_for_its_log_without_syncs_is_not_delayed_and_says_so() {
+    let ground = Ground::new();
+    let wanted = [lever("server.sync_delay", "1ms"), lever("option.innodb_flush_method", "O_DSYNC")];
+    let error = up(&ground.site(), &spec("o", &wanted), &mut |_| {}).unwrap_err();
+    assert!(matches!(&error, SandboxError::NotDelayed { .. }), "{error}");
+    let error = error.to_string();
+    for says in ["ib_logfile0", "O_DSYNC", "disk.medium=emulated"] {
+        assert!(error.contains(says), "{says}: {error}");
     }
     assert_eq!(ground.traces(), [""; 0]);
 }
@@ -306,71 +357,6 @@ fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
     assert_eq!(variable.outcome, RestoreState::Restored, "{}", variable.why);
     assert_eq!(variable::read(&info, "innodb_io_capacity").unwrap(), was);
     down(&site, "k").unwrap();
-}
-
-#[test]
-fn data_of_a_server_that_was_killed_are_not_at_rest() {
-    let ground = Ground::new();
-    let site = ground.site().with_cache(ground.path().join("cache"));
-    let info =
-        up(&site, &spec("killed", &[lever("option.innodb_log_file_size", "8M")]), &mut |_| {}).unwrap();
-    let machine = ground.host.machine();
-    let server = machine.identify(info.pid.unwrap()).unwrap().unwrap();
-    assert_eq!(end(machine, &server).unwrap(), Ended::Killed);
-    let error = data::keep(&site, &info, "torn").unwrap_err();
-    assert!(matches!(error, SandboxError::NotStopped { .. }), "{error}");
-    down(&site, "killed").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
-}
-
-#[test]
-fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
-    let ground = Ground::new();
-    let site = ground.site().with_cache(ground.path().join("cache"));
-    let small = [lever("option.innodb_log_file_size", "8M")];
-    let first = up(&site, &spec("first", &small), &mut |_| {}).unwrap();
-    let connect = |info: &ServerInfo| Client::connect(&connect_options(info).unwrap()).unwrap();
-    let mut client = connect(&first);
-    for statement in
-        ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1), (2), (3)"]
-    {
-        client.query(statement).unwrap();
-    }
-    drop(client);
-    assert!(matches!(data::keep(&site, &first, "three-rows"), Err(SandboxError::StillRuns { .. })));
-    data::stop(&site, &first).unwrap();
-    let kept = data::keep(&site, &first, "three-rows").unwrap();
-    down(&site, "first").unwrap();
-    kept.verify().unwrap();
-    for arm in ["one", "two"] {
-        let kept = data::find(&site, "three-rows").unwrap();
-        let info = up(&site, &Spec { data: Some(kept), ..spec(arm, &small) }, &mut |_| {}).unwrap();
-        let mut client = connect(&info);
-        let count = client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap().into_owned();
-        // What one arm does is not in the next one's data.
-        client.query("DELETE FROM d.t WHERE a = 1").unwrap();
-        assert_eq!(count, "3", "{arm}");
-        down(&site, arm).unwrap();
-    }
-    kept.verify().unwrap();
-    let added = ground.path().join("cache/data/three-rows/data/d/added");
-    fs::write(&added, "x").unwrap();
-    let again = data::find(&site, "three-rows").unwrap();
-    let error = up(&site, &Spec { data: Some(again), ..spec("three", &small) }, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("d/added"), "{error}");
-    fs::remove_file(&added).unwrap();
-    let table = ground.path().join("cache/data/three-rows/data/d/t.ibd");
-    let mut bytes = fs::read(&table).unwrap();
-    bytes[5000] ^= 1;
-    fs::write(&table, bytes).unwrap();
-    let error = kept.verify().unwrap_err().to_string();
-    assert!(error.contains("d/t.ibd"), "{error}");
-    // Its list and lengths are as they were; its bytes are looked at where the file was touched.
-    let again = data::find(&site, "three-rows").unwrap();
-    let error = up(&site, &Spec { data: Some(again), ..spec("four", &small) }, &mut |_| {}).unwrap_err();
-    assert!(error.to_string().contains("d/t.ibd"), "{error}");
-    kept.remove().unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
 }
 
 #[test]

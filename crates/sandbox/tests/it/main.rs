@@ -3,10 +3,13 @@
 
 mod crash_faults;
 mod crashes;
+mod data;
 mod engines;
 mod ground;
 mod kills;
 mod levers;
+mod memory;
+mod users;
 #[path = "../../../../tests/whole_host.rs"]
 mod whole_host;
 

@@ -205,4 +205,5 @@ fn in_a_hurry_nothing_takes_time() {
     disk.submit(3, 2, 0, Work::Flush);
     assert_eq!(disk.advance(2).len(), 2);
     assert_eq!((disk.dirty_bytes(), disk.platter[MIB as usize]), (0, 3));
+    assert_eq!(disk.counters().hurried, 3, "also the one that was waiting");
 }

@@ -50,7 +50,7 @@ fn local(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
     let stop = signals::stop_flag()?;
     spec.turns.check_no_load().map_err(private::failure)?;
     let mut found = None;
-    private::with_server("audit", &spec, &stop, ui, |server| {
+    private::with_server("audit", &spec, args.target.data.as_deref(), &stop, ui, |server| {
         let connect = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
         found = Some(look(&connect, &options)?);
         Ok(crate::failure::Status::Fine)

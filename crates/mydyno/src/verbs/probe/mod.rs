@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::Machine;
+use mydyno_host::file_system::FileSystem;
 use mydyno_model::Document;
 use mydyno_model::probe::ProbeReport;
 use mydyno_model::units::{parse_counts, parse_duration, parse_size};
+use mydyno_probe::own_disk::{Flushes, Ground};
 use mydyno_probe::{
     ProbeError, Run, Timing, bandwidth, clock, fsync, ladder, malloc, random, spin, threads, unlink,
 };
@@ -110,9 +112,17 @@ struct Fsync {
     /// Bytes of a write.
     #[arg(long, value_name = "SIZE", default_value = "4K")]
     block: String,
-    /// Bytes of the file that is overwritten; with all patterns nine times that has to be free.
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    size: String,
+    /// Bytes of the file that is overwritten; with all patterns nine times that has to be free. 64M, and 16M with
+    /// --file-systems.
+    #[arg(long, value_name = "SIZE")]
+    size: Option<String>,
+    /// Instead of the folder itself, a disk of mydyno's own in it for each of these: ext4, ext4-nojournal, xfs, btrfs (root, mkfs
+    /// and loop devices).
+    #[arg(long, value_name = "LIST")]
+    file_systems: Option<String>,
+    /// Whether their flushes reach the device below, as an own disk each: sent, suppressed.
+    #[arg(long, value_name = "LIST", default_value = "sent", requires = "file_systems")]
+    flushes: String,
     /// Which of overwrite, append, preallocated.
     #[arg(long, value_name = "LIST", default_value = "overwrite,append,preallocated")]
     patterns: String,
@@ -227,10 +237,13 @@ fn probe<'a>(
     let host = || open_host("probe");
     let (report, out) = match probe {
         Probe::Fsync(args) => {
+            let grounds = grounds(args)?;
+            let usual = if grounds.is_empty() { "64M" } else { "16M" };
             let options = fsync::Options {
                 folder: args.folder.clone(),
                 block: size("block", &args.block)? as usize,
-                bytes: size("size", &args.size)?,
+                bytes: size("size", args.size.as_deref().unwrap_or(usual))?,
+                grounds,
                 patterns: names("patterns", &args.patterns, fsync::Pattern::named)?,
                 methods: names("methods", &args.methods, fsync::Method::named)?,
                 direct: args.direct,
@@ -331,6 +344,21 @@ fn sizes(option: &str, text: &str) -> Result<Vec<u64>, Failure> {
 
 fn counts(option: &str, text: &str) -> Result<Vec<usize>, Failure> {
     parse_counts(text).map_err(|e| wrong(option, e))
+}
+
+/// The file systems of `--file-systems`, each with all of `--flushes`.
+fn grounds(args: &Fsync) -> Result<Vec<Ground>, Failure> {
+    let Some(list) = &args.file_systems else { return Ok(vec![]) };
+    let mut grounds: Vec<Ground> = Vec::new();
+    for file_system in names("file-systems", list, FileSystem::named)? {
+        for flushes in names("flushes", &args.flushes, Flushes::named)? {
+            let ground = Ground { file_system, flushes };
+            if !grounds.contains(&ground) {
+                grounds.push(ground);
+            }
+        }
+    }
+    Ok(grounds)
 }
 
 fn names<T>(option: &str, text: &str, named: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {

@@ -1,0 +1,45 @@
+//! Whether disks took their time while something was measured on them.
+
+use mydyno_model::Warning;
+
+use super::{EmulatedDisk, within_patience};
+
+/// Emulated disks on which something is measured, with what each had served without its time when that began.
+#[derive(Debug, Clone, Default)]
+pub struct Pace(Vec<(EmulatedDisk, Option<u64>)>);
+
+impl Pace {
+    /// The pace of disks from now on.
+    pub fn of(disks: Vec<EmulatedDisk>) -> Self {
+        Self(disks.into_iter().map(|disk| (disk.clone(), hurried(disk))).collect())
+    }
+
+    /// What a result is marked with if one of them hurried since, or does not say whether it did.
+    pub fn warning(&self) -> Option<Warning> {
+        let since = |(disk, before): &(EmulatedDisk, Option<u64>)| {
+            hurried(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))
+        };
+        let requests: Option<u64> = self.0.iter().map(since).sum();
+        let (text, next_step) = match requests {
+            Some(0) => return None,
+            Some(requests) => (
+                format!(
+                    "the emulated disk hurried: it served {requests} requests without their time, and the figures are no longer \
+                     those of its drive"
+                ),
+                "measure again with less that waits for the disk at once, since it hurries when a request has waited for a minute; if \
+                 the command that made it has died, run `mydyno host restore` and make it anew",
+            ),
+            None => (
+                "whether the emulated disk took its time cannot be read: the figures may not be those of its drive".to_owned(),
+                "measure as the user that made the disk, and look with `mydyno host status` whether it is still served",
+            ),
+        };
+        Some(Warning::new("emulated-disk-hurried", text, next_step))
+    }
+}
+
+/// Requests that a disk has served without their time; `None` if it does not say.
+fn hurried(disk: EmulatedDisk) -> Option<u64> {
+    Some(within_patience(move || disk.state())?.ok()?.counters.hurried)
+}

@@ -1,0 +1,311 @@
+//! How often a file can be written and synced.
+//!
+//! Overwriting is what a redo log of fixed size does, appending what a binary log does. Blocks that are reserved but not
+//! written (fallocate) save a sync the search for space, not the journal: each write turns a piece of them into written ones.
+
+mod meaning;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use mydyno_host::Host;
+use mydyno_model::probe::ProbeReport;
+
+use crate::course::{self, Cell, Kind, Series};
+use crate::error::ProbeError;
+use crate::own_disk::Ground;
+use crate::report::Draft;
+use crate::scratch::{LOG_PIECE, Scratch};
+use crate::slot::{Slot, Window};
+use crate::sys::{self, Aligned};
+use crate::{Run, storage};
+
+/// Where the next write goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Blocks that were written before, from the beginning again at the end.
+    Overwrite,
+    /// The end of a growing file.
+    Append,
+    /// Blocks that fallocate(2) has reserved and nobody has written.
+    Preallocated,
+}
+
+/// How a write is made to last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// fsync(2): data and all that describes the file.
+    Fsync,
+    /// fdatasync(2): data and what is needed to find them.
+    Fdatasync,
+    /// `O_DSYNC` of open(2): each write returns when its data last.
+    Dsync,
+}
+
+/// All patterns.
+pub const PATTERNS: [Pattern; 3] = [Pattern::Overwrite, Pattern::Append, Pattern::Preallocated];
+/// All methods.
+pub const METHODS: [Method; 3] = [Method::Fsync, Method::Fdatasync, Method::Dsync];
+
+/// A file that grows or is filled is begun anew at so many times `Options::bytes`.
+const GROWN: u64 = 4;
+/// What making a disk wants to be free beside it.
+const DISK_KEPT: u64 = 1 << 30;
+
+impl Pattern {
+    /// As in `overwrite`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overwrite => "overwrite",
+            Self::Append => "append",
+            Self::Preallocated => "preallocated",
+        }
+    }
+
+    /// The one with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        PATTERNS.into_iter().find(|pattern| pattern.name() == name)
+    }
+}
+
+impl Method {
+    /// As in `fdatasync`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::Dsync => "o_dsync",
+        }
+    }
+
+    /// The one with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        METHODS.into_iter().find(|method| method.name() == name)
+    }
+
+    fn flags(self) -> i32 {
+        if self == Self::Dsync { libc::O_DSYNC } else { 0 }
+    }
+
+    fn sync(self, file: &File) -> io::Result<()> {
+        match self {
+            Self::Fsync => file.sync_all(),
+            Self::Fdatasync => file.sync_data(),
+            Self::Dsync => Ok(()),
+        }
+    }
+}
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where: file systems differ.
+    pub folder: PathBuf,
+    /// Bytes of a write.
+    pub block: usize,
+    /// Bytes of the file that is overwritten.
+    pub bytes: u64,
+    /// Which patterns.
+    pub patterns: Vec<Pattern>,
+    /// Which methods.
+    pub methods: Vec<Method>,
+    /// Past the page cache, as a redo log that is opened with `O_DIRECT`.
+    pub direct: bool,
+    /// Instead of the folder itself, disks of mydyno's own in it (root); empty: the folder.
+    pub grounds: Vec<Ground>,
+}
+
+/// Where files are written.
+#[derive(Debug)]
+struct Place {
+    /// None: the folder itself.
+    ground: Option<Ground>,
+    /// The folder of its files, below that of the probe.
+    below: PathBuf,
+    /// The device whose flushes are counted.
+    device: Option<String>,
+    flushed_before: Option<u64>,
+}
+
+impl Place {
+    fn id(&self, of: &str) -> String {
+        self.ground.map_or_else(|| of.to_owned(), |ground| format!("{}.{of}", ground.name()))
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.below.join(name).display().to_string()
+    }
+
+    fn flushes_so_far(&self, sys: &Path) -> Option<u64> {
+        storage::flushes_so_far(sys, self.device.as_deref()?)
+    }
+}
+
+impl Options {
+    fn check(&self) -> Result<(), ProbeError> {
+        let bad = |option, problem: &str| Err(ProbeError::Option { option, problem: problem.to_owned() });
+        match self {
+            o if o.block == 0 || o.block > 16 << 20 => bad("block", "from 1 byte to 16M"),
+            o if o.direct && o.block % 512 != 0 => bad("block", "a multiple of 512 with --direct"),
+            o if o.bytes < o.block as u64 => bad("size", "at least one block (--block)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Measures it.
+///
+/// # Errors
+/// The folder cannot be used, or has no room.
+pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
+    options.check()?;
+    run.timing.check()?;
+    let sys = Path::new("/sys");
+    let mut draft = Draft::begin("fsync", &run.timing)
+        .with("block_bytes", options.block)
+        .with("size_bytes", options.bytes)
+        .with("direct", options.direct);
+    let storage = storage::look(host.machine(), sys, &options.folder)?;
+    let grows = options.patterns.iter().filter(|pattern| **pattern != Pattern::Overwrite).count() as u64;
+    let files = options.bytes.saturating_mul(1 + grows * GROWN);
+    let needed = match options.grounds.as_slice() {
+        [] => files,
+        grounds => grounds.iter().fold(DISK_KEPT, |sum, ground| sum.saturating_add(ground.disk_bytes(files))),
+    };
+    let scratch = Scratch::make(host, &options.folder, needed)?;
+    let device = storage.devices.first().map(|device| device.name.clone());
+    let mut places = places(host, &scratch, options, files, device)?;
+    for place in &mut places {
+        if options.patterns.contains(&Pattern::Overwrite) {
+            scratch.filled(&place.file(Pattern::Overwrite.name()), options.bytes, LOG_PIECE)?;
+        }
+        place.flushed_before = place.flushes_so_far(sys);
+    }
+    let mut cells = Vec::new();
+    for place in &places {
+        for pattern in &options.patterns {
+            for method in &options.methods {
+                cells.push(cell(&scratch, options, place, *pattern, *method));
+            }
+        }
+    }
+    draft.pace = storage::pace(host.machine(), &options.folder);
+    let outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    draft.meaning = match places.as_slice() {
+        [Place { ground: None, .. }] => meaning::of_folder(&outcome.measures),
+        places => meaning::compared(&outcome.measures, places),
+    };
+    for place in &places {
+        let sent = place
+            .flushes_so_far(sys)
+            .zip(place.flushed_before)
+            .map(|(now, before)| now.saturating_sub(before));
+        draft.meaning.extend(sent.and_then(|sent| meaning::flushed(&outcome.measures, place, sent)));
+    }
+    scratch.remove()?;
+    draft.warnings = meaning::implausible(&outcome.measures, &storage).into_iter().collect();
+    draft.storage = Some(storage);
+    Ok(draft.finish(outcome))
+}
+
+fn places(
+    host: &Host,
+    scratch: &Scratch,
+    options: &Options,
+    files: u64,
+    device: Option<String>,
+) -> Result<Vec<Place>, ProbeError> {
+    if options.grounds.is_empty() {
+        return Ok(vec![Place { ground: None, below: PathBuf::new(), device, flushed_before: None }]);
+    }
+    let made = options.grounds.iter().map(|ground| {
+        let disk = ground.make(host, scratch, files)?;
+        Ok(Place {
+            ground: Some(*ground),
+            below: disk.below,
+            device: Some(disk.device),
+            flushed_before: None,
+        })
+    });
+    made.collect()
+}
+
+fn cell<'a>(
+    scratch: &'a Scratch<'a>,
+    options: &'a Options,
+    place: &'a Place,
+    pattern: Pattern,
+    method: Method,
+) -> Cell<'a> {
+    let what = match pattern {
+        Pattern::Overwrite => "overwrite a block that was written before",
+        Pattern::Append => "append a block",
+        Pattern::Preallocated => "write a block that fallocate has reserved",
+    };
+    let ends = match method {
+        Method::Dsync => "through O_DSYNC".to_owned(),
+        call => format!("and {}", call.name()),
+    };
+    let on = place.ground.map_or_else(String::new, |ground| {
+        format!(" on {}, its flushes {}", ground.file_system, ground.flushes.name())
+    });
+    let id = place.id(&format!("{}.{}", pattern.name(), method.name()));
+    let mut series = Series::new(id, format!("{what} {ends}{on}"), Kind::Timed)
+        .with("block_bytes", options.block)
+        .with("direct", options.direct);
+    if let Some(ground) = place.ground {
+        series = series.with("file_system", ground.file_system.name()).with("flushes", ground.flushes.name());
+    }
+    let file = place.file(pattern.name());
+    Cell::one(series, move |slot| measure(scratch, options, &file, pattern, method, slot))
+}
+
+fn measure(
+    scratch: &Scratch,
+    options: &Options,
+    file: &str,
+    pattern: Pattern,
+    method: Method,
+    slot: &Slot,
+) -> Result<Vec<Window>, ProbeError> {
+    let failed = ProbeError::system("write and sync");
+    let mut buffer = Aligned::new(options.block).map_err(&failed)?;
+    let direct = if options.direct { libc::O_DIRECT } else { 0 };
+    let file = scratch.file(file, method.flags() | direct)?;
+    let block = options.block as u64;
+    let end = match pattern {
+        Pattern::Overwrite => options.bytes,
+        Pattern::Append | Pattern::Preallocated => options.bytes * GROWN,
+    };
+    begin_anew(&file, pattern, end)?;
+    let mut at = 0;
+    slot.timed(|| {
+        if at + block > end {
+            at = 0;
+            begin_anew(&file, pattern, end)?;
+        }
+        file.write_all_at(buffer.bytes(), at).map_err(&failed)?;
+        at += block;
+        method.sync(&file).map_err(&failed)
+    })
+}
+
+/// The state before the first write.
+fn begin_anew(file: &File, pattern: Pattern, end: u64) -> Result<(), ProbeError> {
+    if pattern == Pattern::Overwrite {
+        return Ok(());
+    }
+    file.set_len(0).map_err(ProbeError::system("empty a file"))?;
+    if pattern == Pattern::Preallocated {
+        sys::allocate(file, end).map_err(|e| match e.raw_os_error() {
+            Some(libc::EOPNOTSUPP) => ProbeError::Lacks {
+                lack: "this file system cannot reserve blocks (fallocate)".to_owned(),
+                way_out: "leave that pattern out with --patterns overwrite,append".to_owned(),
+            },
+            _ => ProbeError::System { action: "reserve blocks", source: e },
+        })?;
+    }
+    file.sync_all().map_err(ProbeError::system("sync a file"))
+}

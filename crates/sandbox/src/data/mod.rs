@@ -1,0 +1,388 @@
+//! Data at rest: the data directory of a private server that was shut down, kept with checksums, so that every arm of an
+//! experiment starts from the same bytes. Where a file system shares blocks, starting from them copies nothing: the host's
+//! own, or that of a disk which the data are kept on.
+
+mod home;
+mod manifest;
+mod reading;
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mydyno_host::disk::DiskSpec;
+use mydyno_host::journal::Closing;
+use mydyno_host::machine::Presence;
+use mydyno_host::{Change, folder, process};
+use mydyno_model::server::{KeptData, ServerInfo};
+use mydyno_wire::{Client, WireError};
+use serde_json::Map;
+
+use crate::connect::connect_options;
+use crate::copy::{copy_folder, occupied_bytes, shares_blocks, sync_folder};
+use crate::error::SandboxError;
+use crate::folder::{Description, ServerFolder, check_name};
+use crate::list::check_ours;
+use crate::purpose;
+use crate::site::{Progress, Site};
+use crate::template::{check_owner, check_room};
+use crate::up::UNIQUE;
+use home::Home;
+use manifest::{MANIFEST, Manifest};
+pub(crate) use reading::{Reading, leave_unused};
+
+/// Writing back a large buffer pool takes minutes on a slow disk.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(600);
+/// What stays free of the host's file system beside data that are copied to it.
+const ROOM_KEPT: u64 = 1 << 30;
+
+/// Data at rest.
+#[derive(Debug, Clone)]
+pub struct DataAtRest {
+    name: String,
+    path: PathBuf,
+    manifest: Manifest,
+}
+
+/// How data are kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Keeping {
+    /// What servers that start from them may write beside them, in bytes, where the data get a disk of their own; none: as
+    /// much as the data, at least 1 GiB.
+    pub room: Option<u64>,
+    /// As files on the host's file system also where it cannot share blocks: then each server gets a copy.
+    pub plain: bool,
+}
+
+/// Shuts a private server down in good order and waits until it ended. Its folder stays.
+///
+/// # Errors
+/// It cannot be reached, or does not end in time.
+pub fn stop(site: &Site, server: &ServerInfo) -> Result<(), SandboxError> {
+    let unreachable = |source| SandboxError::Unreachable { name: server.name.clone(), source };
+    let Some(description) = ServerFolder::of(site.state, &server.name).load()? else {
+        return Err(SandboxError::NoSuchServer { name: server.name.clone(), known: vec![] });
+    };
+    let mut client = Client::connect(&connect_options(server)?).map_err(unreachable)?;
+    match client.query("SHUTDOWN") {
+        Ok(_) => {}
+        // MySQL before 5.7.9 has no such statement. To a signal all servers shut down in good order.
+        Err(WireError::Server(_)) => process::ask_to_end(site.lease.machine(), &description.process)?,
+        Err(error) => return Err(unreachable(error)),
+    }
+    drop(client);
+    let deadline = Instant::now() + SHUTDOWN_PATIENCE;
+    while site.lease.machine().presence(&description.process)? == Presence::Running {
+        site.check_cancelled()?;
+        if Instant::now() >= deadline {
+            return Err(SandboxError::TooSlow {
+                program: description.program,
+                doing: "to shut down",
+                waited: SHUTDOWN_PATIENCE,
+            });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = |change: &Change| matches!(change, Change::Process(p) if p.identity == description.process);
+    for open in site.journal.read()?.open.iter().filter(|open| ended(&open.entry.change)) {
+        site.journal.close(open.entry.id, Closing::Restored, "it was shut down")?;
+    }
+    Ok(())
+}
+
+/// Shuts a private server down in good order and keeps its data, under a name that is free. The server's folder stays, and all that
+/// can fail is tried before the server is shut down.
+///
+/// # Errors
+/// Somebody else uses the server, it was killed, there is no room, or the name is taken.
+pub fn keep(
+    site: &Site,
+    server: &ServerInfo,
+    name: &str,
+    how: Keeping,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<DataAtRest, SandboxError> {
+    check_name(name)?;
+    let from = ServerFolder::of(site.state, &server.name);
+    check_ours(site, &server.name)?;
+    let _nobody_else = from.lock(&server.name)?;
+    let known = from.load()?.filter(|known| !known.engine.is_empty());
+    let Some(known) = known else { return Err(SandboxError::NotStopped { name: server.name.clone() }) };
+    let running = site.lease.machine().presence(&known.process)? == Presence::Running;
+    if !running {
+        check_shut_down(&from, &server.name)?;
+    }
+    let mounted = mount_for(site, &from)?;
+    let kept = keep_of(site, server, &known, running, name, how, progress);
+    let left = mounted.map_or(Ok(()), |mounted| mounted.leave(site));
+    kept.and_then(|kept| left.map(|()| kept))
+}
+
+fn keep_of(
+    site: &Site,
+    server: &ServerInfo,
+    known: &Description,
+    running: bool,
+    name: &str,
+    how: Keeping,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<DataAtRest, SandboxError> {
+    let from = ServerFolder::of(site.state, &server.name);
+    let all = folder_of(site)?;
+    let path = all.join(name);
+    check_is_free(&path, name)?;
+    let bytes = occupied_bytes(&from.data()).map_err(|e| SandboxError::io("read", from.data(), e))?;
+    let disk = disk_for(site, &from.data(), &all, bytes, how, progress)?;
+    let purpose = purpose::of_data(name);
+    let work = all.join(format!(".new-{}-{name}", std::process::id()));
+    let id = folder::create(site.journal, site.lease, &purpose, &work)?;
+    let made = (|| {
+        let fill = |place: &Path, progress: &mut dyn FnMut(Progress)| {
+            if running {
+                progress(Progress::ShuttingDown);
+                stop(site, server)?;
+                check_shut_down(&from, &server.name)?;
+            }
+            let data = place.join("data");
+            copy_folder(&from.data(), &data, UNIQUE, site.cancelled)?;
+            // Their stamps are those that they have once they are on disk.
+            sync_folder(&data).map_err(|e| SandboxError::io("sync", &data, e))?;
+            let manifest = Manifest::of(site, &data, known, disk.as_ref())?;
+            // The original goes; what is kept has to be what it was.
+            manifest.verify(site, &from.data(), UNIQUE)?;
+            Ok(manifest)
+        };
+        let manifest = match &disk {
+            Some(spec) => home::make(site, &work, &purpose, spec, progress, fill)?,
+            None => fill(&work, progress)?,
+        };
+        manifest.save(&work)?;
+        sync_folder(&work).map_err(|e| SandboxError::io("sync", &work, e))?;
+        check_is_free(&path, name)?;
+        fs::rename(&work, &path).map_err(|e| SandboxError::io("create", &path, e))?;
+        File::open(&all).and_then(|f| f.sync_all()).map_err(|e| SandboxError::io("sync", &all, e))?;
+        Ok(DataAtRest { name: name.to_owned(), path: path.clone(), manifest })
+    })();
+    match made {
+        Ok(kept) => {
+            site.journal.close(id, Closing::Released, "its data are kept")?;
+            Ok(kept)
+        }
+        Err(error) => Err(site.undo_after(error, &purpose)),
+    }
+}
+
+/// A server removes its pid file as the last thing that it does (`delete_pid_file` in `clean_up` of sql/mysqld.cc); one that was
+/// killed leaves it, and its data would be recovered first by every server that starts with them.
+fn check_shut_down(server: &ServerFolder, name: &str) -> Result<(), SandboxError> {
+    if server.pid_file().exists() {
+        return Err(SandboxError::NotStopped { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+fn check_is_free(path: &Path, name: &str) -> Result<(), SandboxError> {
+    if path.symlink_metadata().is_ok() {
+        return Err(SandboxError::DataNameTaken { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+/// The disk that data are to be kept on; none where the host's file system shares their blocks, or where there can be no
+/// disk: then each server gets a copy.
+///
+/// # Errors
+/// There is no room for the data, or none for the room that the user wants.
+fn disk_for(
+    site: &Site,
+    from: &Path,
+    all: &Path,
+    bytes: u64,
+    how: Keeping,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<DiskSpec>, SandboxError> {
+    if shares_blocks(from, all) && shares_blocks(all, &site.state.servers()) {
+        return Ok(None);
+    }
+    if !how.plain {
+        match home::choose(site, all, bytes, how.room) {
+            Ok(spec) => {
+                progress(Progress::DataDisk { file_system: spec.file_system.name(), bytes: spec.bytes });
+                return Ok(Some(spec));
+            }
+            // Room was asked for: a copy has none.
+            Err(error) if how.room.is_some() => return Err(error),
+            Err(error) => progress(Progress::NoSharing { why: error.to_string() }),
+        }
+    }
+    check_room(all, bytes.saturating_add(ROOM_KEPT), "MYDYNO_STATE")?;
+    Ok(None)
+}
+
+/// Data that were kept under a name.
+///
+/// # Errors
+/// There are none, or their list of files cannot be read.
+pub fn find(site: &Site, name: &str) -> Result<DataAtRest, SandboxError> {
+    let path = path_of(site, name)?;
+    Ok(DataAtRest { name: name.to_owned(), manifest: Manifest::load(&path)?, path })
+}
+
+/// # Errors
+/// There are none.
+fn path_of(site: &Site, name: &str) -> Result<PathBuf, SandboxError> {
+    check_name(name)?;
+    let path = place(site).join(name);
+    if !path.join(MANIFEST).exists() {
+        return Err(SandboxError::NoSuchData { name: name.to_owned(), known: names(site)? });
+    }
+    fs::canonicalize(&path).map_err(|e| SandboxError::io("open", &path, e))
+}
+
+/// Names of all kept data, sorted.
+///
+/// # Errors
+/// Their folder cannot be read.
+pub fn names(site: &Site) -> Result<Vec<String>, SandboxError> {
+    let all = place(site);
+    let entries = match fs::read_dir(&all) {
+        // Looking makes no folder.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(|e| SandboxError::io("read", &all, e))?,
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join(MANIFEST).exists())
+        .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+        .filter(|name| check_name(name).is_ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Removes kept data, also those whose list of files cannot be read. What an interruption leaves, `mydyno host restore` removes.
+///
+/// # Errors
+/// There are none, a server lives on their disk, somebody reads them, or a file cannot be removed.
+pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
+    let path = path_of(site, name)?;
+    let home = Home::of(&path, name);
+    let by = home.servers(site)?.join(" ");
+    if !by.is_empty() {
+        return Err(SandboxError::DataInUse { path, by });
+    }
+    let _alone = reading::alone(&path)?;
+    if home.point().exists() {
+        home.give_up(site)?;
+    }
+    let purpose = purpose::of_data(name);
+    folder::adopt(site.journal, site.lease, &purpose, &path, None)?;
+    site.undo_own(&purpose)?;
+    // The last one leaves nothing.
+    let _ = fs::remove_dir(place(site));
+    Ok(())
+}
+
+/// Data outlive every command, so they are no cache.
+fn place(site: &Site) -> PathBuf {
+    site.state.path().join("data")
+}
+
+fn folder_of(site: &Site) -> Result<PathBuf, SandboxError> {
+    let all = place(site);
+    let create = DirBuilder::new().recursive(true).mode(0o700).create(&all);
+    create.map_err(|e| SandboxError::io("create", &all, e))?;
+    check_owner(&all)?;
+    fs::canonicalize(&all).map_err(|e| SandboxError::io("open", &all, e))
+}
+
+/// Mounts the disk of kept data that a server lives on, where it is not: after a reboot its folder is not there.
+///
+/// # Errors
+/// It cannot be mounted.
+pub(crate) fn mount_for(site: &Site, server: &ServerFolder) -> Result<Option<Reading>, SandboxError> {
+    match Home::of_server(server.path()) {
+        None => Ok(None),
+        Some((home, name)) => {
+            let manifest = Manifest::load(home.folder())?;
+            DataAtRest { name, path: home.folder().to_owned(), manifest }.open(site).map(Some)
+        }
+    }
+}
+
+/// Whether the disk that a server lives on can be unmounted from here.
+///
+/// # Errors
+/// It was mounted elsewhere.
+pub(crate) fn check_in_reach(site: &Site, server: &ServerFolder) -> Result<(), SandboxError> {
+    Home::of_server(server.path()).map_or(Ok(()), |(home, _)| home.check_in_reach(site))
+}
+
+impl DataAtRest {
+    /// The name under which they are kept.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is said of them.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn info(&self, site: &Site) -> Result<KeptData, SandboxError> {
+        let disk = self.manifest.disk()?;
+        Ok(KeptData {
+            name: self.name.clone(),
+            engine: self.manifest.engine.clone(),
+            bytes: self.bytes(),
+            disk: disk.as_ref().map(|spec| spec.file_system.name().to_owned()),
+            disk_bytes: disk.map(|spec| spec.bytes),
+            servers: Home::of(&self.path, &self.name).servers(site)?,
+            path: self.path.display().to_string(),
+            extra: Map::new(),
+        })
+    }
+
+    /// Makes them readable until [`Reading::leave`].
+    pub(crate) fn open(&self, site: &Site) -> Result<Reading, SandboxError> {
+        match self.manifest.disk()? {
+            None => Reading::of_files(site, &self.path),
+            Some(spec) => Reading::of_disk(site, Home::of(&self.path, &self.name), &spec),
+        }
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.manifest.bytes()
+    }
+
+    /// What `--version` of the server said that wrote them.
+    pub(crate) fn engine(&self) -> &str {
+        &self.manifest.engine
+    }
+
+    /// Family and series of that server, as in `mariadb-10.11`.
+    pub(crate) fn series(&self) -> Option<&str> {
+        self.manifest.series.as_deref()
+    }
+
+    /// Reads all files again and compares them with what they were when they were kept.
+    ///
+    /// # Errors
+    /// One is missing, was added or has changed.
+    pub fn verify(&self, site: &Site) -> Result<(), SandboxError> {
+        let reading = self.open(site)?;
+        let same = self.manifest.verify(site, &reading.data, &[]);
+        same.and(reading.leave(site))
+    }
+
+    /// Compares the files with what they were: by their lengths and stamps, and those whose stamp is another one by their
+    /// bytes.
+    ///
+    /// # Errors
+    /// One is missing, was added or has changed.
+    pub(crate) fn check(&self, site: &Site, reading: &Reading) -> Result<(), SandboxError> {
+        self.manifest.check(site, &reading.data)
+    }
+}

@@ -1,0 +1,123 @@
+//! Kept data while they are read, or while a server is started from them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mydyno_host::disk::DiskSpec;
+
+use super::home::Home;
+use crate::cache::lock;
+use crate::error::SandboxError;
+use crate::site::Site;
+
+/// Mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// While it is there, nobody removes the data or unmounts their disk.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// The data directory; nobody may write to it.
+    pub(crate) data: PathBuf,
+    home: Option<Home>,
+    lock: File,
+}
+
+impl Reading {
+    /// Of data that lie on the host's file system.
+    pub(super) fn of_files(site: &Site, folder: &Path) -> Result<Self, SandboxError> {
+        let lock = lock_file(folder)?;
+        wait_for(site, &lock, libc::LOCK_SH, folder)?;
+        Ok(Self { data: folder.join("data"), home: None, lock })
+    }
+
+    /// Of data on a disk, which is mounted unless it is.
+    pub(super) fn of_disk(site: &Site, home: Home, spec: &DiskSpec) -> Result<Self, SandboxError> {
+        let lock = lock_file(home.folder())?;
+        loop {
+            wait_for(site, &lock, libc::LOCK_SH, home.folder())?;
+            if home.is_open(site)? {
+                return Ok(Self { data: home.point().join("data"), home: Some(home), lock });
+            }
+            wait_for(site, &lock, libc::LOCK_EX, home.folder())?;
+            // Between the two locks somebody else may have had the second.
+            if !home.is_open(site)? {
+                home.open(site, spec)?;
+            }
+        }
+    }
+
+    /// Makes the folder of a server where its data share their blocks, if that is a disk.
+    pub(crate) fn make_folder(
+        &self,
+        site: &Site,
+        purpose: &str,
+        server: &str,
+        folder: &Path,
+    ) -> Result<(), SandboxError> {
+        self.home.as_ref().map_or(Ok(()), |home| home.make_folder(site, purpose, server, folder))
+    }
+
+    /// Where the disk is mounted, if there is one.
+    pub(crate) fn disk(&self) -> Option<PathBuf> {
+        self.home.as_ref().map(Home::point)
+    }
+
+    /// Ends the reading; a disk on which no server lives is unmounted.
+    pub(crate) fn leave(self, site: &Site) -> Result<(), SandboxError> {
+        self.home.map_or(Ok(()), |home| leave(site, &home, &self.lock))
+    }
+}
+
+/// Unmounts the disks on which nobody lives any more.
+pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
+    for home in Home::all(site)? {
+        if home.folder().exists() {
+            leave(site, &home, &lock_file(home.folder())?)?;
+        }
+    }
+    Ok(())
+}
+
+fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
+    match lock(file, libc::LOCK_EX) {
+        Ok(()) => home.close_if_unused(site),
+        // Whoever reads it leaves later.
+        Err(_) => Ok(()),
+    }
+}
+
+/// The lock of data that nobody else reads.
+pub(super) fn alone(folder: &Path) -> Result<File, SandboxError> {
+    let file = lock_file(folder)?;
+    match lock(&file, libc::LOCK_EX) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(SandboxError::DataInUse { path: folder.to_owned(), by: String::new() }),
+    }
+}
+
+fn lock_file(folder: &Path) -> Result<File, SandboxError> {
+    let path = folder.join("lock");
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+    file.map_err(|e| SandboxError::io("open", path, e))
+}
+
+fn wait_for(site: &Site, file: &File, kind: libc::c_int, folder: &Path) -> Result<(), SandboxError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match lock(file, kind) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() != io::ErrorKind::WouldBlock => {
+                return Err(SandboxError::io("lock", folder, e));
+            }
+            Err(_) if Instant::now() >= deadline => {
+                return Err(SandboxError::DataInUse { path: folder.to_owned(), by: String::new() });
+            }
+            Err(_) => site.check_cancelled()?,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

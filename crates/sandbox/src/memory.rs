@@ -1,0 +1,249 @@
+//! What private servers are told to take of memory for good, held against what the host can spare.
+//!
+//! A buffer pool is reserved at the start and filled as it is used, so what is free right after a start says nothing of what will be.
+//! So the sizes count that a server is told, and those of the other private servers less what they hold already.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use mydyno_host::cgroup::MadeGroup;
+use mydyno_host::journal::Open;
+use mydyno_host::machine::{Presence, ProcessIdentity};
+use mydyno_host::room::MEMORY_KEPT;
+use mydyno_host::{Change, Machine};
+use mydyno_model::units::{parse_size, show_bytes};
+
+use crate::error::SandboxError;
+use crate::levers::Turns;
+use crate::settings::{Setting, bare_name};
+use crate::site::Site;
+
+const MIB: u64 = 1 << 20;
+
+/// What a server takes once, whoever connects, and the most that one takes that is told nothing: the largest default of the series
+/// that can be private servers.
+const PARTS: [(&str, u64); 7] = [
+    ("innodb_buffer_pool_size", 128 * MIB),
+    ("innodb_log_buffer_size", 64 * MIB),
+    ("innodb_additional_mem_pool_size", 8 * MIB),
+    ("key_buffer_size", 128 * MIB),
+    ("aria_pagecache_buffer_size", 128 * MIB),
+    ("query_cache_size", MIB),
+    ("rocksdb_block_cache_size", 0),
+];
+const POOL: &str = PARTS[0].0;
+
+/// A size that a server is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Told {
+    /// As in `innodb_buffer_pool_size=8G`.
+    text: String,
+    bytes: u64,
+    /// What a server that is told nothing takes of it.
+    plain_bytes: u64,
+}
+
+impl Told {
+    fn beyond_plain(&self) -> u64 {
+        self.bytes.saturating_sub(self.plain_bytes)
+    }
+}
+
+/// Whether the host keeps [`MEMORY_KEPT`] of memory when a server takes all that it is told. One that is told no more than a
+/// plain one takes is never refused.
+///
+/// # Errors
+/// It does not; with the figures and the way out. Or the journal or `/proc` cannot be read.
+pub(crate) fn check(site: &Site, turns: &Turns, settings: &[Setting]) -> Result<(), SandboxError> {
+    let machine = site.lease.machine();
+    let told = match turns.arrangement.limits.memory_bytes {
+        // The kernel holds it to that.
+        Some(bytes) => {
+            vec![Told { text: format!("cgroup.memory of {}", show(bytes)), bytes, plain_bytes: 0 }]
+        }
+        None => told(
+            settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())),
+            turns.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())),
+            machine.total_bytes()?,
+        ),
+    };
+    let asked = sum(told.iter().map(Told::beyond_plain));
+    if asked == 0 {
+        return Ok(());
+    }
+    let (available, others) = (machine.available_bytes()?, others(machine, &site.journal.read()?.open)?);
+    let spare = available.saturating_sub(others);
+    if asked.saturating_add(MEMORY_KEPT) <= spare {
+        return Ok(());
+    }
+    let texts = told.iter().filter(|one| one.beyond_plain() > 0).map(|one| one.text.as_str());
+    Err(SandboxError::TooMuchMemory {
+        told: texts.collect::<Vec<_>>().join(", "),
+        asked: show(asked),
+        spare: match others {
+            0 => show(available),
+            _ => format!(
+                "{} (of which other private servers may still take {})",
+                show(available),
+                show(others)
+            ),
+        },
+        kept: show(MEMORY_KEPT),
+        way_out: match turns.arrangement.limits.memory_bytes {
+            Some(_) => "end one of them, or give it less",
+            None => "give a smaller value, or bound the server with --lever cgroup.memory=SIZE",
+        },
+    })
+}
+
+/// The sizes of options, of which the last of a name counts, and of variables that are set once the server runs.
+fn told<'a>(
+    options: impl Iterator<Item = (&'a str, &'a str)>,
+    variables: impl Iterator<Item = (&'a str, &'a str)>,
+    total_bytes: u64,
+) -> Vec<Told> {
+    let options: BTreeMap<String, &str> = options.map(|(name, value)| (bare_name(name), value)).collect();
+    let variables: BTreeMap<String, &str> = variables.map(|(name, value)| (bare_name(name), value)).collect();
+    let mut largest: BTreeMap<&str, Told> = BTreeMap::new();
+    for (name, value) in options.iter().chain(&variables) {
+        let Some((bytes, plain_bytes)) = size(value).zip(plain_bytes(name)) else { continue };
+        let one = Told { text: format!("{name}={value}"), bytes, plain_bytes };
+        match largest.get(name.as_str()) {
+            Some(before) if before.bytes >= bytes => {}
+            _ => _ = largest.insert(name, one),
+        }
+    }
+    let on = |value: &&str| matches!(value.to_ascii_lowercase().as_str(), "1" | "on" | "true" | "yes");
+    if options.get("innodb_dedicated_server").is_some_and(on) && !options.contains_key(POOL) {
+        // Of more than 4 GB it takes three quarters for the pool, of less a smaller share.
+        let bytes = total_bytes / 4 * 3;
+        let one = Told { text: "innodb_dedicated_server=ON".to_owned(), bytes, plain_bytes: PARTS[0].1 };
+        largest.insert("innodb_dedicated_server", one);
+    }
+    largest.into_values().collect()
+}
+
+/// What a plain server takes of a part; `None` for what is none. Servers take any unambiguous beginning of an option's name, and
+/// caches of keys with a name of their own (`hot.key_buffer_size`), of which a plain one has none.
+fn plain_bytes(name: &str) -> Option<u64> {
+    let (cache, name) = match name.split_once('.') {
+        Some((_, name)) => (true, name),
+        None => (false, name),
+    };
+    let known = PARTS.iter().find(|(part, _)| name.len() > 3 && part.starts_with(name))?;
+    Some(if cache { 0 } else { known.1 })
+}
+
+/// Bytes of a size as servers read it: `eval_num_suffix` of mysys/my_getopt.c knows K, M and G, newer ones also T, P and E.
+fn size(value: &str) -> Option<u64> {
+    let value = value.trim();
+    match parse_size(value) {
+        Ok(bytes) => Some(bytes),
+        // More than any host has.
+        Err(_) if value.starts_with(|c: char| c.is_ascii_digit()) => Some(u64::MAX),
+        Err(_) => None,
+    }
+}
+
+/// What other private servers of this journal may still take: what is left of the limits of their groups, or what they are told
+/// less what they hold.
+fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
+    let (mut bytes, mut bounded) = (0_u64, vec![]);
+    for one in open {
+        if let Change::Cgroup(group) = &one.entry.change
+            && let Some(left) = left_of(group)
+        {
+            bytes = bytes.saturating_add(left);
+            bounded.push(&one.entry.purpose);
+        }
+    }
+    for one in open.iter().filter(|one| !bounded.contains(&&one.entry.purpose)) {
+        if let Change::Process(process) = &one.entry.change
+            && machine.presence(&process.identity)? == Presence::Running
+        {
+            let told = told_to(&process.identity, open, machine.total_bytes()?);
+            bytes = bytes.saturating_add(told.saturating_sub(held_by(process.identity.pid)));
+        }
+    }
+    Ok(bytes)
+}
+
+/// What is left of a group's limit of memory: in the words of version 2 of control groups, else of version 1.
+fn left_of(group: &MadeGroup) -> Option<u64> {
+    let number = |file: &str| group.read(file)?.trim().parse::<u64>().ok();
+    let pair = |limit, usage| Some(number(limit)?.saturating_sub(number(usage)?));
+    pair("memory.max", "memory.current").or_else(|| pair("memory.limit_in_bytes", "memory.usage_in_bytes"))
+}
+
+/// What a running server was told: on its command line, and by levers since. A process that is no server was told nothing.
+fn told_to(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
+    let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line);
+    let options = line.split('\0').filter_map(|one| one.strip_prefix("--")?.split_once('='));
+    let variables = open.iter().filter_map(|one| match &one.entry.change {
+        Change::Variable(set) if set.process == *process => Some((set.name.as_str(), set.now.as_str())),
+        _ => None,
+    });
+    sum(told(options, variables, total_bytes).iter().map(|one| one.bytes))
+}
+
+/// The memory that a process holds: `VmRSS` of proc_pid_status(5).
+fn held_by(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.fold(0, u64::saturating_add)
+}
+
+fn show(bytes: u64) -> String {
+    show_bytes(bytes as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    /// What servers that are told this take beyond a plain one.
+    fn beyond(options: &[(&str, &str)], variables: &[(&str, &str)]) -> u64 {
+        let told = told(options.iter().copied(), variables.iter().copied(), 64 * GIB);
+        sum(told.iter().map(Told::beyond_plain))
+    }
+
+    #[test]
+    fn sizes_count_beyond_those_of_a_plain_server_in_every_spelling() {
+        for (name, value, bytes) in [
+            ("innodb_buffer_pool_size", "1G", GIB - 128 * MIB),
+            ("innodb_buffer_pool_size", "1024m", GIB - 128 * MIB),
+            ("innodb-buffer-pool-size", "1073741824", GIB - 128 * MIB),
+            ("loose_innodb_buffer_pool_size", "1G", GIB - 128 * MIB),
+            ("innodb_buffer_pool_s", "1G", GIB - 128 * MIB),
+            ("innodb_buffer_pool_size", "64M", 0),
+            ("innodb_buffer_pool_size", "16E", u64::MAX - 128 * MIB),
+            ("aria_pagecache_buffer_size", "129M", MIB),
+            ("hot.key_buffer_size", "1M", MIB),
+            ("innodb_dedicated_server", "ON", 48 * GIB - 128 * MIB),
+            ("innodb_dedicated_server", "OFF", 0),
+            ("sort_buffer_size", "64G", 0),
+            ("innodb_buffer_pool_instances", "8", 0),
+            ("innodb_buffer_pool_filename", "9G", 0),
+        ] {
+            assert_eq!(beyond(&[(name, value)], &[]), bytes, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_name_counts_and_the_larger_of_start_and_run() {
+        let pool = |value| ("innodb_buffer_pool_size", value);
+        assert_eq!(beyond(&[pool("64G"), pool("1G")], &[]), GIB - 128 * MIB);
+        assert_eq!(beyond(&[pool("1G")], &[pool("2G")]), 2 * GIB - 128 * MIB);
+        assert_eq!(beyond(&[pool("2G")], &[pool("1G")]), 2 * GIB - 128 * MIB);
+        assert_eq!(beyond(&[pool("1G"), ("key_buffer_size", "1G")], &[]), 2 * GIB - 256 * MIB);
+        assert_eq!(beyond(&[pool("1G"), ("innodb_dedicated_server", "1")], &[]), GIB - 128 * MIB);
+    }
+}

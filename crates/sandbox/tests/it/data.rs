@@ -1,0 +1,309 @@
+//! Data at rest: kept once, and what servers start from.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mydyno_host::file_system::FileSystem;
+use mydyno_host::process::{Ended, end};
+use mydyno_host::restore::status;
+use mydyno_host::{Host, Lease, Machine, loops};
+use mydyno_model::change::{LeaseState, RestoreState};
+use mydyno_model::server::{ServerInfo, ServerState};
+use mydyno_sandbox::data::{self, DataAtRest, Keeping};
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec, connect_options, down, up};
+use mydyno_wire::Client;
+
+use crate::ground::{Ground, host_in, shared_cache, turns};
+use crate::whole_host::whole_host;
+
+const PLAIN: Keeping = Keeping { room: None, plain: true };
+const DISK: Keeping = Keeping { room: Some(100 << 20), plain: false };
+
+fn spec(name: &str) -> Spec {
+    let turns = turns(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())]);
+    Spec { name: name.to_owned(), turns, ..Spec::default() }
+}
+
+fn from(name: &str, data: &DataAtRest) -> Spec {
+    Spec { data: Some(data.clone()), ..spec(name) }
+}
+
+fn run(server: &ServerInfo, statement: &str) -> String {
+    let mut client = Client::connect(&connect_options(server).unwrap()).unwrap();
+    let rows = client.query(statement).unwrap();
+    if rows.is_empty() { String::new() } else { rows.scalar().unwrap().into_owned() }
+}
+
+/// Data with three rows in `d.t`.
+fn three_rows(site: &Site, how: Keeping) -> DataAtRest {
+    let server = up(site, &spec("first"), &mut |_| {}).unwrap();
+    for statement in
+        ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1), (2), (3)"]
+    {
+        run(&server, statement);
+    }
+    let kept = data::keep(site, &server, "three-rows", how, &mut |_| {}).unwrap();
+    down(site, "first").unwrap();
+    kept
+}
+
+/// The data, or none where this machine cannot make disks.
+fn three_rows_on_a_disk(site: &Site) -> Option<DataAtRest> {
+    let kept = three_rows(site, DISK);
+    let on_disk = kept.info(site).unwrap().disk.is_some();
+    let machine = Machine::real().unwrap();
+    let lack = loops::check(&machine).and_then(|()| {
+        FileSystem::Xfs.check(&machine).or_else(|lack| FileSystem::Btrfs.check(&machine).map_err(|_| lack))
+    });
+    // A host whose own file system shares blocks needs none.
+    let place = Path::new(&kept.info(site).unwrap().path).to_owned();
+    let host_shares = ["xfs", "btrfs"].iter().any(|kind| file_system_of(&place) == *kind);
+    assert_eq!(on_disk, lack.is_ok() && !host_shares, "{lack:?}");
+    if !on_disk {
+        println!("no disk is made here: {lack:?}");
+    }
+    on_disk.then_some(kept)
+}
+
+fn file_system_of(path: &Path) -> String {
+    let output = Command::new("stat").args(["--file-system", "--format=%T"]).arg(path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn device_of(path: impl AsRef<Path>) -> u64 {
+    fs::metadata(path).unwrap().dev()
+}
+
+#[test]
+fn data_of_a_server_that_was_killed_are_not_at_rest() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let info = up(&site, &spec("killed"), &mut |_| {}).unwrap();
+    let machine = ground.host.machine();
+    let server = machine.identify(info.pid.unwrap()).unwrap().unwrap();
+    assert_eq!(end(machine, &server).unwrap(), Ended::Killed);
+    let error = data::keep(&site, &info, "torn", PLAIN, &mut |_| {}).unwrap_err();
+    assert!(matches!(error, SandboxError::NotStopped { .. }), "{error}");
+    down(&site, "killed").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_again() {
+    let ground = Ground::new();
+    let server = up(&ground.site(), &spec("first"), &mut |_| {}).unwrap();
+    run(&server, "CREATE DATABASE d");
+    let stop = AtomicBool::new(false);
+    let site = ground.site().cancelled_by(&stop);
+    let mut interrupt = |progress| {
+        if matches!(progress, Progress::ShuttingDown) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let error = data::keep(&site, &server, "three-rows", PLAIN, &mut interrupt).unwrap_err();
+    assert!(matches!(error, SandboxError::Interrupted), "{error}");
+    stop.store(false, Ordering::Relaxed);
+    assert_eq!(data::names(&site).unwrap(), [""; 0]);
+    assert_eq!(fs::read_dir(ground.path().join("state/data")).unwrap().count(), 0);
+    while mydyno_sandbox::list(&ground.host.state, ground.host.machine()).unwrap()[0].state
+        != ServerState::Stopped
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let kept = data::keep(&site, &server, "three-rows", PLAIN, &mut |_| {}).unwrap();
+    down(&site, "first").unwrap();
+    let again = up(&site, &from("again", &kept), &mut |_| {}).unwrap();
+    assert_eq!(run(&again, "SHOW DATABASES LIKE 'd'"), "d");
+    down(&site, "again").unwrap();
+    data::remove(&site, "three-rows").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let kept = three_rows(&site, PLAIN);
+    kept.verify(&site).unwrap();
+    for arm in ["one", "two"] {
+        let server = up(&site, &from(arm, &data::find(&site, "three-rows").unwrap()), &mut |_| {}).unwrap();
+        assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3", "{arm}");
+        // What one arm does is not in the next one's data.
+        run(&server, "DELETE FROM d.t WHERE a = 1");
+        down(&site, arm).unwrap();
+    }
+    kept.verify(&site).unwrap();
+    let added = ground.path().join("state/data/three-rows/data/d/added");
+    fs::write(&added, "x").unwrap();
+    let error = up(&site, &from("three", &kept), &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("d/added"), "{error}");
+    fs::remove_file(&added).unwrap();
+    turn_a_bit(&ground.path().join("state/data/three-rows/data/d/t.ibd"));
+    let error = kept.verify(&site).unwrap_err().to_string();
+    assert!(error.contains("d/t.ibd"), "{error}");
+    // Its list and lengths are as they were; its bytes are looked at where the file was touched.
+    let error = up(&site, &from("four", &kept), &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("d/t.ibd"), "{error}");
+    data::remove(&site, "three-rows").unwrap();
+    assert_eq!(data::names(&site).unwrap(), [""; 0]);
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+fn turn_a_bit(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[5000] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_mounted_while_one_lives_on_it() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    assert_eq!(ground.traces(), [""; 0], "nothing is mounted that nobody uses");
+    kept.verify(&site).unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+    let servers = ["one", "two"].map(|arm| {
+        let mut restored = None;
+        let server = up(&site, &Spec { keep: arm == "one", ..from(arm, &kept) }, &mut |progress| {
+            if let Progress::Restored { files, shared, .. } = progress {
+                restored = Some((files, shared));
+            }
+        })
+        .unwrap();
+        let (files, shared) = restored.unwrap();
+        assert!(files > 0 && shared == files, "{shared} of {files}");
+        assert_ne!(device_of(&server.datadir), device_of(ground.path()), "{}", server.datadir);
+        run(&server, &format!("DELETE FROM d.t WHERE a = {}", if arm == "one" { 1 } else { 2 }));
+        server
+    });
+    let left = servers.each_ref().map(|server| run(server, "SELECT GROUP_CONCAT(a ORDER BY a) FROM d.t"));
+    assert_eq!(left, ["2,3", "1,3"]);
+    let mut on_it = kept.info(&site).unwrap().servers;
+    on_it.sort();
+    assert_eq!(on_it, ["one", "two"]);
+    let error = data::remove(&site, "three-rows").unwrap_err().to_string();
+    assert!(error.contains("one") && error.contains("server down"), "{error}");
+    down(&site, "two").unwrap();
+    // The one that is left is kept on purpose, and so is what it lives on.
+    let done = ground.restore(false);
+    assert!(done.iter().all(|(_, state, _)| *state == RestoreState::LeftAlone), "{done:?}");
+    let changes = status(&ground.host.journal, ground.host.machine()).unwrap();
+    assert_eq!(changes.len(), 5, "{changes:?}");
+    for change in changes {
+        assert!(
+            matches!(&change.lease, LeaseState::Kept { until } if until == "mydyno server down one"),
+            "{change:?}"
+        );
+    }
+    assert_eq!(run(&servers[0], "SELECT COUNT(*) FROM d.t"), "2");
+    down(&site, "one").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+    kept.verify(&site).unwrap();
+    let copied = up(&site, &Spec { copy_data: true, ..from("copied", &kept) }, &mut |_| {}).unwrap();
+    assert_eq!(device_of(&copied.datadir), device_of(ground.path()));
+    assert_eq!(run(&copied, "SELECT COUNT(*) FROM d.t"), "3");
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(ground.path().to_str().unwrap()), "nobody needs it any more");
+    down(&site, "copied").unwrap();
+    data::remove(&site, "three-rows").unwrap();
+    assert!(!ground.path().join("state/data").exists());
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_byte_that_changes_on_the_disk_of_kept_data_is_seen_and_the_disk_is_left() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    up(&site, &from("one", &kept), &mut |_| {}).unwrap();
+    turn_a_bit(&ground.path().join("state/data/three-rows/disk/data/d/t.ibd"));
+    down(&site, "one").unwrap();
+    for seen in [kept.verify(&site), up(&site, &from("two", &kept), &mut |_| {}).map(drop)] {
+        let error = seen.unwrap_err().to_string();
+        assert!(error.contains("d/t.ibd") && error.contains("prepare them again"), "{error}");
+        assert_eq!(ground.traces(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_server_with_a_disk_of_its_own_gets_a_copy_of_kept_data() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    let mut own = from("own", &kept);
+    let levers = [("disk.file_system", "ext4"), ("disk.size", "256M"), ("option.innodb_log_file_size", "8M")];
+    own.turns = turns(&levers.map(|(id, value)| (id.to_owned(), value.to_owned())));
+    let server = up(&site, &own, &mut |_| {}).unwrap();
+    assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3");
+    let table = fs::read_to_string("/proc/mounts").unwrap();
+    let mark = ground.path().to_str().unwrap();
+    let mounts: Vec<&str> = table.lines().filter(|line| line.contains(mark)).collect();
+    assert!(mounts.len() == 1 && mounts[0].contains("servers/own/disk ext4"), "{mounts:?}");
+    down(&site, "own").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_server_from_it() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    let point = ground.path().join("state/data/three-rows/disk");
+    // Commands that are killed: their leases are of processes that end.
+    let mut commands = ["theirs", "mine"].map(|_| Command::new("sleep").arg("100").spawn().unwrap());
+    let [theirs, mine] = commands.each_ref().map(|command| {
+        let lease = Lease::of_process(ground.host.machine(), command.id(), "prove").unwrap();
+        Host { lease, ..host_in(ground.path()) }
+    });
+    let server =
+        up(&Site::new(&theirs).with_cache(shared_cache()), &from("theirs", &kept), &mut |_| {}).unwrap();
+    commands[0].kill().unwrap();
+    commands[0].wait().unwrap();
+    let machine = ground.host.machine();
+    end(machine, &machine.identify(server.pid.unwrap()).unwrap().unwrap()).unwrap();
+    // Somebody else unmounted the disk in the meantime, and folders of servers are left on it.
+    assert!(Command::new("umount").arg(&point).status().unwrap().success());
+    let their_site = Site::new(&mine).with_cache(shared_cache());
+    let server = up(&their_site, &from("mine", &kept), &mut |_| {}).unwrap();
+    assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3");
+    down(&their_site, "mine").unwrap();
+    commands[1].kill().unwrap();
+    commands[1].wait().unwrap();
+    let done = ground.restore(false);
+    assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:?}");
+    assert_eq!(ground.traces(), [""; 0]);
+    kept.verify(&site).unwrap();
+}
+
+#[test]
+fn commands_that_come_and_go_at_the_same_time_share_one_disk() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (ground, kept) = (&ground, &kept);
+            scope.spawn(move || {
+                let site = ground.site();
+                for round in 0..3 {
+                    let name = format!("s{thread}-{round}");
+                    let server = up(&site, &from(&name, kept), &mut |_| {}).unwrap();
+                    assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3");
+                    down(&site, &name).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(ground.traces(), [""; 0]);
+    kept.verify(&site).unwrap();
+}

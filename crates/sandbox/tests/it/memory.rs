@@ -1,0 +1,80 @@
+//! Sizes that a server is told to take, before a real host that may not have them.
+
+use std::fs;
+
+use mydyno_sandbox::{Spec, down, up, variable};
+
+use crate::ground::{Ground, turns};
+
+const GIB: u64 = 1 << 30;
+
+fn spec(name: &str, set: &[String], levers: &[(&str, &str)]) -> Spec {
+    let levers: Vec<(String, String)> =
+        levers.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+    Spec { name: name.to_owned(), set: set.to_vec(), turns: turns(&levers), ..Spec::default() }
+}
+
+#[test]
+fn more_memory_than_the_host_can_spare_is_refused_before_anything_is_made_however_it_is_told() {
+    let ground = Ground::new();
+    let file = ground.path().join("large.cnf");
+    fs::write(&file, "[mysqld]\nkey-buffer-size = 4T\n").unwrap();
+    let pool = ["innodb_buffer_pool_size=4096G".to_owned()];
+    for (told, wanted) in [
+        ("innodb_buffer_pool_size=4096G", spec("m", &pool, &[])),
+        ("innodb_buffer_pool_size=4096g", spec("m", &[], &[("option.innodb_buffer_pool_size", "4096g")])),
+        ("aria_pagecache_buffer_size=4398046511104", {
+            spec("m", &[], &[("variable.aria_pagecache_buffer_size", "4398046511104")])
+        }),
+        ("key_buffer_size=4T", spec("m", &[], &[("server.option_file", file.to_str().unwrap())])),
+    ] {
+        let error = up(&ground.site(), &wanted, &mut |_| {}).unwrap_err().to_string();
+        for part in [told, "4 TiB more than a plain server", "2 GiB have to stay free", "cgroup.memory"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert_eq!(ground.host.journal.read().unwrap().open.len(), 0, "{told}");
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn what_another_private_server_has_not_taken_yet_is_not_given_twice_and_a_plain_one_starts_all_the_same() {
+    let ground = Ground::new();
+    let available = ground.host.machine().available_bytes().unwrap();
+    if available < 8 * GIB {
+        return println!("not tested: this host has less than 8 GiB of memory to spare");
+    }
+    // It fits once, with room for what else comes and goes on this host.
+    let pool = [format!("innodb_buffer_pool_size={}M", (available - 4 * GIB) >> 20)];
+    up(&ground.site(), &spec("first", &pool, &[]), &mut |_| {}).unwrap();
+    let error = up(&ground.site(), &spec("second", &pool, &[]), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("other private servers may still take"), "{error}");
+    up(&ground.site(), &spec("plain", &[], &[]), &mut |_| {}).unwrap();
+    for name in ["plain", "first"] {
+        down(&ground.site(), name).unwrap();
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn within_a_group_the_host_is_bounded_by_the_group() {
+    let ground = Ground::new();
+    let machine = ground.host.machine();
+    let lacks = mydyno_sandbox::levers::list(machine).into_iter().find(|lever| lever.id == "cgroup.memory");
+    if let Some(lacks) = lacks.unwrap().lacks {
+        return println!("not tested: {lacks}");
+    }
+    // The kernel does not even reserve more than there is.
+    let available = machine.available_bytes().unwrap() / GIB * GIB;
+    if available < 6 * GIB {
+        return println!("not tested: this host has less than 6 GiB of memory to spare");
+    }
+    let pool = [format!("innodb_buffer_pool_size={available}")];
+    let error = up(&ground.site(), &spec("g", &pool, &[]), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("more than a plain server"), "{error}");
+    let info = up(&ground.site(), &spec("g", &pool, &[("cgroup.memory", "2G")]), &mut |_| {}).unwrap();
+    let shown: u64 = variable::read(&info, "innodb_buffer_pool_size").unwrap().parse().unwrap();
+    assert!(shown >= available, "{shown}");
+    down(&ground.site(), "g").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}

@@ -1,0 +1,210 @@
+//! Private servers of another user: what they own, what they reach, what root does with their folder.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use mydyno_host::setting::AllowHostChange;
+use mydyno_host::sync_delay;
+use mydyno_host::user::User;
+use mydyno_model::crash::CrashBy;
+use mydyno_model::server::ServerInfo;
+use mydyno_sandbox::crash::{Crash, crash};
+use mydyno_sandbox::data::{self, Keeping};
+use mydyno_sandbox::{Spec, connect_options, down, up, variable};
+use mydyno_wire::Client;
+
+use crate::ground::{Ground, entries, turns};
+
+/// A user that every system has.
+const NOBODY: &str = "nobody";
+
+/// Whether servers can run as another user here; why not is said.
+pub fn nobody(ground: &Ground) -> Option<User> {
+    let found = User::find(NOBODY).and_then(|user| user.check(ground.host.machine()).map(|()| user));
+    found.map_err(|lack| println!("not tested: {lack}")).ok()
+}
+
+fn spec(name: &str, more: &[(&str, &str)]) -> Spec {
+    let user = [("server.user", NOBODY)];
+    let wanted: Vec<_> =
+        user.iter().chain(more).map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
+    Spec { name: name.to_owned(), turns: turns(&wanted), ..Spec::default() }
+}
+
+fn connect(info: &ServerInfo) -> Client {
+    Client::connect(&connect_options(info).unwrap()).unwrap()
+}
+
+/// Everything in a folder that belongs to somebody else than `uid`.
+fn not_of(uid: u32, folder: &Path) -> Vec<PathBuf> {
+    let mut others = Vec::new();
+    for path in entries(folder).into_iter().chain([folder.to_owned()]) {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.uid() != uid {
+            others.push(path);
+        } else if meta.is_dir() && path != folder {
+            others.extend(not_of(uid, &path));
+        }
+    }
+    others
+}
+
+#[test]
+fn a_server_runs_as_another_user_who_owns_its_data_and_reaches_nothing_else_of_roots() {
+    let ground = Ground::new();
+    let Some(user) = nobody(&ground) else { return };
+    let site = ground.site();
+    let secret = ground.path().join("secret");
+    fs::write(&secret, "1\n").unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let mut wanted = vec![("limit.memlock", "60K"), ("server.nice", "-2")];
+    // Its library is preloaded, and counts in a file of the folder.
+    wanted.extend(sync_delay::check().is_ok().then_some(("server.sync_delay", "100us")));
+    let info = up(&site, &spec("u", &wanted), &mut |_| {}).unwrap();
+    let pid = info.pid.unwrap();
+    let proc = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+    let status = proc("status");
+    let uid = user.uid();
+    assert!(status.contains(&format!("\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n")), "{status}");
+    assert!(status.contains("\nCapEff:\t0000000000000000\n"), "{status}");
+    assert!(proc("limits").contains(&(60 << 10).to_string()), "{}", proc("limits"));
+    assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("-2"));
+    let folder = ground.host.state.servers().join("u");
+    assert_eq!(info.datadir, folder.join("data").display().to_string());
+    assert_eq!(variable::read(&info, "datadir").unwrap().trim_end_matches('/'), info.datadir);
+    let mut client = connect(&info);
+    for sql in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT) ENGINE=InnoDB",
+        "INSERT INTO d.t VALUES (1), (2), (3)",
+    ] {
+        client.query(sql).unwrap();
+    }
+    assert_eq!(client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap(), "3");
+    // What only root may read, the server cannot, wherever it lies; nor is there anything else of the state folder.
+    for file in [secret.as_path(), &folder.join("password"), &ground.host.state.journal()] {
+        let sql = format!("LOAD DATA INFILE '{}' INTO TABLE d.t", file.display());
+        let error = client.query(&sql).unwrap_err().to_string();
+        assert!(error.contains("rrcode: 13") || error.contains("rrcode: 2 "), "{error}");
+    }
+    let seen = entries(format!("/proc/{pid}/root{}", ground.host.state.path().display()));
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    for its in ["data", "tmp"] {
+        assert_eq!(not_of(uid, &folder.join(its)), [""; 0].map(PathBuf::from));
+    }
+    for (name, mode) in [("", 0o711), ("run", 0o1777), ("password", 0o600), (".mydyno-mark", 0o600)] {
+        let meta = fs::metadata(folder.join(name)).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o7777), (0, mode), "{name}");
+    }
+    assert_eq!(fs::metadata(ground.host.state.path()).unwrap().mode() & 0o777, 0o700);
+    drop(client);
+    down(&site, "u").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn data_that_another_user_has_written_are_kept_and_start_servers_of_either_user() {
+    let ground = Ground::new();
+    if nobody(&ground).is_none() {
+        return;
+    }
+    let site = ground.site();
+    for how in [Keeping { room: None, plain: true }, Keeping { room: Some(100 << 20), plain: false }] {
+        let small = [("option.innodb_log_file_size", "8M")];
+        let first = up(&site, &spec("first", &small), &mut |_| {}).unwrap();
+        connect(&first).query("CREATE DATABASE d").unwrap();
+        data::stop(&site, &first).unwrap();
+        let kept = data::keep(&site, &first, "its", how, &mut |_| {}).unwrap();
+        down(&site, "first").unwrap();
+        let roots = turns(&small.map(|(id, value)| (id.to_owned(), value.to_owned())));
+        // Both at once, so that they live on one disk if the data have one.
+        let servers = [("users", spec("", &small).turns), ("roots", roots)].map(|(name, turns)| {
+            let data = Some(data::find(&site, "its").unwrap());
+            up(&site, &Spec { name: name.to_owned(), turns, data, ..Spec::default() }, &mut |_| {}).unwrap()
+        });
+        for server in servers.iter().rev() {
+            connect(server).query("USE d").unwrap();
+            down(&site, &server.name).unwrap();
+        }
+        kept.verify(&site).unwrap();
+        data::remove(&site, "its").unwrap();
+    }
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_disk_that_another_users_server_does_not_see_is_not_in_use_by_it() {
+    let ground = Ground::new();
+    let levers = mydyno_sandbox::levers::list(ground.host.machine());
+    let lacks =
+        |id: &str| levers.iter().find(|lever| lever.id == id).is_none_or(|lever| lever.lacks.is_some());
+    if nobody(&ground).is_none() || lacks("disk.file_system") {
+        return;
+    }
+    let site = ground.site();
+    let medium = if lacks("disk.medium") { "file" } else { "emulated" };
+    let disk = [("disk.file_system", "ext4"), ("disk.size", "256M"), ("disk.medium", medium)];
+    let allow_host_change = Some(AllowHostChange::by_the_user());
+    up(&site, &Spec { allow_host_change, ..spec("disk", &disk) }, &mut |_| {}).unwrap();
+    let info = up(&site, &spec("later", &[]), &mut |_| {}).unwrap();
+    let mounts = fs::read_to_string(format!("/proc/{}/mountinfo", info.pid.unwrap())).unwrap();
+    assert!(!mounts.contains("/servers/disk"), "{mounts}");
+    // Its file system, its loop device and its drive go while the other server lives.
+    down(&site, "disk").unwrap();
+    assert_eq!(connect(&info).query("SELECT 1").unwrap().scalar().unwrap(), "1");
+    down(&site, "later").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn another_users_server_comes_back_from_a_kill() {
+    let ground = Ground::new();
+    if nobody(&ground).is_none() {
+        return;
+    }
+    let server = spec("c", &[("option.innodb_flush_log_at_trx_commit", "2")]);
+    let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 50, connections: 2 };
+    let report = crash(&ground.site(), &wanted, &mut |_| {}).unwrap();
+    assert!(report.is_sound() && report.lost == Some(0), "{report:?}");
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn a_link_that_the_user_puts_in_the_place_of_its_socket_is_not_followed() {
+    let ground = Ground::new();
+    if nobody(&ground).is_none() {
+        return;
+    }
+    let site = ground.site();
+    let other = up(&site, &spec("other", &[]), &mut |_| {}).unwrap();
+    let info = up(&site, &spec("link", &[]), &mut |_| {}).unwrap();
+    fs::remove_file(&info.socket).unwrap();
+    symlink(&other.socket, &info.socket).unwrap();
+    let error = connect_options(&info).unwrap_err().to_string();
+    assert!(error.contains(&info.socket) && error.contains("it is a link"), "{error}");
+    // Nor when the folder is removed.
+    symlink(ground.path(), Path::new(&info.datadir).join("out")).unwrap();
+    down(&site, "link").unwrap();
+    assert!(Path::new(&other.socket).exists());
+    down(&site, "other").unwrap();
+    assert_eq!(ground.traces(), [""; 0]);
+}
+
+#[test]
+fn the_user_that_runs_mydyno_is_no_other_and_one_that_there_is_not_is_named_before_anything_is_made() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let of = |user: &str| Spec {
+        name: "u".to_owned(),
+        turns: turns(&[("server.user".to_owned(), user.to_owned())]),
+        ..Spec::default()
+    };
+    let own = mydyno_host::effective_uid().to_string();
+    let info = up(&site, &of(&own), &mut |_| {}).unwrap();
+    assert!(info.socket.ends_with("/u/s.sock"), "{}", info.socket);
+    down(&site, "u").unwrap();
+    let error = up(&site, &of("no-such-user"), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("server.user") && error.contains("no-such-user"), "{error}");
+    assert_eq!(ground.traces(), [""; 0]);
+}
