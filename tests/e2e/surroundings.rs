@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use mydyno_model::Document as _;
 use mydyno_model::facts::{FactSet, Status};
@@ -240,10 +240,22 @@ impl Drop for Stopped {
 fn a_server_that_stops_answering_costs_no_more_than_what_it_was_not_asked_before() {
     let home = Home::new();
     let server = home.server("stopping", &[]);
-    let args = ["audit", "--dsn", server.text("dsn"), "--window=5s", "--facts", "--quiet"];
-    let audit = home.start(&args);
-    let others = || server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'root'");
-    until("the audit has a connection", || others()[0][0] != "1");
+    with_account(&server);
+    let port = format!("--port={}", server.port());
+    let args = [
+        "audit",
+        "--host=127.0.0.1",
+        &port,
+        "--user=watcher",
+        "--no-defaults",
+        "--window=10s",
+        "--facts",
+        "--quiet",
+    ];
+    let audit = home.command(&args).env("MYSQL_PWD", ACCOUNT[1]).stdout(Stdio::piped()).spawn().unwrap();
+    // It waits for its window to end: what it asks before that is answered, and it has more to ask.
+    let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'watcher' AND COMMAND = 'Sleep' AND TIME >= 2";
+    until("the audit waits", || server.sql(waits)[0][0] == "1");
     let stopped = Stopped::now(&server);
     let facts = facts(audit.wait_with_output().unwrap());
     drop(stopped);

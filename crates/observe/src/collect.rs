@@ -103,16 +103,28 @@ pub fn collect_of(
     options: &Options,
 ) -> FactSet {
     let mut sql = sql.map(ReadOnly::new);
-    let variables = sql.as_mut().map(crate::collectors::server::variables).unwrap_or_default();
+    let variables = match sql.as_mut() {
+        Some(sql) => {
+            sql.until(Instant::now() + deadline_of(&crate::collectors::server::COLLECTOR, options));
+            crate::collectors::server::variables(sql)
+        }
+        None => BTreeMap::new(),
+    };
     if let (Some(sql), Some(version)) = (sql.as_mut(), variables.get("version")) {
         sql.speaks_to(version);
     }
     let server = match (server, sql.as_mut()) {
-        (Ok(process), Some(sql)) => confirmed(source, process, &variables, sql),
+        (Ok(process), Some(sql)) => {
+            sql.until(Instant::now() + deadline_of(&crate::collectors::server::COLLECTOR, options));
+            confirmed(source, process, &variables, sql)
+        }
         (server, _) => server,
     };
     let first_status = match (options.window, sql.as_mut()) {
-        (Some(_), Some(sql)) => crate::collectors::status::reading(sql).ok().map(Arc::new),
+        (Some(_), Some(sql)) => {
+            sql.until(Instant::now() + deadline_of(&crate::collectors::status::COLLECTOR, options));
+            crate::collectors::status::reading(sql).ok().map(Arc::new)
+        }
         _ => None,
     };
     let context = Context {

@@ -97,6 +97,8 @@ pub struct ReadOnly<'a> {
     deadline: Option<Instant>,
     rest_until: Option<Instant>,
     dialect: Option<Dialect>,
+    /// Why the connection is of no use any more: what comes after a limit that passed would only say that it is closed.
+    lost: Option<SqlError>,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -104,7 +106,7 @@ pub struct ReadOnly<'a> {
 impl<'a> ReadOnly<'a> {
     /// Guards a connection.
     pub fn new(inner: &'a mut dyn Sql) -> Self {
-        Self { inner, deadline: None, rest_until: None, dialect: None, sent: 0 }
+        Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, sent: 0 }
     }
 
     /// From now on this server is asked in the words of its version, the text of VERSION().
@@ -125,10 +127,14 @@ impl<'a> ReadOnly<'a> {
     /// The rows of a statement under the names of their columns.
     ///
     /// # Errors
-    /// Also when the statement is not a single SELECT or SHOW that only reads, or the deadline has passed.
+    /// Also when the statement is not a single SELECT or SHOW that only reads, or the deadline has passed. Once the
+    /// connection is lost, each statement gets the reason it was lost for.
     pub fn table(&mut self, sql: &str) -> Result<Table, SqlError> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
+        }
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
         }
         if let Some(rest) = self.rest_until.take() {
             std::thread::sleep(rest.saturating_duration_since(Instant::now()));
@@ -143,6 +149,9 @@ impl<'a> ReadOnly<'a> {
             Some(left) => self.inner.table(&bounded(sql, left), Some(left)),
             None => self.inner.table(sql, None),
         };
+        if let Err(lost @ SqlError::Connection(_)) = &answer {
+            self.lost = Some(lost.clone());
+        }
         let took = asked.elapsed();
         self.rest_until = Some(asked + took + took.min(LONGEST_REST));
         answer
@@ -286,6 +295,27 @@ mod tests {
         sql.until(Instant::now());
         assert_eq!(sql.rows("SELECT 1"), Err(SqlError::OutOfTime));
         assert_eq!(sql.sent, 1);
+    }
+
+    #[test]
+    fn a_lost_connection_is_asked_nothing_more_and_its_reason_stays_the_first_one() {
+        /// Answers with what is left of a list, last first.
+        struct Answers(Vec<Result<Table, SqlError>>);
+        impl Sql for Answers {
+            fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+                self.0.pop().unwrap()
+            }
+        }
+        let silent = SqlError::Connection("no complete answer within 5 s".to_owned());
+        let refused = SqlError::Refused { code: 1227, message: "no".to_owned() };
+        let mut answers = Answers(vec![Err(silent.clone()), Ok(Table::default()), Err(refused.clone())]);
+        let mut sql = ReadOnly::new(&mut answers);
+        assert_eq!(sql.rows("SELECT 1"), Err(refused));
+        assert_eq!(sql.rows("SELECT 2"), Ok(Vec::new()));
+        for _ in 0..3 {
+            assert_eq!(sql.rows("SELECT 3"), Err(silent.clone()));
+        }
+        assert_eq!(sql.sent, 3);
     }
 
     #[test]

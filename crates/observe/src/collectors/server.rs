@@ -75,16 +75,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     bag.put("server.version", VERSION, version);
     bag.put("server.family", VERSION, family);
     bag.put("server.version_number", VERSION, number);
-    let comment = context
-        .variable("version_comment")
-        .map(str::to_owned)
-        .ok_or_else(|| Missing::Absent("the variable version_comment is not set".to_owned()));
-    bag.put("server.version_comment", VARIABLES, comment);
-    let managed = match context.variables.is_empty() {
+    let known = match context.variables.is_empty() {
         true => Err(Missing::Error("the server's variables could not be read".to_owned())),
-        false => Ok(managed_by(context)),
+        false => Ok(()),
     };
-    bag.put("server.managed", VARIABLES, managed);
+    let not_set = || Missing::Absent("the variable version_comment is not set".to_owned());
+    let comment = known.clone().and_then(|()| context.variable("version_comment").ok_or_else(not_set));
+    bag.put("server.version_comment", VARIABLES, comment);
+    bag.put("server.managed", VARIABLES, known.map(|()| managed_by(context)));
     let uptime = uptime_s(sql);
     bag.put("server.uptime_s", UPTIME, uptime);
     all_variables(context, sql, bag);
