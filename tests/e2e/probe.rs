@@ -303,6 +303,47 @@ fn a_probe_that_was_killed_is_cleaned_up_by_host_restore() {
 }
 
 #[test]
+fn the_disks_of_a_probe_that_was_killed_are_unmounted_and_removed_by_host_restore() {
+    let home = Home::new();
+    let folder = data(&home);
+    let within = |table: &str| {
+        let text = fs::read_to_string(table).unwrap();
+        text.lines().filter(|line| line.contains(folder.to_str().unwrap())).count()
+    };
+    let loops = || {
+        let all =
+            fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().path().join("loop/backing_file"));
+        let behind = all.filter_map(|file| fs::read_to_string(file).ok());
+        behind.filter(|path| path.contains(folder.to_str().unwrap())).count()
+    };
+    let mut args = vec!["probe", "fsync", "--size", "1M", "--time", "1h", "--rounds", "1"];
+    args.extend(["--file-systems", "ext4,xfs", "--flushes", "sent,suppressed", "--folder"]);
+    args.push(folder.to_str().unwrap());
+    // While the first disk is made, when some are there, and while it measures on all of them.
+    for disks in [0, 2, 4] {
+        let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while left_in(&folder).is_empty() || within("/proc/self/mountinfo") < disks {
+            if child.try_wait().unwrap().is_some() {
+                let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+                let lacks = ["loop", "mkfs", "/proc/filesystems", "root"];
+                assert!(lacks.iter().any(|lack| said.contains(lack)), "{said}");
+                println!("not tested: {said}");
+                return;
+            }
+            assert!(Instant::now() < deadline, "there are no {disks} disks");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        home.fine(&["host", "restore"]);
+        assert_eq!((within("/proc/self/mountinfo"), loops()), (0, 0), "killed with {disks}");
+        assert_eq!(left_in(&folder), [""; 0]);
+        assert_eq!(home.lasting_traces(), [""; 0]);
+    }
+}
+
+#[test]
 fn people_get_a_page_with_its_sections_and_quiet_gives_the_result_only() {
     let home = Home::new();
     let mut args = vec!["probe", "clock", "--quiet"];

@@ -68,16 +68,28 @@ pub fn adopt(
     path: &Path,
     process: Option<StartedProcess>,
 ) -> Result<(), HostError> {
-    let mark_file = path.join(MARK_FILE);
-    let mark = fs::read_to_string(&mark_file).map_err(|e| HostError::io("read", &mark_file, e))?;
-    if !is_mark(&mark) {
-        return Err(HostError::FolderExists { path: path.to_owned() });
-    }
-    journal.record(lease, purpose, Change::Folder(MarkedFolder { path: path.to_owned(), mark }))?;
+    journal.record(lease, purpose, Change::Folder(MarkedFolder::found(path)?))?;
     if let Some(process) = process {
         journal.record(lease, purpose, Change::Process(process))?;
     }
     Ok(())
+}
+
+/// Takes the name from a folder of ours that the journal does not know, and leaves it to the journal to remove: the change
+/// stays open until its purpose is put back. A crash leaves the folder whole under its name, or without a name that anybody
+/// would use and known to the journal.
+///
+/// # Errors
+/// The folder has no mark, or it or the journal cannot be written.
+pub fn give_away(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> Result<(), HostError> {
+    let folder = MarkedFolder::found(path)?;
+    let Some(leaving) = folder.leaving() else {
+        return Err(HostError::FolderExists { path: path.to_owned() });
+    };
+    // The journal knows the new name alone: the old one may soon be another folder's.
+    let change = Change::Folder(MarkedFolder { path: leaving.clone(), mark: folder.mark });
+    journal.record(lease, purpose, change)?;
+    fs::rename(path, &leaving).map_err(|e| HostError::io("rename", path, e))
 }
 
 /// Whether a text can be a mark; names of folders are made of it.
@@ -98,6 +110,16 @@ pub(crate) fn random_mark() -> Result<String, HostError> {
 }
 
 impl MarkedFolder {
+    /// A folder that is there, with the mark that it carries.
+    fn found(path: &Path) -> Result<Self, HostError> {
+        let file = path.join(MARK_FILE);
+        let mark = fs::read_to_string(&file).map_err(|e| HostError::io("read", &file, e))?;
+        if !is_mark(&mark) {
+            return Err(HostError::FolderExists { path: path.to_owned() });
+        }
+        Ok(Self { path: path.to_owned(), mark })
+    }
+
     fn make(&self) -> Result<(), HostError> {
         DirBuilder::new().mode(0o700).create(&self.path).map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => HostError::FolderExists { path: self.path.clone() },

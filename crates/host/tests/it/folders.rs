@@ -19,7 +19,11 @@ fn mark_of(f: &Fixture) -> MarkedFolder {
 }
 
 fn put_back(f: &Fixture) -> (RestoreState, String) {
-    let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
+    put_back_of(f, |_| true)
+}
+
+fn put_back_of(f: &Fixture, wanted: impl Fn(&str) -> bool) -> (RestoreState, String) {
+    let taken = f.journal.take_over(&f.lease, |open| wanted(&open.entry.purpose)).unwrap();
     let outcome = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap().remove(0).1;
     (outcome.state, outcome.why)
 }
@@ -137,6 +141,34 @@ fn a_folder_whose_journal_was_lost_is_known_by_its_own_mark() {
     let unmarked = f.path("unmarked");
     fs::create_dir(&unmarked).unwrap();
     assert!(folder::adopt(&f.journal, &f.lease, "test", &unmarked, None).is_err());
+}
+
+#[test]
+fn a_folder_that_is_given_away_loses_its_name_at_once_and_another_may_have_it() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "make", &path).unwrap();
+    fs::remove_file(f.journal.path()).unwrap();
+    folder::give_away(&f.journal, &f.lease, "test", &path).unwrap();
+    assert!(!path.exists());
+    folder::create(&f.journal, &f.lease, "second", &path).unwrap();
+    assert_eq!(put_back_of(&f, |purpose| purpose == "test").0, RestoreState::Restored);
+    let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(left.contains(&path), "the second one is not what was removed: {left:?}");
+    assert!(!left.iter().any(|path| path.display().to_string().contains("leaving")), "{left:?}");
+}
+
+#[test]
+fn a_folder_that_was_to_be_given_away_is_whole_when_the_command_died_before() {
+    let f = fixture();
+    let path = f.path("ours");
+    folder::create(&f.journal, &f.lease, "make", &path).unwrap();
+    fs::remove_file(f.journal.path()).unwrap();
+    let mark = fs::read_to_string(path.join(MARK_FILE)).unwrap();
+    let leaving = path.with_file_name(format!(".mydyno-leaving-{mark}"));
+    f.journal.record(&f.lease, "test", Change::Folder(MarkedFolder { path: leaving, mark })).unwrap();
+    assert_eq!(put_back(&f).0, RestoreState::Restored);
+    assert!(folder::is_marked(&path));
 }
 
 #[test]

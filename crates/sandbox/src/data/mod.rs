@@ -262,7 +262,8 @@ pub fn names(site: &Site) -> Result<Vec<String>, SandboxError> {
     Ok(names)
 }
 
-/// Removes kept data, also those whose list of files cannot be read. What an interruption leaves, `mydyno host restore` removes.
+/// Removes kept data, also those whose list of files cannot be read. An interruption leaves them whole, or leaves what nobody
+/// can start from any more and `mydyno host restore` removes.
 ///
 /// # Errors
 /// There are none, a server lives on their disk, somebody reads them, or a file cannot be removed.
@@ -278,7 +279,7 @@ pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
         home.give_up(site)?;
     }
     let purpose = purpose::of_data(name);
-    folder::adopt(site.journal, site.lease, &purpose, &path, None)?;
+    folder::give_away(site.journal, site.lease, &purpose, &path)?;
     site.undo_own(&purpose)?;
     // The last one leaves nothing.
     let _ = fs::remove_dir(place(site));
