@@ -156,15 +156,20 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// Keeps the data of a server that goes at once.
+fn data_of_a_server(site: &Site) {
+    let seed = stopped_server(site);
+    keep_data(site, &seed).unwrap();
+    down(site, &seed.name).unwrap();
+}
+
 #[test]
 fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     let (kills, mut random) = kills_and_seed();
     let _alone = whole_host();
     let ground = Ground::new();
     let site = ground.site();
-    let seed = stopped_server(&site);
-    keep_data(&site, &seed).unwrap();
-    down(&site, &seed.name).unwrap();
+    data_of_a_server(&site);
     // The template is made beforehand; then one round is timed.
     assert!(child(&ground, Some(1)).wait().unwrap().success());
     let begin = Instant::now();
@@ -292,9 +297,7 @@ fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothi
     let _alone = whole_host();
     let ground = Ground::new();
     let site = ground.site();
-    let seed = stopped_server(&site);
-    keep_data(&site, &seed).unwrap();
-    down(&site, &seed.name).unwrap();
+    data_of_a_server(&site);
     let work = "servers_come_and_go_on_kept_data_until_it_is_killed";
     let begin = Instant::now();
     assert!(child_at(&ground, work, Some(1)).wait().unwrap().success());
