@@ -22,7 +22,8 @@ use mydyno_host::zram::ZramSwap;
 use mydyno_host::{Change, Lease, Machine, folder, setting};
 use mydyno_model::change::RestoreState;
 
-use crate::fixture::{Fixture, MadeUp, fixture, process_change};
+use crate::fixture::{Fixture, MadeUp, fixture, fixture_alone_with_loops, process_change};
+use crate::whole_host::whole_host;
 
 fn put_all_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
@@ -251,6 +252,7 @@ fn a_process_that_somebody_put_into_a_group_is_named_and_lives() {
 
 #[test]
 fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
+    let _alone = whole_host();
     let f = fixture();
     let allowed = AllowHostChange::by_the_user();
     let (ours, theirs) = (folder_of(&f).join("swap"), f.path("theirs"));
@@ -327,7 +329,7 @@ fn what_somebody_mounted_in_the_place_of_an_emulated_disk_stays_with_its_files()
 
 #[test]
 fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
-    let f = fixture();
+    let f = fixture_alone_with_loops();
     if let Err(lack) = loops::check(&f.machine) {
         return println!("not tested: {lack}");
     }
@@ -342,10 +344,8 @@ fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
     let before = read();
     let wanted = if before == "192" { "256" } else { "192" };
     setting::set_of_own_disk(&f.journal, &f.lease, "test", &name, wanted).unwrap().unwrap();
-    let losetup = |args: &[&str]| assert!(Command::new("losetup").args(args).status().unwrap().success());
-    let device = attached.device.to_str().unwrap();
-    losetup(&["-d", device]);
-    losetup(&[device, theirs.to_str().unwrap()]);
+    f.detach(&attached.device);
+    assert!(Command::new("losetup").args([&attached.device, &theirs]).status().unwrap().success());
     // Attaching may have moved it.
     let theirs = read();
     let done = put_all_back(&f);
@@ -353,7 +353,7 @@ fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
     // The number's next user shall find what this test found.
     let file = format!("/sys/block/{}/queue/read_ahead_kb", attached.name());
     fs::write(file, before).unwrap();
-    losetup(&["-d", device]);
+    f.detach(&attached.device);
     let (_, state, why) = of(&done, "kernel setting");
     assert_eq!((*state, found), (RestoreState::LeftAlone, theirs), "{why}");
     assert!(why.contains("another one"), "{why}");

@@ -1,8 +1,11 @@
 //! A private state folder, and machines whose `/proc` is made up.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use mydyno_host::change::StartedProcess;
 use mydyno_host::machine::ProcessIdentity;
@@ -15,15 +18,31 @@ pub struct Fixture {
     pub journal: Journal,
     pub machine: Machine,
     pub lease: Lease,
+    /// Held until what the test has attached is detached.
+    _loops: File,
 }
 
 pub fn fixture() -> Fixture {
+    with_loops(libc::LOCK_SH)
+}
+
+/// For a test that frees a loop device and counts on it: whoever attaches next gets the lowest number that is free.
+pub fn fixture_alone_with_loops() -> Fixture {
+    with_loops(libc::LOCK_EX)
+}
+
+fn with_loops(kind: libc::c_int) -> Fixture {
+    // SAFETY: geteuid(2) has no preconditions.
+    let name = format!("mydyno-tests-loops-{}.lock", unsafe { libc::geteuid() });
+    let loops = File::create(std::env::temp_dir().join(name)).unwrap();
+    // SAFETY: flock(2) takes an open descriptor and flags; it waits until the other tests are over.
+    assert_eq!(unsafe { libc::flock(loops.as_raw_fd(), kind) }, 0);
     let temp = tempfile::tempdir().unwrap();
     let state = StateDir::open(&temp.path().join("state")).unwrap();
     let journal = Journal::of(&state);
     let machine = Machine::real().unwrap();
     let lease = Lease::take(&machine, "test").unwrap();
-    Fixture { temp, journal, machine, lease }
+    Fixture { temp, journal, machine, lease, _loops: loops }
 }
 
 /// What a failed test leaves, mounts and devices too.
@@ -36,6 +55,17 @@ impl Drop for Fixture {
 }
 
 impl Fixture {
+    /// Frees a loop device as somebody else would, and waits until it is: one that is open is freed once it is closed.
+    pub fn detach(&self, device: &Path) {
+        assert!(Command::new("losetup").arg("-d").arg(device).status().unwrap().success());
+        let attached = Path::new("/sys/block").join(device.file_name().unwrap()).join("loop");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while attached.exists() {
+            assert!(Instant::now() < deadline, "{} is still attached", device.display());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// A path outside the state folder.
     pub fn path(&self, name: &str) -> PathBuf {
         fs::canonicalize(self.temp.path()).unwrap().join(name)
@@ -43,7 +73,7 @@ impl Fixture {
 
     /// The lease of a process that ran and has ended.
     pub fn dead_lease(&self, command: &str) -> Lease {
-        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let lease = Lease::of_process(&self.machine, child.id(), command).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();

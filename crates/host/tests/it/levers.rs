@@ -16,7 +16,8 @@ use mydyno_host::task::{self, Attribute};
 use mydyno_host::{HostError, folder, loops, swap};
 use mydyno_model::change::RestoreState;
 
-use crate::fixture::{Fixture, fixture};
+use crate::fixture::{Fixture, fixture, fixture_alone_with_loops};
+use crate::whole_host::whole_host;
 
 pub fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
@@ -133,7 +134,7 @@ fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
 
 #[test]
 fn a_loop_device_that_somebody_else_uses_by_now_is_left_alone() {
-    let f = fixture();
+    let f = fixture_alone_with_loops();
     if lacks(&loops::check(&f.machine)) {
         return;
     }
@@ -143,20 +144,18 @@ fn a_loop_device_that_somebody_else_uses_by_now_is_left_alone() {
         File::create(file).unwrap().set_len(1 << 20).unwrap();
     }
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &ours).unwrap();
-    let losetup = |args: &[&str]| assert!(Command::new("losetup").args(args).status().unwrap().success());
-    let device = attached.device.to_str().unwrap();
-    losetup(&["-d", device]);
-    losetup(&[device, theirs.to_str().unwrap()]);
+    f.detach(&attached.device);
+    assert!(Command::new("losetup").args([&attached.device, &theirs]).status().unwrap().success());
     let done = put_back(&f);
     assert_eq!(done[0].1, RestoreState::LeftAlone, "{done:#?}");
     assert!(done[0].2.contains("another file"), "{done:#?}");
     assert_eq!(backed_by(Path::new("/")).iter().filter(|d| d.ends_with(attached.name())).count(), 1);
-    losetup(&["-d", device]);
+    f.detach(&attached.device);
 }
 
 #[test]
 fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
-    let f = fixture();
+    let f = fixture_alone_with_loops();
     if lacks(&loops::check(&f.machine)) {
         return;
     }
@@ -166,7 +165,7 @@ fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
     let (id, attached) = loops::attach(&f.journal, &f.lease, "test", &image).unwrap();
     // Killed before it was attached: the entry names a device that is free.
     f.journal.close(id, Closing::Released, "test").unwrap();
-    assert!(Command::new("losetup").arg("-d").arg(&attached.device).status().unwrap().success());
+    f.detach(&attached.device);
     f.journal.record(&f.lease, "test", mydyno_host::Change::Loop(attached)).unwrap();
     all_restored(&f);
 }
@@ -263,6 +262,7 @@ fn a_group_whose_limit_is_refused_is_not_left() {
 
 #[test]
 fn a_swap_file_is_on_and_off() {
+    let _alone = whole_host();
     let f = fixture();
     let path = folder_of(&f).join("swap");
     let allowed = AllowHostChange::by_the_user();

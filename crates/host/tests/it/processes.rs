@@ -23,7 +23,7 @@ fn start(f: &Fixture) -> Started {
 }
 
 pub fn wait_until(what: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !what() {
         assert!(Instant::now() < deadline, "waited too long");
         std::thread::yield_now();

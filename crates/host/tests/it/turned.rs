@@ -195,8 +195,9 @@ fn host_in(folder: &Path) -> Host {
     Host::of(state, &Machine::real().unwrap(), "test").unwrap()
 }
 
-fn memory_swaps() -> (String, Vec<(PathBuf, String)>) {
+fn memory_swaps() -> (Vec<String>, Vec<(PathBuf, String)>) {
     let swaps = fs::read_to_string("/proc/swaps").unwrap();
+    let swaps = swaps.lines().filter(|line| line.starts_with("/dev/zram")).map(str::to_owned).collect();
     let entries = fs::read_dir("/sys/block").unwrap().map(|e| e.unwrap().path());
     let mut sizes: Vec<_> =
         entries.filter_map(|e| Some((e.clone(), fs::read_to_string(e.join("disksize")).ok()?))).collect();

@@ -99,7 +99,7 @@ fn the_algorithm_that_somebody_has_chosen_on_a_free_device_is_chosen_again_once_
     let emptied = || {
         let node = PathBuf::from("/dev").join(device.file_name().unwrap());
         assert!(Command::new("swapoff").arg(&node).status().unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while let Err(error) = fs::write(device.join("reset"), "1") {
             assert!(Instant::now() < deadline, "{error}");
         }

@@ -5,6 +5,7 @@ use std::fs;
 use mydyno_sandbox::{Spec, down, up, variable};
 
 use crate::ground::{Ground, turns};
+use crate::whole_host::whole_host;
 
 const GIB: u64 = 1 << 30;
 
@@ -58,6 +59,7 @@ fn what_another_private_server_has_not_taken_yet_is_not_given_twice_and_a_plain_
 
 #[test]
 fn within_a_group_the_host_is_bounded_by_the_group() {
+    let _alone = whole_host();
     let ground = Ground::new();
     let machine = ground.host.machine();
     let lacks = mydyno_sandbox::levers::list(machine).into_iter().find(|lever| lever.id == "cgroup.memory");
