@@ -53,7 +53,7 @@ fn limits_that_nobody_reaches_are_not_counted_as_memory() {
 #[test]
 fn a_small_redo_log_is_no_fault_where_nothing_is_written_however_large_the_pool() {
     let home = Home::new();
-    let options = ["--set", "innodb_buffer_pool_size=2G", "--set", "innodb_log_file_size=8M"];
+    let options = ["--set", "innodb_buffer_pool_size=512M", "--set", "innodb_log_file_size=8M"];
     let server = home.server("redo", &options);
     let found = audit(&home, &server, &["--window=1s", "--only=redo-size,checkpoint-age,log-waits"]);
     for finding in &found {

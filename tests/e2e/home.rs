@@ -48,7 +48,8 @@ impl Home {
     pub fn cold() -> Self {
         SWEPT.call_once(sweep);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = base().join(format!("{}-{number}", std::process::id()));
+        // Of one length, so that none is the beginning of another: homes are looked for in texts.
+        let folder = base().join(format!("{}-{number:05}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self { folder, shared: None }
     }
@@ -174,7 +175,7 @@ impl Home {
 
     /// The traces that are left after waiting for processes that are on their way out.
     pub fn lasting_traces(&self) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let traces = self.traces();
             if traces.is_empty() || Instant::now() >= deadline {

@@ -216,7 +216,7 @@ fn a_server_that_ended_by_itself_is_listed_as_stopped_and_taken_down() {
     let pid = i32::try_from(info["pid"].as_u64().unwrap()).unwrap();
     // SAFETY: kill(2) takes two integers; the process is the server started above.
     unsafe { libc::kill(pid, libc::SIGKILL) };
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let state = || home.json(&["server", "list", "--json"])["servers"][0]["state"].clone();
     while state() != "stopped" {
         assert!(Instant::now() < deadline, "{}", state());
@@ -241,17 +241,31 @@ fn an_interrupted_up_leaves_nothing_and_says_130() {
     up(&home, &["warm"]);
     home.fine(&["server", "down", "warm"]);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let mut child = home.spawn(&["server", "up", "demo"]);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        // Its handlers are set before its folder is made.
-        while !home.state().join("servers/demo").exists() && child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline);
-        }
-        // SAFETY: kill(2) takes two integers; the process is the child above, which was not waited for.
-        unsafe { libc::kill(i32::try_from(child.id()).unwrap(), signal) };
-        assert_eq!(child.wait().unwrap().code(), Some(130), "signal {signal}");
+        let tries = (0..20).map(|_| interrupted_up(&home, signal));
+        // The command may win the race.
+        let code = tries.into_iter().find(|code| *code != Some(0)).expect("one of 20 is interrupted in time");
+        assert_eq!(code, Some(130), "signal {signal}");
         assert_eq!(home.lasting_traces(), [""; 0]);
     }
+}
+
+/// The exit status of a `server up` that gets a signal as soon as its folder is there; its server, if it has one, is ended.
+fn interrupted_up(home: &Home, signal: i32) -> Option<i32> {
+    let mut child = home.spawn(&["server", "up", "demo"]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // Its handlers are set before its folder is made.
+    while !home.state().join("servers/demo").exists() && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline);
+    }
+    if child.try_wait().unwrap().is_none() {
+        // SAFETY: kill(2) takes two integers; the process is the child above, which was not waited for.
+        unsafe { libc::kill(i32::try_from(child.id()).unwrap(), signal) };
+    }
+    let code = child.wait().unwrap().code();
+    if code == Some(0) {
+        home.fine(&["server", "down", "demo"]);
+    }
+    code
 }
 
 #[test]
@@ -260,7 +274,7 @@ fn a_server_that_its_command_left_behind_is_listed_as_orphaned_and_restored() {
     up(&home, &["warm"]);
     home.fine(&["server", "down", "warm"]);
     let mut child = home.spawn(&["server", "up", "demo"]);
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !home.state().join("servers/demo/pid").exists() && child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline);
     }

@@ -185,11 +185,11 @@ fn a_server_without_a_free_connection_is_said_to_be_full() {
     let mut options = ConnectOptions::new(Endpoint::Unix(server.text("socket").into()), ACCOUNT[0]);
     options.password = Some(ACCOUNT[1].into());
     let mut open = Vec::new();
-    // The last of them is refused.
-    while let Ok(client) = Client::connect(&options) {
-        open.push(client);
-        assert!(open.len() <= 11);
-    }
+    // A session that has just ended may still be counted.
+    until("all ten are taken", || {
+        open.extend(Client::connect(&options).ok());
+        open.len() == 10
+    });
     let args = ["audit", "--socket", server.text("socket"), "--user=watcher", "--no-defaults"];
     let ended = Ended::from(home.command(&args).env("MYSQL_PWD", ACCOUNT[1]).output().unwrap());
     assert!(ended.status == 3 && ended.stderr.contains("raise max_connections"), "{ended:?}");
@@ -252,13 +252,19 @@ fn a_server_that_stops_answering_costs_no_more_than_what_it_was_not_asked_before
         "--facts",
         "--quiet",
     ];
-    let audit = home.command(&args).env("MYSQL_PWD", ACCOUNT[1]).stdout(Stdio::piped()).spawn().unwrap();
     // It waits for its window to end: what it asks before that is answered, and it has more to ask.
     let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'watcher' AND COMMAND = 'Sleep' AND TIME >= 2";
-    until("the audit waits", || server.sql(waits)[0][0] == "1");
-    let stopped = Stopped::now(&server);
-    let facts = facts(audit.wait_with_output().unwrap());
-    drop(stopped);
+    let stopped_meanwhile = || {
+        let audit = home.command(&args).env("MYSQL_PWD", ACCOUNT[1]).stdout(Stdio::piped()).spawn().unwrap();
+        until("the audit waits", || server.sql(waits)[0][0] == "1");
+        let _stopped = Stopped::now(&server);
+        let facts = facts(audit.wait_with_output().unwrap());
+        // On a machine that stood still the window may have been over.
+        let asked_all = facts.facts["server.window_s"].status == Status::Ok;
+        (!asked_all).then_some(facts)
+    };
+    let facts =
+        (0..5).find_map(|_| stopped_meanwhile()).expect("the server was stopped in one of five windows");
     let whys = facts.facts.iter().filter_map(|(id, fact)| match &fact.status {
         Status::Error { why } => Some((id, why)),
         _ => None,

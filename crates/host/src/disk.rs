@@ -12,7 +12,7 @@ use crate::change::Change;
 use crate::emulated::{self, EmulatedDisk, Order, Service};
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
-use crate::journal::{Closing, Journal};
+use crate::journal::{Closing, Journal, Open};
 use crate::lease::Lease;
 use crate::loops::AttachedLoop;
 use crate::process::Ended;
@@ -205,7 +205,7 @@ impl DiskFolder<'_> {
             });
         };
         drive.order(Order::Cut)?;
-        self.detach(&drive.image())
+        self.detach(&drive.image(), false)
     }
 
     /// Unmounts a disk that is a file, and detaches its device; what is on it stays in the file.
@@ -213,16 +213,24 @@ impl DiskFolder<'_> {
     /// # Errors
     /// It is in use, or a living command answers for it.
     pub fn close(&self) -> Result<(), HostError> {
-        self.detach(&self.file())
+        self.detach(&self.file(), false)
     }
 
-    fn detach(&self, image: &Path) -> Result<(), HostError> {
+    /// The same also where a living command has made them: the caller knows that nobody needs them any more.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub fn close_for_all(&self) -> Result<(), HostError> {
+        self.detach(&self.file(), true)
+    }
+
+    fn detach(&self, image: &Path, for_all: bool) -> Result<(), HostError> {
         let point = self.point();
         let queue = self.attached_to(image)?.map(|device| format!("queue.{}.", device.name()));
         restore::check_in_reach(self.journal, self.lease.machine(), |open| {
             open.entry.purpose == self.purpose
         })?;
-        let taken = self.journal.take_over(self.lease, |open| {
+        let wanted = |open: &Open| {
             open.entry.purpose == self.purpose
                 && match &open.entry.change {
                     Change::Loop(attached) => attached.backing == *image,
@@ -230,7 +238,11 @@ impl DiskFolder<'_> {
                     Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
                     _ => false,
                 }
-        })?;
+        };
+        let taken = match for_all {
+            true => self.journal.take_from_all(self.lease, wanted)?,
+            false => self.journal.take_over(self.lease, wanted)?,
+        };
         let outcomes = restore::put_back(self.journal, self.lease.machine(), &taken, &NoServers)?;
         match outcomes.into_iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
             None => Ok(()),

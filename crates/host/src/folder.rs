@@ -9,13 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
-use crate::journal::Journal;
+use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
 use crate::machine::Machine;
 use crate::restore::Outcome;
 
 /// The file inside a folder of ours that says so.
 pub const MARK_FILE: &str = ".mydyno-mark";
+
+/// What the name of a folder that is being removed begins with; its mark follows.
+const LEAVING: &str = ".mydyno-leaving-";
 
 /// A folder and the secret of its mark: a folder with the same name that somebody else made is not ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,8 +91,18 @@ pub fn give_away(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -
     };
     // The journal knows the new name alone: the old one may soon be another folder's.
     let change = Change::Folder(MarkedFolder { path: leaving.clone(), mark: folder.mark });
-    journal.record(lease, purpose, change)?;
-    fs::rename(path, &leaving).map_err(|e| HostError::io("rename", path, e))
+    let id = journal.record(lease, purpose, change)?;
+    if let Err(error) = fs::rename(path, &leaving) {
+        journal.close(id, Closing::Released, "it kept its name")?;
+        return Err(HostError::io("rename", path, error));
+    }
+    path.parent().map_or(Ok(()), sync_names)
+}
+
+/// Whether a folder has the name of one that is being removed.
+pub fn is_leaving(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_prefix(LEAVING)).is_some_and(is_mark)
 }
 
 /// Whether a text can be a mark; names of folders are made of it.
@@ -216,7 +229,7 @@ impl MarkedFolder {
     /// The name that it has while it is removed. Nobody else can have made one of this name, so a crash at any point leaves
     /// something that is known as ours, with or without its mark.
     fn leaving(&self) -> Option<PathBuf> {
-        is_mark(&self.mark).then(|| self.path.with_file_name(format!(".mydyno-leaving-{}", self.mark)))
+        is_mark(&self.mark).then(|| self.path.with_file_name(format!("{LEAVING}{}", self.mark)))
     }
 
     fn remove(&self) -> io::Result<()> {

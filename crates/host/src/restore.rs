@@ -1,5 +1,6 @@
 //! Putting back what was changed: newest first, only what is still ours, and again after any interruption.
 
+use std::fs::File;
 use std::path::Path;
 
 use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};
@@ -235,6 +236,15 @@ fn with_server(outcomes: &[(Open, Outcome)], server: u64) -> Outcome {
 pub trait Servers {
     /// Sets a variable of a running server back if it still has the value that was set.
     fn put_back(&self, variable: &ChangedVariable) -> Outcome;
+
+    /// Claims what a dead command mounted. A lock, where there is one, is held until all is put back, so that nobody begins to
+    /// use it meanwhile.
+    ///
+    /// # Errors
+    /// Who uses it: it stays for now.
+    fn claim(&self, _mount: &Open) -> Result<Option<File>, String> {
+        Ok(None)
+    }
 }
 
 /// Nobody can: variables of running servers stay in the journal.
@@ -277,6 +287,7 @@ pub fn restore(
     let mut outcomes = Vec::new();
     let mut free = Vec::new();
     let mut staying: Vec<&Open> = Vec::new();
+    let mut claims = Vec::new();
     let before = journal.read()?;
     for open in before.open.iter().rev() {
         // What stays keeps what it needs: the folder of a swap file, the device of a mount.
@@ -290,7 +301,12 @@ pub fn restore(
             }),
             why => why,
         };
-        match obstacle {
+        let claimed = match &open.entry.change {
+            Change::Mount(_) if obstacle.is_none() => servers.claim(open),
+            _ => Ok(None),
+        };
+        let used = claimed.map(|claim| claims.extend(claim)).err();
+        match obstacle.or(used) {
             Some(why) => {
                 outcomes.push(report(open, machine, Outcome::left_alone(why))?);
                 staying.push(open);

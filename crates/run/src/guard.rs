@@ -2,7 +2,7 @@
 //! the way out.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mydyno_host::emulated::{self, EmulatedDisk};
 use mydyno_host::{Machine, sync_delay};
@@ -11,8 +11,9 @@ use mydyno_model::units::{show_bytes, show_count};
 use mydyno_observe::Source;
 use mydyno_wire::{Client, WireError};
 
-/// How long connections of an earlier command may take to leave the server's count.
-const SETTLE: Duration = Duration::from_secs(1);
+/// How long connections of an earlier command may take to leave the server's count, and so often it is looked at in that time: where
+/// this machine stood still, so did the server.
+const SETTLE: (Duration, u32) = (Duration::from_secs(1), 20);
 
 /// What the load needs of the server, apart from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,14 +134,16 @@ fn folder_of(datadir: &str, value: &str, is_file: bool) -> Option<String> {
 /// Sessions beside ours. The status counter needs no privilege; a connection that is just being closed is given a
 /// moment to go.
 fn other_sessions(client: &mut Client) -> Result<Option<u64>, WireError> {
-    let started = Instant::now();
-    loop {
-        let others = status(client, "Threads_connected")?.map(|n| n.saturating_sub(1));
-        if others.unwrap_or(0) == 0 || started.elapsed() > SETTLE {
-            return Ok(others);
+    let (time, looks) = SETTLE;
+    let mut others = None;
+    for _ in 0..looks {
+        others = status(client, "Threads_connected")?.map(|n| n.saturating_sub(1));
+        if others.unwrap_or(0) == 0 {
+            break;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(time / looks);
     }
+    Ok(others)
 }
 
 fn text(client: &mut Client, sql: &str) -> Result<Option<String>, WireError> {

@@ -1,17 +1,19 @@
 //! Variables of private servers, changed while they run and set back.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::time::Duration;
 
 use mydyno_host::Change;
 use mydyno_host::change::ChangedVariable;
-use mydyno_host::journal::Closing;
+use mydyno_host::journal::{Closing, Open};
 use mydyno_host::machine::Presence;
 use mydyno_host::restore::{Outcome, Servers};
 use mydyno_model::server::ServerInfo;
 use mydyno_wire::{Client, ConnectOptions};
 
 use crate::connect::connect_options;
+use crate::data;
 use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
 use crate::settings::Setting;
@@ -166,6 +168,10 @@ impl Servers for PrivateServers {
             Ok(outcome) => outcome,
             Err(error) => Outcome::failed(error.to_string()),
         }
+    }
+
+    fn claim(&self, mount: &Open) -> Result<Option<File>, String> {
+        data::claim(mount)
     }
 }
 

@@ -151,11 +151,34 @@ impl Journal {
     /// # Errors
     /// A living command answers for one of them, or the journal cannot be written.
     pub fn take_over(&self, lease: &Lease, wanted: impl Fn(&Open) -> bool) -> Result<Vec<Open>, HostError> {
+        self.take(lease, wanted, true)
+    }
+
+    /// The same also from commands that live: the caller knows by other means that they do not need these changes any more,
+    /// as by a lock that they would hold.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub(crate) fn take_from_all(
+        &self,
+        lease: &Lease,
+        wanted: impl Fn(&Open) -> bool,
+    ) -> Result<Vec<Open>, HostError> {
+        self.take(lease, wanted, false)
+    }
+
+    fn take(
+        &self,
+        lease: &Lease,
+        wanted: impl Fn(&Open) -> bool,
+        from_dead_ones_only: bool,
+    ) -> Result<Vec<Open>, HostError> {
         self.update(|replay| {
             let mut taken: Vec<Open> = replay.open.iter().filter(|open| wanted(open)).cloned().collect();
             for open in &taken {
                 let ours = open.lease == *lease.identity();
-                if open.kept_until.is_none()
+                if from_dead_ones_only
+                    && open.kept_until.is_none()
                     && !ours
                     && open.lease.liveness(lease.machine())? == Liveness::Alive
                 {

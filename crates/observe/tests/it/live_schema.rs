@@ -4,10 +4,10 @@ use mydyno_model::facts::Status;
 use mydyno_observe::{Options, Source, collect_with};
 use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::{Server, patient};
 
 fn audit(server: &Server) -> mydyno_model::facts::FactSet {
-    let options = Options { window: None, ..Options::audit() };
+    let options = Options { window: None, ..patient(Options::audit()) };
     collect_with(&Source::live(), Some(&mut server.connect()), None, &options)
 }
 
@@ -135,7 +135,7 @@ fn tables_that_the_account_may_not_see_are_not_taken_for_none() {
     ] {
         admin.execute(statement).unwrap();
     }
-    let options = Options { window: None, ..Options::audit() };
+    let options = Options { window: None, ..patient(Options::audit()) };
     let look = || collect_with(&Source::live(), Some(&mut server.connect_as("poor")), None, &options);
     let set = look();
     assert!(

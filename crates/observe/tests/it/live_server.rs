@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use mydyno_model::facts::Status;
-use mydyno_observe::{Options, Process, Sampler, Source, collect, collect_with, process};
+use mydyno_observe::{Options, Process, Sampler, Source, collect_with, process};
 use serde_json::Value;
 
-use crate::support::{Server, output, python};
+use crate::support::{Server, output, patient, python};
 
 #[test]
 fn a_server_s_facts_are_what_it_and_the_kernel_say() {
     let server = Server::start(&["--report-password=hunter2", "--sync-binlog=7", "--long-query-time=0.25"]);
     let mut client = server.connect();
     let source = Source::live();
-    let set = collect(&source, Some(&mut client), Some(server.pid()));
+    let set = collect_with(&source, Some(&mut client), Some(server.pid()), &patient(Options::default()));
     let value = |id: &str| set.value(id).cloned().unwrap_or_else(|| panic!("{id}: {:?}", set.facts.get(id)));
 
     assert_eq!(value("server.variable.sync_binlog"), Value::from(7));
@@ -58,7 +58,7 @@ fn a_server_s_facts_are_what_it_and_the_kernel_say() {
 #[test]
 fn facts_without_a_connection_take_the_data_directory_from_the_process() {
     let server = Server::start(&[]);
-    let set = collect(&Source::live(), None, Some(server.pid()));
+    let set = collect_with(&Source::live(), None, Some(server.pid()), &patient(Options::default()));
     assert_eq!(set.text("storage.datadir.path"), Some(server.datadir().display().to_string().as_str()));
     assert!(matches!(set.facts["server.version"].status, Status::Absent { .. }));
 }
@@ -171,7 +171,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     // Which files are open for direct I/O, by an independent reader; the server opens and closes some at any time.
     let direct_io_files = || -> u64 {
         python(&format!(
-            "import os;p='/proc/{pid}/'\nn=0\nfor f in os.listdir(p+'fd'):\n flags=[l for l in open(p+'fdinfo/'+f) if l.startswith('flags')][0]\n n+=os.readlink(p+'fd/'+f).startswith('/') and bool(int(flags.split()[1],8)&os.O_DIRECT)\nprint(n)",
+            "import os;p='/proc/{pid}/'\nn=0\nfor f in os.listdir(p+'fd'):\n try:\n  flags=[l for l in open(p+'fdinfo/'+f) if l.startswith('flags')][0]\n  n+=os.readlink(p+'fd/'+f).startswith('/') and bool(int(flags.split()[1],8)&os.O_DIRECT)\n except FileNotFoundError: pass\nprint(n)",
             pid = server.pid()
         ))
         .parse()
@@ -179,7 +179,8 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     };
     let before = direct_io_files();
     let mut client = server.connect();
-    let options = Options { window: Some(std::time::Duration::from_millis(300)), ..Options::audit() };
+    let options =
+        Options { window: Some(std::time::Duration::from_millis(300)), ..patient(Options::audit()) };
     let set = collect_with(&Source::live(), Some(&mut client), Some(server.pid()), &options);
     admin.execute("SET GLOBAL general_log = 0").unwrap();
 
@@ -247,7 +248,8 @@ fn a_process_that_cannot_be_the_server_is_not_taken_for_it() {
     let server = Server::start(&["--performance-schema=ON"]);
     // The process of this test is younger or older than the server by less than the tolerance, so one is made that is
     // surely older: the first of this machine.
-    let set = collect_with(&Source::live(), Some(&mut server.connect()), Some(1), &Options::default());
+    let set =
+        collect_with(&Source::live(), Some(&mut server.connect()), Some(1), &patient(Options::default()));
     let uptime: f64 = python("print(open('/proc/uptime').read().split()[0])").parse().unwrap();
     if uptime > 3700.0 {
         let Status::Error { why } = &set.facts["server.process.pid"].status else { panic!() };
@@ -255,7 +257,7 @@ fn a_process_that_cannot_be_the_server_is_not_taken_for_it() {
         assert!(set.text("storage.datadir.path").is_none());
     }
 
-    let options = Options { window: None, ..Options::audit() };
+    let options = Options { window: None, ..patient(Options::audit()) };
     let set = collect_with(&Source::live(), Some(&mut server.connect()), Some(server.pid()), &options);
     assert_eq!(set.value("server.performance_schema.on"), Some(&Value::from(true)));
     assert!(set.number("server.performance_schema.memory_bytes").unwrap() > 1e6);
@@ -271,7 +273,7 @@ fn an_account_without_rights_is_told_what_each_fact_needs() {
         mydyno_wire::ConnectOptions::new(mydyno_wire::Endpoint::Unix(server.folder().join("s")), "nobody");
     options.password = Some("x".into());
     let mut client = mydyno_wire::Client::connect(&options).unwrap();
-    let options = Options { window: None, ..Options::audit() };
+    let options = Options { window: None, ..patient(Options::audit()) };
     let set = collect_with(&Source::live(), Some(&mut client), None, &options);
     for (id, needs) in [
         ("server.sessions.total", "PROCESS"),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mydyno_observe::Options;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 use tempfile::TempDir;
 
@@ -19,6 +20,11 @@ pub fn output(program: &str, arguments: &[&str]) -> String {
 #[track_caller]
 pub fn python(program: &str) -> String {
     output("python3", &["-c", program])
+}
+
+/// With time enough for a machine that is busy with other tests.
+pub fn patient(options: Options) -> Options {
+    Options { patience: 30.0, ..options }
 }
 
 /// Native AIO comes out of a budget of the whole host (fs.aio-max-nr), which many servers use up.

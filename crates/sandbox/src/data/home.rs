@@ -179,10 +179,10 @@ impl Home {
     pub(super) fn open(&self, site: &Site, spec: &DiskSpec) -> Result<(), SandboxError> {
         if !self.own(site)?.is_empty() {
             // What a command that died, an earlier boot or somebody who unmounted it has left.
-            self.disk(site).close()?;
+            self.disk(site).close_for_all()?;
         }
         let opened = self.disk(site).open(spec).map_err(SandboxError::from).and_then(|_| self.tidy(site));
-        opened.map_err(|error| match self.disk(site).close() {
+        opened.map_err(|error| match self.disk(site).close_for_all() {
             Ok(()) => error,
             Err(then) => SandboxError::NotUndone { error: Box::new(error), then: Box::new(then.into()) },
         })
@@ -206,8 +206,12 @@ impl Home {
         for entry in fs::read_dir(&servers).map_err(|e| SandboxError::io("read", &servers, e))? {
             let path = entry.map_err(|e| SandboxError::io("read", &servers, e))?.path();
             let is_ours = path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ours));
-            if is_ours && folder::is_marked(&path) && !in_journal(&path) && !links.contains(&path) {
+            let forgotten = is_ours && !in_journal(&path) && !links.contains(&path);
+            if folder::is_leaving(&path) || forgotten && folder::is_marked(&path) {
                 fs::remove_dir_all(&path).map_err(|e| SandboxError::io("remove", &path, e))?;
+            } else if forgotten {
+                // Killed before it was marked, it is empty; one that is not stays.
+                let _ = fs::remove_dir(&path);
             }
         }
         Ok(())
@@ -218,11 +222,8 @@ impl Home {
         if !self.servers(site)?.is_empty() {
             return Ok(());
         }
-        match self.disk(site).close() {
-            // A command that lives has it, and leaves it itself.
-            Err(HostError::Held { .. }) => Ok(()),
-            closed => Ok(closed?),
-        }
+        // The one who mounted it may live on, and has left it already.
+        Ok(self.disk(site).close_for_all()?)
     }
 
     /// Unmounts it for good, so that its folder can be removed. The caller holds its lock alone.
@@ -232,7 +233,7 @@ impl Home {
             return Err(SandboxError::DataInUse { path: self.folder.clone(), by });
         }
         self.own(site)?;
-        self.disk(site).close()?;
+        self.disk(site).close_for_all()?;
         if self.is_mounted()? {
             return Err(SandboxError::MountUnknown { point: self.point() });
         }

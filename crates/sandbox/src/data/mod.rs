@@ -31,7 +31,7 @@ use crate::template::{check_owner, check_room};
 use crate::up::UNIQUE;
 use home::Home;
 use manifest::{MANIFEST, Manifest};
-pub(crate) use reading::{Reading, leave_unused};
+pub(crate) use reading::{Reading, claim, leave_unused};
 
 /// Writing back a large buffer pool takes minutes on a slow disk.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(600);

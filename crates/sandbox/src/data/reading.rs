@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_host::disk::DiskSpec;
+use mydyno_host::journal::Open;
+use mydyno_host::{Change, HostError};
 
 use super::home::Home;
 use crate::cache::lock;
 use crate::error::SandboxError;
+use crate::purpose;
 use crate::site::Site;
 
 /// Mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
@@ -73,12 +76,26 @@ impl Reading {
 
 /// Unmounts the disks on which nobody lives any more.
 pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
-    for home in Home::all(site)? {
-        if home.folder().exists() {
-            leave(site, &home, &lock_file(home.folder())?)?;
-        }
+    let all = Home::all(site)?.into_iter().filter(|home| home.folder().exists());
+    let left: Vec<_> = all.map(|home| leave(site, &home, &lock_file(home.folder())?)).collect();
+    // One that was mounted elsewhere says nothing about the others, and `host restore` names it.
+    let elsewhere = |error: &SandboxError| matches!(error, SandboxError::Host(HostError::OutOfReach { .. }));
+    left.into_iter().find(|one| one.as_ref().is_err_and(|error| !elsewhere(error))).unwrap_or(Ok(()))
+}
+
+/// Claims the disk of kept data that a dead command mounted. Others may have come to read it: they hold its lock, and the journal
+/// does not know them.
+///
+/// # Errors
+/// Who uses it.
+pub(crate) fn claim(open: &Open) -> Result<Option<File>, String> {
+    let Change::Mount(mount) = &open.entry.change else { return Ok(None) };
+    let folder = mount.point.parent().filter(|_| purpose::is_of_data(&open.entry.purpose));
+    let Some(Ok(file)) = folder.filter(|folder| folder.exists()).map(lock_file) else { return Ok(None) };
+    match lock(&file, libc::LOCK_EX) {
+        Ok(()) => Ok(Some(file)),
+        Err(_) => Err("another command reads the data on it, and unmounts it afterwards".to_owned()),
     }
-    Ok(())
 }
 
 fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {

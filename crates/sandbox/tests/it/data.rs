@@ -285,6 +285,50 @@ fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_
 }
 
 #[test]
+fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoever_mounted_it() {
+    let ground = Ground::new();
+    let site = ground.site();
+    let _alone = whole_host();
+    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    let disk = ground.path().join("state/data/three-rows/disk");
+    let is_mounted = || fs::read_to_string("/proc/self/mountinfo").unwrap().contains(disk.to_str().unwrap());
+    // Whoever reads them holds their lock.
+    let reading = || {
+        let lock = fs::File::open(disk.with_file_name("lock")).unwrap();
+        lock.try_lock_shared().unwrap();
+        lock
+    };
+    for dies in [false, true] {
+        let mut command = Command::new("sleep").arg("600").spawn().unwrap();
+        let lease = Lease::of_process(ground.host.machine(), command.id(), "prove").unwrap();
+        let theirs = Host { lease, ..host_in(ground.path()) };
+        let their_site = Site::new(&theirs).with_cache(shared_cache());
+        up(&their_site, &from("theirs", &kept), &mut |_| {}).unwrap();
+        let reader = reading();
+        down(&their_site, "theirs").unwrap();
+        assert!(is_mounted(), "it is read");
+        if dies {
+            command.kill().unwrap();
+            command.wait().unwrap();
+            let done = ground.restore(false);
+            assert!(done.len() == 2 && is_mounted(), "{done:?}");
+            assert!(done.iter().all(|(_, state, _)| *state == RestoreState::LeftAlone), "{done:?}");
+            assert!(done.iter().any(|(_, _, why)| why.contains("another command reads")), "{done:?}");
+            drop(reader);
+            let done = ground.restore(false);
+            assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:?}");
+        } else {
+            drop(reader);
+            kept.verify(&site).unwrap();
+            command.kill().unwrap();
+            command.wait().unwrap();
+        }
+        assert!(!is_mounted());
+        assert_eq!(ground.traces(), [""; 0]);
+    }
+}
+
+#[test]
 fn commands_that_come_and_go_at_the_same_time_share_one_disk() {
     let ground = Ground::new();
     let site = ground.site();
