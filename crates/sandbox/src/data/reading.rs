@@ -19,6 +19,10 @@ use crate::site::Site;
 /// Mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A command that was killed while it started a program leaves a child that has its lock too, until that sees that nobody lets it
+/// begin: milliseconds on a machine at rest.
+const LAST_BREATH: Duration = Duration::from_secs(2);
+
 /// While it is there, nobody removes the data or unmounts their disk.
 #[derive(Debug)]
 pub(crate) struct Reading {
@@ -92,7 +96,13 @@ pub(crate) fn claim(open: &Open) -> Result<Option<File>, String> {
     let Change::Mount(mount) = &open.entry.change else { return Ok(None) };
     let folder = mount.point.parent().filter(|_| purpose::is_of_data(&open.entry.purpose));
     let Some(Ok(file)) = folder.filter(|folder| folder.exists()).map(lock_file) else { return Ok(None) };
-    match lock(&file, libc::LOCK_EX) {
+    let deadline = Instant::now() + LAST_BREATH;
+    let mut locked = lock(&file, libc::LOCK_EX);
+    while locked.is_err() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(2));
+        locked = lock(&file, libc::LOCK_EX);
+    }
+    match locked {
         Ok(()) => Ok(Some(file)),
         Err(_) => Err("another command reads the data on it, and unmounts it afterwards".to_owned()),
     }
