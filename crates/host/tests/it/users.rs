@@ -4,10 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use mydyno_host::limit::Limit;
 use mydyno_host::process::{self, Guest, Placement, Started};
-use mydyno_host::task::Attribute;
+use mydyno_host::task::{self, Attribute};
 use mydyno_host::user::{self, User};
 use mydyno_host::{HostError, Machine};
 
@@ -94,9 +95,12 @@ fn it_is_that_user_wholly_and_limits_and_nice_value_were_given_before() {
     // Above the hard limit of this process, where it may go there: only root can.
     let above = Limit::LockedMemory.check(&f.machine, 123 << 30).is_ok();
     let bytes = if above { 123 << 30 } else { 60 << 10 };
+    // Below this process's own value needs a capability that starting as another user does not.
+    let below = task::check(&f.machine, Attribute::Nice, "-3").is_ok();
+    let nice = if below { "-3" } else { "3" };
     let placement = Placement {
         user: Some(Guest { user: &nobody, folders: std::slice::from_ref(&own) }),
-        scheduling: &[(Attribute::Nice, "-3".to_owned())],
+        scheduling: &[(Attribute::Nice, nice.to_owned())],
         limits: &[(Limit::LockedMemory, bytes)],
         ..Placement::default()
     };
@@ -111,7 +115,7 @@ fn it_is_that_user_wholly_and_limits_and_nice_value_were_given_before() {
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         assert!(line(set).ends_with("\t0000000000000000"), "{}", line(set));
     }
-    assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("-3"));
+    assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some(nice));
     let locked =
         proc("limits").lines().find(|line| line.starts_with("Max locked memory")).unwrap().to_owned();
     assert!(locked.contains(&bytes.to_string()), "{locked}");
@@ -133,12 +137,39 @@ fn a_process_that_kept_a_capability_of_roots_is_not_taken_for_another_users() {
     nobody.own(&its).unwrap();
     let gid = fs::metadata(&its).unwrap().gid().to_string();
     command.args(["--reuid", nobody.name(), "--regid", &gid, "--init-groups"]);
-    command.args(["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search", "sleep", "600"]);
+    // One that `check` asks for, so that this process has it to give.
+    command.args(["--inh-caps", "+kill", "--ambient-caps", "+kill", "sleep", "600"]);
     let mut child = command.spawn().unwrap();
-    let said = || nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep")).unwrap_err().to_string();
-    wait_until(|| said().contains("it kept capabilities: CapPrm 0000000000000004"));
+    let read = || nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep"));
+    let kept = |read: &Result<(), HostError>| {
+        let said = read.as_ref().map_err(ToString::to_string);
+        said.is_err_and(|said| said.contains("it kept capabilities: CapPrm 0000000000000020"))
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut last = read();
+    while !kept(&last) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+        last = read();
+    }
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(kept(&last), "{last:?}");
+}
+
+/// A mount that goes with it, whatever fails before.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn unmount(&self) -> bool {
+        Command::new("umount").arg(&self.0).output().is_ok_and(|output| output.status.success())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Nothing is mounted there any more where the test has come to its end.
+        self.unmount();
+    }
 }
 
 #[test]
@@ -149,13 +180,14 @@ fn a_disk_that_is_mounted_in_its_folder_is_there_for_another_user_too() {
     user_gets(&own, &nobody);
     let mount = |args: &[&str]| Command::new("mount").args(args).current_dir(&own).status().unwrap();
     assert!(mount(&["-t", "tmpfs", "-o", "size=1M", "disk-of-a-test", "its"]).success());
+    let disk = Mounted(own.join("its"));
     let given = nobody.own(&own.join("its"));
     let said = said(&f, &own, "df --output=source its | tail -n 1; touch its/file && echo made", &nobody);
     let there = own.join("its/file").exists();
     // The namespace is gone with its process: nothing keeps the disk.
-    let gone = Command::new("umount").arg(own.join("its")).status().unwrap();
+    let gone = disk.unmount();
     given.unwrap();
-    assert!(there && gone.success() && said == "disk-of-a-test\nmade\n", "{said}");
+    assert!(there && gone && said == "disk-of-a-test\nmade\n", "{said}");
 }
 
 #[test]

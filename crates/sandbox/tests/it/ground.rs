@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mydyno_host::file_system::FileSystem;
 use mydyno_host::restore::{put_back, restore};
-use mydyno_host::{Host, Machine, StateDir};
+use mydyno_host::{Host, HostError, Machine, StateDir, loops};
 use mydyno_model::change::RestoreState;
 use mydyno_model::lever::{LeverInfo, LeverScope};
+use mydyno_sandbox::data::Keeping;
 use mydyno_sandbox::variable::PrivateServers;
 use mydyno_sandbox::{Site, Turns};
 use tempfile::TempDir;
@@ -100,6 +102,17 @@ pub use crate::crashes::service as disk_service;
 
 pub fn turns(wanted: &[(String, String)]) -> Turns {
     Turns::parse(wanted).unwrap()
+}
+
+/// Whether kept data can have a disk of their own here.
+pub fn check_disk_of_data(machine: &Machine) -> Result<(), HostError> {
+    loops::check(machine)?;
+    FileSystem::Xfs.check(machine).or_else(|lack| FileSystem::Btrfs.check(machine).map_err(|_| lack))
+}
+
+/// Keeps data with little room where they can have a disk: elsewhere whoever asks for room is refused.
+pub fn keeping(machine: &Machine, small: u64) -> Keeping {
+    Keeping { room: check_disk_of_data(machine).is_ok().then_some(small), plain: false }
 }
 
 pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {

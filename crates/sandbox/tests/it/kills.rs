@@ -11,11 +11,11 @@ use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::{Host, Machine};
 use mydyno_model::change::RestoreState;
 use mydyno_model::server::ServerInfo;
-use mydyno_sandbox::data::{self, DataAtRest, Keeping};
+use mydyno_sandbox::data::{self, DataAtRest};
 use mydyno_sandbox::{SandboxError, Site, Spec, Turns, down, up};
 
 use crate::ground::{
-    Ground, disk_service, entries, host_in, levers_of_this_machine, shared_cache, turns, why_not,
+    Ground, disk_service, entries, host_in, keeping, levers_of_this_machine, shared_cache, turns, why_not,
 };
 use crate::whole_host::whole_host;
 
@@ -74,7 +74,8 @@ fn stopped_server(site: &Site) -> ServerInfo {
 
 /// Keeps data, on a disk of their own where that can be.
 fn keep_data(site: &Site, server: &ServerInfo) -> Result<DataAtRest, SandboxError> {
-    data::keep(site, server, KEPT, Keeping { room: Some(64 << 20), plain: false }, &mut |_| {})
+    let how = keeping(&Machine::real().unwrap(), 64 << 20);
+    data::keep(site, server, KEPT, how, &mut |_| {})
 }
 
 /// Kills a child so long after it has begun to change something.
