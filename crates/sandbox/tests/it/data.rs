@@ -299,7 +299,7 @@ fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoev
     let ground = Ground::new();
     let site = ground.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&site) else { return };
+    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
     let disk = ground.path().join("state/data/three-rows/disk");
     let is_mounted = || fs::read_to_string("/proc/self/mountinfo").unwrap().contains(disk.to_str().unwrap());
     // Whoever reads them holds their lock.
