@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use mydyno_load::End;
-use mydyno_model::plan::{Arrivals, Shape, Spacing, Spread, Think};
+use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::record::{HistogramData, Interval, Phase};
 use mydyno_stats::{Distribution, Histogram};
 
+use crate::pulse::undisturbed;
 use crate::script::Answer;
 use crate::{Step, sum};
 
@@ -31,13 +32,17 @@ fn above(histogram: &Histogram, bound_ns: f64) -> Vec<f64> {
 #[test]
 fn a_stalled_second_of_an_open_loop_shows_in_response_times_and_not_in_the_service_times_of_others() {
     let second = Duration::from_secs(1);
+    // Nothing is due when the window ends, so that a worker that comes late there leaves nothing queued and finds
+    // nothing more.
+    let steps = [(1_000.0, 3.0), (0.0, 0.5)].map(|(rate_per_s, time_s)| RateStep { rate_per_s, time_s });
+    let shape = Shape::Steps { steps: steps.to_vec() };
     let step = Step {
         connections: 8,
-        arrivals: Arrivals::open(1_000.0, Spacing::Constant),
-        measure: 3 * second,
+        arrivals: Arrivals::Open { rate_per_s: 1_000.0, spacing: Spacing::Constant, shape },
+        measure: 3 * second + second / 2,
         ..Step::default()
     };
-    let (end, intervals) = step.run(Answer::Stall { from: second, length: second });
+    let (end, intervals) = undisturbed(|| step.run(Answer::Stall { from: second, length: second }));
     assert!(matches!(end, Ok(End::Complete(_))), "{end:?}");
     assert_eq!(sum(&intervals, |i| i.arrivals.intended), 3_000);
     assert_eq!(sum(&intervals, |i| i.transactions), 3_000);
@@ -76,7 +81,8 @@ fn more_than_the_server_can_do_becomes_a_backlog_that_is_counted() {
 
 #[test]
 fn a_poisson_ramp_asks_what_its_schedule_says_however_many_workers_there_are() {
-    let shape = Shape::Ramp { from_per_s: 100.0, to_per_s: 900.0 };
+    // Down to nothing: a worker that comes late to the end finds no more than the others.
+    let shape = Shape::Ramp { from_per_s: 1_000.0, to_per_s: 0.0 };
     let step = Step {
         arrivals: Arrivals::Open { rate_per_s: 500.0, spacing: Spacing::Poisson, shape },
         measure: Duration::from_secs(2),

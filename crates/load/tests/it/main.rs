@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrivals;
+mod pulse;
 mod reconnecting;
 mod script;
 

@@ -8,9 +8,17 @@ use mydyno_model::plan::{Arrivals, ConnectionPlan, Spacing};
 use crate::script::{Answer, Script};
 use crate::{Step, sum};
 
+/// Time for many connections, also on a machine that stands still for a part of it.
+const LONG: Duration = Duration::from_secs(3);
+
+/// A server that restarts under the four connections of a step.
+fn restart(away: Duration) -> Answer {
+    Answer::Restart { after: 100, away, connections: 4 }
+}
+
 #[test]
 fn a_lost_connection_is_opened_again_and_the_load_goes_on() {
-    let step = Step { keep: ConnectionPlan::default(), ..Step::default() };
+    let step = Step { measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
     let (end, intervals) = step.run(Answer::HalfThenClose { after: 3 });
     let Ok(End::Complete(shortfalls)) = end else { panic!("{end:?}") };
     let lost = sum(&intervals, |i| i.errors.get("2013").copied().unwrap_or(0));
@@ -25,13 +33,8 @@ fn a_lost_connection_is_opened_again_and_the_load_goes_on() {
 #[test]
 fn a_server_that_restarts_is_waited_for() {
     for arrivals in [Arrivals::CLOSED, Arrivals::open(500.0, Spacing::Constant)] {
-        let step = Step {
-            arrivals,
-            measure: Duration::from_secs(2),
-            keep: ConnectionPlan::default(),
-            ..Step::default()
-        };
-        let (end, intervals) = step.run(Answer::Restart { after: 100, away: Duration::from_millis(200) });
+        let step = Step { arrivals, measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
+        let (end, intervals) = step.run(restart(Duration::from_millis(200)));
         assert!(matches!(end, Ok(End::Complete(s)) if s.lost == 0), "{end:?}");
         assert_eq!(sum(&intervals, |i| i.reconnects), 4);
         assert!(sum(&intervals, |i| i.errors.get("2003").copied().unwrap_or(0)) > 0);
@@ -41,8 +44,8 @@ fn a_server_that_restarts_is_waited_for() {
 
 #[test]
 fn a_server_that_is_gone_at_the_end_is_told() {
-    let step = Step { keep: ConnectionPlan::default(), ..Step::default() };
-    let (end, intervals) = step.run(Answer::Restart { after: 100, away: Duration::from_secs(600) });
+    let step = Step { measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
+    let (end, intervals) = step.run(restart(Duration::from_secs(600)));
     assert!(matches!(end, Ok(End::Complete(s)) if s.lost == 4), "{end:?}");
     assert!(sum(&intervals, |i| i.transactions) > 0);
 }
@@ -51,7 +54,7 @@ fn a_server_that_is_gone_at_the_end_is_told() {
 fn connections_that_are_given_up_after_some_transactions_are_timed_alone() {
     let keep = ConnectionPlan { reconnect_every: Some(5), ..ConnectionPlan::default() };
     let script = Script::start(Answer::Whole);
-    let (end, intervals) = Step { keep, ..Step::default() }.run_on(&script);
+    let (end, intervals) = Step { measure: LONG, keep, ..Step::default() }.run_on(&script);
     assert!(matches!(end, Ok(End::Complete(s)) if s.lost == 0), "{end:?}");
     let opened = sum(&intervals, |i| i.connect.count);
     let transactions = sum(&intervals, |i| i.transactions);

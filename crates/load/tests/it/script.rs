@@ -32,8 +32,10 @@ pub enum Answer {
     Restart {
         /// Whole answers before.
         after: usize,
-        /// How long it is away.
+        /// How long it is away at the least.
         away: Duration,
+        /// It is away until so many were thrown out and somebody was refused, however slow this machine is.
+        connections: usize,
     },
 }
 
@@ -47,6 +49,10 @@ pub struct Script {
 struct State {
     accepted: AtomicUsize,
     executed: AtomicUsize,
+    /// Connections that found the server gone.
+    thrown: AtomicUsize,
+    /// Connections that it did not let in.
+    refused: AtomicUsize,
     first: Mutex<Option<Instant>>,
     gone: Mutex<Option<Instant>>,
 }
@@ -58,12 +64,15 @@ impl State {
 
     /// Whether the server is away.
     fn is_away(&self, answer: Answer) -> bool {
-        let Answer::Restart { after, away } = answer else { return false };
+        let Answer::Restart { after, away, connections } = answer else { return false };
         let mut gone = self.gone.lock().unwrap();
         if gone.is_none() && self.executed.load(Ordering::SeqCst) >= after {
             *gone = Some(Instant::now());
         }
-        gone.is_some_and(|since| since.elapsed() < away)
+        let noticed = || {
+            self.thrown.load(Ordering::SeqCst) >= connections && self.refused.load(Ordering::SeqCst) > 0
+        };
+        gone.is_some_and(|since| since.elapsed() < away || !noticed())
     }
 }
 
@@ -128,6 +137,7 @@ fn read_packet(stream: &mut UnixStream) -> Option<Vec<u8>> {
 
 fn serve(mut stream: UnixStream, answer: Answer, state: &State) -> Option<()> {
     if state.is_away(answer) {
+        state.refused.fetch_add(1, Ordering::SeqCst);
         return None;
     }
     stream.write_all(&greeting()).ok()?;
@@ -159,7 +169,10 @@ fn serve(mut stream: UnixStream, answer: Answer, state: &State) -> Option<()> {
                             std::thread::sleep(from + length - now);
                         }
                     }
-                    Answer::Restart { .. } if state.is_away(answer) => return None,
+                    Answer::Restart { .. } if state.is_away(answer) => {
+                        state.thrown.fetch_add(1, Ordering::SeqCst);
+                        return None;
+                    }
                     _ => {}
                 }
                 match answer {

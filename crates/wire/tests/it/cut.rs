@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mydyno_wire::{Client, Compression, ConnectOptions, Rows, ServerKey, Value, WireError};
 
-use crate::fake::{Act, Fake, MYSQL_8, greeting, ok, packet};
+use crate::fake::{Act, Fake, MYSQL_8, PATIENCE, greeting, ok, packet};
 use crate::hostile::{LIMIT_KB, alone, peak_kb};
 
 const COLUMN: &[u8] = b"\x03def\x01s\x01t\x01t\x01c\x01c\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0";
@@ -120,8 +120,6 @@ fn options(fake: &Fake, session: &Session) -> ConnectOptions {
     options
 }
 
-const PATIENCE: Duration = Duration::from_secs(5);
-
 #[test]
 fn every_session_holds_as_it_is() {
     for session in sessions() {
@@ -174,7 +172,8 @@ fn change_every_session_at_any_byte() {
                     let mut sends = session.sends.clone();
                     sends[at][byte] ^= change;
                     let start = Instant::now();
-                    // Some changes are of no account, as those in names and scrambles; none may hang or panic.
+                    // Some changes are of no account, as those in names and scrambles; none may hang or panic. What
+                    // goes on waiting is ended by the timeouts.
                     let _ = play(&session, &sends, patience);
                     let took = start.elapsed();
                     assert!(took < PATIENCE, "{}: byte {byte} of packet {at}: {took:?}", session.name);

@@ -4,9 +4,13 @@ use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use mydyno_wire::{ConnectOptions, Endpoint};
 use tempfile::TempDir;
+
+/// Longer than a machine stands still: who has waited for so long hangs.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One thing that the fake server does.
 #[derive(Debug, Clone)]
@@ -49,10 +53,11 @@ impl Fake {
         self.folder.path().join("s")
     }
 
+    /// Options with timeouts that are nobody's concern; who tests timeouts sets shorter ones.
     pub fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new(Endpoint::Unix(self.socket()), "app");
-        options.connect_timeout = std::time::Duration::from_secs(5);
-        options.read_timeout = Some(std::time::Duration::from_secs(5));
+        options.connect_timeout = PATIENCE;
+        options.read_timeout = Some(PATIENCE);
         options
     }
 
@@ -76,7 +81,7 @@ fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
                 }
             },
             Act::Drip(bytes) => bytes.iter().cycle().try_for_each(|byte| {
-                std::thread::sleep(std::time::Duration::from_millis(10));
+                std::thread::sleep(Duration::from_millis(10));
                 stream.write_all(&[*byte])
             }),
             Act::EndlessFrames => endless_frames(&mut stream),

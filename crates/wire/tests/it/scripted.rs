@@ -16,7 +16,6 @@ fn connect_error(script: Vec<Act>, change: impl FnOnce(&mut ConnectOptions)) -> 
 fn query_error(answer: Vec<u8>) -> WireError {
     let fake = Fake::new(welcome(vec![Act::Read, Act::Send(answer), Act::Hang]));
     let mut options = fake.options();
-    options.read_timeout = Some(Duration::from_millis(300));
     options.max_result_bytes = 1 << 20;
     let mut client = Client::connect(&options).unwrap();
     let error = client.query("SELECT 1").unwrap_err();
@@ -258,10 +257,9 @@ fn an_answer_that_trickles_is_given_up_at_the_deadline_and_one_in_time_is_read()
         Act::Send(vec![7, 0, 0]),
         Act::Hang,
     ]));
-    let mut options = fake.options();
-    options.read_timeout = Some(Duration::from_millis(300));
-    let mut client = Client::connect(&options).unwrap();
+    let mut client = Client::connect(&fake.options()).unwrap();
     assert_eq!(client.execute("DO 1").unwrap().status, 2);
+    client.set_read_timeout(Some(Duration::from_millis(300)));
     let e = client.execute("DO 1").unwrap_err();
     assert!(matches!(e, WireError::Timeout { .. }), "{e}");
 }

@@ -23,6 +23,14 @@ const SMALL: Tuning = Tuning {
     rows_per_s: None,
 };
 
+/// So slow that a fill can be cut off in its midst: all rows take ten seconds. A range is a tenth of [`SOME`] rows, in
+/// several statements, so that some are in by then and one is half in.
+const SLOW: Tuning =
+    Tuning { batch_bytes: 16 << 10, range_bytes: 64 << 10, rows_per_s: Some(3_000.0), ..SMALL };
+
+/// Rows after which a slow fill is cut off.
+const SOME: u64 = 3_000;
+
 fn tables(database: &str, given: &[(&str, &str)], seed: u64) -> Tables {
     let given: Vec<_> = given.iter().copied().chain([("table-size", ROWS)]).collect();
     let data = sbtest::data(&options("oltp_read_write", &given), seed).unwrap();
@@ -81,12 +89,10 @@ fn an_interrupted_fill_goes_on_and_makes_the_same_tables() {
     prepare(&server, &whole, 2).unwrap();
     let stop = AtomicBool::new(false);
     let mut most = 0;
-    // At a rate at which the first look comes long before the last row.
-    let slow = cut.clone().tuned(Tuning { rows_per_s: Some(30_000.0), ..SMALL });
+    let slow = cut.clone().tuned(SLOW);
     let interrupted = slow.prepare(&|| server.connect(), 2, &stop, &mut |progress: Progress| {
         most = progress.rows;
-        // Some transactions are in by then.
-        stop.store(progress.rows > 10_000, Ordering::Relaxed);
+        stop.store(progress.rows > SOME, Ordering::Relaxed);
     });
     assert!(matches!(interrupted, Err(PrepareError::Interrupted)), "{interrupted:?}");
     let mut client = server.client();
@@ -120,11 +126,11 @@ fn a_killed_fill_goes_on_from_what_is_there() {
     let server = shared();
     for engine in ["innodb", "myisam"] {
         let killed = tables("fill_killed", &[("storage-engine", engine)], 3);
-        let slow = killed.clone().tuned(Tuning { rows_per_s: Some(30_000.0), ..SMALL });
+        let slow = killed.clone().tuned(SLOW);
         let mut client = server.client();
         let mut others = server.client();
         let result = slow.prepare(&|| server.connect(), 2, &AtomicBool::new(false), &mut |p| {
-            if p.rows > 5_000 && p.rows < p.of {
+            if p.rows > SOME && p.rows < p.of {
                 kill_connections(&mut others);
             }
         });

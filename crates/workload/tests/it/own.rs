@@ -106,7 +106,8 @@ fn content(client: &mut Client, database: &str) -> String {
 
 /// A prepare whose connections are lost when a part of the rows is in, as those of a killed process are.
 fn cut_off(server: &Server, tables: &OwnTables) {
-    let tuning = Tuning { rows_per_s: Some(30_000.0), ..tables.tuning };
+    // All rows take ten seconds. Of the first 3,000 at most two parts, one a connection, are not whole and noted.
+    let tuning = Tuning { rows_per_s: Some(3_000.0), ..tables.tuning };
     let slow = OwnTables { tuning, ..tables.clone() };
     let mut others = server.client();
     let list = format!(
@@ -114,7 +115,7 @@ fn cut_off(server: &Server, tables: &OwnTables) {
         tables.database
     );
     let result = slow.prepare(&|| server.connect(), 2, &AtomicBool::new(false), &mut |p| {
-        if p.rows > 8_000 && p.rows < p.of {
+        if p.rows > 3_000 && p.rows < p.of {
             for row in others.query(&list).unwrap().rows {
                 let id = String::from_utf8(row[0].clone().unwrap()).unwrap();
                 // It may just have gone.
