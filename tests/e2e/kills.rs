@@ -4,12 +4,10 @@
 
 use std::fs;
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::home::Home;
+use crate::pulse::with_pulse;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough to choose instants.
 struct Random(u64);
@@ -53,37 +51,6 @@ fn kill_at(mut child: Child, instant: Duration, started: Instant) -> (bool, Syst
     let _ = child.kill();
     child.wait().unwrap();
     (in_time, killed)
-}
-
-/// Looks every few milliseconds at how late it is itself, until it is asked for the longest time: so long this machine let
-/// somebody wait who wanted a CPU.
-struct Pulse {
-    over: Arc<AtomicBool>,
-    beats: JoinHandle<Duration>,
-}
-
-impl Pulse {
-    const BEAT: Duration = Duration::from_millis(5);
-
-    fn begin() -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let asked = over.clone();
-        let beats = std::thread::spawn(move || {
-            let mut longest = Duration::ZERO;
-            while !asked.load(Ordering::Relaxed) {
-                let begun = Instant::now();
-                std::thread::sleep(Self::BEAT);
-                longest = longest.max(begun.elapsed().saturating_sub(Self::BEAT));
-            }
-            longest
-        });
-        Self { over, beats }
-    }
-
-    fn longest(self) -> Duration {
-        self.over.store(true, Ordering::Relaxed);
-        self.beats.join().unwrap()
-    }
 }
 
 /// Kills a command at random instants of its life, restores, and counts the times that nothing was left.
@@ -167,12 +134,14 @@ fn a_bench_that_is_killed_at_any_instant_keeps_all_but_its_last_second() {
     for n in 0..kills {
         let run = home.path().join(format!("run{n}"));
         let load = ["--connections", "2", "--time", "4s", "--warmup", "0s", "--out", run.to_str().unwrap()];
-        let pulse = Pulse::begin();
-        let started = Instant::now();
-        let child = home.spawn(&[&["bench", "oltp_point_select", "run"], &size[..], &load[..]].concat());
-        let (_, killed) = kill_at(child, random.below(Duration::from_secs(4)), started);
+        let instant = random.below(Duration::from_secs(4));
+        let ((_, killed), late) = with_pulse(|| {
+            let started = Instant::now();
+            let child = home.spawn(&[&["bench", "oltp_point_select", "run"], &size[..], &load[..]].concat());
+            kill_at(child, instant, started)
+        });
         // Both the one that ticks and the one that writes may have waited.
-        let waited_s = 2.0 * pulse.longest().as_secs_f64();
+        let waited_s = 2.0 * late.as_secs_f64();
         let Ok(manifest) = fs::metadata(run.join("manifest.json")) else {
             // Killed before there was anything to record.
             continue;

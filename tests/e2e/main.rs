@@ -34,6 +34,8 @@ mod levers;
 mod load;
 mod mixes;
 mod probe;
+#[path = "../pulse.rs"]
+mod pulse;
 mod server;
 mod ssh;
 mod surroundings;

@@ -7,8 +7,8 @@ use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::record::{HistogramData, Interval, Phase};
 use mydyno_stats::{Distribution, Histogram};
 
-use crate::pulse::undisturbed;
 use crate::script::Answer;
+use crate::undisturbed::undisturbed;
 use crate::{Step, sum};
 
 fn merged(

@@ -69,9 +69,8 @@ impl State {
         if gone.is_none() && self.executed.load(Ordering::SeqCst) >= after {
             *gone = Some(Instant::now());
         }
-        let noticed = || {
-            self.thrown.load(Ordering::SeqCst) >= connections && self.refused.load(Ordering::SeqCst) > 0
-        };
+        let noticed =
+            || self.thrown.load(Ordering::SeqCst) >= connections && self.refused.load(Ordering::SeqCst) > 0;
         gone.is_some_and(|since| since.elapsed() < away || !noticed())
     }
 }
