@@ -9,6 +9,7 @@ use crate::error::HostError;
 use crate::machine::Machine;
 use crate::sys;
 use crate::sys::user::Credentials;
+use crate::view;
 
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,12 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
         .map(|(_, name)| *name)
         .collect();
     if missing.is_empty() {
-        return Ok(());
+        return view::try_to_begin().or_else(|(step, error)| {
+            lacks(
+                format!("{step} is refused to this process: {error}"),
+                "allow mounts in this container's security profile (AppArmor, SELinux, seccomp), or run all of mydyno as that user",
+            )
+        });
     }
     lacks(
         format!("this process does not have {}", missing.join(", ")),

@@ -90,6 +90,19 @@ impl View {
     }
 }
 
+/// Whether a view can be begun here: a security profile may forbid mounts to a process that has the capability for them. Tried by a
+/// thread that ends, and its namespace with it.
+///
+/// # Errors
+/// The step that is refused, and why.
+pub(crate) fn try_to_begin() -> Result<(), (&'static str, io::Error)> {
+    let begin = || {
+        storage::own_mounts().map_err(|e| ("a mount namespace of its own", e))?;
+        follow_the_host().map_err(|e| ("keeping its mounts from the host", e))
+    };
+    std::thread::spawn(begin).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 impl Shown<'_> {
     /// Shows the folder, and what is mounted in it, in the empty file system.
     fn show(&self) -> io::Result<()> {

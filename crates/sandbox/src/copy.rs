@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::SandboxError;
@@ -28,18 +28,36 @@ pub(crate) fn copy_folder(
     without: &[&str],
     stop: &AtomicBool,
 ) -> Result<Copied, SandboxError> {
+    let folder = File::open(from).map_err(|e| SandboxError::io("open", from, e))?;
+    copy_open_folder(&folder, from, to, without, stop)
+}
+
+/// The same of a folder that is open: data may belong to another user, and what was a folder a moment ago may be a link by now.
+fn copy_open_folder(
+    folder: &File,
+    from: &Path,
+    to: &Path,
+    without: &[&str],
+    stop: &AtomicBool,
+) -> Result<Copied, SandboxError> {
     let mut copied = Copied::default();
+    // The name under which an open file leads to itself: proc_pid_fd(5).
+    let inside = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     DirBuilder::new().mode(0o700).create(to).map_err(|e| SandboxError::io("create", to, e))?;
-    for child in fs::read_dir(from).map_err(|e| SandboxError::io("read", from, e))? {
+    for child in fs::read_dir(&inside).map_err(|e| SandboxError::io("read", from, e))? {
         let child = child.map_err(|e| SandboxError::io("read", from, e))?;
         let name = child.file_name();
         if without.iter().any(|w| name == *w) {
             continue;
         }
-        let kind = child.file_type().map_err(|e| SandboxError::io("read", child.path(), e))?;
+        let shown = from.join(&name);
+        let kind = child.file_type().map_err(|e| SandboxError::io("read", &shown, e))?;
         let target = to.join(&name);
         if kind.is_dir() {
-            let below = copy_folder(&child.path(), &target, &[], stop)?;
+            let mut open = OpenOptions::new();
+            open.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+            let child = open.open(child.path()).map_err(|e| SandboxError::io("open", &shown, e))?;
+            let below = copy_open_folder(&child, &shown, &target, &[], stop)?;
             copied.files += below.files;
             copied.shared += below.shared;
         } else if kind.is_file() {
@@ -51,7 +69,7 @@ pub(crate) fn copy_folder(
             copied.shared += usize::from(shared);
         } else {
             let odd = io::Error::new(io::ErrorKind::InvalidInput, "neither a file nor a folder");
-            return Err(SandboxError::io("copy", child.path(), odd));
+            return Err(SandboxError::io("copy", &shown, odd));
         }
     }
     Ok(copied)
@@ -95,8 +113,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// True when the copy shares its blocks with the original.
 fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
-    // What was a file a moment ago may be a link by now: data may belong to another user.
-    let source = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(from)?;
+    let source = open_plain(from)?;
     let meta = source.metadata()?;
     let target = OpenOptions::new().write(true).create_new(true).mode(meta.mode() & 0o700).open(to)?;
     if reflink(&source, &target) {
@@ -125,6 +142,19 @@ fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
         at += length as u64;
     }
     Ok(false)
+}
+
+/// Opens a plain file for reading. What was one a moment ago may be a link or a pipe by now: data may belong to another user.
+///
+/// # Errors
+/// It is none, or cannot be opened.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let mut open = OpenOptions::new();
+    let file = open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+    }
 }
 
 /// Shares all blocks with the source: FICLONE of ioctl_ficlone(2). False where the file system cannot.
@@ -177,6 +207,25 @@ mod tests {
     fn make_disk(host: &Host, path: &Path, spec: &DiskSpec) -> Result<Disk, HostError> {
         let (journal, lease) = (&host.journal, &host.lease);
         DiskFolder { journal, lease, purpose: "test", path }.make(spec, None)
+    }
+
+    #[test]
+    fn links_pipes_and_folders_behind_links_are_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let from = temp.path().join("from");
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("plain"), "x").unwrap();
+        assert!(open_plain(&from.join("plain")).is_ok());
+        std::os::unix::fs::symlink(from.join("plain"), from.join("link")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(from.join("pipe")).status().unwrap().success());
+        for name in ["link", "pipe"] {
+            assert!(open_plain(&from.join(name)).is_err(), "{name}");
+            let error = copy_folder(&from, &temp.path().join(name), &[], &NEVER).unwrap_err().to_string();
+            assert!(error.contains("neither a file nor a folder") && error.contains("/from/"), "{error}");
+            fs::remove_file(from.join(name)).unwrap();
+        }
+        let done = copy_folder(&from, &temp.path().join("whole"), &[], &NEVER).unwrap();
+        assert_eq!(done.files, 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What kept data are made of: every file with its length and checksum.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::copy::open_plain;
 use crate::error::SandboxError;
 use crate::folder::Description;
 use crate::site::Site;
@@ -209,7 +210,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, SandboxError> {
 
 fn sum(site: &Site, path: &Path) -> Result<(u64, String), SandboxError> {
     let failed = |e| SandboxError::io("read", path, e);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_plain(path).map_err(failed)?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     let mut block = vec![0u8; BLOCK];
     loop {
