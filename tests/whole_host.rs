@@ -7,10 +7,15 @@ use std::os::fd::AsRawFd;
 /// crates and checkouts: their state folders do not know of each other, and the second would take the first one's value
 /// for the one before. Held until it is dropped.
 pub fn whole_host() -> File {
+    lock_of_tests("whole-host", libc::LOCK_EX)
+}
+
+/// A lock of flock(2), shared or not, among all tests of this user that ask for one of this name.
+pub fn lock_of_tests(what: &str, kind: libc::c_int) -> File {
     // SAFETY: geteuid(2) has no preconditions.
-    let name = format!("mydyno-tests-whole-host-{}.lock", unsafe { libc::geteuid() });
+    let name = format!("mydyno-tests-{what}-{}.lock", unsafe { libc::geteuid() });
     let lock = File::create(std::env::temp_dir().join(name)).unwrap();
     // SAFETY: flock(2) takes an open descriptor and flags; it waits until the other test is over.
-    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) }, 0);
+    assert_eq!(unsafe { libc::flock(lock.as_raw_fd(), kind) }, 0);
     lock
 }

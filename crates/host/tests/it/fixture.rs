@@ -1,7 +1,6 @@
 //! A private state folder, and machines whose `/proc` is made up.
 
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +11,8 @@ use mydyno_host::machine::ProcessIdentity;
 use mydyno_host::restore::{self, NoServers};
 use mydyno_host::{Change, Journal, Lease, Machine, StateDir};
 use tempfile::TempDir;
+
+use crate::whole_host::lock_of_tests;
 
 pub struct Fixture {
     pub temp: TempDir,
@@ -32,11 +33,7 @@ pub fn fixture_alone_with_loops() -> Fixture {
 }
 
 fn with_loops(kind: libc::c_int) -> Fixture {
-    // SAFETY: geteuid(2) has no preconditions.
-    let name = format!("mydyno-tests-loops-{}.lock", unsafe { libc::geteuid() });
-    let loops = File::create(std::env::temp_dir().join(name)).unwrap();
-    // SAFETY: flock(2) takes an open descriptor and flags; it waits until the other tests are over.
-    assert_eq!(unsafe { libc::flock(loops.as_raw_fd(), kind) }, 0);
+    let loops = lock_of_tests("loops", kind);
     let temp = tempfile::tempdir().unwrap();
     let state = StateDir::open(&temp.path().join("state")).unwrap();
     let journal = Journal::of(&state);
