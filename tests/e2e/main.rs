@@ -33,6 +33,7 @@ mod lacking;
 mod levers;
 mod load;
 mod mixes;
+mod passwords;
 mod probe;
 #[path = "../pulse.rs"]
 mod pulse;

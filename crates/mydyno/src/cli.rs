@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser};
 
-use crate::failure::Status;
+use crate::failure::{Failure, Status};
+use crate::secrets::WORD_AFTER;
 use crate::ui::Ui;
 use crate::verbs::Verb;
 
@@ -40,17 +41,22 @@ fn version() -> String {
     format!("{} ({})", writer.version, writer.commit)
 }
 
-/// Reads the command line; help, version and mistakes are printed here.
+/// Reads the command line and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may be a
+/// password, is replaced by what to do about it.
 ///
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
-pub fn parse(args: impl Iterator<Item = OsString>) -> Result<(Cli, Ui), ExitCode> {
+pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Result<(Cli, Ui), ExitCode> {
     match Cli::try_parse_from(args) {
         Ok(cli) => {
             let ui = Ui::detect(cli.common.json, cli.common.quiet);
             Ok((cli, ui))
         }
         Err(error) => {
+            if hidden.is_some_and(|word| error.use_stderr() && error.to_string().contains(word)) {
+                Ui::detect(false, false).failure(&Failure::usage(WORD_AFTER));
+                return Err(Status::Usage.into());
+            }
             let _ = error.print();
             Err(if error.use_stderr() { Status::Usage } else { Status::Fine }.into())
         }

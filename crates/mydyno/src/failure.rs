@@ -48,4 +48,13 @@ impl Failure {
     pub fn environment(problem: impl Into<String>) -> Self {
         Self { status: Status::Environment, problems: vec![problem.into()] }
     }
+
+    /// Puts `instead` in the place of the problems that repeat `word`.
+    pub fn hide(&mut self, word: &str, instead: &str) {
+        let before = self.problems.len();
+        self.problems.retain(|problem| !problem.contains(word));
+        if self.problems.len() < before {
+            self.problems.push(instead.to_owned());
+        }
+    }
 }

@@ -18,23 +18,25 @@ mod writing;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory;
+
 fn main() -> ExitCode {
-    let (args, password) = secrets::take_password(std::env::args_os().collect());
-    let argv = secrets::shown(&args);
-    let (cli, ui) = match cli::parse(args.into_iter()) {
+    let line = secrets::take_password(std::env::args_os().collect(), &cli::Cli::command());
+    let argv = secrets::shown(&line.args);
+    let (cli, ui) = match cli::parse(line.args.into_iter(), line.word_after.as_deref()) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
-    match verbs::run(cli, password, argv, &ui) {
+    let mut failure = match verbs::run(cli, line.password, argv, &ui) {
         Ok(_) if ui.lost_output() => {
-            let failure = failure::Failure::environment("the result could not be written to standard output");
-            ui.failure(&failure);
-            failure.status.into()
+            failure::Failure::environment("the result could not be written to standard output")
         }
-        Ok(status) => status.into(),
-        Err(failure) => {
-            ui.failure(&failure);
-            failure.status.into()
-        }
+        Ok(status) => return status.into(),
+        Err(failure) => failure,
+    };
+    if let Some(word) = line.word_after.filter(|word| !workload_args::is_workload(word)) {
+        failure.hide(&word, secrets::WORD_AFTER);
     }
+    ui.failure(&failure);
+    failure.status.into()
 }

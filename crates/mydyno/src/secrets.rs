@@ -1,13 +1,14 @@
-//! Passwords on the command line: taken out before anything else sees them, and blotted out of what other users of
-//! the host can read of this process.
+//! Passwords on the command line: removed before any other code sees them, and overwritten where other users of the host
+//! can read the arguments of this process.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 
+use clap::{Arg, Command};
 use mydyno_wire::Secret;
 
-/// What the command line said about a password.
+/// The password option of the command line.
 #[derive(Debug, Default)]
 pub enum Password {
     /// Nothing.
@@ -19,53 +20,124 @@ pub enum Password {
     Given(Secret),
 }
 
-/// Verbs whose `-p` is a password.
-const VERBS_WITH_TARGET: &[&str] = &["bench"];
+/// The command line without its passwords.
+#[derive(Debug, Default)]
+pub struct CommandLine {
+    /// The arguments that are left; they may be recorded and shown.
+    pub args: Vec<OsString>,
+    /// The last password option.
+    pub password: Password,
+    /// The separate word after a bare `-p` or `--password`. It may be a password that was meant to be joined, so no
+    /// message repeats it.
+    pub word_after: Option<String>,
+}
 
-/// Takes the password out of the arguments of a verb that has a target. The rest may be recorded and shown.
-pub fn take_password(args: Vec<OsString>) -> (Vec<OsString>, Password) {
-    let verb = args.iter().skip(1).find(|a| !a.as_bytes().starts_with(b"-"));
-    if !verb.is_some_and(|v| VERBS_WITH_TARGET.iter().any(|name| v == name)) {
-        return (args, Password::NotGiven);
-    }
-    let mut password = Password::NotGiven;
-    let mut rest = Vec::with_capacity(args.len());
+/// What to do about a word after `-p`; the text does not repeat the word.
+pub const WORD_AFTER: &str = "-p and --password are followed by a separate word, which is not repeated here because it may be a \
+    password: join a password as in -pWORD, use --password-file or MYSQL_PWD, or put -p last to be asked for it";
+
+/// Takes the password out of the arguments when their verb has a password option in `cli`, wherever it stands before `--`.
+pub fn take_password(args: Vec<OsString>, cli: &Command) -> CommandLine {
+    let Some(verb) = verb_of(&args, cli).filter(|verb| verb.get_arguments().any(is_password)) else {
+        return CommandLine { args, ..CommandLine::default() };
+    };
+    let mut line = CommandLine::default();
     let mut args = args.into_iter();
+    line.args.extend(args.next());
+    let mut after_bare = false;
     for arg in args.by_ref() {
-        match password_in(&arg) {
-            Some(b"") => password = Password::Ask,
-            Some(word) => {
-                password = Password::Given(Secret::from(String::from_utf8_lossy(word).into_owned()))
+        let found = password_in(&arg, verb);
+        if std::mem::take(&mut after_bare) && found.is_none() && !arg.as_bytes().starts_with(b"-") {
+            line.word_after = Some(arg.to_string_lossy().into_owned()).filter(|word| !word.is_empty());
+        }
+        match found {
+            Some(found) => {
+                let (before, word) =
+                    (arg.as_bytes().get(..found.option_at), arg.as_bytes().get(found.word_at..));
+                // Flags that precede `-p` in the same argument, as in `-Cp`.
+                line.args.extend(before.filter(|b| b.len() > 1).map(|b| OsStr::from_bytes(b).to_owned()));
+                match word.filter(|word| !word.is_empty()) {
+                    Some(word) => {
+                        line.password =
+                            Password::Given(Secret::from(String::from_utf8_lossy(word).into_owned()))
+                    }
+                    None => {
+                        line.password = Password::Ask;
+                        after_bare = true;
+                    }
+                }
             }
             None if arg == "--" => {
-                rest.push(arg);
+                line.args.push(arg);
                 break;
             }
-            None => rest.push(arg),
+            None => line.args.push(arg),
         }
     }
-    rest.extend(args);
-    if matches!(password, Password::Given(_)) {
-        blot_out();
+    line.args.extend(args);
+    if matches!(line.password, Password::Given(_)) {
+        blot_out(verb);
+        forbid_core_dumps();
     }
-    (rest, password)
+    line
 }
 
-/// The password in an argument: empty when it is to be asked for, `None` when the argument is about something else.
-fn password_in(arg: &OsStr) -> Option<&[u8]> {
+/// The verb, or the verb of a verb, that the arguments name. A word before it is skipped: it may be a password.
+fn verb_of<'a>(args: &[OsString], cli: &'a Command) -> Option<&'a Command> {
+    let mut words = args.iter().skip(1).filter(|arg| !arg.as_bytes().starts_with(b"-"));
+    let mut verb = words.find_map(|word| cli.find_subcommand(word))?;
+    while let Some(below) = words.next().and_then(|word| verb.find_subcommand(word)) {
+        verb = below;
+    }
+    Some(verb)
+}
+
+fn is_password(arg: &Arg) -> bool {
+    arg.get_id() == "password"
+}
+
+/// Where a password option stands in an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// Offset of the option; flags of one letter may precede a short one.
+    option_at: usize,
+    /// Offset of the word; the argument's length when there is none.
+    word_at: usize,
+}
+
+/// The password option in an argument; `None` when the argument is something else.
+fn password_in(arg: &OsStr, verb: &Command) -> Option<Place> {
     let bytes = arg.as_bytes();
-    match bytes {
-        b"--password" => Some(b""),
-        _ => bytes.strip_prefix(b"--password=").or_else(|| {
-            // `-p` and what follows it at once; other short options are never joined with it.
-            bytes.strip_prefix(b"-p").filter(|_| !bytes.starts_with(b"--"))
-        }),
+    if let Some(long) = bytes.strip_prefix(b"--") {
+        let rest = long.strip_prefix(b"password")?;
+        let word_at =
+            if rest.is_empty() { bytes.len() } else { bytes.len() - rest.strip_prefix(b"=")?.len() };
+        return Some(Place { option_at: 0, word_at });
     }
+    for (at, letter) in bytes.strip_prefix(b"-")?.iter().enumerate() {
+        let option = verb.get_arguments().find(|a| a.get_short() == Some(char::from(*letter)))?;
+        if is_password(option) {
+            let option_at = if at == 0 { 0 } else { at + 1 };
+            return Some(Place { option_at, word_at: at + 2 });
+        }
+        if option.get_action().takes_values() {
+            return None;
+        }
+    }
+    None
 }
 
-/// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: for the
-/// moment between the start and this line they were visible, so a file or `-p` alone is better.
-fn blot_out() {
+/// Keeps this process out of core dumps and away from debuggers of the same user (prctl(2), `PR_SET_DUMPABLE`). A limit of
+/// size (`RLIMIT_CORE`) would not do: the kernel ignores it where `core_pattern` pipes dumps to a program (core(5)), and
+/// children inherit it, while a child that executes a program is dumpable again.
+pub fn forbid_core_dumps() {
+    // SAFETY: this operation of prctl takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+}
+
+/// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: between the
+/// start of the process and this call they are visible, so a file or `-p` alone is safer.
+fn blot_out(verb: &Command) {
     let Some((start, end)) = argument_area() else { return };
     let Ok(memory) = std::fs::OpenOptions::new().read(true).write(true).open("/proc/self/mem") else {
         return;
@@ -76,8 +148,8 @@ fn blot_out() {
     }
     let mut at = 0;
     for arg in area.clone().split(|b| *b == 0) {
-        if let Some(word) = password_in(OsStr::from_bytes(arg)).filter(|w| !w.is_empty()) {
-            let from = at + arg.len() - word.len();
+        if let Some(place) = password_in(OsStr::from_bytes(arg), verb) {
+            let from = at + place.word_at;
             area[from..at + arg.len()].fill(b'x');
             let _ = memory.write_all_at(&area[from..at + arg.len()], (start + from) as u64);
         }
@@ -107,37 +179,79 @@ pub fn shown(args: &[OsString]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     fn take(args: &[&str]) -> (Vec<String>, Password) {
-        let (rest, password) = take_password(args.iter().map(OsString::from).collect());
-        (rest.into_iter().map(|a| a.into_string().unwrap()).collect(), password)
+        let line = take_password(args.iter().map(OsString::from).collect(), &crate::cli::Cli::command());
+        (line.args.into_iter().map(|a| a.into_string().unwrap()).collect(), line.password)
+    }
+
+    /// Names of the verbs that have a password option.
+    fn verbs_with_password() -> Vec<String> {
+        let cli = crate::cli::Cli::command();
+        let has = |verb: &&Command| verb.get_arguments().any(is_password);
+        cli.get_subcommands().filter(has).map(|verb| verb.get_name().to_owned()).collect()
     }
 
     #[test]
-    fn passwords_are_taken_out_of_the_arguments() {
-        let (rest, password) = take(&["mydyno", "bench", "w", "-psecret", "-P", "3306"]);
-        assert_eq!(rest, ["mydyno", "bench", "w", "-P", "3306"]);
-        assert!(matches!(password, Password::Given(_)));
-        let (rest, password) = take(&["mydyno", "bench", "w", "--password=secret"]);
-        assert_eq!(rest, ["mydyno", "bench", "w"]);
-        assert!(matches!(password, Password::Given(_)));
+    fn passwords_are_taken_out_of_the_arguments_of_every_verb_that_has_a_target() {
+        let verbs = verbs_with_password();
+        assert!(verbs.contains(&"bench".to_owned()) && verbs.contains(&"audit".to_owned()), "{verbs:?}");
+        for verb in &verbs {
+            for given in ["-psecret", "--password=secret"] {
+                let (rest, password) = take(&["mydyno", "--quiet", verb, "w", given, "-P", "3306"]);
+                assert_eq!(rest, ["mydyno", "--quiet", verb, "w", "-P", "3306"]);
+                assert!(matches!(password, Password::Given(_)));
+                let (rest, password) = take(&["mydyno", given, verb]);
+                assert_eq!(rest, ["mydyno", verb]);
+                assert!(matches!(password, Password::Given(_)));
+            }
+            let (rest, password) = take(&["mydyno", verb, "-Cpsecret"]);
+            assert_eq!(rest, ["mydyno", verb, "-C"]);
+            assert!(matches!(password, Password::Given(_)));
+            for bare in ["-p", "--password"] {
+                let (rest, password) = take(&["mydyno", verb, "w", bare]);
+                assert_eq!(rest, ["mydyno", verb, "w"]);
+                assert!(matches!(password, Password::Ask));
+            }
+        }
     }
 
     #[test]
-    fn a_bare_p_asks() {
-        let (rest, password) = take(&["mydyno", "bench", "w", "-p"]);
-        assert_eq!(rest, ["mydyno", "bench", "w"]);
-        assert!(matches!(password, Password::Ask));
+    fn the_word_after_a_bare_p_is_known() {
+        let word_after = |args: &[&str]| {
+            take_password(args.iter().map(OsString::from).collect(), &crate::cli::Cli::command()).word_after
+        };
+        assert_eq!(word_after(&["mydyno", "audit", "-p", "secret"]).as_deref(), Some("secret"));
+        assert_eq!(word_after(&["mydyno", "-p", "secret", "audit"]).as_deref(), Some("secret"));
+        assert_eq!(word_after(&["mydyno", "bench", "w", "-p", "--json"]), None);
+        assert_eq!(word_after(&["mydyno", "bench", "w", "-psecret", "run"]), None);
     }
 
     #[test]
     fn other_options_are_left_alone() {
-        let args = ["mydyno", "bench", "w", "--percentiles", "50", "--password-file=f", "--point-selects=3"];
+        let args = [
+            "mydyno",
+            "bench",
+            "w",
+            "--percentiles",
+            "50",
+            "--password-file=f",
+            "--point-selects=3",
+            "-uapp",
+        ];
         let (rest, password) = take(&args);
         assert_eq!(rest, args);
         assert!(matches!(password, Password::NotGiven));
-        let (rest, _) = take(&["mydyno", "report", "-pretty"]);
-        assert_eq!(rest, ["mydyno", "report", "-pretty"]);
+        for args in
+            [["mydyno", "report", "-pretty"].as_slice(), &["mydyno", "server", "cli", "s", "--", "-pw"]]
+        {
+            assert_eq!(take(args).0, args);
+        }
+        let (rest, password) = take(&["mydyno", "bench", "w", "--", "-pw"]);
+        assert_eq!(rest, ["mydyno", "bench", "w", "--", "-pw"]);
+        assert!(matches!(password, Password::NotGiven));
     }
 }

@@ -11,14 +11,15 @@ use crate::failure::Failure;
 const INTERRUPTED: i32 = 130;
 
 /// A flag that SIGINT, SIGTERM and SIGHUP set; the second of them ends the program at once, and what it leaves is put
-/// back by `mydyno host restore`. A signal that is ignored from the start, as under nohup, stays ignored.
+/// back by `mydyno host restore`. SIGHUP that is ignored from the start, as under nohup, stays ignored. SIGINT is heard also
+/// where it was ignored: shells without job control start the background jobs of a script that way.
 ///
 /// # Errors
 /// The system does not allow it.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if is_ignored(signal) {
+        if signal == SIGHUP && is_ignored(signal) {
             continue;
         }
         // In this order: the first signal finds the flag unset and sets it, the second finds it set.

@@ -10,7 +10,7 @@ use mydyno_wire::target::{Protocol, resolve_noting};
 use mydyno_wire::{Compression, ConnectOptions, Endpoint, Environment, Secret, TargetOptions, TlsMode};
 
 use crate::failure::{Failure, Status};
-use crate::secrets::Password;
+use crate::secrets::{Password, forbid_core_dumps};
 use crate::ui::Ui;
 
 /// The server.
@@ -213,7 +213,11 @@ pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<Connect
     for note in notes {
         ui.note(&note);
     }
-    resolved.map_err(|errors| usage(errors.iter().map(ToString::to_string).collect()))
+    let resolved = resolved.map_err(|errors| usage(errors.iter().map(ToString::to_string).collect()))?;
+    if resolved.password.is_some() {
+        forbid_core_dumps();
+    }
+    Ok(resolved)
 }
 
 fn given(password: Password) -> Result<Option<Secret>, Failure> {

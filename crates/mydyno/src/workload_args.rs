@@ -19,6 +19,11 @@ fn all() -> Vec<&'static OptionSpec> {
     all
 }
 
+/// Whether a word names a workload, or the file of a mix.
+pub fn is_workload(word: &str) -> bool {
+    mydyno_workload::find(word).is_ok() || std::path::Path::new(word).is_file()
+}
+
 /// A default as it would be typed.
 pub fn default_text(spec: &OptionSpec) -> String {
     match spec.default {

@@ -99,7 +99,11 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     match private::wanted(&args.target, private_name(), ui)? {
         None => {
             let resolved = resolve(args, TargetKind::Server, &[]);
-            // All errors at once: those of the options and those of the plan.
+            // All errors at once: those of the options and those of the plan, before anybody types a password.
+            let password = match (password, &resolved) {
+                (Password::Ask, Err(_)) => Password::NotGiven,
+                (password, _) => password,
+            };
             let target = target::resolve(&args.target, password, ui);
             let (target, mut resolved) = both(target, resolved)?;
             resolved.plan.target = target::plan(&target, TargetKind::Server);

@@ -25,7 +25,7 @@ pub fn bundle(path: &Path) -> Result<FactSet, Failure> {
 pub fn facts(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
     match (&args.from, &args.ssh) {
         (Some(path), _) => bundle(path),
-        (None, Some(host)) => remote(args, host, ui),
+        (None, Some(host)) => remote(args, host, &password, ui),
         (None, None) => local(args, password, ui),
     }
 }
@@ -109,10 +109,10 @@ fn is_loopback(host: &str) -> bool {
 
 /// Facts of another host: the same command there, which prints them. Passwords stay here: the option files and the
 /// accounts of that host are used.
-fn remote(args: &Args, host: &str, ui: &Ui) -> Result<FactSet, Failure> {
+fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactSet, Failure> {
     let options = options(args)?;
     let target = &args.target;
-    if target.password.is_some() || target.password_file.is_some() {
+    if !matches!(password, Password::NotGiven) || target.password_file.is_some() {
         return Err(Failure::usage(
             "--ssh takes no password: what is needed for the connection stands in an option file over there",
         ));
