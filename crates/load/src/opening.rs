@@ -48,7 +48,10 @@ pub fn open<W: Workload>(
     of: usize,
 ) -> Result<Ready, LoadError> {
     let number = number + 1;
-    let refused = |e| LoadError::Connect { number, of, source: Box::new(e) };
+    let refused = |e: WireError| match e {
+        WireError::Cancelled { .. } => LoadError::Interrupted,
+        e => LoadError::Connect { number, of, source: Box::new(e) },
+    };
     let mut client = connect().map_err(refused)?;
     let mut columns: Vec<Arc<[Column]>> = Vec::new();
     let keeps = workload.statements().iter().any(|s| s.keeps_row);
@@ -61,11 +64,9 @@ pub fn open<W: Workload>(
                 let kept = prepared.as_ref().ok().filter(|_| statement.keeps_row);
                 columns.push(kept.map(|p| p.columns.clone()).unwrap_or_default().into());
             }
-            id_of(prepared, statement).map_err(|e| LoadError::Prepare {
-                number,
-                of,
-                sql: statement.sql.clone(),
-                source: Box::new(e),
+            id_of(prepared, statement).map_err(|e| match e {
+                WireError::Cancelled { .. } => LoadError::Interrupted,
+                e => LoadError::Prepare { number, of, sql: statement.sql.clone(), source: Box::new(e) },
             })
         })
         .collect::<Result<_, _>>()?;

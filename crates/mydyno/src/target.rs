@@ -102,8 +102,8 @@ pub struct TargetArgs {
     /// How long opening a connection may take [default: 10s].
     #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
     pub connect_timeout: Option<String>,
-    /// How long the server may take over each statement that sets a connection up [default: 60s]; those under load, and
-    /// those that fill and check tables, have no limit.
+    /// How long the server may take over each statement outside the load [default: 60s; statements that fill, index and
+    /// check tables may take longer as long as the server is at work on them].
     #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
     pub read_timeout: Option<String>,
 }

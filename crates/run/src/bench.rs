@@ -162,11 +162,9 @@ pub fn cleanup(work: &Work, target: &ConnectOptions) -> Result<bool, RunError> {
 /// connection, which is idle while the load runs.
 const CONTROL_SESSION: &str = "SET SESSION autocommit = 1, sql_mode = '', wait_timeout = 604800";
 
-/// A connection for control statements, some of which take long: no limit but the user's patience.
+/// A connection for control statements, some of which take long.
 pub(crate) fn control(target: &ConnectOptions) -> Result<Client, RunError> {
-    let mut target = target.clone();
-    target.read_timeout = None;
-    let mut client = Client::connect(&target).map_err(RunError::wire("connecting"))?;
+    let mut client = Client::connect(&target.for_long_statements()).map_err(RunError::wire("connecting"))?;
     client.execute(CONTROL_SESSION).map_err(RunError::wire("setting up the session"))?;
     Ok(client)
 }
@@ -206,8 +204,7 @@ fn fill(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Prepared, RunError> {
-    let mut target = target.clone();
-    target.read_timeout = None;
+    let target = target.for_long_statements();
     let connect = || {
         let mut client = Client::connect(&target)?;
         client.execute(CONTROL_SESSION)?;

@@ -1,5 +1,6 @@
 //! Everything that can go wrong between this program and a server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -68,7 +69,13 @@ pub enum WireError {
         /// The limit that was set.
         after: Duration,
         /// What to do about it.
-        way_out: &'static str,
+        way_out: Cow<'static, str>,
+    },
+    /// The caller's cancellation flag was set.
+    #[error("interrupted while {during}")]
+    Cancelled {
+        /// What the connection was doing.
+        during: &'static str,
     },
     /// The other side sent what the protocol does not allow here.
     #[error("not a valid {packet} packet while {state}: {detail}")]
@@ -129,6 +136,11 @@ impl WireError {
         }
     }
 
+    /// Whether the caller's cancellation flag ended the call.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Cancelled { .. })
+    }
+
     /// The server's error number, or the number that MySQL's own client gives such a failure (2002, 2003, 2013 …).
     pub fn code(&self) -> u16 {
         match self {
@@ -139,7 +151,7 @@ impl WireError {
                 _ if endpoint.starts_with('/') => 2002,
                 _ => 2003,
             },
-            Self::Io { .. } | Self::Closed { .. } | Self::Timeout { .. } => 2013,
+            Self::Io { .. } | Self::Closed { .. } | Self::Timeout { .. } | Self::Cancelled { .. } => 2013,
             Self::Protocol { .. } => 2027,
             Self::Tls { .. } => 2026,
             Self::Auth { .. } => 2059,

@@ -9,6 +9,7 @@
 
 pub mod auth;
 pub mod bulk;
+pub mod cancel;
 pub mod capability;
 pub mod client;
 pub mod column;
@@ -31,6 +32,7 @@ pub mod target;
 pub mod value;
 
 pub use bulk::BulkRows;
+pub use cancel::CancelFlag;
 pub use capability::Capabilities;
 pub use client::{Client, Done, Prepared, Sent};
 pub use column::Column;

@@ -6,18 +6,28 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::cancel::CancelFlag;
 use crate::error::WireError;
 use crate::options::Endpoint;
 
-/// A connected socket.
+/// A call that blocks looks at the cancellation flag this often.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A connected socket whose calls end at a deadline or when a flag is set.
 #[derive(Debug)]
-pub enum Socket {
-    /// A Unix socket.
+pub struct Socket {
+    stream: Stream,
+    cancel: Option<CancelFlag>,
+}
+
+#[derive(Debug)]
+enum Stream {
     Unix(UnixStream),
-    /// A TCP connection, with Nagle's delay off.
+    /// With Nagle's delay off.
     Tcp(TcpStream),
 }
 
@@ -25,28 +35,41 @@ impl Socket {
     /// Connects before `deadline`.
     ///
     /// # Errors
-    /// No such host, no socket, nobody listens, too late: the text says what to do.
-    pub fn connect(endpoint: &Endpoint, deadline: Instant) -> Result<Self, WireError> {
-        match endpoint {
-            Endpoint::Unix(path) => connect_unix(path, deadline)
-                .map(Self::Unix)
-                .map_err(|source| unreachable_socket(path, endpoint, source)),
-            Endpoint::Tcp { host, port } => connect_tcp(host, *port, deadline)
-                .map(Self::Tcp)
-                .map_err(|source| unreachable_host(endpoint, source)),
+    /// No such host, no socket, nobody listens, too late: the text says what to do. [`WireError::Cancelled`].
+    pub fn connect(
+        endpoint: &Endpoint,
+        deadline: Instant,
+        cancel: Option<&CancelFlag>,
+    ) -> Result<Self, WireError> {
+        let limit = Limit { deadline, cancel: cancel.map(|flag| &**flag) };
+        let connected = match endpoint {
+            Endpoint::Unix(path) => connect_unix(path, limit).map(Stream::Unix),
+            Endpoint::Tcp { host, port } => connect_tcp(host, *port, limit).map(Stream::Tcp),
+        };
+        match connected {
+            Ok(stream) => Ok(Self { stream, cancel: cancel.cloned() }),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                Err(WireError::Cancelled { during: "connecting" })
+            }
+            Err(source) => Err(match endpoint {
+                Endpoint::Unix(path) => unreachable_socket(path, endpoint, source),
+                Endpoint::Tcp { .. } => unreachable_host(endpoint, source),
+            }),
         }
     }
 
-    /// Receives some bytes; 0 is the end. `None` waits for ever.
+    /// Receives some bytes; 0 is the end.
     ///
     /// # Errors
-    /// Those of the system; [`io::ErrorKind::TimedOut`] at the deadline.
-    pub fn receive(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> io::Result<usize> {
+    /// Those of the system; [`io::ErrorKind::TimedOut`] at the deadline, [`io::ErrorKind::Interrupted`] once the flag
+    /// is set.
+    pub fn receive(&mut self, buffer: &mut [u8], deadline: Instant) -> io::Result<usize> {
+        let limit = Limit { deadline, cancel: self.cancel.as_deref() };
         loop {
-            let timeout = left(deadline)?;
-            let result = match self {
-                Self::Unix(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
-                Self::Tcp(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
+            let timeout = Some(limit.slice()?);
+            let result = match &mut self.stream {
+                Stream::Unix(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
+                Stream::Tcp(s) => s.set_read_timeout(timeout).and_then(|()| s.read(buffer)),
             };
             match result {
                 Err(e) if retry(&e) => {}
@@ -59,12 +82,13 @@ impl Socket {
     ///
     /// # Errors
     /// As [`Self::receive`].
-    pub fn send_all(&mut self, mut bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
+    pub fn send_all(&mut self, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+        let limit = Limit { deadline, cancel: self.cancel.as_deref() };
         while !bytes.is_empty() {
-            let timeout = left(deadline)?;
-            let result = match self {
-                Self::Unix(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
-                Self::Tcp(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
+            let timeout = Some(limit.slice()?);
+            let result = match &mut self.stream {
+                Stream::Unix(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
+                Stream::Tcp(s) => s.set_write_timeout(timeout).and_then(|()| s.write(bytes)),
             };
             match result {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -79,7 +103,7 @@ impl Socket {
     /// The process at the other end of a Unix socket, as it was when it began to listen (SO_PEERCRED, unix(7)).
     /// `None` over TCP and where it lives in a process namespace that is not visible here.
     pub fn peer_pid(&self) -> Option<u32> {
-        let Self::Unix(stream) = self else { return None };
+        let Stream::Unix(stream) = &self.stream else { return None };
         // SAFETY: ucred is plain integers, for which all zeroes is a value.
         let mut credentials: libc::ucred = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -101,13 +125,13 @@ impl Socket {
     /// # Errors
     /// Those of the system.
     pub fn into_fd(self) -> io::Result<OwnedFd> {
-        match self {
-            Self::Unix(s) => {
+        match self.stream {
+            Stream::Unix(s) => {
                 s.set_read_timeout(None)?;
                 s.set_write_timeout(None)?;
                 Ok(s.into())
             }
-            Self::Tcp(s) => {
+            Stream::Tcp(s) => {
                 s.set_read_timeout(None)?;
                 s.set_write_timeout(None)?;
                 Ok(s.into())
@@ -122,12 +146,30 @@ pub(crate) fn deadline_in(timeout: Duration) -> Instant {
     Instant::now() + timeout.min(LONGEST)
 }
 
-/// Time to the deadline, never zero, which would mean for ever.
-fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
-    let Some(deadline) = deadline else { return Ok(None) };
-    match deadline.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-        left => Ok(Some(left.max(Duration::from_micros(1)))),
+/// Until when a call may block, and the flag that ends it before.
+#[derive(Clone, Copy)]
+struct Limit<'a> {
+    deadline: Instant,
+    cancel: Option<&'a AtomicBool>,
+}
+
+impl Limit<'_> {
+    /// Time to the deadline, never zero.
+    fn left(&self) -> io::Result<Duration> {
+        if self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(left.max(Duration::from_micros(1))),
+        }
+    }
+
+    /// How long a system call may block before the flag and the deadline are looked at again; never zero, which would
+    /// mean for ever.
+    fn slice(&self) -> io::Result<Duration> {
+        let left = self.left()?;
+        Ok(if self.cancel.is_some() { left.min(POLL_INTERVAL) } else { left })
     }
 }
 
@@ -139,7 +181,7 @@ fn retry(error: &io::Error) -> bool {
 /// Longest path of a Unix socket: `sun_path` without its NUL.
 pub const MAX_SOCKET_PATH: usize = 107;
 
-fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
+fn connect_unix(path: &Path, limit: Limit<'_>) -> io::Result<UnixStream> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > MAX_SOCKET_PATH || bytes.contains(&0) {
         return Err(io::Error::new(
@@ -154,8 +196,6 @@ fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
     }
     // SAFETY: the descriptor is new, open and owned by nobody else.
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
-    // A server whose queue is full lets connect wait; the send timeout bounds that (socket(7)).
-    stream.set_write_timeout(left(Some(deadline))?)?;
     // SAFETY: sockaddr_un is plain integers, for which all zeroes is a value.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
@@ -163,6 +203,8 @@ fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
         *to = *from as libc::c_char;
     }
     loop {
+        // A server whose queue is full lets connect wait; the send timeout bounds that (socket(7)).
+        stream.set_write_timeout(Some(limit.slice()?))?;
         // SAFETY: the descriptor is open; the address and its size are those of one value that outlives the call.
         let result = unsafe {
             libc::connect(fd, (&raw const address).cast(), size_of::<libc::sockaddr_un>() as libc::socklen_t)
@@ -172,49 +214,74 @@ fn connect_unix(path: &Path, deadline: Instant) -> io::Result<UnixStream> {
         }
         let error = io::Error::last_os_error();
         match error.kind() {
-            io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => {}
             _ => return Err(error),
         }
     }
 }
 
-fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
-    let addresses = resolve(host, port, deadline)?;
+fn connect_tcp(host: &str, port: u16, limit: Limit<'_>) -> io::Result<TcpStream> {
+    let addresses = resolve(host, port, limit)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for (i, address) in addresses.iter().enumerate() {
-        let left = left(Some(deadline))?.unwrap_or(Duration::MAX);
         // Addresses share the time, so that a first one that is silent leaves some to the others.
-        let share = left / u32::try_from(addresses.len() - i).unwrap_or(1);
-        match TcpStream::connect_timeout(address, share.max(Duration::from_millis(1))) {
+        let share = limit.left()? / u32::try_from(addresses.len() - i).unwrap_or(1);
+        match connect_address(*address, share.max(Duration::from_millis(1)), limit) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
             Err(e) => last = e,
         }
     }
     Err(last)
 }
 
-/// Addresses of a host. The system's resolver knows no deadline, so it works on a thread that is left behind when
-/// it is late.
-fn resolve(host: &str, port: u16, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
+/// Connects to one address within `share`. What takes longer than a moment goes on in a thread, so that this one can
+/// look at the flag; a thread that is late is left behind.
+fn connect_address(address: SocketAddr, share: Duration, limit: Limit<'_>) -> io::Result<TcpStream> {
+    let first = if limit.cancel.is_some() { share.min(POLL_INTERVAL) } else { share };
+    match TcpStream::connect_timeout(&address, first) {
+        Err(e) if e.kind() == io::ErrorKind::TimedOut && first < share => {
+            let rest = share - first;
+            let until = Limit { deadline: Instant::now() + rest, ..limit };
+            in_a_thread("connect", until, move || TcpStream::connect_timeout(&address, rest))
+        }
+        other => other,
+    }
+}
+
+/// Addresses of a host. The system's resolver knows no deadline, so it works in a thread.
+fn resolve(host: &str, port: u16, limit: Limit<'_>) -> io::Result<Vec<SocketAddr>> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    let (sender, receiver) = mpsc::channel();
     let name = host.to_owned();
-    std::thread::Builder::new().name("resolve".to_owned()).spawn(move || {
+    in_a_thread("resolve", limit, move || {
         let found = (name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
-        // Nobody listens any more when the deadline has passed.
-        let _ = sender.send(found);
-    })?;
-    match receiver.recv_timeout(left(Some(deadline))?.unwrap_or(Duration::MAX)) {
         // getaddrinfo's own errors carry no kind.
-        Ok(Err(e)) => Err(io::Error::new(io::ErrorKind::NotFound, e)),
-        Ok(found) => found,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        found.map_err(|e| io::Error::new(io::ErrorKind::NotFound, e))
+    })
+}
+
+/// Runs `work` in a thread of its own, which is left behind when it is late.
+fn in_a_thread<T: Send + 'static>(
+    name: &str,
+    limit: Limit<'_>,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        // The receiver is gone when the deadline has passed.
+        let _ = sender.send(work());
+    })?;
+    loop {
+        match receiver.recv_timeout(limit.slice()?) {
+            Ok(result) => return result,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::cancel::CancelFlag;
 use crate::envelope::TlsConfig;
 use crate::error::WireError;
 use crate::secret::Secret;
@@ -159,9 +160,16 @@ pub struct ConnectOptions {
     pub database: Option<String>,
     /// Limit for everything up to the end of authentication.
     pub connect_timeout: Duration,
-    /// Limit for the whole answer to one command, first byte to last; `None` waits for ever, as a statement that
-    /// builds an index needs.
+    /// Limit for the whole answer to one command, first byte to last. `None` is for statements that take long, such as
+    /// those that build an index: every [`Self::look_interval`] a second connection looks whether the server is still at work
+    /// on the statement (SHOW PROCESSLIST). The call ends when it is not, or after [`Self::LONGEST_STATEMENT`].
     pub read_timeout: Option<Duration>,
+    /// Time between two looks at the process list, for statements without [`Self::read_timeout`].
+    pub look_interval: Duration,
+    /// Whether the user set [`Self::read_timeout`]; then it holds for long statements too.
+    pub read_timeout_given: bool,
+    /// Ends blocking calls with [`WireError::Cancelled`] once it is set.
+    pub cancel: Option<CancelFlag>,
     /// Largest packet that is taken from the server, in bytes, continuations included.
     pub max_packet_bytes: usize,
     /// Largest result that is materialised, in bytes of memory; beyond it a query fails instead of growing.
@@ -197,6 +205,8 @@ impl ConnectOptions {
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
     /// Limit of [`Self::read_timeout`] unless another is set.
     pub const READ_TIMEOUT: Duration = Duration::from_secs(60);
+    /// Limit for a statement without [`Self::read_timeout`], however much the server is at work on it.
+    pub const LONGEST_STATEMENT: Duration = Duration::from_secs(24 * 3600);
     /// [`Self::max_packet_bytes`] unless another is set: 32 MiB.
     pub const MAX_PACKET_BYTES: usize = 32 << 20;
     /// [`Self::max_result_bytes`] unless another is set: 64 MiB.
@@ -211,6 +221,9 @@ impl ConnectOptions {
             database: None,
             connect_timeout: Self::CONNECT_TIMEOUT,
             read_timeout: Some(Self::READ_TIMEOUT),
+            look_interval: Self::READ_TIMEOUT,
+            read_timeout_given: false,
+            cancel: None,
             max_packet_bytes: Self::MAX_PACKET_BYTES,
             max_result_bytes: Self::MAX_RESULT_BYTES,
             multi_statements: false,
@@ -223,6 +236,14 @@ impl ConnectOptions {
             compression: Vec::new(),
             loaded_tls: LoadedTls::default(),
         }
+    }
+
+    /// These options for a connection whose statements may take long (fill, index or check a table): without
+    /// [`Self::read_timeout`], unless the user set one.
+    #[must_use]
+    pub fn for_long_statements(&self) -> Self {
+        let read_timeout = self.read_timeout.filter(|_| self.read_timeout_given);
+        Self { read_timeout, ..self.clone() }
     }
 
     /// The configuration of TLS. Its files are read for the first connection, and the others have the same, also where

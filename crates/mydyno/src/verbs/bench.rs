@@ -1,7 +1,8 @@
 //! `mydyno bench`: load with an honest record.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use mydyno_model::plan::TargetKind;
@@ -105,7 +106,8 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 (password, _) => password,
             };
             let target = target::resolve(&args.target, password, ui);
-            let (target, mut resolved) = both(target, resolved)?;
+            let (mut target, mut resolved) = both(target, resolved)?;
+            target.cancel = Some(Arc::clone(&stop));
             resolved.plan.target = target::plan(&target, TargetKind::Server);
             step(args, &resolved, &target, argv, &stop, ui)
         }
@@ -117,7 +119,8 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 ));
             }
             private::with_server("bench", &spec, args.target.data.as_deref(), &stop, ui, |server| {
-                let target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
+                let mut target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
+                target.cancel = Some(Arc::clone(&stop));
                 resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
                 if !spec.turns.schema.is_empty() {
                     make_tables(&resolved, &work(args, &resolved)?, &target, &stop, ui)?;
@@ -190,13 +193,20 @@ fn step(
     stop: &AtomicBool,
     ui: &Ui,
 ) -> Result<Status, Failure> {
-    match args.step {
+    let ended = match args.step {
         None => load(args, resolved, target, argv, true, stop, ui),
         Some(Step::Run) => load(args, resolved, target, argv, false, stop, ui),
         Some(Step::Prepare) => prepare(args, resolved, target, stop, ui),
         Some(Step::Check) => check(args, resolved, target, ui),
         Some(Step::Cleanup) => cleanup(args, resolved, target, ui),
-    }
+    };
+    // A signal ends calls of the connection wherever they are; what fails then was interrupted.
+    ended.map_err(|failure| match failure.status {
+        Status::Environment if stop.load(Ordering::Relaxed) => {
+            Failure { status: Status::Interrupted, ..failure }
+        }
+        _ => failure,
+    })
 }
 
 fn work(args: &Args, resolved: &Resolved) -> Result<Work, Failure> {

@@ -1,6 +1,8 @@
 //! Packets over a socket, before deadlines.
 
+use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::connect::{self, Failed};
@@ -30,15 +32,23 @@ pub(super) struct Channel {
     received: Box<[u8; RECEIVE_BYTES]>,
     /// Sequence number of the next packet.
     sequence: u8,
-    deadline: Option<Instant>,
-    pub(super) read_timeout: Option<Duration>,
+    /// When the answer must be complete.
+    deadline: Instant,
+    /// When a second connection looks next whether the server is at work, for answers without a read timeout.
+    next_look: Instant,
+    connection_id: u32,
+    options: ConnectOptions,
+    is_at_work: IsAtWork,
 }
+
+/// Looks by a second connection whether the server is at work on the statement of the connection with this id; why not.
+pub(super) type IsAtWork = fn(&ConnectOptions, u32) -> Result<(), String>;
 
 impl Channel {
     /// Connects and authenticates. Where TLS is only preferred and the two sides do not come together, as with
     /// servers that speak only what is older than TLS 1.2, a second connection does without; no password has been
     /// sent by then.
-    pub(super) fn open(options: &ConnectOptions) -> Result<(Self, Session), WireError> {
+    pub(super) fn open(options: &ConnectOptions, is_at_work: IsAtWork) -> Result<(Self, Session), WireError> {
         let deadline = deadline_in(options.connect_timeout);
         match connect::connect(options, deadline) {
             Err(Failed { error: WireError::Tls { .. }, nothing_sent: true })
@@ -61,11 +71,22 @@ impl Channel {
                 opened: Vec::new(),
                 received: Box::new([0; RECEIVE_BYTES]),
                 sequence: 0,
-                deadline: None,
-                read_timeout: options.read_timeout,
+                deadline: deadline_in(options.connect_timeout),
+                next_look: deadline_in(options.look_interval),
+                connection_id: connected.session.connection_id,
+                options: options.clone(),
+                is_at_work,
             };
             (channel, *connected.session)
         })
+    }
+
+    pub(super) fn read_timeout(&self) -> Option<Duration> {
+        self.options.read_timeout
+    }
+
+    pub(super) fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+        self.options.read_timeout = timeout;
     }
 
     pub(super) fn peer_pid(&self) -> Option<u32> {
@@ -78,7 +99,6 @@ impl Channel {
             return self.fail(unasked());
         }
         let socket = self.socket.as_mut().ok_or(GONE)?;
-        self.deadline = self.read_timeout.map(deadline_in);
         self.out.clear();
         self.assembler.shrink();
         write(&mut self.out);
@@ -90,10 +110,15 @@ impl Channel {
                 envelope.seal(&self.out, &mut self.sealed).map(|()| &self.sealed)
             }
         };
-        let sent = match sealed {
-            Ok(bytes) => socket.send_all(bytes, self.deadline),
+        let (sent, limit) = match sealed {
+            Ok(bytes) => {
+                let limit = send_limit(self.options.read_timeout, bytes.len());
+                (socket.send_all(bytes, deadline_in(limit)), limit)
+            }
             Err(error) => return self.fail(error),
         };
+        self.deadline = deadline_in(self.options.read_timeout.unwrap_or(ConnectOptions::LONGEST_STATEMENT));
+        self.next_look = deadline_in(self.options.look_interval);
         for buffer in [&mut self.out, &mut self.sealed] {
             if buffer.capacity() > 1 << 20 {
                 *buffer = Vec::new();
@@ -101,19 +126,28 @@ impl Channel {
         }
         match sent {
             Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                self.fail(WireError::Cancelled { during: SENDING })
+            }
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => self.fail(WireError::Timeout {
+                during: "sending a command, which the server does not read",
+                after: limit,
+                way_out: MORE_TIME.into(),
+            }),
             // What the server said before it closed is better than the broken pipe that it left.
             Err(source) => match self.last_words() {
                 Some(error) => self.fail(error),
-                None => self.fail(WireError::Io { during: "sending a command", source }),
+                None => self.fail(WireError::Io { during: SENDING, source }),
             },
         }
     }
 
     fn last_words(&mut self) -> Option<WireError> {
-        self.deadline = Some(Instant::now() + Duration::from_millis(100));
-        let payload = self.next("sending a command").ok()?.payload;
+        self.deadline = deadline_in(Duration::from_millis(100));
+        self.next_look = self.deadline;
+        let payload = self.next(SENDING).ok()?.payload;
         (payload.first() == Some(&0xFF))
-            .then(|| crate::packet::parse_error(payload, "sending a command").map(WireError::Server).ok())?
+            .then(|| crate::packet::parse_error(payload, SENDING).map(WireError::Server).ok())?
     }
 
     /// The next packet of an answer.
@@ -140,20 +174,51 @@ impl Channel {
         if self.envelope.as_ref().is_some_and(|envelope| envelope.has_more()) {
             return self.open_received(0);
         }
-        let socket = self.socket.as_mut().ok_or(GONE)?;
-        match socket.receive(&mut self.received[..], self.deadline) {
-            Ok(0) => Err(WireError::Closed {
-                state,
-                way_out: "it was stopped, crashed or killed the connection: see its error log",
-            }),
-            Ok(count) => self.open_received(count),
-            Err(e) if e.kind() == std::io::ErrorKind::TimedOut => Err(WireError::Timeout {
-                during: state,
-                after: self.read_timeout.unwrap_or_default(),
-                way_out: "the server may be stalled: see SHOW PROCESSLIST, or allow more time (--read-timeout)",
-            }),
-            Err(source) => Err(WireError::Io { during: state, source }),
+        loop {
+            let long = self.options.read_timeout.is_none();
+            if long && Instant::now() >= self.next_look {
+                self.look(state)?;
+            }
+            let deadline = if long { self.deadline.min(self.next_look) } else { self.deadline };
+            let socket = self.socket.as_mut().ok_or(GONE)?;
+            let error = match socket.receive(&mut self.received[..], deadline) {
+                Ok(0) => {
+                    return Err(WireError::Closed {
+                        state,
+                        way_out: "it was stopped, crashed or killed the connection: see its error log",
+                    });
+                }
+                Ok(count) => return self.open_received(count),
+                Err(error) => error,
+            };
+            return Err(match error.kind() {
+                io::ErrorKind::TimedOut if long && deadline < self.deadline => continue,
+                io::ErrorKind::TimedOut => WireError::Timeout {
+                    during: state,
+                    after: self.options.read_timeout.unwrap_or(ConnectOptions::LONGEST_STATEMENT),
+                    way_out: MORE_TIME.into(),
+                },
+                io::ErrorKind::Interrupted => WireError::Cancelled { during: state },
+                _ => WireError::Io { during: state, source: error },
+            });
         }
+    }
+
+    /// Ends the wait for a statement without a read timeout on which the server is not at work.
+    fn look(&mut self, state: &'static str) -> Result<(), WireError> {
+        let found = (self.is_at_work)(&self.options, self.connection_id);
+        self.next_look = deadline_in(self.options.look_interval);
+        found.map_err(|why| match &self.options.cancel {
+            Some(flag) if flag.load(Ordering::Relaxed) => WireError::Cancelled { during: state },
+            _ => WireError::Timeout {
+                during: state,
+                after: self.options.look_interval,
+                way_out: format!(
+                    "the server does not seem to be at work on it: {why}; --read-timeout allows more time"
+                )
+                .into(),
+            },
+        })
     }
 
     /// Passes the first `count` bytes that were received on, out of their envelope.
@@ -215,8 +280,20 @@ impl Drop for Channel {
             out = sealed;
         }
         // Nobody is left to hear about a failure.
-        let _ = socket.send_all(&out, Some(Instant::now() + Duration::from_millis(100)));
+        let _ = socket.send_all(&out, deadline_in(Duration::from_millis(100)));
     }
+}
+
+const SENDING: &str = "sending a command";
+const MORE_TIME: &str =
+    "the server may be stalled: see SHOW PROCESSLIST, or allow more time (--read-timeout)";
+/// A server that takes a command reads at least this fast.
+const SLOWEST_BYTES_PER_S: usize = 256 << 10;
+
+/// How long sending `bytes` may take.
+fn send_limit(read_timeout: Option<Duration>, bytes: usize) -> Duration {
+    let at_least = Duration::from_secs((bytes / SLOWEST_BYTES_PER_S) as u64);
+    read_timeout.unwrap_or(ConnectOptions::READ_TIMEOUT).saturating_add(at_least)
 }
 
 const GONE: WireError =

@@ -44,7 +44,7 @@ struct Connecting<'a> {
 
 /// Connects and authenticates before `deadline`.
 pub(super) fn connect(options: &ConnectOptions, deadline: Instant) -> Result<Connected, Failed> {
-    let socket = Socket::connect(&options.endpoint, deadline)?;
+    let socket = Socket::connect(&options.endpoint, deadline, options.cancel.as_ref())?;
     let received = vec![0; 16 << 10];
     Connecting { options, deadline, socket, envelope: None, received }.run()
 }
@@ -112,7 +112,7 @@ impl Connecting<'_> {
     }
 
     fn receive(&mut self, handshake: &Handshake) -> Result<usize, WireError> {
-        match self.socket.receive(&mut self.received, Some(self.deadline)) {
+        match self.socket.receive(&mut self.received, self.deadline) {
             Ok(0) => Err(handshake.closed()),
             Ok(count) => Ok(count),
             // A server that refuses may reset the connection before its error is read.
@@ -124,11 +124,11 @@ impl Connecting<'_> {
     /// Sends what is in `out` and wipes it, since it may have held a password.
     fn send(&mut self, out: &mut Vec<u8>, handshake: &Handshake) -> Result<(), WireError> {
         let sent = match &mut self.envelope {
-            None => self.socket.send_all(out, Some(self.deadline)),
+            None => self.socket.send_all(out, self.deadline),
             Some(envelope) => {
                 let mut sealed = Vec::new();
                 envelope.seal(out, &mut sealed)?;
-                self.socket.send_all(&sealed, Some(self.deadline))
+                self.socket.send_all(&sealed, self.deadline)
             }
         };
         out.zeroize();
@@ -144,8 +144,9 @@ impl Connecting<'_> {
             io::ErrorKind::TimedOut => WireError::Timeout {
                 during: handshake.state(),
                 after: self.options.connect_timeout,
-                way_out: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)",
+                way_out: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)".into(),
             },
+            io::ErrorKind::Interrupted => WireError::Cancelled { during: handshake.state() },
             _ => WireError::Io { during: handshake.state(), source },
         }
     }

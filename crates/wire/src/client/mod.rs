@@ -1,5 +1,6 @@
 //! A blocking client for control work: whole results, bounded in memory and time.
 
+mod at_work;
 mod channel;
 mod connect;
 mod results;
@@ -70,7 +71,7 @@ impl Client {
     /// # Errors
     /// No server, refused, too late, or not a server that can be talked to: texts say what to do.
     pub fn connect(options: &ConnectOptions) -> Result<Self, WireError> {
-        let (channel, session) = Channel::open(options)?;
+        let (channel, session) = Channel::open(options, at_work::look)?;
         Ok(Self {
             channel,
             session,
@@ -103,12 +104,12 @@ impl Client {
 
     /// The limit for the whole answer to one command.
     pub fn read_timeout(&self) -> Option<Duration> {
-        self.channel.read_timeout
+        self.channel.read_timeout()
     }
 
-    /// Another limit for the whole answer to one command; `None` waits for ever.
+    /// Another limit for the whole answer to one command; for `None` see [`ConnectOptions::read_timeout`].
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
-        self.channel.read_timeout = timeout;
+        self.channel.set_read_timeout(timeout);
     }
 
     /// Runs a text and gives the rows of its first result that has any; later ones are read and dropped.

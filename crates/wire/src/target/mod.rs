@@ -165,6 +165,7 @@ fn finish(
     }
     if let Some(timeout) = merged.read_timeout {
         target.read_timeout = Some(timeout);
+        target.read_timeout_given = true;
     }
     // A certificate authority that is named is meant to be used, as in MariaDB's client and in libmysqlclient 8.
     let mode = match (merged.ssl_mode, &merged.ssl_ca) {

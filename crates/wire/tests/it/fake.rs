@@ -29,6 +29,8 @@ pub enum Act {
     EndlessFrames,
     /// Sends nothing until the client goes away.
     Hang,
+    /// Neither sends nor reads for so long.
+    Freeze(Duration),
 }
 
 /// A fake server for one connection. It closes when its script is over.
@@ -85,6 +87,10 @@ fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
                 stream.write_all(&[*byte])
             }),
             Act::EndlessFrames => endless_frames(&mut stream),
+            Act::Freeze(time) => {
+                std::thread::sleep(time);
+                Ok(())
+            }
             Act::Hang => stream.read_to_end(&mut Vec::new()).map(drop),
         };
         if result.is_err() {

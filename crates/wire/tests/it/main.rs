@@ -4,6 +4,7 @@
 mod auth;
 mod certificates;
 mod cut;
+mod deadlines;
 #[allow(dead_code)]
 #[path = "../../../../tests/engines/engine.rs"]
 mod engine;
