@@ -13,6 +13,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-run", 6),
     ("mydyno-load", 5),
     ("mydyno-judge", 5),
+    ("mydyno-levers", 5),
     ("mydyno-observe", 4),
     ("mydyno-sandbox", 4),
     ("mydyno-probe", 4),

@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
+use mydyno_levers::{LeverError, Turns};
 use mydyno_model::server::ServerInfo;
 use mydyno_model::units::show_bytes;
-use mydyno_sandbox::{Progress, SandboxError, Site, Spec, Turns, data};
+use mydyno_sandbox::{Progress, SandboxError, Site, Spec, data};
 
 use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
@@ -43,22 +44,32 @@ pub fn turns_of(levers: &[String], allowed: bool, until: &str, ui: &Ui) -> Resul
     Ok(turns)
 }
 
-/// The private server of `--sandbox`, for the length of a command; none: it was not asked for.
+/// The private server of `--sandbox`, for the length of a command, and the levers of its load; `None` without `--sandbox`.
 ///
 /// # Errors
 /// As [`turns_of`].
-pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<Spec>, Failure> {
+pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec, Turns)>, Failure> {
     let Some(engine) = &target.sandbox else { return Ok(None) };
-    Ok(Some(Spec {
+    let turns = turns_of(&target.levers, target.allow_host_change, "until this command ends", ui)?;
+    let spec = Spec {
         name,
         engine: Some(engine.clone()).filter(|e| !e.is_empty()),
         basedir: target.basedir.clone(),
         set: target.set.clone(),
-        turns: turns_of(&target.levers, target.allow_host_change, "until this command ends", ui)?,
+        turns: turns.server.clone(),
         allow_host_change: target.allow_host_change.then(AllowHostChange::by_the_user),
         keep: false,
         ..Spec::default()
-    }))
+    };
+    Ok(Some((spec, turns)))
+}
+
+/// Refuses levers of tables and workloads, for commands that run no load.
+///
+/// # Errors
+/// There is such a lever.
+pub fn check_no_load(turns: &Turns) -> Result<(), Failure> {
+    turns.check_no_load().map_err(|error: LeverError| Failure::usage(error.to_string()))
 }
 
 /// Runs `work` with a private server up, from kept data if they are named, and ends the server after it, however `work` ended. A
@@ -180,7 +191,6 @@ pub fn failure(error: SandboxError) -> Failure {
         | SandboxError::EngineName { .. }
         | SandboxError::NameTaken { .. }
         | SandboxError::LeverValue { .. }
-        | SandboxError::LeverOfLoad { .. }
         | SandboxError::TooManyCommits { .. }
         | SandboxError::NoSuchData { .. }
         | SandboxError::DataNameTaken { .. }

@@ -23,7 +23,7 @@ use crate::log::tail;
 use crate::site::{Progress, Site};
 
 /// Variables of the environment that can be given to a server.
-pub(crate) const VARIABLES: &[&str] = &[
+pub const ENVIRONMENT: &[&str] = &[
     "GLIBC_TUNABLES",
     "MALLOC_ARENA_MAX",
     "MALLOC_CONF",
@@ -95,8 +95,8 @@ pub(crate) fn environment(
         variables.push(("LD_PRELOAD".into(), library.map(Into::into).unwrap_or_default()));
     }
     for (name, value) in &arrangement.environment {
-        if !VARIABLES.contains(&name.as_str()) || value.contains(['\0', '\n']) {
-            return Err(SandboxError::Environment { name: name.clone(), known: VARIABLES.join(" ") });
+        if !ENVIRONMENT.contains(&name.as_str()) || value.contains(['\0', '\n']) {
+            return Err(SandboxError::Environment { name: name.clone(), known: ENVIRONMENT.join(" ") });
         }
         variables.push((name.into(), value.into()));
     }
@@ -266,4 +266,21 @@ fn whole_device(folder: &Path) -> Result<String, SandboxError> {
     };
     let text = fs::read_to_string(&whole).map_err(|e| SandboxError::io("read", &whole, e))?;
     Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_changes_along_is_set_last() {
+        let asked =
+            ["queue.sda.iosched.async_depth", "queue.sda.nr_requests", "queue.sda.scheduler", "write_cache"];
+        let settings = asked.map(|name| (name.to_owned(), "1".to_owned()));
+        let order: Vec<&str> = in_order(&settings).iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            order,
+            ["queue.sda.scheduler", "write_cache", "queue.sda.nr_requests", "queue.sda.iosched.async_depth"]
+        );
+    }
 }

@@ -275,12 +275,6 @@ pub enum SandboxError {
         /// What it takes.
         takes: String,
     },
-    /// A lever that only a load can turn.
-    #[error("{lever} is turned by a load: give it to `mydyno bench WORKLOAD --sandbox`")]
-    LeverOfLoad {
-        /// With its value.
-        lever: String,
-    },
     /// A program that did not end in time.
     #[error("{} took longer than {} s {doing} and was ended: try it by hand, or name another one with --basedir DIR", program.display(), waited.as_secs())]
     TooSlow {

@@ -14,9 +14,9 @@ use mydyno_host::{Change, Machine};
 use mydyno_model::units::{parse_size, show_bytes};
 
 use crate::error::SandboxError;
-use crate::levers::Turns;
 use crate::settings::{Setting, bare_name};
 use crate::site::Site;
+use crate::turns::ServerTurns;
 
 const MIB: u64 = 1 << 20;
 
@@ -54,7 +54,7 @@ impl Told {
 ///
 /// # Errors
 /// It does not; with the figures and the way out. Or the journal or `/proc` cannot be read.
-pub(crate) fn check(site: &Site, turns: &Turns, settings: &[Setting]) -> Result<(), SandboxError> {
+pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
     let told = match turns.arrangement.limits.memory_bytes {
         // The kernel holds it to that.

@@ -20,7 +20,7 @@ use crate::data::{DataAtRest, Reading};
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
-use crate::levers::Turns;
+use crate::ledger::prices;
 use crate::memory;
 use crate::option_file::{self, OptionFile};
 use crate::purpose;
@@ -28,6 +28,7 @@ use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
 use crate::start::{Ready, Way, start};
 use crate::template::{Template, check_room, obtain};
+use crate::turns::ServerTurns;
 use crate::variable;
 
 /// The private server that is wanted.
@@ -46,7 +47,7 @@ pub struct Spec {
     /// Whether these data are copied to where the server would be without them, also where they could share blocks.
     pub copy_data: bool,
     /// Levers that are turned for it, and put back when it goes.
-    pub turns: Turns,
+    pub turns: ServerTurns,
     /// The user's permission to turn those of the whole host.
     pub allow_host_change: Option<AllowHostChange>,
     /// Whether it outlives this command: then `mydyno server down NAME` ends it, else [`down`](crate::down) must.
@@ -77,7 +78,7 @@ impl Spec {
         let Some(path) = &self.turns.option_file else { return Ok(own) };
         let OptionFile { mut settings, left_out } = option_file::read(install, path)?;
         let (path, taken) = (path.clone(), settings.len());
-        let ledger = Turns::prices(settings.iter().map(|setting| setting.name.as_str()));
+        let ledger = prices(settings.iter().map(|setting| setting.name.as_str()));
         progress(Progress::OptionFile { path, taken, left_out, ledger });
         settings.extend(own);
         Ok(settings)

@@ -111,8 +111,8 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
             resolved.plan.target = target::plan(&target, TargetKind::Server);
             step(args, &resolved, &target, argv, &stop, ui)
         }
-        Some(spec) => {
-            let mut resolved = resolve(args, TargetKind::Sandbox, &spec.turns.workload)?;
+        Some((spec, turns)) => {
+            let mut resolved = resolve(args, TargetKind::Sandbox, &turns.workload)?;
             if matches!(args.step, Some(step) if step != Step::Run) {
                 return Err(Failure::usage(
                     "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
@@ -122,9 +122,9 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 let mut target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
                 target.cancel = Some(Arc::clone(&stop));
                 resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
-                if !spec.turns.schema.is_empty() {
+                if !turns.schema.is_empty() {
                     make_tables(&resolved, &work(args, &resolved)?, &target, &stop, ui)?;
-                    change_schema(&spec.turns.schema, &target, ui)?;
+                    change_schema(&turns.schema, &target, ui)?;
                 }
                 load(args, &resolved, &target, argv, true, &stop, ui)
             })

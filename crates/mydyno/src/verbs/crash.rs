@@ -10,7 +10,7 @@ use mydyno_sandbox::crash::{Crash, crash};
 use mydyno_sandbox::{Site, Spec};
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, note, open_host, turns_of};
+use crate::private::{check_no_load, failure, note, open_host, turns_of};
 use crate::signals;
 use crate::ui::Ui;
 
@@ -54,12 +54,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let name = format!("crash-{}", std::process::id());
     let until = "until the crash is over";
     let host = open_host("server crash")?;
+    let turns = turns_of(&args.levers, args.allow_host_change, until, ui)?;
+    check_no_load(&turns)?;
     let wanted = Crash {
         server: Spec {
             name,
             engine: args.engine.clone(),
             basedir: args.basedir.clone(),
-            turns: turns_of(&args.levers, args.allow_host_change, until, ui)?,
+            turns: turns.server,
             allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
             ..Spec::default()
         },

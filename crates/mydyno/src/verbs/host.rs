@@ -70,7 +70,7 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
 }
 
 fn levers(ui: &Ui) -> Result<Status, Failure> {
-    let levers = mydyno_sandbox::levers::list(&Machine::real().map_err(environment)?);
+    let levers = mydyno_levers::list(&Machine::real().map_err(environment)?);
     if ui.json {
         let header = Header::of::<LeverList>(OffsetDateTime::now_utc());
         ui.out(&LeverList { header, levers, extra: Map::new() }.to_json());

@@ -16,7 +16,7 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, find_host, loud, note, open_host, turns_of};
+use crate::private::{check_no_load, failure, find_host, loud, note, open_host, turns_of};
 use crate::signals;
 use crate::ui::{self, Ui};
 
@@ -132,7 +132,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
     let until = format!("until `mydyno server down {}`", args.name);
     let turns = turns_of(&args.levers, args.allow_host_change, &until, ui)?;
-    turns.check_no_load().map_err(failure)?;
+    check_no_load(&turns)?;
     let host = open_host(&format!("server up {}", args.name))?;
     let site = Site::new(&host).cancelled_by(&cancelled);
     let data = args.data.as_deref().map(|name| data::find(&site, name)).transpose().map_err(failure)?;
@@ -141,7 +141,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         engine: args.engine.clone(),
         basedir: args.basedir.clone(),
         set: args.set.clone(),
-        turns,
+        turns: turns.server,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
         data,

@@ -70,7 +70,6 @@ pub fn crash(
     if crash.by == CrashBy::PowerCut && !arrangement.is_emulated() {
         return Err(bad("disk.medium", "file", "emulated, for a power cut: give disk.file_system as well"));
     }
-    crash.server.turns.check_no_load()?;
     if !arrangement.limits.is_empty() {
         return Err(bad(
             "cgroup",

@@ -10,7 +10,7 @@ use mydyno_model::change::RestoreState;
 use mydyno_model::lever::{LeverInfo, LeverScope};
 use mydyno_sandbox::data::Keeping;
 use mydyno_sandbox::variable::PrivateServers;
-use mydyno_sandbox::{Site, Turns};
+use mydyno_sandbox::{ServerTurns, Site};
 use tempfile::TempDir;
 
 pub struct Ground {
@@ -100,8 +100,8 @@ pub fn shared_cache() -> PathBuf {
 
 pub use crate::crashes::service as disk_service;
 
-pub fn turns(wanted: &[(String, String)]) -> Turns {
-    Turns::parse(wanted).unwrap()
+pub fn turns(wanted: &[(String, String)]) -> ServerTurns {
+    mydyno_levers::Turns::parse(wanted).unwrap().server
 }
 
 /// Whether kept data can have a disk of their own here.
@@ -188,7 +188,7 @@ pub fn why_not(id: &str) -> Option<&'static str> {
 /// The levers that this machine can turn, each with a value that does no harm beside production: those of the whole host are
 /// moved by one step.
 pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
-    let levers = mydyno_sandbox::levers::list(machine);
+    let levers = mydyno_levers::list(machine);
     let of_the_host = levers.iter().filter(|lever| {
         lever.scope == LeverScope::Host && lever.lacks.is_none() && !lever.id.starts_with("swap.")
     });

@@ -12,7 +12,7 @@ use mydyno_host::{Host, Machine};
 use mydyno_model::change::RestoreState;
 use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::data::{self, DataAtRest};
-use mydyno_sandbox::{SandboxError, Site, Spec, Turns, down, up};
+use mydyno_sandbox::{SandboxError, ServerTurns, Site, Spec, down, up};
 
 use crate::ground::{
     Ground, disk_service, entries, host_in, keeping, levers_of_this_machine, shared_cache, turns, why_not,
@@ -60,7 +60,7 @@ fn turns_levers_until_it_is_killed() {
 /// The name of kept data.
 const KEPT: &str = "kept";
 
-fn small() -> Turns {
+fn small() -> ServerTurns {
     turns(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())])
 }
 
@@ -337,7 +337,7 @@ fn every_lever_that_can_be_turned_here_is_turned_by_these_tests_or_has_a_reason_
         Some(room) => turned.iter().any(|(turned, _)| turned.starts_with(room)),
         None => turned.iter().any(|(turned, _)| turned == id),
     };
-    for lever in mydyno_sandbox::levers::list(&machine).iter().filter(|lever| lever.lacks.is_none()) {
+    for lever in mydyno_levers::list(&machine).iter().filter(|lever| lever.lacks.is_none()) {
         assert!(stands_for(&lever.id) || why_not(&lever.id).is_some(), "{} is not turned", lever.id);
     }
 }

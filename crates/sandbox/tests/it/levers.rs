@@ -89,7 +89,7 @@ fn bundles_turn_all_of_their_levers() {
     let _alone = whole_host();
     let ground = Ground::new();
     let machine = ground.host.machine();
-    let levers = mydyno_sandbox::levers::list(machine);
+    let levers = mydyno_levers::list(machine);
     let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
     let up_with = |bundle: &str| up(&ground.site(), &spec("b", &[lever(bundle, "on")]), &mut |_| {}).unwrap();
     for (bundle, shown) in [
@@ -244,7 +244,7 @@ fn what_a_server_makes_of_its_options_is_said() {
 fn what_there_is_no_room_or_no_time_for_is_refused_before_anything_is_made() {
     let ground = Ground::new();
     let machine = ground.host.machine();
-    let levers = mydyno_sandbox::levers::list(machine);
+    let levers = mydyno_levers::list(machine);
     let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
     let (disk, huge) = (lever("disk.file_system", "ext4"), "4096G");
     for (id, wanted, says) in [

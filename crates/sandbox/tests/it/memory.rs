@@ -74,7 +74,7 @@ fn within_a_group_the_host_is_bounded_by_the_group() {
     let _alone = whole_host();
     let ground = Ground::new();
     let machine = ground.host.machine();
-    let lacks = mydyno_sandbox::levers::list(machine).into_iter().find(|lever| lever.id == "cgroup.memory");
+    let lacks = mydyno_levers::list(machine).into_iter().find(|lever| lever.id == "cgroup.memory");
     if let Some(lacks) = lacks.unwrap().lacks {
         return println!("not tested: {lacks}");
     }

@@ -140,7 +140,7 @@ fn data_that_another_user_has_written_are_kept_and_start_servers_of_either_user(
 #[test]
 fn a_disk_that_another_users_server_does_not_see_is_not_in_use_by_it() {
     let ground = Ground::new();
-    let levers = mydyno_sandbox::levers::list(ground.host.machine());
+    let levers = mydyno_levers::list(ground.host.machine());
     let lacks =
         |id: &str| levers.iter().find(|lever| lever.id == id).is_none_or(|lever| lever.lacks.is_some());
     if nobody(&ground).is_none() || lacks("disk.file_system") {

@@ -44,11 +44,11 @@ fn local(args: &Args, password: Password, ui: &Ui) -> Result<FactSet, Failure> {
         return Ok(collect_with(&Source::live(), None, None, &options));
     }
     let name = format!("audit-{}", std::process::id());
-    let Some(spec) = private::wanted(&args.target, name, ui)? else {
+    let Some((spec, turns)) = private::wanted(&args.target, name, ui)? else {
         return look(&target::resolve(&args.target, password, ui)?, &options);
     };
     let stop = signals::stop_flag()?;
-    spec.turns.check_no_load().map_err(private::failure)?;
+    private::check_no_load(&turns)?;
     let mut found = None;
     private::with_server("audit", &spec, args.target.data.as_deref(), &stop, ui, |server| {
         let connect = mydyno_sandbox::connect_options(server).map_err(private::failure)?;

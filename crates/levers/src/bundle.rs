@@ -1,17 +1,17 @@
-//! Several levers under one name.
+//! Bundles: several levers under one name.
 
 /// Several levers under one name.
-pub(super) struct Bundle {
+pub(crate) struct Bundle {
     /// As in `bundle.durable`.
-    pub(super) id: &'static str,
+    pub(crate) id: &'static str,
     /// For people.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// Levers and their values.
-    pub(super) parts: &'static [(&'static str, &'static str)],
+    pub(crate) parts: &'static [(&'static str, &'static str)],
 }
 
 /// All bundles.
-pub(super) const BUNDLES: [Bundle; 4] = [
+pub(crate) const BUNDLES: [Bundle; 4] = [
     Bundle {
         id: "bundle.durable",
         what: "every commit synced, redo and binary log",

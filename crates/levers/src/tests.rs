@@ -1,13 +1,15 @@
-//! What is wanted of levers, read.
+//! Lists of levers as they are read.
 
 use std::time::Duration;
 
 use mydyno_host::Machine;
+use mydyno_host::disk::Medium;
 use mydyno_host::emulated::Spec as Drive;
 use mydyno_host::emulated::mechanism::CacheMode;
 
-use super::read::{DISK_BYTES, EMULATED_BYTES, WRITE_THROUGH};
-use super::*;
+use crate::family::disk::{EMULATED_BYTES, FILE_BYTES};
+use crate::family::host::WRITE_THROUGH;
+use crate::{Turns, When, list};
 
 fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {
     let owned: Vec<_> = wanted.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
@@ -15,7 +17,7 @@ fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {
 }
 
 #[test]
-fn each_lever_goes_to_whoever_turns_it() {
+fn each_lever_is_read_into_its_place() {
     let turns = parse(&[
         ("vm.swappiness", "1"),
         ("swap.file", "64M"),
@@ -37,21 +39,21 @@ fn each_lever_goes_to_whoever_turns_it() {
     ])
     .unwrap();
     assert_eq!(
-        (turns.engine.as_deref(), turns.basedir.clone()),
+        (turns.server.engine.as_deref(), turns.server.basedir.clone()),
         (Some("mariadb-10.11"), Some("/opt/x".into()))
     );
-    assert_eq!(turns.option_file, Some("/etc/my.cnf".into()));
+    assert_eq!(turns.server.option_file, Some("/etc/my.cnf".into()));
     assert_eq!(turns.workload, [("tables".to_owned(), "3".to_owned())]);
     assert_eq!(turns.schema, ["ALTER TABLE t ENGINE=Aria"]);
     assert_eq!(turns.of_the_host(), ["vm.swappiness=1", "swap.file=67108864"]);
-    assert_eq!(turns.arrangement.limits.memory_bytes, Some(512 << 20));
-    let io = turns.arrangement.limits.io.unwrap();
+    assert_eq!(turns.server.arrangement.limits.memory_bytes, Some(512 << 20));
+    let io = turns.server.arrangement.limits.io.unwrap();
     assert_eq!((io.read_iops, io.write_bytes, io.write_iops), (Some(200), Some(1 << 20), None));
-    assert_eq!(turns.arrangement.sync_delay, Some(Duration::from_millis(5)));
-    let disk = turns.arrangement.disk.unwrap();
-    assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", DISK_BYTES));
-    assert_eq!(turns.options, ["innodb_doublewrite=0"]);
-    assert_eq!(turns.variables, [("max_connections".to_owned(), "50".to_owned())]);
+    assert_eq!(turns.server.arrangement.sync_delay, Some(Duration::from_millis(5)));
+    let disk = turns.server.arrangement.disk.unwrap();
+    assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", FILE_BYTES));
+    assert_eq!(turns.server.options, ["innodb_doublewrite=0"]);
+    assert_eq!(turns.server.variables, [("max_connections".to_owned(), "50".to_owned())]);
     assert_eq!(turns.ledger.len(), 3, "{:?}", turns.ledger);
 }
 
@@ -118,7 +120,7 @@ fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
     .unwrap();
     assert!(turns.of_the_host()[0].contains("emulated disk"), "{:?}", turns.of_the_host());
     assert!(turns.ledger[0].contains("ignores flushes"), "{:?}", turns.ledger);
-    let disk = turns.arrangement.disk.unwrap();
+    let disk = turns.server.arrangement.disk.unwrap();
     let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32 };
     assert_eq!((disk.medium, disk.bytes), (Medium::Emulated(drive), EMULATED_BYTES));
     let problems = parse(&[("disk.file_system", "ext4"), ("disk.cache", "off")]).unwrap_err();
@@ -127,21 +129,9 @@ fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
 }
 
 #[test]
-fn what_the_kernel_changes_along_is_set_last() {
-    let asked =
-        ["queue.sda.iosched.async_depth", "queue.sda.nr_requests", "queue.sda.scheduler", "write_cache"];
-    let settings = asked.map(|name| (name.to_owned(), "1".to_owned()));
-    let order: Vec<&str> = in_order(&settings).iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        order,
-        ["queue.sda.scheduler", "write_cache", "queue.sda.nr_requests", "queue.sda.iosched.async_depth"]
-    );
-}
-
-#[test]
 fn a_bundle_stands_for_its_levers_and_names_its_price() {
     let turns = parse(&[("bundle.relaxed", "on")]).unwrap();
-    assert_eq!(turns.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
+    assert_eq!(turns.server.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
     assert_eq!(turns.ledger.len(), 2);
 }
 
@@ -184,4 +174,26 @@ fn every_listed_lever_says_what_it_takes_and_can_be_asked_for_by_its_name() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), levers.len());
+}
+
+#[test]
+fn levers_are_split_by_the_moment_at_which_they_take_effect() {
+    let turns = parse(&[
+        ("vm.swappiness", "1"),
+        ("variable.max_connections", "50"),
+        ("option.innodb_doublewrite", "0"),
+        ("schema.statement", "DROP INDEX k_1 ON mydyno.sbtest1"),
+        ("workload.table-size", "7"),
+    ])
+    .unwrap();
+    let at = |when| turns.at(when).map(|(id, _)| id).collect::<Vec<_>>();
+    assert_eq!(at(When::Host), ["vm.swappiness"]);
+    assert_eq!(at(When::ServerRunning), ["variable.max_connections"]);
+    assert_eq!(at(When::ServerStart), ["option.innodb_doublewrite"]);
+    assert_eq!(at(When::Schema), ["schema.statement"]);
+    assert_eq!(at(When::Workload), ["workload.table-size"]);
+    assert!(!turns.is_in_place());
+    assert!(parse(&[("vm.swappiness", "1"), ("variable.max_connections", "50")]).unwrap().is_in_place());
+    let refused = turns.check_no_load().unwrap_err().to_string();
+    assert!(refused.contains("schema.statement=DROP INDEX"), "{refused}");
 }

@@ -1,14 +1,4 @@
-//! All levers by name: what an experiment can turn, checked before anything is touched.
-//!
-//! A lever is turned at one of four times: on the whole host, when a private server is started, while it runs, or when it is
-//! loaded. What is wanted is read into [`Turns`], with all mistakes at once; each part is then handed to whoever turns it,
-//! through the journal.
-
-mod bundle;
-mod list;
-mod read;
-#[cfg(test)]
-mod tests;
+//! The conditions of a private server: settings of the host, how the server starts, variables that are set while it runs.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +11,9 @@ use crate::arrangement::{Arrangement, environment, in_order, read_back};
 use crate::error::SandboxError;
 use crate::site::Site;
 
-use bundle::BUNDLES;
-pub use list::list;
-use read::{Disk, bad};
-
-/// What is wanted of levers.
+/// Changes for the time of a private server; all of them are journalled and put back when it ends.
 #[derive(Debug, Clone, Default)]
-pub struct Turns {
+pub struct ServerTurns {
     /// Settings of the whole host, by name.
     pub host: Vec<(String, String)>,
     /// A swap file for the whole host.
@@ -36,7 +22,7 @@ pub struct Turns {
     pub zram_bytes: Option<u64>,
     /// Which server, as in `mariadb-10.11`.
     pub engine: Option<String>,
-    /// Where its program is.
+    /// The folder of its program.
     pub basedir: Option<PathBuf>,
     /// An option file that it starts with, as far as a private server can.
     pub option_file: Option<PathBuf>,
@@ -46,74 +32,19 @@ pub struct Turns {
     pub options: Vec<String>,
     /// Variables that are set while it runs.
     pub variables: Vec<(String, String)>,
-    /// Statements that change the tables of a load before it begins, in order.
-    pub schema: Vec<String>,
-    /// Options of the workload, by name.
-    pub workload: Vec<(String, String)>,
-    /// What is paid in durability or semantics, one sentence each.
-    pub ledger: Vec<String>,
 }
 
-impl Turns {
-    /// Reads what is wanted. A bundle stands for its levers.
-    ///
-    /// # Errors
-    /// All mistakes: names that no lever has, and values that a lever does not take.
-    pub fn parse(wanted: &[(String, String)]) -> Result<Self, Vec<SandboxError>> {
-        let mut turns = Self::default();
-        let mut disk = Disk::default();
-        let mut problems = Vec::new();
-        for (id, value) in wanted {
-            match BUNDLES.iter().find(|bundle| bundle.id == id) {
-                Some(bundle) if value == "on" => {
-                    for (id, value) in bundle.parts {
-                        turns.read(id, value, &mut disk).unwrap_or_else(|e| problems.push(e));
-                    }
-                }
-                Some(_) => problems.push(bad(id, value, "on")),
-                None => turns.read(id, value, &mut disk).unwrap_or_else(|e| problems.push(e)),
-            }
-        }
-        match disk.spec() {
-            Ok(spec) => turns.arrangement.disk = spec,
-            Err(error) => problems.push(error),
-        }
-        if disk.file_system.is_none()
-            && let Some((file, value)) = turns.arrangement.queue.first()
-        {
-            let takes = "a value only together with disk.file_system, which makes the disk";
-            problems.push(bad(&format!("disk.queue.{file}"), value, takes));
-        }
-        if let Some(disk) = &turns.arrangement.disk {
-            let prices = disk.file_system.ledger().map(str::to_owned).into_iter();
-            let options = disk.options.not_durable();
-            let lost = options.iter().map(|o| format!("durability: a power cut can lose data with {o}"));
-            let drive = match &disk.medium {
-                Medium::File => None,
-                Medium::Emulated(drive) => drive.ledger().map(str::to_owned),
-            };
-            turns.ledger.extend(prices.chain(lost).chain(drive));
-        }
-        if problems.is_empty() { Ok(turns) } else { Err(problems) }
-    }
-
-    /// What concerns the whole host: it needs the user's permission, and is named before it happens.
+impl ServerTurns {
+    /// The changes that concern the whole host, as `name=value`. They need the user's permission.
     pub fn of_the_host(&self) -> Vec<String> {
         let settings = self.settings_of_the_host();
         let emulated = self.arrangement.is_emulated().then(|| {
-            format!("disk.medium=emulated (an {}: whoever calls sync waits for it)", emulated::LABEL)
+            format!(
+                "disk.medium=emulated (an {}: every program that calls sync waits for it)",
+                emulated::LABEL
+            )
         });
         settings.into_iter().chain(emulated).collect()
-    }
-
-    /// For whoever makes a server and no load of the user's.
-    ///
-    /// # Errors
-    /// Something concerns a load.
-    pub fn check_no_load(&self) -> Result<(), SandboxError> {
-        let workload = self.workload.iter().map(|(name, value)| format!("workload.{name}={value}"));
-        let mut all = self.schema.iter().map(|sql| format!("schema.statement={sql}")).chain(workload);
-        all.next().map_or(Ok(()), |lever| Err(SandboxError::LeverOfLoad { lever }))
     }
 
     fn settings_of_the_host(&self) -> Vec<String> {
@@ -122,11 +53,11 @@ impl Turns {
         settings.chain(file).chain(self.zram_bytes.map(|bytes| format!("swap.zram={bytes}"))).collect()
     }
 
-    /// Whether all of it is permitted and can be turned here, before time is spent on a server. `servers` is the folder that
-    /// the server's own is made in.
+    /// Checks that all changes are permitted and possible here, before time is spent on a server. The server's folder will be
+    /// made in `servers`.
     ///
     /// # Errors
-    /// What is not permitted, or cannot be turned.
+    /// A change is not permitted, or not possible.
     pub fn check(
         &self,
         site: &Site,
@@ -165,7 +96,7 @@ impl Turns {
         if !self.arrangement.queue.is_empty() {
             setting::check_queues(machine)?;
         }
-        // Each may fit alone, and all of them not.
+        // Each may fit alone while their sum does not.
         let taken = self.memory_bytes();
         if taken > 0 {
             check_memory_for(machine, taken)?;
@@ -176,7 +107,7 @@ impl Turns {
         environment(&self.arrangement, servers).map(drop)
     }
 
-    /// Memory of the host that all of it can take at the most: the group's, the emulated disk's, that of swap in memory.
+    /// The most memory of the host that the changes can take, in bytes: of the group, the emulated disk and swap in memory.
     fn memory_bytes(&self) -> u64 {
         let disk = match &self.arrangement.disk {
             Some(DiskSpec { medium: Medium::Emulated(_), bytes, .. }) => *bytes,
@@ -186,10 +117,10 @@ impl Turns {
         [group, disk, self.zram_bytes.unwrap_or(0)].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Turns what concerns the whole host, in order. All of it carries `purpose` in the journal, with which it is put back.
+    /// Makes the changes of the whole host, in order, each journalled under `purpose`. Returns the numbers of the entries.
     ///
     /// # Errors
-    /// It is not permitted, or one cannot be turned; those before it are then for the caller to put back.
+    /// A change is not permitted or not possible; the caller puts those before it back.
     pub fn turn_host(
         &self,
         site: &Site,

@@ -1,0 +1,25 @@
+//! Levers while their list is being read.
+
+use mydyno_host::emulated::mechanism::CacheMode;
+use mydyno_host::file_system::FileSystem;
+
+use crate::turns::Turns;
+
+/// What has been read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) turns: Turns,
+    /// The disk needs several levers and is checked when all of them are read.
+    pub(crate) disk: DiskDraft,
+}
+
+/// The levers of the server's own disk.
+#[derive(Debug, Default)]
+pub(crate) struct DiskDraft {
+    pub(crate) file_system: Option<FileSystem>,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) options: String,
+    pub(crate) emulated: bool,
+    pub(crate) cache: Option<CacheMode>,
+    pub(crate) depth: Option<usize>,
+}

@@ -1,0 +1,34 @@
+//! Variables that a server is started with.
+
+use mydyno_host::Machine;
+use mydyno_model::lever::LeverInfo;
+use mydyno_sandbox::{parse_set, prices};
+
+use crate::draft::Draft;
+use crate::error::LeverError;
+use crate::info::at_start;
+use crate::kind::Family;
+use crate::turns::When;
+
+const ID: &str = "option.VARIABLE";
+
+pub(crate) struct ServerOption;
+
+impl Family for ServerOption {
+    fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
+        let Some(name) = id.strip_prefix("option.").filter(|name| !name.is_empty()) else { return Ok(None) };
+        let text = format!("{name}={value}");
+        let setting = parse_set(&text)?;
+        draft.turns.ledger.extend(prices([setting.name.as_str()].into_iter()));
+        draft.turns.server.options.push(text);
+        Ok(Some(When::ServerStart))
+    }
+
+    fn list(&self, _machine: &Machine) -> Vec<LeverInfo> {
+        vec![at_start(ID, "a variable that the server is started with", "its value")]
+    }
+
+    fn names(&self, _machine: Option<&Machine>) -> Vec<String> {
+        vec![ID.to_owned()]
+    }
+}

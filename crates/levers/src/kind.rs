@@ -1,0 +1,23 @@
+//! The interface of a family of levers.
+
+use mydyno_host::Machine;
+use mydyno_model::lever::LeverInfo;
+
+use crate::draft::Draft;
+use crate::error::LeverError;
+use crate::turns::When;
+
+/// A family of levers.
+pub(crate) trait Family: Sync {
+    /// Reads a value into the draft; `None` where the lever belongs to another family.
+    ///
+    /// # Errors
+    /// The lever does not take the value.
+    fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError>;
+
+    /// Its levers on a machine. Nothing is changed.
+    fn list(&self, machine: &Machine) -> Vec<LeverInfo>;
+
+    /// Names of its levers, without a look at what the machine can turn; `machine` is `None` where it cannot be read.
+    fn names(&self, machine: Option<&Machine>) -> Vec<String>;
+}

@@ -1,0 +1,25 @@
+//! Levers: everything that an experiment can change, by name and value.
+//!
+//! [`Turns::parse`] reads a list of (lever, value) pairs, checks their form and reports all mistakes at once. The result is
+//! split by the moment at which each part takes effect: on the whole host, at the start of a private server, while it runs,
+//! on the tables of the workload, or in the workload itself. [`Turns::server`] is what `mydyno_sandbox::up` takes; the sandbox
+//! journals each change and puts it back when the server ends.
+//!
+//! A family of levers is one file in `family/`: its names, how a value is read, and what `mydyno host levers` shows of it.
+
+mod bundle;
+mod catalogue;
+mod draft;
+mod error;
+mod family;
+mod info;
+mod kind;
+mod parse;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::{list, nearest};
+pub use error::LeverError;
+pub use turns::{Turns, When};

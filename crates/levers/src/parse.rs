@@ -1,0 +1,44 @@
+//! Lists of (lever, value) pairs.
+
+use crate::bundle::BUNDLES;
+use crate::catalogue::nearest;
+use crate::draft::Draft;
+use crate::error::LeverError;
+use crate::family::{FAMILIES, disk};
+use crate::turns::Turns;
+
+impl Turns {
+    /// Reads levers and their values. A bundle is replaced by its parts. Nothing is changed or looked up on the host, except
+    /// for relative paths, which count from the working directory.
+    ///
+    /// # Errors
+    /// All mistakes: names that no lever has, and values that a lever does not take.
+    pub fn parse(wanted: &[(String, String)]) -> Result<Self, Vec<LeverError>> {
+        let mut draft = Draft::default();
+        let mut problems = Vec::new();
+        for (id, value) in wanted {
+            match BUNDLES.iter().find(|bundle| bundle.id == id) {
+                Some(bundle) if value == "on" => {
+                    for (id, value) in bundle.parts {
+                        one(id, value, &mut draft).unwrap_or_else(|error| problems.push(error));
+                    }
+                }
+                Some(_) => problems.push(LeverError::value(id, value, "on")),
+                None => one(id, value, &mut draft).unwrap_or_else(|error| problems.push(error)),
+            }
+        }
+        problems.extend(disk::finish(&mut draft));
+        if problems.is_empty() { Ok(draft.turns) } else { Err(problems) }
+    }
+}
+
+/// Reads one lever that is no bundle.
+fn one(id: &str, value: &str, draft: &mut Draft) -> Result<(), LeverError> {
+    for family in FAMILIES {
+        if let Some(when) = family.parse(id, value, draft)? {
+            draft.turns.all.push((id.to_owned(), value.to_owned(), when));
+            return Ok(());
+        }
+    }
+    Err(LeverError::Unknown { name: id.to_owned(), nearest: nearest(id) })
+}

@@ -1,0 +1,74 @@
+//! Levers that were read, split by the moment at which they take effect.
+
+use mydyno_sandbox::ServerTurns;
+
+use crate::error::LeverError;
+
+/// The moment at which a lever takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum When {
+    /// On the whole host, for every program that runs there.
+    Host,
+    /// At the start of a private server.
+    ServerStart,
+    /// While the server runs.
+    ServerRunning,
+    /// On the tables of the workload, after they are made and before the load.
+    Schema,
+    /// In the workload.
+    Workload,
+}
+
+impl When {
+    /// Whether the lever can be changed while the server keeps running. The others need a new server, or new tables.
+    pub fn is_in_place(self) -> bool {
+        matches!(self, Self::Host | Self::ServerRunning | Self::Workload)
+    }
+}
+
+/// Levers with their values.
+#[derive(Debug, Clone, Default)]
+pub struct Turns {
+    /// Those of the host and of the private server, in the form that `mydyno_sandbox::up` takes.
+    pub server: ServerTurns,
+    /// Statements that change the tables of a load before it begins, in order.
+    pub schema: Vec<String>,
+    /// Options of the workload, by name.
+    pub workload: Vec<(String, String)>,
+    /// The price of each lever in durability or semantics, one sentence each.
+    pub ledger: Vec<String>,
+    /// Each lever as given (a bundle is replaced by its parts), with the moment at which it takes effect.
+    pub all: Vec<(String, String, When)>,
+}
+
+impl Turns {
+    /// Levers of the whole host, for the permission that they need.
+    pub fn of_the_host(&self) -> Vec<String> {
+        self.server.of_the_host()
+    }
+
+    /// The levers of one moment, in the order given.
+    pub fn at(&self, when: When) -> impl Iterator<Item = (&str, &str)> {
+        self.all
+            .iter()
+            .filter(move |(_, _, w)| *w == when)
+            .map(|(id, value, _)| (id.as_str(), value.as_str()))
+    }
+
+    /// Whether all levers can be changed while the server keeps running.
+    pub fn is_in_place(&self) -> bool {
+        self.all.iter().all(|(_, _, when)| when.is_in_place())
+    }
+
+    /// Refuses levers of tables and of the workload, for commands that make a server and run no load.
+    ///
+    /// # Errors
+    /// The first such lever.
+    pub fn check_no_load(&self) -> Result<(), LeverError> {
+        let mut of_load = self.at(When::Schema).chain(self.at(When::Workload));
+        match of_load.next() {
+            None => Ok(()),
+            Some((id, value)) => Err(LeverError::OfLoad { lever: format!("{id}={value}") }),
+        }
+    }
+}
