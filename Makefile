@@ -105,7 +105,7 @@ fuzz-coverage: ## the same, one after the other, guided by coverage (needs a nig
 
 SEEDS ?= 1000
 stats: ## coverage of intervals and error rates of verdicts on simulated series, SEEDS seeds each
-	@$(CARGO) run -q --release --locked -p mydyno-stats --example measure -- $(SEEDS) \
+	@$(CARGO) run -q --release --locked -p mydyno-sim --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs

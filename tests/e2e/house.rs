@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-sandbox", 4),
     ("mydyno-probe", 4),
     ("mydyno-workload", 4),
+    ("mydyno-sim", 3),
     ("mydyno-wire", 3),
     ("mydyno-host", 3),
     ("mydyno-stats", 2),
@@ -84,6 +85,16 @@ fn load_and_observe_do_not_know_each_other_and_pure_rooms_do_no_io() {
     assert_eq!(crates["mydyno-stats"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-judge"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-model"], Vec::<String>::new());
+}
+
+#[test]
+fn simulations_serve_tests_and_examples_only() {
+    for (name, dependencies) in crates() {
+        assert!(
+            !dependencies.contains(&"mydyno-sim".to_owned()),
+            "{name} imports mydyno-sim into the product"
+        );
+    }
 }
 
 #[test]

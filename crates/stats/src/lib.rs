@@ -4,10 +4,10 @@
 //!   mean of correlated windows), [`little`], [`usl`] (a sweep over connections).
 //! - What an experiment says: [`design`] → [`compare`] → [`sequential`] and [`verdict`], together [`decision`]; [`power`] (what it
 //!   could show, blocks still needed), [`factorial`], [`twosample`].
-//! - Below them: [`rng`], [`special`], [`linear`]. Beside them: [`sim`], servers with a known truth to try all this on.
+//! - Below them: [`rng`], [`special`], [`linear`]. Simulated servers with a known truth, to try all this on: the crate `mydyno-sim`.
 //!
 //! Where data cannot carry an interval, the estimate has none and says why. What others have implemented too has vectors from
-//! them (tests/oracle); rates of error are measured on simulated and recorded servers (tests/it); the designs, the rejected ones
+//! them (tests/oracle); rates of error are measured on simulated and recorded servers (crates/sim/tests); the designs, the rejected ones
 //! too, stand in docs/journal/statistics.md.
 
 pub mod compare;
@@ -23,7 +23,6 @@ pub mod power;
 pub mod rng;
 pub mod sequential;
 pub mod series;
-pub mod sim;
 pub mod special;
 pub mod steady;
 pub mod twosample;

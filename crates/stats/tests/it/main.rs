@@ -1,12 +1,8 @@
-//! Known answers from other implementations, and rates of error on servers with a known truth.
+//! Known answers from other implementations.
 #![allow(clippy::unwrap_used)]
 
-mod coverage;
-mod decisions;
 mod experiments;
-mod journal;
 mod oracle;
 mod readmes;
-mod recorded;
 mod runs;
 mod samples;

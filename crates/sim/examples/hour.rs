@@ -1,12 +1,12 @@
 //! What the analysis of a record of one hour costs: windows of 1 s, 20 operations, response and service time of each.
 //!
-//! `cargo run --release -p mydyno-stats --example hour`
+//! `cargo run --release -p mydyno-sim --example hour`
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
 
 use mydyno_model::record::HistogramData;
-use mydyno_stats::sim::noise::Noise;
+use mydyno_sim::noise::Noise;
 use mydyno_stats::{Error, Histogram, Rng, SparseHistogram, interval};
 
 const WINDOWS: usize = 3600;

@@ -1,13 +1,13 @@
 //! The whole decision path of an experiment on simulated servers: rates of right and wrong verdicts. 1,000 seeds on each model
 //! of noise; more is printed by the example `decisions`.
 
+use mydyno_sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
+use mydyno_sim::noise::Noise;
+use mydyno_sim::rates::{WALKS, Widths, rates, widths};
 use mydyno_stats::compare::{LogEffect, log_ratios};
 use mydyno_stats::decision::{at_look, walk};
 use mydyno_stats::power::{Forecast, default_schedule, forecast};
 use mydyno_stats::sequential::Schedule;
-use mydyno_stats::sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
-use mydyno_stats::sim::noise::Noise;
-use mydyno_stats::sim::rates::{WALKS, Widths, rates, widths};
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
 
 const TIME: RowTime = RowTime { prepare_s: 15, measure_s: 30 };

@@ -1,16 +1,16 @@
 //! Tables of what was measured.
 
 /// A row of a table.
-pub(super) fn row(cells: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn row(cells: impl IntoIterator<Item = String>) -> String {
     format!("| {} |\n", cells.into_iter().collect::<Vec<_>>().join(" | "))
 }
 
 /// The line below a table's head.
-pub(super) fn rule(columns: usize) -> String {
+pub(crate) fn rule(columns: usize) -> String {
     format!("|{}\n", "---|".repeat(columns))
 }
 
 /// A share as a percentage with a digit behind the point.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }

@@ -2,13 +2,13 @@
 
 use mydyno_model::Estimate;
 
-use crate::histogram::SparseHistogram;
-use crate::interval;
-use crate::rng::Rng;
-use crate::sim::latency::Latency;
-use crate::sim::markdown::{percent, row, rule};
-use crate::sim::noise::Noise;
-use crate::steady;
+use crate::latency::Latency;
+use crate::markdown::{percent, row, rule};
+use crate::noise::Noise;
+use mydyno_stats::histogram::SparseHistogram;
+use mydyno_stats::interval;
+use mydyno_stats::rng::Rng;
+use mydyno_stats::steady;
 
 /// What became of the estimates of a cell: one noise, one length, many seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use crate::Error;
-use crate::compare::{LogEffect, log_ratios, ratio_bootstrap};
-use crate::decision::walk;
-use crate::power::{Forecast, default_schedule};
-use crate::rng::Rng;
-use crate::sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
-use crate::sim::markdown::{percent, row, rule};
-use crate::sim::noise::Noise;
-use crate::special::t_quantile;
-use crate::verdict::{Direction, Statement, Verdict};
+use crate::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
+use crate::markdown::{percent, row, rule};
+use crate::noise::Noise;
+use mydyno_stats::Error;
+use mydyno_stats::compare::{LogEffect, log_ratios, ratio_bootstrap};
+use mydyno_stats::decision::walk;
+use mydyno_stats::power::{Forecast, default_schedule};
+use mydyno_stats::rng::Rng;
+use mydyno_stats::special::t_quantile;
+use mydyno_stats::verdict::{Direction, Statement, Verdict};
 
 /// Standard deviation of the log ratio of the two rows of a block.
 pub const PAIR_SD: f64 = 0.04;

@@ -1,9 +1,9 @@
 //! Latencies with a known distribution whose windows resemble their neighbours.
 
-use crate::histogram::{Histogram, SparseHistogram};
-use crate::rng::Rng;
-use crate::sim::noise::Noise;
-use crate::special::normal_quantile;
+use crate::noise::Noise;
+use mydyno_stats::histogram::{Histogram, SparseHistogram};
+use mydyno_stats::rng::Rng;
+use mydyno_stats::special::normal_quantile;
 
 /// Log-normal latencies: part of their spread belongs to the window (all of a slow second are slow), part to each.
 #[derive(Debug, Clone, Copy)]

@@ -6,9 +6,9 @@
 
 use std::ops::RangeInclusive;
 
-use mydyno_stats::sim::coverage::{LENGTHS, Tally, cell, means, percentiles};
-use mydyno_stats::sim::latency::Latency;
-use mydyno_stats::sim::noise::Noise;
+use mydyno_sim::coverage::{LENGTHS, Tally, cell, means, percentiles};
+use mydyno_sim::latency::Latency;
+use mydyno_sim::noise::Noise;
 use mydyno_stats::{Rng, interval, series, steady};
 
 use super::journal::{alike, cells};

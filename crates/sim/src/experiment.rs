@@ -1,14 +1,14 @@
 //! The decision path of an experiment on a virtual clock: design, rows measured one after the other on a noisy server
 //! that never was, looks, verdict, forecast. What `prove` does, without the hours.
 
-use crate::Error;
-use crate::compare::{Pair, log_ratios};
-use crate::decision::{Decision, walk};
-use crate::design::paired_blocks;
-use crate::rng::Rng;
-use crate::sequential::Schedule;
-use crate::sim::noise::{Noise, Source};
-use crate::verdict::Statement;
+use crate::noise::{Noise, Source};
+use mydyno_stats::Error;
+use mydyno_stats::compare::{Pair, log_ratios};
+use mydyno_stats::decision::{Decision, walk};
+use mydyno_stats::design::paired_blocks;
+use mydyno_stats::rng::Rng;
+use mydyno_stats::sequential::Schedule;
+use mydyno_stats::verdict::Statement;
 
 /// Labels of the random streams.
 const MEASURE: u64 = 3;

@@ -1,7 +1,7 @@
 //! The page of the journal that holds all that is measured on simulated servers.
 
-use crate::Error;
-use crate::sim::{coverage, rates};
+use crate::{coverage, rates};
+use mydyno_stats::Error;
 
 /// The page as Markdown, each cell from `seeds` seeds.
 ///

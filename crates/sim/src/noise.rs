@@ -1,6 +1,6 @@
 //! Noise as servers make it, with mean 0 in the long run.
 
-use crate::rng::Rng;
+use mydyno_stats::rng::Rng;
 
 /// A model of how measurements of a server vary. The standard deviation is about 1 but for the spikes.
 #[derive(Debug, Clone, Copy, PartialEq)]

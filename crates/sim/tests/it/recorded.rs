@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mydyno_model::Estimate;
 use mydyno_model::record::HistogramData;
-use mydyno_stats::sim::coverage::{Tally, cell};
+use mydyno_sim::coverage::{Tally, cell};
 use mydyno_stats::{Distribution, Histogram, Rng, SparseHistogram, interval, series, steady};
 
 use super::journal::{alike, cells};
