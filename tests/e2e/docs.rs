@@ -127,7 +127,7 @@ fn every_claim_is_in_the_reference() {
 fn every_fact_is_in_the_reference() {
     let text = format!(
         "# Facts\n\nGenerated from the catalogue by `make docs`. A part in capitals stands for a name. Kernel settings of the family `host.sysctl.NAME` are those that the collector lists.\n\n{}",
-        mydyno_observe::catalogue::markdown()
+        mydyno_facts::catalogue::markdown()
     );
     generated("facts.md", &text);
 }

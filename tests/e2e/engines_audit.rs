@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mydyno_facts::catalogue::unit_of;
 use mydyno_judge::{Claims, judge};
 use mydyno_model::Document as _;
 use mydyno_model::facts::{FactSet, Status};
-use mydyno_observe::catalogue::unit_of;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use crate::audit::statements;

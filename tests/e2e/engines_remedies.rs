@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use mydyno_facts::catalogue::unit_of;
 use mydyno_judge::{Claims, fixture_facts, judge};
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::finding::{Finding, State};
-use mydyno_observe::catalogue::unit_of;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use crate::engine::Engine;

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use mydyno_facts::catalogue::unit_of;
 use mydyno_judge::{Claims, fixture_facts};
 use mydyno_model::Document as _;
 use mydyno_model::facts::FactSet;
-use mydyno_observe::catalogue::unit_of;
 
 use crate::home::Home;
 

@@ -14,7 +14,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-load", 5),
     ("mydyno-judge", 5),
     ("mydyno-levers", 5),
-    ("mydyno-observe", 4),
+    ("mydyno-samples", 5),
+    ("mydyno-facts", 4),
     ("mydyno-sandbox", 4),
     ("mydyno-probe", 4),
     ("mydyno-workload", 4),
@@ -79,9 +80,9 @@ fn crates_import_downward_only() {
 }
 
 #[test]
-fn load_and_observe_do_not_know_each_other_and_pure_rooms_do_no_io() {
+fn load_and_samples_do_not_know_each_other_and_pure_rooms_do_no_io() {
     let crates = crates();
-    assert!(!crates["mydyno-load"].contains(&"mydyno-observe".to_owned()));
+    assert!(!crates["mydyno-load"].contains(&"mydyno-samples".to_owned()));
     assert_eq!(crates["mydyno-stats"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-judge"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-model"], Vec::<String>::new());

@@ -70,7 +70,7 @@ fn the_groups_of_a_running_server_are_those_that_servers_of_its_series_read() {
             let asked = knobs.nearest_server(&target).filter(|s| s.series() == target.version.series());
             let Some(asked) = asked else { continue };
             let number = u64::from(target.version.major) * 10_000 + u64::from(target.version.minor) * 100;
-            let mut ours = mydyno_observe::option_files::groups(family, number, None);
+            let mut ours = mydyno_facts::option_files::groups(family, number, None);
             let mut theirs = asked.rules.groups.clone();
             ours.sort_unstable();
             theirs.sort_unstable();

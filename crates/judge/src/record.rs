@@ -117,7 +117,7 @@ mod tests {
             document
         };
         let extended = Claim { document: more, ..claim.clone() };
-        let found = examine(&extended, &mydyno_observe::catalogue::unit_of);
+        let found = examine(&extended, &mydyno_facts::catalogue::unit_of);
         assert_eq!((found.problems, found.recorded), (vec![], 1));
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
+use mydyno_facts::Source;
 use mydyno_host::emulated::Pace;
 use mydyno_load::clock::Clock;
 use mydyno_model::Header;
@@ -11,7 +12,7 @@ use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{End, EventKind, Interval, Manifest, Phase};
 use mydyno_model::summary::{Fingerprint, Summary};
-use mydyno_observe::{Sampler, Source};
+use mydyno_samples::Sampler;
 use mydyno_wire::{Client, Compression, ConnectOptions, Session};
 use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::{self, Prepared};
@@ -271,7 +272,7 @@ pub fn bench(
 
 fn collect(client: &mut Client) -> FactSet {
     let server_pid = client.peer_pid();
-    let mut facts = mydyno_observe::collect(&Source::live(), Some(client), server_pid);
+    let mut facts = mydyno_facts::collect(&Source::live(), Some(client), server_pid);
     facts.facts.extend(connection_facts(client.session()));
     facts
 }
@@ -298,7 +299,7 @@ fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used:
         run: bench.run.clone(),
         plan: bench.resolved.plan.clone(),
         argv: bench.argv.clone(),
-        facts_digest: mydyno_observe::digest(facts),
+        facts_digest: mydyno_facts::digest(facts),
         clock: clock.describe(source),
         fingerprint: Fingerprint {
             // Rows that a run has changed are no longer those of the seed.

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mydyno_facts::Source;
 use mydyno_host::emulated::{self, EmulatedDisk};
 use mydyno_host::{Machine, sync_delay};
 use mydyno_model::plan::{Plan, TargetKind};
 use mydyno_model::units::{show_bytes, show_count};
-use mydyno_observe::Source;
 use mydyno_wire::{Client, WireError};
 
 /// How long connections of an earlier command may take to leave the server's count, and so often it is looked at in that time: where

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use mydyno_facts::Source;
 use mydyno_load::clock::Clock;
 use mydyno_model::sample::Sample;
-use mydyno_observe::{Sampler, Source};
+use mydyno_samples::Sampler;
 
 /// Samples are taken this often, at whole seconds of the run's clock.
 const EVERY_NS: u64 = 1_000_000_000;

@@ -219,7 +219,7 @@ fn server_cpu_us_per_query(
     window_s: f64,
 ) -> Option<f64> {
     let (first, last) = warnings::samples_within(record, windows)?;
-    let cpus = mydyno_observe::rates::Rates::between(first, last).server_cpus?;
+    let cpus = mydyno_samples::rates::Rates::between(first, last).server_cpus?;
     (queries > 0 && last.at_s - first.at_s >= window_s / 3.0).then(|| cpus * 1e6 * window_s / queries as f64)
 }
 

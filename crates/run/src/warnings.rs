@@ -8,7 +8,7 @@ use mydyno_model::record::{End, Interval, Phase, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::{LatencySummary, StepSummary};
 use mydyno_model::units::{show_count, show_seconds, show_us};
-use mydyno_observe::rates::Rates;
+use mydyno_samples::rates::Rates;
 use mydyno_workload::engine::Engine;
 
 use crate::capacity::reached;

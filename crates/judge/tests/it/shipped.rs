@@ -28,7 +28,7 @@ fn claims() -> Claims {
 fn every_claim_is_well_formed_and_its_fixtures_come_out_as_they_say() {
     let mut problems = Vec::new();
     for claim in claims().iter() {
-        let found = examine(claim, &mydyno_observe::catalogue::unit_of);
+        let found = examine(claim, &mydyno_facts::catalogue::unit_of);
         problems.extend(found.problems.into_iter().map(|p| format!("{}: {p}", claim.file)));
         problems
             .extend(unused_bindings(claim).into_iter().map(|n| format!("{}: nothing uses ${n}", claim.file)));
@@ -40,7 +40,7 @@ fn every_claim_is_well_formed_and_its_fixtures_come_out_as_they_say() {
 fn fixtures_notice_slips_of_the_pen_in_comparisons_units_and_version_bounds() {
     let (mut slips, mut unnoticed) = (0, Vec::new());
     for claim in claims().iter() {
-        let found = examine(claim, &mydyno_observe::catalogue::unit_of);
+        let found = examine(claim, &mydyno_facts::catalogue::unit_of);
         slips += found.slips;
         unnoticed.extend(found.unnoticed.into_iter().map(|u| format!("{}: {u}", claim.file)));
     }

@@ -44,7 +44,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         return Err(Failure::usage(format!("no area is called {area:?}; there are {areas}")));
     }
     if let (Some(bundle), [claim]) = (&args.record, chosen.as_slice()) {
-        let facts = mydyno_observe::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
+        let facts = mydyno_facts::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
         ui.out(&mydyno_judge::record(claim, &facts));
     } else if ui.json {
         let list: Vec<_> = chosen.iter().map(|c| document(c)).collect();
@@ -105,7 +105,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
         let mut problems: Vec<String> = match Claim::read(file, text) {
             Err(problems) => problems.iter().map(ToString::to_string).collect(),
             Ok(claim) => {
-                let found = examine(&claim, &mydyno_observe::catalogue::unit_of);
+                let found = examine(&claim, &mydyno_facts::catalogue::unit_of);
                 slips += found.slips;
                 unnoticed += found.unnoticed.len();
                 recorded += found.recorded;

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use clap::ValueEnum as _;
+use mydyno_facts::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::units::parse_duration;
-use mydyno_observe::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use super::Args;
@@ -18,7 +18,7 @@ use crate::{private, signals};
 
 /// Facts of an earlier look.
 pub fn bundle(path: &Path) -> Result<FactSet, Failure> {
-    mydyno_observe::bundle::load(path).map_err(|e| Failure::environment(e.to_string()))
+    mydyno_facts::bundle::load(path).map_err(|e| Failure::environment(e.to_string()))
 }
 
 /// The facts that the options ask for, with their names open.
@@ -152,7 +152,7 @@ fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactS
     }
     ui.note(&format!("Looking at {host} through ssh"));
     let over: Vec<&str> = over.iter().map(String::as_str).collect();
-    let failed = |e: mydyno_observe::ObserveError| Failure::environment(e.to_string());
+    let failed = |e: mydyno_facts::FactsError| Failure::environment(e.to_string());
     let mut remote = Remote::new(host).map_err(failed)?;
     remote.limit += options.window.unwrap_or_default();
     remote.facts(&over).map_err(failed)

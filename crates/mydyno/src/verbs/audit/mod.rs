@@ -159,12 +159,12 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         None => look::facts(args, password, ui)?,
     };
     let redacted = match args.redact {
-        true => Some(mydyno_observe::redact(&open).map_err(|e| Failure::environment(e.to_string()))?),
+        true => Some(mydyno_facts::redact(&open).map_err(|e| Failure::environment(e.to_string()))?),
         false => None,
     };
     let facts = redacted.as_ref().unwrap_or(&open);
     if let Some(path) = &args.save {
-        mydyno_observe::bundle::save(facts, path).map_err(|e| Failure::environment(e.to_string()))?;
+        mydyno_facts::bundle::save(facts, path).map_err(|e| Failure::environment(e.to_string()))?;
         ui.note(&format!("Facts kept in {}", path.display()));
     }
     if args.facts {
@@ -172,7 +172,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         return Ok(Status::Fine);
     }
     let judge = |open: &FactSet, shown: &FactSet| {
-        let digest = mydyno_observe::digest(shown);
+        let digest = mydyno_facts::digest(shown);
         // Of a file alone no claim can be told.
         let wanted = wanted.iter().filter(|_| args.config.is_none()).filter_map(|id| claims.find(id).ok());
         let mut findings = audit_shown(wanted, open, shown, &digest, OffsetDateTime::now_utc());

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
+use mydyno_facts::Source;
+use mydyno_facts::option_files::{facts_of, groups, read, suffixed};
 use mydyno_judge::knobs::{Knobs, Target};
 use mydyno_judge::{counts, lint};
 use mydyno_model::Header;
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::finding::{Finding, Findings, MissingFact, RemedyStep, Scope, State};
-use mydyno_observe::Source;
-use mydyno_observe::option_files::{facts_of, groups, read, suffixed};
 use time::OffsetDateTime;
 
 use super::Args;

@@ -1,0 +1,102 @@
+//! Facts in a file that only its owner may read, to be looked at later or elsewhere.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use mydyno_model::Document as _;
+use mydyno_model::facts::FactSet;
+
+use crate::error::FactsError;
+
+/// The largest bundle that is read. One of a server with everything switched on is below 1 MiB.
+const LARGEST: u64 = 256 << 20;
+
+/// Writes a bundle. It is whole or not there: it is written beside its place, synced and moved, and what was there
+/// before is replaced.
+///
+/// # Errors
+/// The folder is not there, not writable or full.
+pub fn save(set: &FactSet, path: &Path) -> Result<(), FactsError> {
+    let failed = |source: io::Error| FactsError::Save { path: path.to_owned(), source };
+    let beside = beside(path).map_err(failed)?;
+    let written = write(&beside, set.to_json().as_bytes()).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        // It may not have been made at all.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.map_err(failed)
+}
+
+/// A name in the same folder that no other process uses.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name =
+        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is no file name"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}", std::process::id()));
+    Ok(path.with_file_name(hidden))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Reads a bundle.
+///
+/// # Errors
+/// Not there, not readable, too large, or not a bundle that this version reads.
+pub fn load(path: &Path) -> Result<FactSet, FactsError> {
+    let failed = |source: io::Error| FactsError::Load { path: path.to_owned(), source };
+    let file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    if bytes > LARGEST {
+        return Err(FactsError::TooLarge { path: path.to_owned(), bytes, limit: LARGEST });
+    }
+    let mut text = String::new();
+    file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
+    FactSet::from_json(&text).map_err(|source| FactsError::NotABundle { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest;
+    use crate::source::Source;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn facts() -> FactSet {
+        crate::collect(&Source::live(), None, Some(std::process::id()))
+    }
+
+    #[test]
+    fn a_bundle_is_the_same_facts_again_and_only_its_owner_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.json");
+        let set = facts();
+        save(&set, &path).unwrap();
+        save(&set, &path).unwrap();
+        let again = load(&path).unwrap();
+        assert_eq!(again, set);
+        assert_eq!(digest(&again), digest(&set));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_no_bundle_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.json");
+        let error = load(&path).unwrap_err().to_string();
+        assert!(error.contains("b.json") && error.contains("No such file"), "{error}");
+        std::fs::write(&path, "{\"schema\":\"mydyno.plan/1\"}").unwrap();
+        let error = load(&path).unwrap_err().to_string();
+        assert!(error.contains("not a bundle of facts") && error.contains("mydyno.plan"), "{error}");
+        let error = save(&facts(), &folder.path().join("none/b.json")).unwrap_err().to_string();
+        assert!(error.contains("none/b.json") && error.contains("--save"), "{error}");
+        assert!(save(&facts(), Path::new("/")).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! What can go wrong with bundles and with other hosts.
+
+use std::io;
+use std::path::PathBuf;
+
+use mydyno_model::DocumentError;
+use thiserror::Error;
+
+/// Why a bundle or another host gave no facts. Facts that are missing are no error: they are in the set with a reason.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FactsError {
+    /// A bundle could not be written.
+    #[error("cannot write the bundle {path}: {source}; give another path with --save")]
+    Save {
+        /// Where it should have gone.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A bundle could not be read.
+    #[error("cannot read the bundle {path}: {source}")]
+    Load {
+        /// Where it should have been.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A file is not a bundle.
+    #[error("{path} is not a bundle of facts: {source}")]
+    NotABundle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: DocumentError,
+    },
+    /// A file is too large for a bundle.
+    #[error("{path} has {bytes} bytes, more than a bundle of facts can have ({limit})")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The most.
+        limit: u64,
+    },
+    /// A name that ssh would misunderstand.
+    #[error("{0:?} is no host for --ssh: give host, user@host or a name of your ssh configuration")]
+    RemoteName(String),
+    /// Another host gave no facts.
+    #[error("no facts from {host} over ssh: {why}")]
+    Remote {
+        /// The host.
+        host: String,
+        /// Why, and the way out.
+        why: String,
+    },
+    /// No random bytes were to be had.
+    #[error("cannot hide names: the system gave no random bytes ({0})")]
+    Random(String),
+}

@@ -1,0 +1,39 @@
+//! Facts of host and server: configuration, limits and state, read once.
+//!
+//! [`collect()`] runs all collectors and always returns. Each fact carries the place where it was read; a fact that
+//! could not be read carries the reason and the permission that it needs. All files are read through a [`Source`], so a
+//! test can replace /proc and /sys by a folder of its own. Nothing in this crate changes a host or a server.
+
+mod bag;
+mod block;
+pub mod bundle;
+pub mod catalogue;
+pub mod cgroup;
+pub mod collect;
+mod collectors;
+mod digest;
+mod error;
+mod mounts;
+pub mod option_files;
+pub mod parse;
+pub mod process;
+mod redact;
+mod remote;
+mod secrets;
+mod source;
+pub mod sql;
+mod sql_wire;
+mod sys;
+#[cfg(test)]
+mod tree;
+mod wording;
+
+pub use collect::{Options, collect, collect_of, collect_with};
+pub use digest::digest;
+pub use error::FactsError;
+pub use process::Process;
+pub use redact::redact;
+pub use remote::Remote;
+pub use source::{LARGEST_FILE, Missing, Read, Source, reason};
+pub use sql::{Row, Sql, SqlError, Table};
+pub use sys::{page_bytes, ticks_per_s};

@@ -1,0 +1,16 @@
+//! Facts of live systems and of hostile ones.
+#![allow(clippy::unwrap_used)]
+
+mod garbage;
+mod hostile;
+mod live_host;
+mod live_schema;
+mod live_server;
+mod live_state;
+mod support;
+#[allow(dead_code)]
+#[path = "../../src/tree.rs"]
+mod tree;
+
+// The trees of unit tests are read by what is theirs there.
+use mydyno_facts::Source;

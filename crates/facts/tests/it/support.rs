@@ -1,0 +1,133 @@
+//! A private server, and other programs asked for the truth.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mydyno_facts::Options;
+use mydyno_wire::{Client, ConnectOptions, Endpoint};
+use tempfile::TempDir;
+
+/// The standard output of a program that must succeed.
+#[track_caller]
+pub fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The output of a Python program: an independent reader.
+#[track_caller]
+pub fn python(program: &str) -> String {
+    output("python3", &["-c", program])
+}
+
+/// With time enough for a machine that is busy with other tests.
+pub fn patient(options: Options) -> Options {
+    Options { patience: 30.0, ..options }
+}
+
+/// Native AIO comes out of a budget of the whole host (fs.aio-max-nr), which many servers use up.
+const NO_NATIVE_AIO: &str = "--innodb-use-native-aio=0";
+
+/// A MariaDB server of its own in a temporary folder, ended when dropped.
+pub struct Server {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Server {
+    /// Initialises and starts one with more options.
+    pub fn start(options: &[&str]) -> Self {
+        let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
+        let datadir = folder.path().join("data");
+        // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
+        let tmpdir = folder.path().join("tmp");
+        std::fs::create_dir(&tmpdir).unwrap();
+        let tmpdir = format!("--tmpdir={}", tmpdir.display());
+        let program = server_program();
+        let datadir_option = format!("--datadir={}", datadir.display());
+        let initialised = Command::new("mariadb-install-db")
+            .args([
+                "--no-defaults",
+                &datadir_option,
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+            ])
+            .arg(format!("--user={}", user()))
+            .args([NO_NATIVE_AIO, &tmpdir])
+            .output()
+            .unwrap();
+        assert!(initialised.status.success(), "{}", String::from_utf8_lossy(&initialised.stderr));
+        let child = Command::new(program)
+            .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", NO_NATIVE_AIO])
+            .args([&datadir_option, &tmpdir])
+            .arg(format!("--user={}", user()))
+            .arg(format!("--socket={}", folder.path().join("s").display()))
+            .arg(format!("--pid-file={}", folder.path().join("p").display()))
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { child, folder };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.try_connect().is_none() {
+            assert!(Instant::now() < deadline, "the server did not start");
+            std::thread::yield_now();
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        server
+    }
+
+    fn try_connect(&self) -> Option<Client> {
+        let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), "root");
+        Client::connect(&options).ok()
+    }
+
+    /// As a user without a password.
+    pub fn connect_as(&self, user: &str) -> Client {
+        let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), user);
+        Client::connect(&options).unwrap()
+    }
+
+    pub fn connect(&self) -> Client {
+        self.try_connect().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn datadir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Ends it and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn user() -> String {
+    output("id", &["-un"])
+}
+
+fn server_program() -> PathBuf {
+    ["/usr/sbin/mariadbd", "/usr/sbin/mysqld", "/usr/libexec/mariadbd"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|p| p.exists())
+        .expect("a MariaDB server is installed (mariadb-server-core)")
+}

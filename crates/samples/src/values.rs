@@ -1,0 +1,39 @@
+//! Values of one sample and the units that they are read in.
+
+use indexmap::IndexMap;
+
+/// Values by name as they are read.
+#[derive(Debug, Default)]
+pub struct Values(pub IndexMap<String, f64>);
+
+impl Values {
+    pub fn set(&mut self, name: &str, value: f64) {
+        if value.is_finite() {
+            self.0.insert(name.to_owned(), value);
+        }
+    }
+
+    pub fn set_some(&mut self, name: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+}
+
+/// Units of /proc and of the machine that a sampler reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// Seconds of a clock tick.
+    pub tick_s: f64,
+    /// Bytes of a memory page.
+    pub page_bytes: f64,
+}
+
+impl Scale {
+    pub fn of_this_machine() -> Self {
+        Self {
+            tick_s: 1.0 / mydyno_facts::ticks_per_s() as f64,
+            page_bytes: mydyno_facts::page_bytes() as f64,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Samples of live systems and of hostile ones.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../facts/tests/it/garbage.rs"]
+mod garbage;
+mod hostile;
+mod live_server;
+#[allow(dead_code)]
+#[path = "../../../facts/tests/it/support.rs"]
+mod support;
+#[allow(dead_code)]
+#[path = "../../../facts/src/tree.rs"]
+mod tree;
+
+// The tree of files reads by this crate's `Source`.
+use mydyno_facts::Source;
