@@ -90,9 +90,12 @@ pub struct TargetArgs {
     /// The server's RSA key in PEM, for accounts that want the whole password over plain TCP.
     #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
     pub server_public_key_path: Option<PathBuf>,
-    /// Ask the server for that key, on a network that you trust; unasked it is only of servers on this host.
+    /// Ask the server for that key; of other hosts only together with --allow-unverified-password.
     #[arg(long, conflicts_with = "sandbox")]
     pub get_server_public_key: bool,
+    /// Let the password go to a server that is not verified, in a form that it can read, where the account needs that.
+    #[arg(long, conflicts_with = "sandbox")]
+    pub allow_unverified_password: bool,
     /// Compression, in order of preference: a list of zlib, zstd and uncompressed.
     #[arg(long, value_name = "LIST", value_parser = compression_algorithms, conflicts_with = "sandbox")]
     pub compression_algorithms: Option<Algorithms>,
@@ -203,6 +206,7 @@ pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<Connect
             None => args.compress.then(|| Compression::ANY.to_vec()),
         },
         get_server_public_key: args.get_server_public_key.then_some(true),
+        allow_unverified_password: args.allow_unverified_password.then_some(true),
         server_public_key_path: args.server_public_key_path.clone(),
         connect_timeout,
         read_timeout,

@@ -42,7 +42,7 @@ pub use options::{Compression, ConnectOptions, Endpoint, ServerKey, TlsMode, Tls
 pub use rows::Rows;
 pub use secret::Secret;
 pub use server::{Family, ServerVersion};
-pub use session::Session;
+pub use session::{ServerIdentity, Session};
 pub use session_change::SessionChange;
 pub use target::{Environment, TargetError, TargetOptions};
 pub use value::Value;

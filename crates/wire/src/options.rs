@@ -47,15 +47,14 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// How a password may be encrypted for a server that wants it whole over plain TCP (caching_sha2_password without
-/// a cached entry, sha256_password).
+/// Where the RSA key comes from, with which a password is encrypted for a server that wants it whole over plain TCP
+/// (caching_sha2_password without a cached entry, sha256_password).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ServerKey {
-    /// Ask the server for its key when it is on this host; refuse otherwise, since whoever sits between could send
-    /// a key of his own.
+    /// Ask the server for its key where passwords that can be read are permitted, see [`crate::auth::Circumstances`].
     #[default]
     AskWhenLocal,
-    /// Ask the server for its key wherever it is (`--get-server-public-key`).
+    /// The same, by name (`--get-server-public-key`).
     Ask,
     /// This key, in PEM (`--server-public-key-path`).
     Given(String),
@@ -189,6 +188,9 @@ pub struct ConnectOptions {
     pub session_tracking: bool,
     /// Where the server's RSA key comes from when one is needed.
     pub server_key: ServerKey,
+    /// Whether a server that is not verified may get the password in a form that it can read
+    /// (`--allow-unverified-password`), see [`crate::auth::Circumstances`].
+    pub allow_unverified_password: bool,
     /// Encryption.
     pub tls: TlsOptions,
     /// Compression in order of preference; empty is none.
@@ -232,6 +234,7 @@ impl ConnectOptions {
             optional_metadata: true,
             session_tracking: true,
             server_key: ServerKey::default(),
+            allow_unverified_password: false,
             tls: TlsOptions::default(),
             compression: Vec::new(),
             loaded_tls: LoadedTls::default(),

@@ -4,6 +4,19 @@ use crate::capability::Capabilities;
 use crate::options::Compression;
 use crate::server::ServerVersion;
 
+/// How a server proved to be the one that is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerIdentity {
+    /// It did not.
+    Unknown,
+    /// By the Unix socket, which only the system's users can put in its place.
+    UnixSocket,
+    /// By a certificate of `--ssl-ca`.
+    Certificate,
+    /// By a hash of the password and its certificate (MariaDB 11.4 and newer).
+    Password,
+}
+
 /// What both sides agreed on when they connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,6 +34,8 @@ pub struct Session {
     pub authentication: &'static str,
     /// TLS version and cipher; `None` when packets are not encrypted.
     pub tls: Option<String>,
+    /// How the server proved to be the one that is meant.
+    pub identity: ServerIdentity,
     /// How packets are compressed.
     pub compression: Option<Compression>,
 }
@@ -35,6 +50,7 @@ impl Session {
             status: 0,
             authentication: "",
             tls: None,
+            identity: ServerIdentity::Unknown,
             compression: None,
         }
     }

@@ -4,7 +4,9 @@
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{Answer, Circumstances, Plugin, STATE, rsa_oaep};
+use super::circumstances::{Circumstances, Key};
+use super::plugin::{Answer, Plugin, STATE};
+use super::rsa_oaep;
 use crate::error::WireError;
 
 const FAST_OK: u8 = 3;
@@ -67,20 +69,19 @@ impl Exchange {
                 self.expecting = Expecting::Nothing;
                 Ok(None)
             }
-            (Expecting::Verdict, [FULL]) if circumstances.confidential() => {
+            (Expecting::Verdict, [FULL]) => {
                 self.expecting = Expecting::Nothing;
-                Ok(Some(circumstances.password_and_nul()))
+                if let Some(answer) = circumstances.whole_password(Plugin::CachingSha2)? {
+                    return Ok(Some(answer));
+                }
+                match circumstances.key(Plugin::CachingSha2)? {
+                    Key::Given(pem) => self.encrypted(pem, circumstances).map(Some),
+                    Key::Ask => {
+                        self.expecting = Expecting::Key;
+                        Ok(Some(Zeroizing::new(vec![ASK_KEY])))
+                    }
+                }
             }
-            (Expecting::Verdict, [FULL]) => match circumstances.key(Plugin::CachingSha2)? {
-                Some(pem) => {
-                    self.expecting = Expecting::Nothing;
-                    self.encrypted(pem, circumstances).map(Some)
-                }
-                None => {
-                    self.expecting = Expecting::Key;
-                    Ok(Some(Zeroizing::new(vec![ASK_KEY])))
-                }
-            },
             (Expecting::Key, pem) => {
                 self.expecting = Expecting::Nothing;
                 let pem = String::from_utf8_lossy(pem);

@@ -8,7 +8,7 @@ use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
-use super::{Answer, STATE};
+use super::plugin::{Answer, STATE};
 use crate::error::WireError;
 
 /// Bytes of both sides' nonces.
@@ -24,6 +24,12 @@ pub fn sign(password: &[u8], nonce: &[u8]) -> [u8; 64] {
     let hash = Zeroizing::new(<[u8; 64]>::from(Sha512::digest(password)));
     let key = ExpandedSecretKey::from_bytes(&hash);
     raw_sign::<Sha512>(&key, nonce, &VerifyingKey::from(&key)).to_bytes()
+}
+
+/// What a server stores for `client_ed25519`: the public key.
+pub(super) fn stored_hash(password: &[u8]) -> Answer {
+    let hash = Zeroizing::new(<[u8; 64]>::from(Sha512::digest(password)));
+    Zeroizing::new(VerifyingKey::from(&ExpandedSecretKey::from_bytes(&hash)).to_bytes().to_vec())
 }
 
 pub(super) fn answer(password: &[u8], nonce: &[u8]) -> Result<Answer, WireError> {
@@ -46,11 +52,15 @@ pub fn parsec_sign(
     iterations: u32,
     salt: &[u8],
 ) -> [u8; 64] {
-    let mut seed = Zeroizing::new([0; 32]);
-    pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, iterations, &mut *seed);
     let mut message = server_nonce.to_vec();
     message.extend_from_slice(client_nonce);
-    SigningKey::from_bytes(&seed).sign(&message).to_bytes()
+    parsec_key(password, iterations, salt).sign(&message).to_bytes()
+}
+
+fn parsec_key(password: &[u8], iterations: u32, salt: &[u8]) -> SigningKey {
+    let mut seed = Zeroizing::new([0; 32]);
+    pbkdf2::pbkdf2_hmac::<Sha512>(password, salt, iterations, &mut *seed);
+    SigningKey::from_bytes(&seed)
 }
 
 /// `parsec` in progress.
@@ -58,6 +68,8 @@ pub fn parsec_sign(
 pub struct Parsec {
     server_nonce: Vec<u8>,
     answered: bool,
+    /// What the server stores: the salt as it sends it, and the public key.
+    stored_hash: Option<Answer>,
 }
 
 impl Parsec {
@@ -66,11 +78,15 @@ impl Parsec {
         if data.len() != NONCE {
             return Err(wrong_nonce("parsec", data.len()));
         }
-        Ok((Self { server_nonce: data.to_vec(), answered: false }, Answer::default()))
+        Ok((Self { server_nonce: data.to_vec(), answered: false, stored_hash: None }, Answer::default()))
     }
 
-    pub(super) fn more(&mut self, salt: &[u8], password: &[u8]) -> Result<Answer, WireError> {
-        let [PBKDF2, factor @ 0..=MAX_FACTOR, salt @ ..] = salt else {
+    pub(super) fn stored_hash(&self) -> Option<Answer> {
+        self.stored_hash.clone()
+    }
+
+    pub(super) fn more(&mut self, data: &[u8], password: &[u8]) -> Result<Answer, WireError> {
+        let [PBKDF2, factor @ 0..=MAX_FACTOR, salt @ ..] = data else {
             return Err(WireError::protocol(
                 "authentication data",
                 STATE,
@@ -85,7 +101,9 @@ impl Parsec {
             plugin: "parsec".to_owned(),
             detail: format!("the system gives no random bytes: {e}"),
         })?;
-        let signature = parsec_sign(password, &self.server_nonce, &nonce, 1024 << factor, salt);
+        let key = parsec_key(password, 1024 << factor, salt);
+        let signature = key.sign(&[&self.server_nonce[..], &nonce].concat()).to_bytes();
+        self.stored_hash = Some(Zeroizing::new([data, key.verifying_key().as_bytes()].concat()));
         let mut answer = Zeroizing::new(nonce.to_vec());
         answer.extend_from_slice(&signature);
         Ok(answer)

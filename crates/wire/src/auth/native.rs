@@ -3,7 +3,7 @@
 use sha1::{Digest, Sha1};
 use zeroize::Zeroizing;
 
-use super::{Answer, STATE};
+use super::plugin::{Answer, STATE};
 use crate::error::WireError;
 
 /// SHA1(password) XOR SHA1(scramble ‖ SHA1(SHA1(password))).
@@ -15,6 +15,12 @@ pub fn scramble(password: &[u8], scramble: &[u8]) -> [u8; 20] {
         *m ^= o;
     }
     mixed
+}
+
+/// What a server stores: SHA1(SHA1(password)).
+pub(super) fn stored_hash(password: &[u8]) -> Answer {
+    let once = Zeroizing::new(<[u8; 20]>::from(Sha1::digest(password)));
+    Zeroizing::new(Sha1::digest(*once).to_vec())
 }
 
 /// The answer to a scramble; empty for an empty password.

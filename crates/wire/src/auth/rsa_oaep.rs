@@ -8,13 +8,16 @@ use rsa::{Oaep, RsaPublicKey};
 use sha1::Sha1;
 use zeroize::Zeroizing;
 
-use super::Answer;
+use super::plugin::Answer;
 use crate::error::WireError;
+
+/// Smallest RSA key that is not refused.
+const MIN_KEY_BITS: usize = 2048;
 
 /// (password ‖ NUL) XOR scramble, encrypted by RSA-OAEP (SHA-1, MGF1) with a key in PEM.
 ///
 /// # Errors
-/// The key is not one, or too small for the password.
+/// The key is none, smaller than 2,048 bits, or too small for the password.
 pub fn encrypt(
     password_and_nul: &[u8],
     scramble: &[u8],
@@ -25,6 +28,13 @@ pub fn encrypt(
     let key = RsaPublicKey::from_public_key_pem(pem.trim_end_matches('\0'))
         .or_else(|_| RsaPublicKey::from_pkcs1_pem(pem.trim_end_matches('\0')))
         .map_err(|e| error(format!("the server's public key is not an RSA key in PEM: {e}")))?;
+    if key.n().bits() < MIN_KEY_BITS {
+        return Err(error(format!(
+            "the server's RSA key has {} bits, and less than {MIN_KEY_BITS} can be broken; give the server another one, \
+             or use TLS",
+            key.n().bits()
+        )));
+    }
     if scramble.is_empty() {
         return Err(error("the server sent no scramble to mix the password with".to_owned()));
     }

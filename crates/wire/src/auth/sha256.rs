@@ -3,7 +3,9 @@
 
 use zeroize::Zeroizing;
 
-use super::{Answer, Circumstances, Plugin, STATE, rsa_oaep};
+use super::circumstances::{Circumstances, Key};
+use super::plugin::{Answer, Plugin, STATE};
+use super::rsa_oaep;
 use crate::error::WireError;
 
 const ASK_KEY: u8 = 1;
@@ -21,15 +23,18 @@ impl Exchange {
         if circumstances.password().is_empty() {
             return Ok((exchange, Zeroizing::new(vec![0])));
         }
-        if circumstances.encrypted {
-            return Ok((exchange, circumstances.password_and_nul()));
+        // Through a Unix socket servers do not take it as it is.
+        if circumstances.is_encrypted()
+            && let Some(answer) = circumstances.whole_password(Plugin::Sha256)?
+        {
+            return Ok((exchange, answer));
         }
         match circumstances.key(Plugin::Sha256)? {
-            Some(pem) => {
+            Key::Given(pem) => {
                 let answer = exchange.encrypt(pem, circumstances)?;
                 Ok((exchange, answer))
             }
-            None => {
+            Key::Ask => {
                 exchange.expecting_key = true;
                 Ok((exchange, Zeroizing::new(vec![ASK_KEY])))
             }

@@ -70,9 +70,9 @@ impl Connecting<'_> {
                     self.send(&mut out, &handshake)?;
                     let tls =
                         self.start_tls(&handshake).map_err(|error| Failed { error, nothing_sent: true })?;
-                    let describe = tls.describe();
+                    let (describe, certificate) = (tls.describe(), tls.peer_certificate());
                     self.envelope = Envelope::new(Some(tls), None);
-                    handshake.tls_established(describe, &mut out)?;
+                    handshake.tls_established(describe, certificate, &mut out)?;
                     self.send(&mut out, &handshake)?;
                 }
                 Step::Done(session) => {

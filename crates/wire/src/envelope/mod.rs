@@ -6,7 +6,7 @@ mod verify;
 
 pub use compress::Codec;
 pub(crate) use compress::ZSTD_LEVEL;
-pub use tls::{Tls, TlsConfig};
+pub use tls::{PeerCertificate, Tls, TlsConfig};
 
 use crate::error::WireError;
 

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::{ClientConfig, ClientConnection};
+use sha2::{Digest, Sha256};
 
 use super::verify::Lenient;
 use crate::error::WireError;
@@ -16,7 +18,8 @@ use crate::options::{Endpoint, TlsMode, TlsOptions};
 /// What TLS needs that is the same for all connections to one server: its files are read once.
 #[derive(Clone)]
 pub struct TlsConfig {
-    config: Arc<ClientConfig>,
+    config: ClientConfig,
+    verifier: Lenient,
     name: ServerName<'static>,
     /// The server, for error texts.
     endpoint: Arc<str>,
@@ -35,11 +38,12 @@ impl TlsConfig {
     /// A file cannot be read or does not hold what it should.
     pub fn new(options: &TlsOptions, endpoint: &Endpoint) -> Result<Self, WireError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let verifier = verifier(options, Arc::clone(&provider))?;
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|e| setup(format!("no version of TLS can be used: {e}")))?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier(options, provider)?));
+            .with_custom_certificate_verifier(Arc::new(verifier.clone()));
         let mut config = match (&options.cert, &options.key) {
             (Some(cert), Some(key)) => {
                 let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert)
@@ -68,7 +72,7 @@ impl TlsConfig {
             // Only identity needs a name that certificates could hold.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),
         };
-        Ok(Self { config: Arc::new(config), name, endpoint: endpoint.to_string().into() })
+        Ok(Self { config, verifier, name, endpoint: endpoint.to_string().into() })
     }
 }
 
@@ -84,25 +88,30 @@ fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Lenie
         return Err(setup("verification needs the certificate authority: give --ssl-ca=FILE".to_owned()));
     };
     let shown = path.display();
-    let mut roots = RootCertStore::empty();
-    let certificates =
-        CertificateDer::pem_file_iter(path).map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
-    for certificate in certificates {
-        certificate
-            .map_err(|e| e.to_string())
-            .and_then(|c| roots.add(c).map_err(|e| e.to_string()))
-            .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
-    }
-    if roots.is_empty() {
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
+    if certificates.is_empty() {
         return Err(setup(format!("--ssl-ca={shown}: it holds no certificate")));
     }
-    Lenient::of_authority(Arc::new(roots), provider, options.mode == TlsMode::VerifyIdentity)
+    Lenient::of_authority(certificates, provider, options.mode == TlsMode::VerifyIdentity)
         .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))
+}
+
+/// The certificate that a server showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerCertificate {
+    /// SHA-256 of it.
+    pub sha256: [u8; 32],
+    /// Whether the server proved to have its key. Without that it may have shown another server's certificate.
+    pub has_key: bool,
 }
 
 /// The TLS layer of one connection.
 pub struct Tls {
     connection: Box<ClientConnection>,
+    /// Whether the server proved to have the key of its certificate.
+    has_key: Arc<AtomicBool>,
     endpoint: Arc<str>,
 }
 
@@ -118,9 +127,12 @@ impl Tls {
     /// # Errors
     /// The library's.
     pub fn new(config: &TlsConfig) -> Result<Self, WireError> {
-        let connection = ClientConnection::new(Arc::clone(&config.config), config.name.clone())
-            .map_err(|e| setup(e.to_string()))?;
-        Ok(Self { connection: Box::new(connection), endpoint: Arc::clone(&config.endpoint) })
+        let (verifier, has_key) = config.verifier.for_connection();
+        let mut own = config.config.clone();
+        own.dangerous().set_certificate_verifier(Arc::new(verifier));
+        let connection =
+            ClientConnection::new(Arc::new(own), config.name.clone()).map_err(|e| setup(e.to_string()))?;
+        Ok(Self { connection: Box::new(connection), has_key, endpoint: Arc::clone(&config.endpoint) })
     }
 
     /// Goes on with the handshake: takes what was received, appends what must be sent, and says whether it is done.
@@ -138,6 +150,13 @@ impl Tls {
 
     fn failed(&self, error: &rustls::Error) -> WireError {
         WireError::Tls { endpoint: self.endpoint.to_string(), detail: explain(error) }
+    }
+
+    /// The certificate of the server, once the handshake is done.
+    pub fn peer_certificate(&self) -> Option<PeerCertificate> {
+        let certificate = self.connection.peer_certificates()?.first()?;
+        let has_key = self.has_key.load(Ordering::Relaxed);
+        Some(PeerCertificate { sha256: Sha256::digest(certificate).into(), has_key })
     }
 
     /// Version and cipher, as in `TLSv1.3 TLS13_AES_256_GCM_SHA384`.

@@ -1,35 +1,99 @@
 //! How far a server's certificate is trusted in each `--ssl-mode`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 
 /// Verifies what the mode asks for: nothing (REQUIRED), the authority (VERIFY_CA), or the name as well.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Lenient {
     provider: Arc<CryptoProvider>,
-    authority: Option<Arc<WebPkiServerVerifier>>,
+    authority: Option<Authority>,
     identity: bool,
+    /// Whether the server proved to have the key of its certificate; one for each connection.
+    has_key: Arc<AtomicBool>,
+}
+
+/// The certificates of `--ssl-ca`.
+#[derive(Debug, Clone)]
+pub(super) struct Authority {
+    certificates: Arc<[CertificateDer<'static>]>,
+    verifier: Arc<WebPkiServerVerifier>,
 }
 
 impl Lenient {
     /// Any certificate will do: who listens sees nothing, but who sits between could read along.
     pub fn any(provider: Arc<CryptoProvider>) -> Self {
-        Self { provider, authority: None, identity: false }
+        Self { provider, authority: None, identity: false, has_key: Arc::default() }
     }
 
-    /// The certificate must be from an authority, and with `identity` for the host.
+    /// The certificate must be from an authority, or be one of `certificates` itself, and with `identity` for the host.
     pub fn of_authority(
-        roots: Arc<RootCertStore>,
+        certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
         identity: bool,
-    ) -> Result<Self, VerifierBuilderError> {
-        let authority = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build()?;
-        Ok(Self { provider, authority: Some(authority), identity })
+    ) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|e| e.to_string())?;
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .map_err(|e| e.to_string())?;
+        let authority = Some(Authority { certificates: certificates.into(), verifier });
+        Ok(Self { provider, authority, identity, has_key: Arc::default() })
+    }
+
+    /// The same for a new connection, and the flag that says whether its server proved to have the certificate's key.
+    pub fn for_connection(&self) -> (Self, Arc<AtomicBool>) {
+        let has_key = Arc::new(AtomicBool::new(false));
+        (Self { has_key: Arc::clone(&has_key), ..self.clone() }, has_key)
+    }
+
+    fn signature(
+        &self,
+        verified: Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.has_key.store(verified.is_ok(), Ordering::Relaxed);
+        match &self.authority {
+            Some(_) => verified,
+            // A certificate that may be anybody's proves nothing by its signature, and those that old servers made
+            // for themselves (X.509 version 1) could not be read for it.
+            None => Ok(HandshakeSignatureValid::assertion()),
+        }
+    }
+}
+
+/// How the library names its refusal of an authority's certificate as a server's.
+const CA_AS_END_ENTITY: &str = "CaUsedAsEndEntity";
+
+impl Authority {
+    /// A self-signed certificate that is given as an authority verifies itself, as OpenSSL has it. The library refuses
+    /// such a one because it may sign others, after it has looked at its dates.
+    fn verify_itself(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        server_name: &ServerName<'_>,
+        error: Error,
+    ) -> Result<ServerCertVerified, Error> {
+        let is_given = self.certificates.iter().any(|certificate| certificate == end_entity);
+        let signs_others = matches!(&error, Error::InvalidCertificate(CertificateError::Other(OtherError(e)))
+            if e.to_string() == CA_AS_END_ENTITY);
+        if !signs_others {
+            return Err(error);
+        }
+        if !is_given {
+            return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
+        }
+        let parsed = ParsedCertificate::try_from(end_entity)?;
+        verify_server_name(&parsed, server_name)?;
+        Ok(ServerCertVerified::assertion())
     }
 }
 
@@ -44,7 +108,11 @@ impl ServerCertVerifier for Lenient {
     ) -> Result<ServerCertVerified, Error> {
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         // The chain is verified before the name, so a wrong name says that the chain is right.
-        match authority.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let verified = authority
+            .verifier
+            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            .or_else(|error| authority.verify_itself(end_entity, server_name, error));
+        match verified {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.identity => Ok(ServerCertVerified::assertion()),
@@ -58,12 +126,8 @@ impl ServerCertVerifier for Lenient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.authority {
-            Some(authority) => authority.verify_tls12_signature(message, cert, dss),
-            // A certificate that may be anybody's proves nothing by its signature, and those that old servers made
-            // for themselves (X.509 version 1) could not be read for it.
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.signature(verify_tls12_signature(message, cert, dss, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -72,10 +136,8 @@ impl ServerCertVerifier for Lenient {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        match &self.authority {
-            Some(authority) => authority.verify_tls13_signature(message, cert, dss),
-            None => Ok(HandshakeSignatureValid::assertion()),
-        }
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.signature(verify_tls13_signature(message, cert, dss, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -9,8 +9,8 @@ use super::layer::Layer;
 
 /// Options that may follow the question mark, for the error text.
 const OPTIONS: &str = "socket, password-file, protocol, ssl-mode, ssl-ca, ssl-cert, ssl-key, \
-                       compression-algorithms, get-server-public-key, server-public-key-path, connect-timeout, \
-                       read-timeout";
+                       compression-algorithms, get-server-public-key, server-public-key-path, \
+                       allow-unverified-password, connect-timeout, read-timeout";
 
 /// Reads a DSN.
 pub(super) fn parse(text: &str) -> Result<Layer, Vec<TargetError>> {

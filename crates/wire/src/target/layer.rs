@@ -32,6 +32,7 @@ pub(super) struct Layer {
     pub compression: Option<Vec<Compression>>,
     pub get_server_public_key: Option<bool>,
     pub server_public_key_path: Option<PathBuf>,
+    pub allow_unverified_password: Option<bool>,
     pub connect_timeout: Option<Duration>,
     pub read_timeout: Option<Duration>,
 }
@@ -72,6 +73,7 @@ impl Layer {
             compression: options.compression.clone(),
             get_server_public_key: options.get_server_public_key,
             server_public_key_path: options.server_public_key_path.clone(),
+            allow_unverified_password: options.allow_unverified_password,
             connect_timeout: options.connect_timeout,
             read_timeout: options.read_timeout,
         }
@@ -105,6 +107,7 @@ impl Layer {
             compression: top.compression.or(self.compression),
             get_server_public_key: top.get_server_public_key.or(self.get_server_public_key),
             server_public_key_path: top.server_public_key_path.or(self.server_public_key_path),
+            allow_unverified_password: top.allow_unverified_password.or(self.allow_unverified_password),
             connect_timeout: top.connect_timeout.or(self.connect_timeout),
             read_timeout: top.read_timeout.or(self.read_timeout),
         }
@@ -167,6 +170,7 @@ impl Layer {
             "compression-algorithms" => {
                 self.compression = filled.and_then(|t| compression(t, origin, errors))
             }
+            "allow-unverified-password" => self.allow_unverified_password = Some(is_on(text)),
             "get-server-public-key" => self.get_server_public_key = Some(is_on(text)),
             "server-public-key-path" => self.server_public_key_path = path(),
             "connect-timeout" => {

@@ -84,6 +84,8 @@ pub struct TargetOptions {
     pub get_server_public_key: Option<bool>,
     /// `--server-public-key-path`.
     pub server_public_key_path: Option<PathBuf>,
+    /// `--allow-unverified-password`.
+    pub allow_unverified_password: Option<bool>,
     /// `--connect-timeout`.
     pub connect_timeout: Option<Duration>,
     /// `--read-timeout`.
@@ -185,6 +187,7 @@ fn finish(
         cert: logical(merged.ssl_cert),
         key: logical(merged.ssl_key),
     };
+    target.allow_unverified_password = merged.allow_unverified_password.unwrap_or_default();
     target.compression = merged.compression.unwrap_or_default();
     target.server_key = match (merged.server_public_key_path, merged.get_server_public_key) {
         (Some(path), _) => match environment.read(&path, password_file::MAX_BYTES) {

@@ -32,6 +32,7 @@ impl Certificates {
         let made = Self { folder: folder.to_owned(), keys };
         made.authority("ca");
         made.authority("other-ca");
+        made.authority("self");
         made.signed("server", "subjectAltName=IP:127.0.0.1");
         made.signed("client", "extendedKeyUsage=clientAuth");
         made

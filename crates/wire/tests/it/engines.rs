@@ -10,8 +10,8 @@ use std::process::Command;
 
 use crate::engine::{ENGINES, Engine, wanted};
 use mydyno_wire::{
-    Capabilities, Client, Compression, ConnectOptions, Endpoint, ServerKey, SessionChange, TlsMode, Value,
-    WireError,
+    Capabilities, Client, Compression, ConnectOptions, Endpoint, ServerIdentity, ServerKey, SessionChange,
+    TlsMode, Value, WireError,
 };
 
 fn project() -> PathBuf {
@@ -338,4 +338,29 @@ fn write_page(ran: &[(&str, String)]) {
         }
     }
     std::fs::write(path, page).unwrap();
+}
+
+#[test]
+#[ignore = "needs the servers that tests/engines/fetch brings: make test-engines"]
+fn mariadb_proves_its_certificate_by_the_password_from_11_4_on() {
+    for name in wanted().filter(|name| name.starts_with("mariadb")) {
+        let engine = Engine::start(name);
+        let mut root = Client::connect(&options_of(&engine, Transport::Socket)).unwrap();
+        let proves = root.server().at_least(11, 4, 0);
+        for method in accounts(&mut root) {
+            let mut options = options_of(&engine, Transport::Tls);
+            options.tls.mode = TlsMode::Required;
+            options.user = user(method).to_owned();
+            options.password = Some("pass word".into());
+            let identity = match Client::connect(&options) {
+                Ok(client) => client.session().identity,
+                // Servers whose TLS is too old for this client.
+                Err(WireError::Tls { detail, .. }) if refused_tls(&detail).is_some() => continue,
+                Err(error) => panic!("{name} {method}: {error}"),
+            };
+            println!("{name} {method}: {identity:?}");
+            let expected = if proves { ServerIdentity::Password } else { ServerIdentity::Unknown };
+            assert_eq!(identity, expected, "{name} {method}");
+        }
+    }
 }

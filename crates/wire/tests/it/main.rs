@@ -19,4 +19,5 @@ mod server;
 mod session;
 mod target;
 mod tls;
+mod trust;
 mod vectors;

@@ -147,6 +147,9 @@ fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactS
     if target.get_server_public_key {
         over.push("--get-server-public-key".to_owned());
     }
+    if target.allow_unverified_password {
+        over.push("--allow-unverified-password".to_owned());
+    }
     if target.no_defaults {
         over.push("--no-defaults".to_owned());
     }

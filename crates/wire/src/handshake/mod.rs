@@ -1,15 +1,18 @@
 //! From the first byte of a server to an authenticated session, without I/O.
 
+mod agree;
+mod refusal;
+
 use zeroize::Zeroize;
 
 use crate::auth::{self, Circumstances, Exchange, Plugin};
 use crate::capability::Capabilities;
-use crate::envelope::ZSTD_LEVEL;
-use crate::error::{ServerError, WireError};
+use crate::envelope::{PeerCertificate, ZSTD_LEVEL};
+use crate::error::WireError;
 use crate::greeting::Greeting;
 use crate::options::{Compression, ConnectOptions, Endpoint, TlsMode};
 use crate::packet::{Assembler, OkPacket, Reader, parse_error, put_lenenc_bytes, put_packet};
-use crate::session::Session;
+use crate::session::{ServerIdentity, Session};
 
 /// No packet of a handshake is larger than a certificate's worth of bytes.
 const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
@@ -56,6 +59,10 @@ pub struct Handshake {
     packets: u32,
     switches: u8,
     tls: Option<String>,
+    /// The server's certificate.
+    certificate: Option<PeerCertificate>,
+    /// Data of the last request for another method, which may take the greeting's place as the scramble.
+    switch_data: Vec<u8>,
     state: State,
 }
 
@@ -70,6 +77,8 @@ impl Handshake {
             packets: 0,
             switches: 0,
             tls: None,
+            certificate: None,
+            switch_data: Vec::new(),
             state: State::Greeting,
         }
     }
@@ -157,7 +166,9 @@ impl Handshake {
     ) -> Result<Option<Box<Session>>, WireError> {
         let state = self.state();
         if payload.first() == Some(&0xFF) {
-            return Err(self.refused(parse_error(payload, state)?));
+            let awaits_key =
+                matches!(&self.state, State::Authenticating { exchange, .. } if exchange.awaits_key());
+            return Err(refusal::refused(&self.options, parse_error(payload, state)?, awaits_key));
         }
         match std::mem::replace(&mut self.state, State::Finished) {
             State::Greeting => {
@@ -174,14 +185,20 @@ impl Handshake {
         }
     }
 
-    /// Goes on inside TLS, of which `describe` says version and cipher.
+    /// Goes on inside TLS, of which `describe` says version and cipher, with a server that showed `certificate`.
     ///
     /// # Errors
     /// TLS was not asked for, or the greeting cannot be answered.
-    pub fn tls_established(&mut self, describe: String, out: &mut Vec<u8>) -> Result<(), WireError> {
+    pub fn tls_established(
+        &mut self,
+        describe: String,
+        certificate: Option<PeerCertificate>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         match std::mem::replace(&mut self.state, State::Finished) {
             State::StartingTls { greeting, sequence } => {
                 self.tls = Some(describe);
+                self.certificate = certificate;
                 self.circumstances.set_encrypted(self.options.tls.mode >= TlsMode::VerifyCa);
                 self.respond(*greeting, sequence, out)
             }
@@ -195,7 +212,7 @@ impl Handshake {
         sequence: u8,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        self.capabilities = self.agree(&greeting)?;
+        self.capabilities = agree::agree(&self.options, &greeting)?;
         if !self.capabilities.has(Capabilities::SSL) {
             return self.respond(greeting, sequence, out);
         }
@@ -221,78 +238,6 @@ impl Handshake {
         payload.zeroize();
         self.state = State::Authenticating { greeting: Box::new(greeting), exchange, plugin };
         Ok(())
-    }
-
-    /// The capabilities that both sides have.
-    fn agree(&self, greeting: &Greeting) -> Result<Capabilities, WireError> {
-        use Capabilities as C;
-        let offered = greeting.version.capabilities;
-        let needed = C::PROTOCOL_41 | C::SECURE_CONNECTION;
-        if !offered.has(needed) {
-            return Err(WireError::Unsupported(format!(
-                "{} speaks the protocol of before MySQL 4.1, which sends passwords almost in clear; \
-                 it cannot be used",
-                self.options.endpoint
-            )));
-        }
-        let mut wanted = needed
-            | C::LONG_FLAG
-            | C::TRANSACTIONS
-            | C::MULTI_RESULTS
-            | C::PS_MULTI_RESULTS
-            | C::PLUGIN_AUTH
-            | C::CONNECT_ATTRS
-            | C::PLUGIN_AUTH_LENENC_DATA
-            | C::DEPRECATE_EOF;
-        if self.options.database.is_some() {
-            wanted = wanted | C::CONNECT_WITH_DB;
-        }
-        if self.options.multi_statements {
-            wanted = wanted | C::MULTI_STATEMENTS;
-        }
-        if self.options.session_tracking {
-            wanted = wanted | C::SESSION_TRACK;
-        }
-        if offered.has(C::LONG_PASSWORD) {
-            wanted = wanted | C::LONG_PASSWORD;
-            // What ends definitions that are left out is clear only without EOF packets.
-            if self.options.optional_metadata && offered.has(C::DEPRECATE_EOF) {
-                wanted = wanted | C::OPTIONAL_METADATA;
-            }
-        } else {
-            wanted = wanted | C::MARIADB_BULK;
-            if self.options.cache_metadata {
-                wanted = wanted | C::MARIADB_CACHE_METADATA;
-            }
-            if self.options.extended_metadata {
-                wanted = wanted | C::MARIADB_EXTENDED_METADATA;
-            }
-        }
-        wanted = wanted | self.tls_wanted(offered)?;
-        let mut compression = self.options.compression.iter().map(|c| match c {
-            Compression::Zlib => C::COMPRESS,
-            Compression::Zstd => C::ZSTD_COMPRESSION,
-        });
-        if let Some(first) = compression.find(|c| offered.has(*c)) {
-            wanted = wanted | first;
-        }
-        Ok(wanted & offered)
-    }
-
-    fn tls_wanted(&self, offered: Capabilities) -> Result<Capabilities, WireError> {
-        let is_socket = matches!(self.options.endpoint, Endpoint::Unix(_));
-        match (self.options.tls.mode, offered.has(Capabilities::SSL)) {
-            (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => Ok(Capabilities::default()),
-            // What goes through a socket stays on this host.
-            (TlsMode::Preferred, true) if is_socket => Ok(Capabilities::default()),
-            (_, true) => Ok(Capabilities::SSL),
-            (_, false) => Err(WireError::Tls {
-                endpoint: self.options.endpoint.to_string(),
-                detail: "the server does not offer it; give it a certificate (ssl_cert, ssl_key), or, on a network \
-                         that you trust, --ssl-mode=DISABLED"
-                    .to_owned(),
-            }),
-        }
     }
 
     /// The first 32 bytes of the response, which are the whole of a request for TLS.
@@ -357,6 +302,7 @@ impl Handshake {
         match payload.first() {
             Some(0x00) => {
                 let ok = OkPacket::parse(payload, auth::STATE)?;
+                let identity = self.identity(payload, &greeting, &exchange)?;
                 return Ok(Some(Box::new(Session {
                     capabilities: self.capabilities,
                     connection_id: greeting.version.connection_id,
@@ -364,6 +310,7 @@ impl Handshake {
                     status: ok.status,
                     authentication: plugin.name(),
                     tls: self.tls.take(),
+                    identity,
                     compression: self.compression(),
                 })));
             }
@@ -382,9 +329,11 @@ impl Handshake {
                     ));
                 }
                 let (asked, data) = switch_request(payload)?;
-                let next = Plugin::from_name(&asked).ok_or_else(|| self.unknown_plugin(&asked))?;
+                let next = Plugin::from_name(&asked)
+                    .ok_or_else(|| refusal::unknown_plugin(&self.options, &asked))?;
                 let (started, answer) = Exchange::start(next, data, &self.circumstances)?;
                 put_packet(out, sequence, &[&answer]);
+                self.switch_data = data.to_vec();
                 (exchange, plugin) = (started, next);
             }
             Some(_) if exchange.takes_bare_data() => {
@@ -405,6 +354,46 @@ impl Handshake {
         Ok(None)
     }
 
+    /// How the server proved to be the one that is meant.
+    ///
+    /// # Errors
+    /// MariaDB's proof of its certificate does not hold: somebody sits between.
+    fn identity(
+        &self,
+        ok: &[u8],
+        greeting: &Greeting,
+        exchange: &Exchange,
+    ) -> Result<ServerIdentity, WireError> {
+        match (&self.options.endpoint, self.certificate) {
+            (Endpoint::Unix(_), _) => return Ok(ServerIdentity::UnixSocket),
+            (_, Some(_)) if self.options.tls.mode >= TlsMode::VerifyCa => {
+                return Ok(ServerIdentity::Certificate);
+            }
+            _ => {}
+        }
+        let (Some(certificate), Some(sent)) = (self.certificate, proof_in(ok)) else {
+            return Ok(ServerIdentity::Unknown);
+        };
+        let Some(stored) = exchange.stored_hash(&self.circumstances) else {
+            return Ok(ServerIdentity::Unknown);
+        };
+        let holds = |scramble: &[u8]| {
+            let expected = auth::certificate_proof(&stored, scramble, &certificate.sha256);
+            expected == sent.to_ascii_lowercase()
+        };
+        // A server that asks for another method may send another scramble with it.
+        let switched = self.switch_data.get(..20).unwrap_or(&[]);
+        if !holds(&greeting.scramble) && !holds(switched) {
+            return Err(WireError::Tls {
+                endpoint: self.options.endpoint.to_string(),
+                detail: "the server proves a certificate that is not the one of this connection: somebody may sit \
+                         between; compare the certificates, and reach the server by another way"
+                    .to_owned(),
+            });
+        }
+        Ok(if certificate.has_key { ServerIdentity::Password } else { ServerIdentity::Unknown })
+    }
+
     fn compression(&self) -> Option<Compression> {
         if self.capabilities.has(Capabilities::ZSTD_COMPRESSION) {
             Some(Compression::Zstd)
@@ -412,56 +401,18 @@ impl Handshake {
             self.capabilities.has(Capabilities::COMPRESS).then_some(Compression::Zlib)
         }
     }
+}
 
-    fn unknown_plugin(&self, asked: &str) -> WireError {
-        WireError::Auth {
-            plugin: printable(asked),
-            detail: format!(
-                "the account '{}' uses it and this client has only {}; use another account or ALTER USER … \
-                 IDENTIFIED WITH one of these",
-                self.options.user,
-                auth::PLUGINS
-            ),
-        }
-    }
-
-    /// A refusal with what to do about it.
-    fn refused(&self, error: ServerError) -> WireError {
-        let no_key = matches!(&self.state, State::Authenticating { exchange, .. } if exchange.awaits_key());
-        let way_out = match error.code {
-            1045 if no_key => "the server gave no RSA key to encrypt the password with, as builds with yaSSL have none: \
-                               use TLS (--ssl-mode=REQUIRED) or an account with another plugin"
-                .to_owned(),
-            1698 => "the account has no password and opens only over the Unix socket, to the operating system's user of the same \
-                     name (unix_socket, auth_socket): run as that user, or give the account a password"
-                .to_owned(),
-            1045 if self.options.password_bytes().is_empty() => {
-                "no password was given: give one by --password-file=FILE, an option file ([client] password=…), a \
-                 login path, MYSQL_PWD or -p"
-                    .to_owned()
-            }
-            1045 => "check the user and the password that was given (by --password-file, an option file, a \
-                            login path, MYSQL_PWD or -p), and that the account may connect from this host"
-                .to_owned(),
-            1044 => "grant the account the schema (GRANT … ON schema.*) or name another one".to_owned(),
-            1049 => "create the schema or name another one".to_owned(),
-            1040 => "raise max_connections (SET GLOBAL max_connections = N) or close other connections".to_owned(),
-            1203 | 1226 => "raise the account's limit of connections or close others of this user".to_owned(),
-            1129 => "the server blocks this host after failed connections: FLUSH HOSTS there".to_owned(),
-            1130 => "create an account for this host (CREATE USER 'user'@'host')".to_owned(),
-            1524 => "the server has the account but not its plugin: load it there (INSTALL SONAME, INSTALL PLUGIN) or alter \
-                     the account"
-                .to_owned(),
-            3159 => "use TLS: --ssl-mode=REQUIRED".to_owned(),
-            _ => "see the server's error log".to_owned(),
-        };
-        WireError::Refused {
-            endpoint: self.options.endpoint.to_string(),
-            user: format!("'{}'", self.options.user),
-            error: Box::new(error),
-            way_out,
-        }
-    }
+/// The text of an OK packet where it is a proof of a certificate: 1, and 64 hexadecimal digits.
+fn proof_in(ok: &[u8]) -> Option<&[u8]> {
+    let mut r = Reader::new(ok, "OK", auth::STATE);
+    r.u8("header").ok()?;
+    r.lenenc_int("affected rows").ok()?;
+    r.lenenc_int("last insert id").ok()?;
+    r.u16("status flags").ok()?;
+    r.u16("warnings").ok()?;
+    let text = r.lenenc_bytes("text").ok()?;
+    matches!(text, [1, digits @ ..] if digits.len() == 64).then_some(text)
 }
 
 /// Reads a request to use another plugin: its name and its data.
@@ -479,9 +430,4 @@ fn switch_request(payload: &[u8]) -> Result<(String, &[u8]), WireError> {
     }
     let name = String::from_utf8_lossy(r.until_nul()).into_owned();
     Ok((name, r.rest()))
-}
-
-/// A name that a server sent, fit for a terminal.
-fn printable(name: &str) -> String {
-    name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
 }
