@@ -1,32 +1,39 @@
-//! The clock behind every number of a run.
+//! The clock behind every number of a run: the kernel's, or a simulation's.
 
 use mydyno_model::record;
 
-/// Nanoseconds of `CLOCK_MONOTONIC` since the run began. The kernel keeps this clock equal on all CPUs and steers its
-/// rate, never its value; on ordinary hosts reading it needs no system call (vDSO).
+/// Time since the run began.
+pub trait Clock {
+    /// Nanoseconds since the start.
+    fn now_ns(&self) -> u64;
+
+    /// Seconds since the start.
+    fn now_s(&self) -> f64 {
+        self.now_ns() as f64 / 1e9
+    }
+}
+
+/// `CLOCK_MONOTONIC`. The kernel keeps this clock equal on all CPUs and steers its rate, never its value; on ordinary
+/// hosts reading it needs no system call (vDSO).
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct MonotonicClock {
     zero_ns: u64,
 }
 
-impl Clock {
-    /// A clock that starts now.
+impl Clock for MonotonicClock {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        monotonic_ns() - self.zero_ns
+    }
+}
+
+impl MonotonicClock {
+    /// A clock that starts at this instant.
     pub fn start() -> Self {
         Self { zero_ns: monotonic_ns() }
     }
 
-    /// Nanoseconds since the start.
-    #[inline]
-    pub fn now_ns(&self) -> u64 {
-        monotonic_ns() - self.zero_ns
-    }
-
-    /// Seconds since the start.
-    pub fn now_s(&self) -> f64 {
-        self.now_ns() as f64 / 1e9
-    }
-
-    /// What the record says of the clock; `source` is the kernel's, where it can be seen.
+    /// The record's entry for this clock. `source` names the kernel's clock source where it is known.
     pub fn describe(&self, source: Option<String>) -> record::Clock {
         record::Clock { name: "CLOCK_MONOTONIC".to_owned(), source, read_ns: read_cost_ns() }
     }
@@ -39,7 +46,7 @@ fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The cheapest of some batches of readings: other programs can only make one dearer.
+/// Nanoseconds that one reading takes: the minimum over several batches, because other programs only add to it.
 fn read_cost_ns() -> f64 {
     const READINGS: u32 = 1_000;
     (0..20)
@@ -59,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_clock_never_steps_back() {
-        let clock = Clock::start();
+        let clock = MonotonicClock::start();
         let mut last = 0;
         for _ in 0..10_000 {
             let now = clock.now_ns();

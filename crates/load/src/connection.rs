@@ -1,11 +1,8 @@
 //! One connection under load: sends a statement, waits for its answer, times both.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,141 +12,36 @@ use mydyno_wire::reply::{Expect, FirstRow, Progress, Reply, ReplyParser};
 use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::{Fault, Param, Session, Statement};
 
-use crate::clock::Clock;
 use crate::error::LoadError;
-use crate::net::Net;
-use crate::opening::{Keeping, Opened, Ready};
-use crate::outbox::{self, Outbox};
-use crate::packets::{self, AS_TEXT, Packets};
-use crate::recorder::{FirstError, Recorder};
-use crate::sys::{self, ThreadUse};
-use crate::waiting::{Arrivals, Timers};
-
-/// Bytes of the read buffer that all connections of a worker share: answers are parsed as they come and not kept.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
+use crate::opening::{Keeping, Ready};
+use crate::packets::{self, AS_TEXT};
+use crate::send_queue;
+use crate::shared::Shared;
+use crate::transport::Transport;
 
 /// In place of a statement's number: it was not prepared.
 const TEXT: usize = usize::MAX;
 
-/// What the tasks of one worker share. One thread owns it, so cells are enough.
-pub struct Shared<'w> {
-    /// Number of the worker.
-    pub worker: usize,
-    pub clock: &'w Clock,
-    pub net: Net,
-    pub packets: RefCell<Packets>,
-    pub recorder: RefCell<Recorder>,
-    /// Codes of errors that were seen in this step.
-    pub seen_errors: RefCell<BTreeSet<u16>>,
-    /// First errors since the last hand-over.
-    pub first_errors: RefCell<Vec<FirstError>>,
-    /// A transaction has succeeded here.
-    pub succeeded: Cell<bool>,
-    /// No new transactions.
-    pub stopping: Cell<bool>,
-    /// Connections that were lost for good, those that are being opened again, and why the last one was lost.
-    pub lost: Cell<usize>,
-    pub down: Cell<usize>,
-    pub last_loss: RefCell<Option<String>>,
-    /// What is due before it is counted and not timed: the warm-up's backlog, once the measurement has begun.
-    pub timed_from_ns: Cell<u64>,
-    /// Arrivals of an open loop.
-    pub arrivals: RefCell<Option<Arrivals>>,
-    pub timers: Timers,
-    /// What was opened for tasks that have not yet seen it.
-    pub arrived: RefCell<BTreeMap<usize, Opened>>,
-    /// What opening connections cost since the last hand-over.
-    pub opening_use: Cell<ThreadUse>,
-    buffer: RefCell<Box<[u8]>>,
-    /// What goes into and comes out of an envelope; empty while connections have none.
-    wrapped: RefCell<Vec<u8>>,
-    outbox: RefCell<Outbox>,
-    /// All answers at hand have been received: now statements are sent.
-    sending: Cell<bool>,
-}
-
-impl<'w> Shared<'w> {
-    pub fn new(worker: usize, clock: &'w Clock, net: Net, packets: Packets, operations: usize) -> Self {
-        Self {
-            worker,
-            clock,
-            net,
-            packets: RefCell::new(packets),
-            recorder: RefCell::new(Recorder::new(operations)),
-            seen_errors: RefCell::default(),
-            first_errors: RefCell::default(),
-            succeeded: Cell::new(false),
-            stopping: Cell::new(false),
-            lost: Cell::new(0),
-            down: Cell::new(0),
-            last_loss: RefCell::default(),
-            timed_from_ns: Cell::new(0),
-            arrivals: RefCell::default(),
-            timers: Timers::default(),
-            arrived: RefCell::default(),
-            opening_use: Cell::default(),
-            buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
-            wrapped: RefCell::default(),
-            outbox: RefCell::default(),
-            sending: Cell::new(false),
-        }
-    }
-
-    /// Lets every task that has something to send go on, by `poll`.
-    pub fn send_all(&self, mut poll: impl FnMut(usize)) {
-        self.sending.set(true);
-        loop {
-            let Some(task) = self.outbox.borrow_mut().next() else { break };
-            poll(task);
-        }
-        self.sending.set(false);
-    }
-
-    /// Waits until an instant has come, or until no new transactions are wanted.
-    pub async fn sleep_until(&self, at_ns: u64, task: usize) {
-        if self.clock.now_ns() < at_ns {
-            self.timers.set(at_ns, task);
-        }
-        poll_fn(|_| {
-            let over = self.stopping.get() || self.clock.now_ns() >= at_ns;
-            if over { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-
-    /// Waits for what was opened for a task; `None` when no new transactions are wanted.
-    pub async fn opened(&self, task: usize) -> Option<Opened> {
-        poll_fn(|_| match self.arrived.borrow_mut().remove(&task) {
-            None if !self.stopping.get() => Poll::Pending,
-            opened => Poll::Ready(opened),
-        })
-        .await
-    }
-}
-
-/// What one exchange asks for next.
+/// State of the exchange under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Turn {
-    /// The statement lies in the outbox.
+    /// The statement is in the send queue, at this place.
     Queued(Range<usize>),
-    /// The statement has just been sent: waiting without asking the kernel, which would have nothing.
+    /// The statement has just been sent or enqueued. Nothing can have arrived, so the next poll does not receive.
     Sent,
-    /// The same, by the ring's next submission.
-    Posted,
-    /// An event may have come.
+    /// Each poll receives.
     Awaiting,
 }
 
 /// One connection.
-pub struct Connection<'w> {
-    shared: &'w Shared<'w>,
-    /// Absent while it is being opened again.
-    socket: Option<OwnedFd>,
-    fd: RawFd,
+pub struct Connection<'w, T: Transport> {
+    shared: &'w Shared<T>,
+    /// Absent while the connection is being opened again.
+    socket: Option<T::Socket>,
     /// Its number among all of the step.
     pub number: usize,
-    /// Number of its task: the token of its events.
-    token: usize,
+    /// Number of its task, under which its events are reported.
+    task: usize,
     parser: ReplyParser,
     /// TLS and compression, where the connection has them.
     envelope: Option<Box<Envelope>>,
@@ -157,15 +49,15 @@ pub struct Connection<'w> {
     ids: Box<[u32]>,
     /// The statement under way; [`TEXT`] where it was not prepared.
     statement: usize,
-    /// What is needed to keep rows, and the row that is being kept.
+    /// How rows are decoded, and the row that is being kept.
     keeping: Option<Box<Keeping>>,
     first_row: Option<Box<FirstRow>>,
     turn: Turn,
-    /// The ring sends the statement under way, and knows when it did.
-    by_ring: bool,
-    /// Whether the answer under way is timed as an operation.
+    /// The transport submits the statement under way, and knows when.
+    enqueued: bool,
+    /// The operation under which the answer under way is timed.
     operation: Option<usize>,
-    /// What the socket has not taken yet; nearly always empty.
+    /// Bytes that the socket has not taken; nearly always empty.
     unsent: Vec<u8>,
     broken: Option<Box<WireError>>,
     /// When the statement under way should have been sent.
@@ -181,14 +73,13 @@ pub struct Connection<'w> {
     pub last_operation: usize,
 }
 
-impl<'w> Connection<'w> {
-    pub fn new(shared: &'w Shared<'w>, token: usize, number: usize, ready: Ready) -> Self {
+impl<'w, T: Transport> Connection<'w, T> {
+    pub fn new(shared: &'w Shared<T>, task: usize, number: usize, ready: Ready<T::Socket>) -> Self {
         Self {
             shared,
-            fd: ready.socket.as_raw_fd(),
             socket: Some(ready.socket),
             number,
-            token,
+            task,
             parser: ready.parser,
             envelope: ready.envelope,
             ids: ready.ids,
@@ -196,7 +87,7 @@ impl<'w> Connection<'w> {
             keeping: ready.keeping,
             first_row: None,
             turn: Turn::Sent,
-            by_ring: false,
+            enqueued: false,
             operation: None,
             unsent: Vec::new(),
             broken: None,
@@ -209,13 +100,17 @@ impl<'w> Connection<'w> {
         }
     }
 
-    pub fn fd(&self) -> RawFd {
-        self.fd
+    /// Has the transport report the connection's events.
+    ///
+    /// # Errors
+    /// Out of memory or watches.
+    pub fn watch(&self) -> io::Result<()> {
+        self.socket.as_ref().map_or(Ok(()), |socket| self.shared.transport.watch(socket, self.task))
     }
 
     /// Number of its task.
     pub fn task(&self) -> usize {
-        self.token
+        self.task
     }
 
     /// Begins a transaction that was due at this instant.
@@ -229,26 +124,23 @@ impl<'w> Connection<'w> {
         self.due_ns >= self.shared.timed_from_ns.get()
     }
 
-    /// Closes the socket; nothing may be asked until [`Connection::renew`].
+    /// Closes the socket; no statement may be sent until [`Connection::renew`].
     pub fn close(&mut self) {
-        if self.socket.is_some() {
-            self.shared.net.remove(self.fd, self.token);
+        if let Some(socket) = self.socket.take() {
+            self.shared.transport.forget(&socket, self.task);
         }
-        self.socket = None;
-        self.fd = -1;
     }
 
-    /// Goes on with a new connection.
+    /// Continues on a new connection.
     ///
     /// # Errors
     /// The event loop cannot watch it.
-    pub fn renew(&mut self, ready: Ready) -> Result<(), LoadError> {
-        let fd = ready.socket.as_raw_fd();
+    pub fn renew(&mut self, ready: Ready<T::Socket>) -> Result<(), LoadError> {
         self.shared
-            .net
-            .add(fd, self.token)
+            .transport
+            .watch(&ready.socket, self.task)
             .map_err(|source| LoadError::System { what: "watching a connection".to_owned(), source })?;
-        (self.socket, self.fd) = (Some(ready.socket), fd);
+        self.socket = Some(ready.socket);
         (self.parser, self.envelope, self.ids) = (ready.parser, ready.envelope, ready.ids);
         (self.keeping, self.first_row) = (ready.keeping, None);
         self.unsent = Vec::new();
@@ -266,30 +158,29 @@ impl<'w> Connection<'w> {
         async move { Exchange { connection: self }.await.map(|_| ()) }
     }
 
-    /// Says goodbye, so that the server does not log an aborted connection. Best effort: the socket closes next.
+    /// Sends COM_QUIT, so that the server does not log an aborted connection. Best effort: the socket closes next.
     pub fn quit(&mut self) {
         let shared = self.shared;
         let packets = shared.packets.borrow();
         self.send(packets.quit());
     }
 
-    /// Has a packet sent as soon as the answers at hand have been received.
+    /// Has a packet sent when all available answers have been received.
     fn post(&mut self, packet: &[u8], operation: Option<usize>) {
         self.operation = operation;
-        self.by_ring = false;
-        if packet.len() > outbox::LONGEST_BYTES {
+        self.enqueued = false;
+        if packet.len() > send_queue::LONGEST_BYTES {
             self.send(packet);
-        } else if let (Net::Ring(ring), None) = (&self.shared.net, &self.envelope) {
-            ring.post(self.token, packet);
-            (self.turn, self.by_ring) = (Turn::Posted, true);
+        } else if self.envelope.is_none() && self.shared.transport.enqueue(self.task, packet) {
+            (self.turn, self.enqueued) = (Turn::Sent, true);
         } else {
-            self.turn = Turn::Queued(self.shared.outbox.borrow_mut().put(self.token, packet));
+            self.turn = Turn::Queued(self.shared.send_queue.borrow_mut().put(self.task, packet));
         }
     }
 
     fn send(&mut self, packet: &[u8]) {
         self.turn = Turn::Sent;
-        self.sent_ns = self.shared.clock.now_ns();
+        self.sent_ns = self.shared.now_ns();
         if self.first_sent_ns == 0 {
             self.first_sent_ns = self.sent_ns;
         }
@@ -311,7 +202,7 @@ impl<'w> Connection<'w> {
     }
 
     fn send_bytes(&mut self, packet: &[u8]) {
-        match sys::send(self.fd, packet) {
+        match self.send_some(packet) {
             Ok(n) if n == packet.len() => {}
             Ok(n) => self.keep_unsent(&packet[n..]),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.keep_unsent(packet),
@@ -321,25 +212,35 @@ impl<'w> Connection<'w> {
         }
     }
 
-    #[cold]
-    fn keep_unsent(&mut self, rest: &[u8]) {
-        self.unsent.extend_from_slice(rest);
-        self.await_room();
+    #[inline]
+    fn send_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.socket {
+            Some(socket) => self.shared.transport.send(socket, bytes),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     #[cold]
-    fn await_room(&mut self) {
-        if let Err(e) = self.shared.net.watch_output(self.fd(), self.token, true) {
-            self.broken = Some(Box::new(WireError::Io { during: "waiting to send a statement", source: e }));
+    fn keep_unsent(&mut self, rest: &[u8]) {
+        self.unsent.extend_from_slice(rest);
+        self.watch_output(true);
+    }
+
+    #[cold]
+    fn watch_output(&mut self, output: bool) {
+        let Some(socket) = &self.socket else { return };
+        if let Err(e) = self.shared.transport.watch_output(socket, self.task, output) {
+            let during = if output { "waiting to send a statement" } else { "waiting for an answer" };
+            self.broken = Some(Box::new(WireError::Io { during, source: e }));
         }
     }
 
     #[cold]
     fn send_rest(&mut self) {
         while !self.unsent.is_empty() {
-            match sys::send(self.fd, &self.unsent) {
+            match self.send_some(&self.unsent) {
                 Ok(n) => drop(self.unsent.drain(..n)),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return self.await_room(),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return self.watch_output(true),
                 Err(e) => {
                     self.broken = Some(Box::new(WireError::Io { during: "sending a statement", source: e }));
                     return;
@@ -347,81 +248,45 @@ impl<'w> Connection<'w> {
             }
         }
         self.unsent.shrink_to_fit();
-        if let Err(e) = self.shared.net.watch_output(self.fd(), self.token, false) {
-            self.broken = Some(Box::new(WireError::Io { during: "waiting for an answer", source: e }));
-        }
+        self.watch_output(false);
     }
 
-    /// Takes what has arrived. Under epoll the socket is edge-triggered: it must be read until nothing is left, or until
-    /// the answer is complete, behind which a server sends nothing. A short read is not the end: a close that came with
-    /// the last bytes has no event of its own.
+    /// Receives until nothing is left, as edge-triggered epoll requires, or until the answer is complete, after which a
+    /// server sends nothing. A short read is not the end: a close that came with the last bytes has no event of its own.
     fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
-        let shared = self.shared;
+        let Self { shared, socket, task, parser, first_row, envelope, .. } = self;
+        let Some(socket) = socket else {
+            return Poll::Ready(Err(lost("waiting for an answer", io::ErrorKind::NotConnected.into())));
+        };
         loop {
-            let taken = match &shared.net {
-                Net::Epoll(..) => {
-                    let mut buffer = shared.buffer.borrow_mut();
-                    sys::recv(self.fd, &mut buffer).map(|n| Some(self.take(&buffer[..n])))
-                }
-                Net::Ring(ring) => ring.receive(self.token, |bytes| self.take(bytes)),
-            };
-            match taken {
+            let take = |bytes: &[u8]| take(shared, parser, first_row, envelope, bytes);
+            match shared.transport.receive(socket, *task, take) {
                 Ok(Some(Ok(Progress::Done(reply)))) => return Poll::Ready(Ok(reply)),
                 Ok(Some(Ok(Progress::More))) => {}
                 Ok(Some(Err(fault))) => return Poll::Ready(Err(fault)),
                 Ok(None) => return Poll::Pending,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Poll::Ready(Err(lost("waiting for an answer", e))),
             }
         }
     }
 
-    /// Takes received bytes in; none mean that the other side has closed.
-    #[inline]
-    fn take(&mut self, received: &[u8]) -> Result<Progress, Fault> {
-        if received.is_empty() {
-            return Err(lost("waiting for an answer", io::ErrorKind::UnexpectedEof.into()));
-        }
-        let fed = match &mut self.envelope {
-            None => feed(&mut self.parser, &mut self.first_row, received),
-            Some(envelope) => {
-                let mut wrapped = self.shared.wrapped.borrow_mut();
-                let mut received = received;
-                loop {
-                    wrapped.clear();
-                    let fed = envelope
-                        .open(received, &mut wrapped)
-                        .and_then(|()| feed(&mut self.parser, &mut self.first_row, &wrapped));
-                    if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
-                        break fed;
-                    }
-                    // Compressed frames that came together are opened one after the other.
-                    received = &[];
-                }
-            }
-        };
-        fed.map_err(|e| Fault::Lost(Box::new(e)))
-    }
-
-    /// How the rows of a statement's answer come.
+    /// Encoding of the rows of a statement's answer.
     #[inline]
     fn expected(&self, statement: usize) -> Expect {
         if self.ids[statement] == AS_TEXT { Expect::Text } else { Expect::Prepared }
     }
 
-    /// The ring sends after the task has had its turn, and keeps the instant.
-    fn take_send_time(&mut self) {
-        if let Net::Ring(ring) = &self.shared.net {
-            self.sent_ns = ring.sent_ns(self.token);
-            if self.first_sent_ns == 0 {
-                self.first_sent_ns = self.sent_ns;
-            }
+    /// Enqueued packets are submitted after the task's poll; the transport has the instant.
+    fn take_submission_time(&mut self) {
+        self.sent_ns = self.shared.transport.submitted_ns(self.task);
+        if self.first_sent_ns == 0 {
+            self.first_sent_ns = self.sent_ns;
         }
     }
 
     fn finish(&mut self, reply: Reply) -> Result<Answer, Fault> {
-        self.done_ns = self.shared.clock.now_ns();
+        self.done_ns = self.shared.now_ns();
         if let Some(error) = reply.error {
             return Err(Fault::Server(error));
         }
@@ -442,7 +307,39 @@ impl<'w> Connection<'w> {
     }
 }
 
-/// Has the parser, and the row that is being kept if any, take in received bytes.
+/// Parses received bytes; none mean that the server has closed the connection.
+#[inline]
+fn take<T: Transport>(
+    shared: &Shared<T>,
+    parser: &mut ReplyParser,
+    first_row: &mut Option<Box<FirstRow>>,
+    envelope: &mut Option<Box<Envelope>>,
+    received: &[u8],
+) -> Result<Progress, Fault> {
+    if received.is_empty() {
+        return Err(lost("waiting for an answer", io::ErrorKind::UnexpectedEof.into()));
+    }
+    let fed = match envelope {
+        None => feed(parser, first_row, received),
+        Some(envelope) => {
+            let mut wrapped = shared.wrapped.borrow_mut();
+            let mut received = received;
+            loop {
+                wrapped.clear();
+                let fed =
+                    envelope.open(received, &mut wrapped).and_then(|()| feed(parser, first_row, &wrapped));
+                if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
+                    break fed;
+                }
+                // Compressed frames that arrived together are opened one after the other.
+                received = &[];
+            }
+        }
+    };
+    fed.map_err(|e| Fault::Lost(Box::new(e)))
+}
+
+/// Feeds received bytes to the parser, and to the row that is being kept, if any.
 #[inline]
 fn feed(
     parser: &mut ReplyParser,
@@ -459,13 +356,13 @@ fn lost(doing: &'static str, error: io::Error) -> Fault {
     Fault::Lost(Box::new(WireError::Io { during: doing, source: error }))
 }
 
-impl Drop for Connection<'_> {
+impl<T: Transport> Drop for Connection<'_, T> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl Session for Connection<'_> {
+impl<T: Transport> Session for Connection<'_, T> {
     fn execute(
         &mut self,
         statement: Statement,
@@ -510,11 +407,11 @@ impl Session for Connection<'_> {
 }
 
 /// The wait for an answer.
-struct Exchange<'c, 'w> {
-    connection: &'c mut Connection<'w>,
+struct Exchange<'c, 'w, T: Transport> {
+    connection: &'c mut Connection<'w, T>,
 }
 
-impl Future for Exchange<'_, '_> {
+impl<T: Transport> Future for Exchange<'_, '_, T> {
     type Output = Result<Answer, Fault>;
 
     #[inline]
@@ -526,9 +423,9 @@ impl Future for Exchange<'_, '_> {
                 return Poll::Pending;
             }
             let place = place.clone();
-            connection.send(shared.outbox.borrow().packet(place));
+            connection.send(shared.send_queue.borrow().packet(place));
         }
-        if matches!(connection.turn, Turn::Sent | Turn::Posted) && connection.broken.is_none() {
+        if connection.turn == Turn::Sent && connection.broken.is_none() {
             connection.turn = Turn::Awaiting;
             return Poll::Pending;
         }
@@ -539,8 +436,8 @@ impl Future for Exchange<'_, '_> {
             return Poll::Ready(Err(Fault::Lost(error)));
         }
         let Poll::Ready(received) = connection.receive() else { return Poll::Pending };
-        if connection.by_ring {
-            connection.take_send_time();
+        if connection.enqueued {
+            connection.take_submission_time();
         }
         Poll::Ready(received.and_then(|reply| connection.finish(reply)))
     }

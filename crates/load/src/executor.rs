@@ -1,7 +1,6 @@
 //! The executor: tasks of one concrete type, polled by the events that concern them.
 //!
-//! There is no queue and no waker: whoever knows that a task can go on (the worker, told by epoll or by the clock)
-//! polls it by its number. Futures are stored one by one and never moved, without dynamic dispatch.
+//! There is no queue and no waker: the worker, which receives events and timers, polls tasks by their numbers. Futures are stored one by one and never moved, without dynamic dispatch.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,17 +20,19 @@ impl<F: Future<Output = ()>> Tasks<F> {
         Self { slots, live }
     }
 
-    /// How many have not ended.
+    /// Number of tasks that have not ended.
     pub fn live(&self) -> usize {
         self.live
     }
 
-    /// Numbers of all tasks, ended ones included.
-    pub fn numbers(&self) -> std::ops::Range<usize> {
-        0..self.slots.len()
+    /// Polls every task that has not ended.
+    pub fn poll_all(&mut self) {
+        for number in 0..self.slots.len() {
+            self.poll(number);
+        }
     }
 
-    /// Lets a task go on. An ended or unknown one is left alone: the kernel may report a socket that is just closed.
+    /// Polls a task. Ended and unknown tasks are ignored: the kernel may report a socket that has just been closed.
     #[inline]
     pub fn poll(&mut self, number: usize) {
         let Some(slot) = self.slots.get_mut(number) else { return };

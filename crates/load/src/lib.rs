@@ -1,35 +1,47 @@
-//! How a server is asked: the clock, arrivals, connections, the executor and the recorders.
+//! The load engine: clock, arrivals, connections, executor and recorders.
 //!
 //! One worker thread drives many connections. Each connection is a task: an `async fn` over the workload's
 //! transaction, polled by exactly those events of the kernel that concern its socket. The hot path allocates
 //! nothing, takes no lock, formats nothing and makes no system call but the I/O itself. Recorders belong to a worker
 //! and are handed over once a second.
+//!
+//! Time, bytes and events come through `transport::Transport`: from sockets, or from a simulation in virtual time.
 
-mod account;
+mod barrier;
 pub mod clock;
 mod connection;
+mod context;
+mod coordinator;
 mod drive;
 mod error;
+mod event;
 mod executor;
-mod gate;
-mod ledger;
+mod handover;
+mod merger;
 mod net;
 pub mod null;
+mod opener_pool;
 mod opening;
-mod outbox;
 mod packets;
+mod pool;
 mod recorder;
+mod reporter;
 pub mod retry;
 mod ring;
 mod schedule;
+mod send_queue;
+mod shared;
 mod step;
 mod sys;
+mod transport;
+mod usage;
 mod waiting;
 mod window;
 mod worker;
 
 pub use error::LoadError;
+pub use event::{End, Shortfalls, StepEvent, StepSpec};
 pub use net::{available, cheapest as cheapest_backend};
 pub use recorder::FirstError;
-pub use step::{End, Shortfalls, StepEvent, StepSpec, run_step};
+pub use step::run_step;
 pub use window::{Warmup, Windows};

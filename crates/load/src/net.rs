@@ -1,30 +1,41 @@
-//! How a worker waits for its connections: by epoll, or by io_uring.
+//! The transport on sockets: a worker waits by epoll or by io_uring.
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use mydyno_model::plan::Backend;
 
-use crate::clock::Clock;
+use crate::clock::MonotonicClock;
+use crate::opener_pool::OpenerPool;
 use crate::ring::Ring;
 use crate::sys::{self, Epoll, Events, NO_EVENT};
+use crate::transport::{OPENED, Opened, Transport};
+use crate::usage::ThreadUse;
 
-/// Token of the bell that tells of opened connections.
-pub const BELL: usize = usize::MAX;
+/// Bytes of the read buffer that all connections of an epoll worker share: answers are parsed as they arrive and not
+/// kept.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The event loop of one worker.
-pub enum Net {
-    /// Told what has input; bytes are asked for.
-    Epoll(Epoll, Box<RefCell<Events>>),
-    /// Told with the bytes.
+/// Sockets and event loop of one worker.
+pub struct Net<'a> {
+    worker: usize,
+    clock: MonotonicClock,
+    event_loop: EventLoop,
+    opener_pool: Option<&'a OpenerPool>,
+}
+
+enum EventLoop {
+    /// Reports which sockets have input.
+    Epoll { epoll: Epoll, events: Box<RefCell<Events>>, buffer: RefCell<Box<[u8]>> },
+    /// Delivers received bytes.
     Ring(Box<Ring>),
 }
 
-/// Whether event loops of this kind can be had on this host, tried by making one.
+/// Whether this host permits event loops of this kind, tried by making one.
 ///
 /// # Errors
-/// Why not, and what it takes.
+/// The refusal and what would permit it.
 pub fn available(backend: Backend) -> Result<(), String> {
     let takes = match backend {
         Backend::Epoll => "free file descriptors and memory",
@@ -32,7 +43,9 @@ pub fn available(backend: Backend) -> Result<(), String> {
             "Linux 6.1, the sysctl kernel.io_uring_disabled at 0, and a container that permits it"
         }
     };
-    Net::new(backend, 1, Clock::start()).map(drop).map_err(|why| format!("{why}; it takes {takes}"))
+    EventLoop::new(backend, 1, MonotonicClock::start())
+        .map(drop)
+        .map_err(|why| format!("{why}; it takes {takes}"))
 }
 
 /// The event loop that costs least of those that this host permits: io_uring where it has it. Figures:
@@ -41,62 +54,79 @@ pub fn cheapest() -> Backend {
     if available(Backend::IoUring).is_ok() { Backend::IoUring } else { Backend::Epoll }
 }
 
-impl Net {
-    /// The one that the plan names, for so many connections.
-    ///
-    /// # Errors
-    /// Out of file descriptors or memory, or the kernel has no such thing.
-    pub fn new(backend: Backend, connections: usize, clock: Clock) -> io::Result<Self> {
+impl EventLoop {
+    fn new(backend: Backend, connections: usize, clock: MonotonicClock) -> io::Result<Self> {
         Ok(match backend {
-            Backend::Epoll => Self::Epoll(Epoll::new()?, Box::new(RefCell::new([NO_EVENT; 512]))),
+            Backend::Epoll => Self::Epoll {
+                epoll: Epoll::new()?,
+                events: Box::new(RefCell::new([NO_EVENT; 512])),
+                buffer: RefCell::new(vec![0; READ_BUFFER_BYTES].into_boxed_slice()),
+            },
             Backend::IoUring => Self::Ring(Box::new(Ring::new(connections, clock)?)),
         })
     }
 
-    /// Watches a task's connection.
-    ///
-    /// # Errors
-    /// Out of memory or watches.
-    pub fn add(&self, fd: RawFd, task: usize) -> io::Result<()> {
+    fn watch(&self, fd: RawFd, task: usize) -> io::Result<()> {
         match self {
-            Self::Epoll(epoll, _) => epoll.add_input(fd, task),
+            Self::Epoll { epoll, .. } => epoll.add_input(fd, task),
+            Self::Ring(ring) if task == OPENED => {
+                ring.watch_opened(fd);
+                Ok(())
+            }
             Self::Ring(ring) => {
                 ring.add(fd, task);
                 Ok(())
             }
         }
     }
+}
 
-    /// Watches for opened connections.
+impl<'a> Net<'a> {
+    /// An event loop of this kind for so many connections, which also watches the worker's results of `opener_pool`.
+    /// The calling thread must be the one that uses it.
     ///
     /// # Errors
-    /// Out of memory or watches.
-    pub fn add_bell(&self, fd: RawFd) -> io::Result<()> {
-        match self {
-            Self::Epoll(epoll, _) => epoll.add_input(fd, BELL),
-            Self::Ring(ring) => {
-                ring.add_bell(fd);
-                Ok(())
-            }
+    /// Out of file descriptors or memory, or the kernel does not permit it.
+    pub fn new(
+        worker: usize,
+        backend: Backend,
+        connections: usize,
+        clock: MonotonicClock,
+        opener_pool: Option<&'a OpenerPool>,
+    ) -> io::Result<Self> {
+        let event_loop = EventLoop::new(backend, connections, clock)?;
+        if let Some(pool) = opener_pool {
+            event_loop.watch(pool.filled(worker).fd(), OPENED)?;
         }
+        Ok(Self { worker, clock, event_loop, opener_pool })
+    }
+}
+
+impl Transport for Net<'_> {
+    type Clock = MonotonicClock;
+    type Socket = OwnedFd;
+
+    #[inline]
+    fn clock(&self) -> &MonotonicClock {
+        &self.clock
     }
 
-    /// Lets a task's connection go, which is closed next.
-    pub fn remove(&self, fd: RawFd, task: usize) {
-        if let Self::Ring(ring) = self {
+    fn watch(&self, socket: &OwnedFd, task: usize) -> io::Result<()> {
+        self.event_loop.watch(socket.as_raw_fd(), task)
+    }
+
+    fn forget(&self, socket: &OwnedFd, task: usize) {
+        if let EventLoop::Ring(ring) = &self.event_loop {
             ring.remove(task);
-            sys::shut_down(fd);
+            sys::shut_down(socket.as_raw_fd());
         }
     }
 
-    /// Tells, or no longer tells, when the task's socket has room.
-    ///
-    /// # Errors
-    /// The descriptor is not watched.
-    pub fn watch_output(&self, fd: RawFd, task: usize, output: bool) -> io::Result<()> {
-        match self {
-            Self::Epoll(epoll, _) => epoll.watch_output(fd, task, output),
-            Self::Ring(ring) => {
+    fn watch_output(&self, socket: &OwnedFd, task: usize, output: bool) -> io::Result<()> {
+        match &self.event_loop {
+            EventLoop::Epoll { epoll, .. } => epoll.watch_output(socket.as_raw_fd(), task, output),
+            EventLoop::Ring(ring) => {
+                // The ring reports room once for each call.
                 if output {
                     ring.watch_output(task);
                 }
@@ -105,14 +135,10 @@ impl Net {
         }
     }
 
-    /// Waits up to `timeout_ns`, and at least `gather_ns` so that answers gather, and adds the tasks that can go on.
-    ///
-    /// # Errors
-    /// Only what would be a defect of this program.
-    pub fn wait(&self, ready: &mut Vec<usize>, timeout_ns: u64, gather_ns: u64) -> io::Result<()> {
+    fn wait(&self, ready: &mut Vec<usize>, timeout_ns: u64, gather_ns: u64) -> io::Result<()> {
         ready.clear();
-        match self {
-            Self::Epoll(epoll, events) => {
+        match &self.event_loop {
+            EventLoop::Epoll { epoll, events, .. } => {
                 let gather_ns = gather_ns.min(timeout_ns);
                 if gather_ns > 0 {
                     sys::sleep(gather_ns);
@@ -122,18 +148,76 @@ impl Net {
                 ready.extend(events.iter().map(|event| event.u64 as usize));
                 Ok(())
             }
-            Self::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, BELL),
+            EventLoop::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, OPENED),
         }
     }
 
-    /// Hands over what was posted, without waiting.
-    ///
-    /// # Errors
-    /// Only what would be a defect of this program.
-    pub fn submit(&self) -> io::Result<()> {
-        match self {
-            Self::Epoll(..) => Ok(()),
-            Self::Ring(ring) => ring.submit(),
+    fn submit(&self) -> io::Result<()> {
+        match &self.event_loop {
+            EventLoop::Epoll { .. } => Ok(()),
+            EventLoop::Ring(ring) => ring.submit(),
         }
+    }
+
+    #[inline]
+    fn enqueue(&self, task: usize, packet: &[u8]) -> bool {
+        match &self.event_loop {
+            EventLoop::Epoll { .. } => false,
+            EventLoop::Ring(ring) => {
+                ring.post(task, packet);
+                true
+            }
+        }
+    }
+
+    #[inline]
+    fn submitted_ns(&self, task: usize) -> u64 {
+        match &self.event_loop {
+            EventLoop::Epoll { .. } => 0,
+            EventLoop::Ring(ring) => ring.sent_ns(task),
+        }
+    }
+
+    #[inline]
+    fn send(&self, socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+        sys::send(socket.as_raw_fd(), bytes)
+    }
+
+    #[inline]
+    fn receive<R>(
+        &self,
+        socket: &OwnedFd,
+        task: usize,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> io::Result<Option<R>> {
+        match &self.event_loop {
+            EventLoop::Epoll { buffer, .. } => {
+                let mut buffer = buffer.borrow_mut();
+                match sys::recv(socket.as_raw_fd(), &mut buffer) {
+                    Ok(n) => Ok(Some(take(&buffer[..n]))),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                    Err(e) => Err(e),
+                }
+            }
+            EventLoop::Ring(ring) => ring.receive(task, take),
+        }
+    }
+
+    fn opens_connections(&self) -> bool {
+        self.opener_pool.is_some()
+    }
+
+    fn request_connection(&self, task: usize, number: usize) {
+        if let Some(pool) = self.opener_pool {
+            pool.request(self.worker, task, number);
+        }
+    }
+
+    fn opened(&self) -> Vec<Opened<OwnedFd>> {
+        self.opener_pool.map(|pool| pool.opened(self.worker)).unwrap_or_default()
+    }
+
+    fn usage(&self) -> ThreadUse {
+        ThreadUse::of_this_thread()
     }
 }

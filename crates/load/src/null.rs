@@ -4,7 +4,7 @@ use mydyno_stats::Histogram;
 use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::{Fault, Param, Session, Statement, Workload};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, MonotonicClock};
 use crate::executor::Tasks;
 use crate::packets::{self, Packets};
 use crate::recorder::Recorder;
@@ -29,7 +29,7 @@ struct Nowhere<'a> {
 }
 
 struct NullShared<'a> {
-    clock: &'a Clock,
+    clock: &'a MonotonicClock,
     packets: std::cell::RefCell<Packets>,
     recorder: std::cell::RefCell<Recorder>,
     stopping: std::cell::Cell<bool>,
@@ -86,7 +86,7 @@ fn suspend_once() -> impl Future<Output = ()> {
 
 /// Runs `queries` statements or more of a workload on one thread over `connections` connections to nowhere.
 pub fn run<W: Workload>(workload: &W, connections: usize, queries: u64) -> NullRun {
-    let clock = Clock::start();
+    let clock = MonotonicClock::start();
     let shared = NullShared {
         clock: &clock,
         packets: Packets::new(workload.statements()).into(),
@@ -100,9 +100,7 @@ pub fn run<W: Workload>(workload: &W, connections: usize, queries: u64) -> NullR
         drive(workload, connection, number as u64)
     }));
     while tasks.live() > 0 {
-        for number in tasks.numbers() {
-            tasks.poll(number);
-        }
+        tasks.poll_all();
         if shared.recorder.borrow().queries >= queries {
             shared.stopping.set(true);
         }

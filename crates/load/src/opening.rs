@@ -1,10 +1,7 @@
-//! Opening connections and preparing statements on them: before the load starts, and again while it runs.
+//! Opening connections and preparing statements on them.
 
-use std::collections::VecDeque;
-use std::io;
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mydyno_wire::envelope::Envelope;
@@ -12,25 +9,25 @@ use mydyno_wire::reply::ReplyParser;
 use mydyno_wire::{Client, Column, Session, WireError};
 use mydyno_workload::Workload;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, MonotonicClock};
 use crate::error::LoadError;
 use crate::packets::id_of;
-use crate::sys::{Bell, ThreadUse};
 
 /// Opens an authenticated connection to the right database.
 pub type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
 
 /// An authenticated connection with its statements prepared.
-pub struct Ready {
-    pub socket: OwnedFd,
+pub struct Ready<S> {
+    pub socket: S,
     pub parser: ReplyParser,
     pub envelope: Option<Box<Envelope>>,
+    /// The server's statement ids, by statement.
     pub ids: Box<[u32]>,
-    /// Where statements keep rows.
+    /// Present where statements keep rows.
     pub keeping: Option<Box<Keeping>>,
 }
 
-/// What is needed to keep rows of a connection's results.
+/// Data with which rows of a connection's results are decoded.
 pub struct Keeping {
     pub session: Session,
     /// Columns as they were prepared, by statement; empty where it keeps no row.
@@ -46,7 +43,7 @@ pub fn open<W: Workload>(
     connect: Connect<'_>,
     number: usize,
     of: usize,
-) -> Result<Ready, LoadError> {
+) -> Result<Ready<OwnedFd>, LoadError> {
     let number = number + 1;
     let refused = |e: WireError| match e {
         WireError::Cancelled { .. } => LoadError::Interrupted,
@@ -76,158 +73,31 @@ pub fn open<W: Workload>(
     Ok(Ready { socket, parser, envelope, ids, keeping })
 }
 
-/// When connections may be opened: at most so many a second, over all workers.
+/// Limits the rate at which connections are opened, over all workers.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace<'a> {
-    pub clock: &'a Clock,
+pub struct ConnectRate<'a> {
+    pub clock: &'a MonotonicClock,
     pub start_ns: u64,
+    /// `None`: no limit.
     pub rate_per_s: Option<f64>,
 }
 
-/// A stop is noticed this soon while a connection waits for its turn.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Longest sleep between two checks of the cancellation flag.
+const CANCELLATION_CHECK: Duration = Duration::from_millis(50);
 
-impl Pace<'_> {
-    /// Waits for the turn of connection `number`; whether it came before `stop`.
-    pub fn wait(&self, number: usize, stop: &dyn Fn() -> bool) -> bool {
-        let turn_ns = self.rate_per_s.map_or(0, |rate| self.start_ns + (number as f64 / rate * 1e9) as u64);
+impl ConnectRate<'_> {
+    /// Waits until connection `number` may be opened. Returns false when `cancelled` did first.
+    pub fn wait(&self, number: usize, cancelled: &dyn Fn() -> bool) -> bool {
+        let due_ns = self.rate_per_s.map_or(0, |rate| self.start_ns + (number as f64 / rate * 1e9) as u64);
         loop {
-            if stop() {
+            if cancelled() {
                 return false;
             }
-            let left_ns = turn_ns.saturating_sub(self.clock.now_ns());
+            let left_ns = due_ns.saturating_sub(self.clock.now_ns());
             if left_ns == 0 {
                 return true;
             }
-            std::thread::sleep(Duration::from_nanos(left_ns).min(GLANCE));
+            std::thread::sleep(Duration::from_nanos(left_ns).min(CANCELLATION_CHECK));
         }
     }
-}
-
-/// Threads that open connections while the load runs, so that no worker stands still for it.
-#[derive(Debug)]
-pub struct Openers {
-    queue: Mutex<Queue>,
-    changed: Condvar,
-    desks: Vec<Desk>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    requests: VecDeque<Request>,
-    closed: bool,
-}
-
-/// A task's wish for a new connection.
-#[derive(Debug, Clone, Copy)]
-struct Request {
-    worker: usize,
-    task: usize,
-    number: usize,
-}
-
-/// Where a worker finds what was opened for it.
-#[derive(Debug)]
-struct Desk {
-    opened: Mutex<Vec<Opened>>,
-    bell: Bell,
-}
-
-/// What came of a wish.
-pub struct Opened {
-    pub task: usize,
-    pub result: Result<Ready, LoadError>,
-    /// From the first packet to the last answer.
-    pub took_ns: u64,
-    /// What opening cost this process.
-    pub usage: ThreadUse,
-}
-
-impl std::fmt::Debug for Opened {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("task", &self.task).finish_non_exhaustive()
-    }
-}
-
-impl Openers {
-    /// Desks for so many workers.
-    ///
-    /// # Errors
-    /// Out of file descriptors.
-    pub fn new(workers: usize) -> io::Result<Self> {
-        let desk = || Ok(Desk { opened: Mutex::default(), bell: Bell::new()? });
-        let desks = (0..workers).map(|_| desk()).collect::<io::Result<_>>()?;
-        Ok(Self { queue: Mutex::default(), changed: Condvar::new(), desks })
-    }
-
-    /// What rings when something has been opened for this worker.
-    pub fn bell(&self, worker: usize) -> &Bell {
-        &self.desks[worker].bell
-    }
-
-    /// Asks for connection `number`, for a task of a worker.
-    pub fn request(&self, worker: usize, task: usize, number: usize) {
-        lock(&self.queue).requests.push_back(Request { worker, task, number });
-        self.changed.notify_one();
-    }
-
-    /// What has been opened for a worker since the last call.
-    pub fn opened(&self, worker: usize) -> Vec<Opened> {
-        let desk = &self.desks[worker];
-        desk.bell.silence();
-        std::mem::take(&mut *lock(&desk.opened))
-    }
-
-    /// No more is to be opened: the threads go home.
-    pub fn close(&self) {
-        let mut queue = lock(&self.queue);
-        queue.closed = true;
-        queue.requests.clear();
-        self.changed.notify_all();
-    }
-
-    /// The life of such a thread.
-    pub fn serve<W: Workload>(&self, workload: &W, connect: Connect<'_>, of: usize, clock: &Clock) {
-        let mut before = ThreadUse::of_this_thread();
-        while let Some(Request { worker, task, number }) = self.next() {
-            let start_ns = clock.now_ns();
-            let result = catch_unwind(AssertUnwindSafe(|| open(workload, connect, number, of)))
-                .unwrap_or_else(|_| Err(LoadError::Worker("opening a connection panicked".to_owned())));
-            let took_ns = clock.now_ns() - start_ns;
-            let after = ThreadUse::of_this_thread();
-            let opened = Opened { task, result, took_ns, usage: after.since(&before) };
-            before = after;
-            let desk = &self.desks[worker];
-            lock(&desk.opened).push(opened);
-            desk.bell.ring();
-        }
-    }
-
-    fn next(&self) -> Option<Request> {
-        let mut queue = lock(&self.queue);
-        loop {
-            if queue.closed {
-                return None;
-            }
-            if let Some(request) = queue.requests.pop_front() {
-                return Some(request);
-            }
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// Sends the threads home when it goes out of scope.
-pub struct Closing<'a>(pub Option<&'a Openers>);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        if let Some(openers) = self.0 {
-            openers.close();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

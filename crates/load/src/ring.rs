@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::types::{BufRingEntry, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, MonotonicClock};
 
 /// Statements that can be handed to the kernel at once; more are handed over in several turns.
 const SUBMISSIONS: u32 = 512;
@@ -45,7 +45,7 @@ enum About {
     Receive = 1,
     Send = 2,
     Output = 3,
-    Bell = 4,
+    Opened = 4,
 }
 
 /// A task's side of the ring.
@@ -73,10 +73,10 @@ pub struct Ring {
     posted: RefCell<Vec<usize>>,
     /// Tasks that something arrived for while their statement was not submitted: they are told after it was.
     again: RefCell<Vec<usize>>,
-    bell: Cell<RawFd>,
+    opened: Cell<RawFd>,
     /// Why statements could not be handed over; told by the next wait.
     failed: RefCell<Option<io::Error>>,
-    clock: Clock,
+    clock: MonotonicClock,
     /// Whether the kernel can wait for a minimum time (Linux 6.12).
     waits_at_least: bool,
     /// More completions than can come together: waiting for so many is waiting for the time.
@@ -88,7 +88,7 @@ impl Ring {
     ///
     /// # Errors
     /// The kernel is too old, or io_uring is not permitted here.
-    pub fn new(connections: usize, clock: Clock) -> io::Result<Self> {
+    pub fn new(connections: usize, clock: MonotonicClock) -> io::Result<Self> {
         let completions = (connections * 4).clamp(1024, MOST_COMPLETIONS).next_power_of_two();
         let io = IoUring::builder()
             .setup_single_issuer()
@@ -110,7 +110,7 @@ impl Ring {
             lines: RefCell::default(),
             posted: RefCell::default(),
             again: RefCell::default(),
-            bell: Cell::new(-1),
+            opened: Cell::new(-1),
             failed: RefCell::default(),
             clock,
             waits_at_least,
@@ -131,10 +131,10 @@ impl Ring {
         self.push(&entry);
     }
 
-    /// Tells of a bell as of a task with this number.
-    pub fn add_bell(&self, fd: RawFd) {
-        self.bell.set(fd);
-        self.push(&ringing(fd));
+    /// Tells of a opened as of a task with this number.
+    pub fn watch_opened(&self, fd: RawFd) {
+        self.opened.set(fd);
+        self.push(&poll_opened(fd));
     }
 
     /// Lets a task's connection go: what still arrives on it is nobody's. Its socket is shut down next, or the kernel goes
@@ -199,7 +199,7 @@ impl Ring {
     }
 
     /// Submits what was posted and waits for completions up to `timeout_ns`, and at least `gather_ns`;
-    /// adds the tasks that can go on to `ready`, `bell` for the bell.
+    /// adds the tasks that can go on to `ready`, `opened` for the opened.
     ///
     /// # Errors
     /// Only what would be a defect of this program.
@@ -208,7 +208,7 @@ impl Ring {
         ready: &mut Vec<usize>,
         timeout_ns: u64,
         gather_ns: u64,
-        bell: usize,
+        opened: usize,
     ) -> io::Result<()> {
         self.stamp();
         if let Some(error) = self.failed.take() {
@@ -224,7 +224,7 @@ impl Ring {
             match submitted {
                 Err(e) if !passes(&e) => Err(e),
                 _ => {
-                    self.collect(ready, bell);
+                    self.collect(ready, opened);
                     Ok(())
                 }
             }
@@ -237,7 +237,7 @@ impl Ring {
         }
         // Before Linux 6.12: the time, and if nothing came in it, the first that comes.
         wait(self.completions, gather_ns, 0)?;
-        if ready.is_empty() { self.wait(ready, timeout_ns - gather_ns, 0, bell) } else { Ok(()) }
+        if ready.is_empty() { self.wait(ready, timeout_ns - gather_ns, 0, opened) } else { Ok(()) }
     }
 
     fn stamp(&self) {
@@ -255,16 +255,16 @@ impl Ring {
         }
     }
 
-    fn collect(&self, ready: &mut Vec<usize>, bell: usize) {
+    fn collect(&self, ready: &mut Vec<usize>, opened: usize) {
         let mut io = self.io.borrow_mut();
         let mut lines = self.lines.borrow_mut();
         let mut again = Vec::new();
         for completion in io.completion() {
             let (what, generation, task) = read(completion.user_data());
-            if what == About::Bell as u64 {
-                ready.push(bell);
+            if what == About::Opened as u64 {
+                ready.push(opened);
                 if !cqueue::more(completion.flags()) {
-                    again.push(ringing(self.bell.get()));
+                    again.push(poll_opened(self.opened.get()));
                 }
                 continue;
             }
@@ -351,9 +351,9 @@ fn passes(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
-fn ringing(bell: RawFd) -> squeue::Entry {
-    opcode::PollAdd::new(Fd(bell), libc::POLLIN as u32).multi(true).build().user_data(about(
-        About::Bell,
+fn poll_opened(opened: RawFd) -> squeue::Entry {
+    opcode::PollAdd::new(Fd(opened), libc::POLLIN as u32).multi(true).build().user_data(about(
+        About::Opened,
         0,
         0,
     ))

@@ -1,4 +1,4 @@
-//! The system calls of the hot path and the operating system's account of the workers.
+//! The system calls of the load engine.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
-/// Room for the events of one wait.
+/// Buffer for the events of one wait.
 pub type Events = [libc::epoll_event; 512];
 
-/// An event that says nothing, to fill [`Events`] with.
+/// An empty event, to fill [`Events`] with.
 pub const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
 impl Epoll {
@@ -58,7 +58,7 @@ impl Epoll {
     /// Waits for events up to `timeout_ns`; a signal counts as no event.
     ///
     /// # Errors
-    /// Only what would be a defect of this program.
+    /// Only those that a defect of this program causes.
     pub fn wait<'a>(&self, events: &'a mut Events, timeout_ns: u64) -> io::Result<&'a [libc::epoll_event]> {
         let timeout = libc::timespec {
             tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
@@ -111,30 +111,30 @@ impl Epoll {
     }
 }
 
-/// Lets the calling thread's timers end when they should, and not up to 50 µs later as the kernel's default is.
+/// Sets the calling thread's timer slack to 1 ns; the kernel's default lets timers expire up to 50 µs late.
 pub fn sleep_precisely() {
     // SAFETY: takes no pointers; the smallest slack is always permitted for the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-/// Lets the calling thread, when it wakes up, wait for its turn instead of interrupting the thread that runs
-/// (`SCHED_BATCH`, sched(7)).
+/// Sets the calling thread's scheduling policy to `SCHED_BATCH` (sched(7)): when it wakes up, it does not preempt the
+/// thread that runs.
 ///
 /// # Errors
 /// The host does not permit it: a filter of system calls, say.
-pub fn wait_for_turns() -> io::Result<()> {
+pub fn schedule_as_batch() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: `priority` is valid for the call, which copies it; 0 is the calling thread.
     let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// An eventfd: rung by one thread, heard by another's event loop.
+/// An eventfd, written by one thread and watched by another thread's event loop.
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct EventFd(OwnedFd);
 
-impl Bell {
-    /// A silent one.
+impl EventFd {
+    /// A new one, not readable.
     ///
     /// # Errors
     /// Out of file descriptors.
@@ -148,27 +148,27 @@ impl Bell {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// What an event loop watches.
+    /// The descriptor for an event loop.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// Rings. A bell that rings already goes on ringing.
-    pub fn ring(&self) {
+    /// Makes it readable.
+    pub fn notify(&self) {
         let one = 1u64.to_ne_bytes();
         // SAFETY: eight bytes are valid for reading.
         unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
     }
 
-    /// Stops ringing.
-    pub fn silence(&self) {
+    /// Resets it to not readable.
+    pub fn reset(&self) {
         let mut count = [0u8; 8];
         // SAFETY: eight bytes are valid for writing.
         unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
     }
 }
 
-/// Sends what the socket takes without waiting.
+/// Sends as many bytes as the socket takes without waiting.
 ///
 /// # Errors
 /// `WouldBlock` when it takes nothing, or the connection's end.
@@ -181,7 +181,7 @@ pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives what is there without waiting; 0 means that the other side has closed.
+/// Receives available bytes without waiting; 0 means that the server has closed the connection.
 ///
 /// # Errors
 /// `WouldBlock` when nothing is there, or the connection's end.
@@ -192,85 +192,20 @@ pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Ends a connection in both directions; one that has ended already stays so.
+/// Shuts a connection down in both directions; no effect on one that is shut down already.
 pub fn shut_down(fd: RawFd) {
     // SAFETY: takes no pointers.
     unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
 }
 
-/// Sleeps for so long, or until a signal comes.
+/// Sleeps for `ns` nanoseconds, or until a signal arrives.
 pub fn sleep(ns: u64) {
     let time = libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: `time` is valid for reading, and the rest of an interrupted sleep is not asked for.
+    // SAFETY: `time` is valid for reading, and no address is passed for the remaining time.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
-}
-
-/// The operating system's account of a thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ThreadUse {
-    /// User CPU in microseconds.
-    pub user_us: u64,
-    /// System CPU in microseconds.
-    pub system_us: u64,
-    /// Voluntary context switches.
-    pub voluntary_switches: u64,
-    /// Involuntary context switches.
-    pub involuntary_switches: u64,
-}
-
-impl ThreadUse {
-    /// The calling thread's account so far.
-    pub fn of_this_thread() -> Self {
-        // SAFETY: an all-zero `rusage` is valid: it holds numbers only.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is valid for writing; RUSAGE_THREAD exists since Linux 2.6.26, so the call cannot fail.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-        let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
-        Self {
-            user_us: us(usage.ru_utime),
-            system_us: us(usage.ru_stime),
-            voluntary_switches: usage.ru_nvcsw as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
-        }
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            user_us: self.user_us + other.user_us,
-            system_us: self.system_us + other.system_us,
-            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
-            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
-        }
-    }
-
-    /// What was used since `before`.
-    #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            user_us: self.user_us.saturating_sub(before.user_us),
-            system_us: self.system_us.saturating_sub(before.system_us),
-            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
-            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
-        }
-    }
-}
-
-/// Resident memory in bytes and threads of this process; zeros where /proc cannot be read.
-pub fn process_size() -> (u64, u64) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    (field("VmRSS") * 1024, field("Threads"))
 }
 
 /// Raises the soft limit of open files towards `needed`, as far as the hard limit allows.
@@ -296,11 +231,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_thread_that_asks_waits_for_turns() {
+    fn only_the_calling_thread_becomes_batch() {
         // SAFETY: takes no pointers; 0 is the calling thread.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
-        let asked = std::thread::spawn(move || wait_for_turns().map(|()| policy()));
+        let asked = std::thread::spawn(move || schedule_as_batch().map(|()| policy()));
         assert_eq!(asked.join().unwrap().unwrap(), libc::SCHED_BATCH);
         assert_eq!(policy(), before);
     }

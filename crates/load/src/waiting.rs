@@ -1,4 +1,4 @@
-//! What tasks wait for besides answers: an arrival of the schedule, or an instant.
+//! Arrivals of the schedule and timers, for which tasks wait besides answers.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -6,13 +6,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::Schedule;
 
-/// A worker's arrivals of an open loop. The backlog is no list: it is what lies between two readings of one schedule,
+/// A worker's arrivals of an open loop. The backlog is not a list but the distance between two positions in one schedule:
 /// that of the clock and that of the connections.
 #[derive(Debug)]
 pub struct Arrivals {
-    /// How far the clock has come.
+    /// Position of the clock.
     due: Schedule,
-    /// What connections take from.
+    /// Position of the connections.
     untaken: Schedule,
     intended: u64,
     taken: u64,
@@ -20,7 +20,7 @@ pub struct Arrivals {
     free: VecDeque<usize>,
 }
 
-/// What became of the arrivals of a window.
+/// Counts of the arrivals of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
     /// Intended since the last count.
@@ -34,7 +34,7 @@ impl Arrivals {
         Self { due: schedule.clone(), untaken: schedule, intended: 0, taken: 0, free: VecDeque::new() }
     }
 
-    /// When the next one that nobody has taken is intended.
+    /// When the next arrival that no task has taken is intended.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.untaken.next_ns()
@@ -57,13 +57,13 @@ impl Arrivals {
         Some(intended_ns)
     }
 
-    /// A task that waits for an arrival, if one is due; each is used in turn.
+    /// The task that has waited longest, if an arrival is due.
     #[inline]
-    pub fn call(&mut self, now_ns: u64) -> Option<usize> {
+    pub fn next_task(&mut self, now_ns: u64) -> Option<usize> {
         if self.untaken.next_ns() > now_ns { None } else { self.free.pop_front() }
     }
 
-    /// Remembers a task that waits.
+    /// Adds a task that waits for an arrival.
     pub fn wait(&mut self, task: usize) {
         self.free.push_back(task);
     }
@@ -72,14 +72,14 @@ impl Arrivals {
     pub fn count(&mut self, until_ns: u64) -> Counted {
         let before = self.intended;
         if self.untaken.next_ns() > until_ns {
-            // Nothing is queued: what was taken is what was due.
+            // No backlog: the connections have taken all that was due.
             (self.due, self.intended) = (self.untaken.clone(), self.taken);
         }
         while self.due.next_ns() <= until_ns {
             self.due.advance();
             self.intended += 1;
         }
-        // Whoever comes late to count has meanwhile taken some of the time after.
+        // A worker that counts late has already taken arrivals of the time after.
         while self.intended < self.taken {
             self.due.advance();
             self.intended += 1;
@@ -87,30 +87,30 @@ impl Arrivals {
         Counted { intended: self.intended - before, queued: self.intended - self.taken }
     }
 
-    /// Goes over to another schedule; what was queued is dropped. To be called after [`Arrivals::count`].
+    /// Switches to another schedule and drops the backlog. To be called after [`Arrivals::count`].
     pub fn change(&mut self, schedule: Schedule) {
         (self.due, self.untaken) = (schedule.clone(), schedule);
         (self.intended, self.taken) = (0, 0);
     }
 }
 
-/// Tasks that wait for an instant.
+/// Timers of tasks.
 #[derive(Debug, Default)]
 pub struct Timers(RefCell<BinaryHeap<Reverse<(u64, usize)>>>);
 
 impl Timers {
-    /// Wakes a task at an instant.
+    /// Adds a timer of a task.
     pub fn set(&self, at_ns: u64, task: usize) {
         self.0.borrow_mut().push(Reverse((at_ns, task)));
     }
 
-    /// The next instant at which a task is to be woken.
+    /// The earliest timer.
     pub fn next_ns(&self) -> Option<u64> {
         self.0.borrow().peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// A task whose instant has come.
-    pub fn call(&self, now_ns: u64) -> Option<usize> {
+    /// Removes the earliest timer that has expired, and returns its task.
+    pub fn next_task(&self, now_ns: u64) -> Option<usize> {
         let mut timers = self.0.borrow_mut();
         if timers.peek()?.0.0 > now_ns {
             return None;
@@ -152,25 +152,25 @@ mod tests {
     }
 
     #[test]
-    fn free_tasks_are_called_in_turn_and_only_when_something_is_due() {
+    fn waiting_tasks_take_turns_and_only_when_an_arrival_is_due() {
         let mut arrivals = Arrivals::new(ten_a_second());
         arrivals.wait(3);
         arrivals.wait(5);
-        assert_eq!(arrivals.call(49 * MS), None);
-        assert_eq!((arrivals.call(50 * MS), arrivals.take(50 * MS)), (Some(3), Some(50 * MS)));
-        assert_eq!(arrivals.call(50 * MS), None);
-        assert_eq!(arrivals.call(150 * MS), Some(5));
+        assert_eq!(arrivals.next_task(49 * MS), None);
+        assert_eq!((arrivals.next_task(50 * MS), arrivals.take(50 * MS)), (Some(3), Some(50 * MS)));
+        assert_eq!(arrivals.next_task(50 * MS), None);
+        assert_eq!(arrivals.next_task(150 * MS), Some(5));
     }
 
     #[test]
-    fn timers_call_in_the_order_of_their_instants() {
+    fn timers_expire_in_the_order_of_their_instants() {
         let timers = Timers::default();
         timers.set(30, 1);
         timers.set(10, 2);
         timers.set(20, 3);
         assert_eq!(timers.next_ns(), Some(10));
         assert_eq!(
-            (timers.call(9), timers.call(20), timers.call(20), timers.call(20)),
+            (timers.next_task(9), timers.next_task(20), timers.next_task(20), timers.next_task(20)),
             (None, Some(2), Some(3), None)
         );
     }

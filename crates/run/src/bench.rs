@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 
 use mydyno_facts::Source;
 use mydyno_host::emulated::Pace;
-use mydyno_load::clock::Clock;
+use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::Header;
 use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::StepPlan;
@@ -240,7 +240,7 @@ pub fn bench(
     let data = tables.require(&mut client)?;
     users_sql::try_out(&mut client, bench.work.asked(), &bench.resolved.plan.database)?;
     let facts = collect(&mut client);
-    let clock = Clock::start();
+    let clock = MonotonicClock::start();
     let manifest = manifest(bench, &facts, &clock, &data.fingerprint, data.used);
     let mut writer = Writer::create(claim, &manifest, &facts)?;
     for warning in
@@ -292,7 +292,7 @@ fn connection_facts(session: &Session) -> [(String, Fact); 3] {
     ]
 }
 
-fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used: bool) -> Manifest {
+fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &MonotonicClock, data: &str, used: bool) -> Manifest {
     let source = facts.text("host.clock.source").map(str::to_owned);
     Manifest {
         header: Header::of::<Manifest>(OffsetDateTime::now_utc()),
@@ -314,7 +314,7 @@ fn manifest(bench: &Bench<'_>, facts: &FactSet, clock: &Clock, data: &str, used:
 fn observed_steps(
     bench: &Bench<'_>,
     manifest: &Manifest,
-    clock: &Clock,
+    clock: &MonotonicClock,
     writer: &mut Writer,
     server_pid: Option<u32>,
     stop: &AtomicBool,
@@ -342,7 +342,7 @@ fn observed_steps(
     })
 }
 
-fn finish(folder: &Path, mut writer: Writer, clock: &Clock, how: How) -> Result<Ended, RunError> {
+fn finish(folder: &Path, mut writer: Writer, clock: &MonotonicClock, how: How) -> Result<Ended, RunError> {
     let interrupted = matches!(how, How::Interrupted);
     let answered_badly = matches!(how, How::AnsweredBadly(_));
     let broke_off = match how {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mydyno_load::clock::Clock;
 use mydyno_load::{End, LoadError, Shortfalls, StepEvent};
 use mydyno_model::Warning;
 use mydyno_model::plan::{Arrivals, StepPlan, Warmup};

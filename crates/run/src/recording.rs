@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 
 use mydyno_load::StepEvent;
-use mydyno_load::clock::Clock;
+use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{EventKind, Interval, Manifest, RunRecord};
 use mydyno_model::sample::Sample;
@@ -19,7 +19,7 @@ use crate::writer::Writer;
 pub(crate) struct Recording<'a> {
     pub bench: &'a Bench<'a>,
     pub manifest: &'a Manifest,
-    pub clock: &'a Clock,
+    pub clock: &'a MonotonicClock,
     pub writer: &'a mut Writer,
     pub watch: &'a mut dyn FnMut(Progress<'_>),
     samples: &'a Receiver<Sample>,
@@ -31,7 +31,7 @@ impl<'a> Recording<'a> {
     pub fn new(
         bench: &'a Bench<'a>,
         manifest: &'a Manifest,
-        clock: &'a Clock,
+        clock: &'a MonotonicClock,
         writer: &'a mut Writer,
         samples: &'a Receiver<Sample>,
         watch: &'a mut dyn FnMut(Progress<'_>),

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use mydyno_facts::Source;
-use mydyno_load::clock::Clock;
+use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::sample::Sample;
 use mydyno_samples::Sampler;
 
@@ -16,7 +16,7 @@ const EVERY_NS: u64 = 1_000_000_000;
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// Takes a sample at the start, at every whole second and at the end, until `done`.
-pub fn sample_until(done: &AtomicBool, clock: &Clock, sampler: &mut Sampler, to: &Sender<Sample>) {
+pub fn sample_until(done: &AtomicBool, clock: &MonotonicClock, sampler: &mut Sampler, to: &Sender<Sample>) {
     let mut next_ns = clock.now_ns();
     loop {
         let over = done.load(Ordering::Acquire);

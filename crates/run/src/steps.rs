@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::Clock, run_step};
+use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::MonotonicClock, run_step};
 use mydyno_model::plan::{Plan, StepPlan};
 use mydyno_model::record::OperationInfo;
 use mydyno_wire::{Client, WireError};
@@ -189,7 +189,7 @@ impl Work {
     /// The load could not start.
     pub fn run(
         &self,
-        clock: &Clock,
+        clock: &MonotonicClock,
         step: &NumberedStep<'_>,
         connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
         stop: &AtomicBool,
@@ -204,7 +204,7 @@ impl Work {
 
 fn load<W: Workload>(
     workload: &W,
-    clock: &Clock,
+    clock: &MonotonicClock,
     step: &NumberedStep<'_>,
     connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
     stop: &AtomicBool,

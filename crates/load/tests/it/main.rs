@@ -11,7 +11,7 @@ mod undisturbed;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mydyno_load::clock::Clock;
+use mydyno_load::clock::MonotonicClock;
 use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, run_step};
 use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_model::record::{Interval, Phase};
@@ -108,7 +108,7 @@ impl Step {
             connect,
         };
         let mut intervals = Vec::new();
-        let end = run_step(&Clock::start(), &spec, &AtomicBool::new(false), &mut |event| {
+        let end = run_step(&MonotonicClock::start(), &spec, &AtomicBool::new(false), &mut |event| {
             if let StepEvent::Interval(interval) = event {
                 intervals.push(*interval);
             }

@@ -1,4 +1,4 @@
-//! The workers' windows, merged into the intervals of the record.
+//! Merges the workers' windows into the intervals of the record.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -6,36 +6,37 @@ use std::collections::btree_map::Entry;
 use mydyno_model::record::{ArrivalCounts, ClientUse, Interval, OperationInfo, OperationTimes, Phase};
 use mydyno_stats::Distribution;
 
-use crate::account::{Handover, Message};
+use crate::event::StepEvent;
+use crate::handover::{Handover, Message};
 use crate::recorder::{FirstError, Recorder};
-use crate::step::StepEvent;
-use crate::sys;
 use crate::window::Windows;
 
-/// Collects the hand-overs of a step.
-pub struct Ledger<'a> {
+/// Merges the hand-overs of a step.
+pub struct Merger<'a> {
     step: usize,
     operations: &'a [OperationInfo],
     windows: &'a Windows,
-    /// Window that each worker has closed last, and whether it goes on.
+    /// The last window that each worker has closed, and whether the worker runs.
     workers: Vec<Progress>,
     open: BTreeMap<usize, Open>,
     /// End of the last interval, on the run's clock.
     end_ns: u64,
-    /// The last phase that was announced.
+    /// The last phase that was reported.
     phase: Option<Phase>,
     /// First errors by code, and how often each code came.
     errors: BTreeMap<u16, (u64, FirstError)>,
-    /// How late a worker closed a window at worst.
+    /// Worst delay with which a worker closed a window, in nanoseconds.
     pub late_ns: u64,
     /// Connections lost for good.
     pub lost: usize,
     /// Since when no connection at all is open, on the run's clock.
     pub all_down_since_ns: Option<u64>,
-    /// Why the last of them was.
+    /// Why the last connection was lost.
     pub last_loss: Option<String>,
-    /// What was waiting when the last window ended.
+    /// Arrivals of the last interval.
     pub last: ArrivalCounts,
+    /// Resident memory in bytes and threads of this process.
+    process_size: fn() -> (u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,22 +46,22 @@ struct Progress {
     lost: usize,
     down: usize,
     connections: usize,
-    /// Due and not sent, sent and not answered, in the windows that went out.
+    /// Due and not sent, sent and not answered, at the end of the last emitted window.
     waiting: (u64, u64),
 }
 
-/// A window that not all workers have handed over.
+/// A window that some workers have not handed over.
 struct Open {
     phase: Phase,
     end_ns: u64,
     recorder: Recorder,
     arrivals: ArrivalCounts,
-    /// What waits at each worker when the window ends.
+    /// Transactions that wait at each worker when the window ends.
     waiting: BTreeMap<usize, (u64, u64)>,
     client: ClientUse,
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> Merger<'a> {
     pub fn new(
         step: usize,
         operations: &'a [OperationInfo],
@@ -68,6 +69,7 @@ impl<'a> Ledger<'a> {
         connections: usize,
         workers: usize,
         start_ns: u64,
+        process_size: fn() -> (u64, u64),
     ) -> Self {
         let of = |worker| (worker..connections).step_by(workers).count();
         let workers = (0..workers).map(|n| Progress { connections: of(n), ..Progress::default() });
@@ -85,21 +87,22 @@ impl<'a> Ledger<'a> {
             all_down_since_ns: None,
             last_loss: None,
             last: ArrivalCounts::default(),
+            process_size,
         }
     }
 
-    /// Workers that have not gone home.
-    pub fn working(&self) -> usize {
+    /// Workers that have not ended.
+    pub fn running(&self) -> usize {
         self.workers.iter().filter(|w| !w.gone).count()
     }
 
-    /// Announces the phase that the load starts with.
+    /// Reports the phase that the load starts with.
     pub fn begin(&mut self, sink: &mut dyn FnMut(StepEvent)) {
         let first = self.windows.get(0).map_or(Phase::Drain, |(phase, _)| phase);
         self.announce(first, sink);
     }
 
-    /// Takes what a worker tells; windows that are complete by it go to the sink.
+    /// Processes a worker's message; windows that it completes go to the sink.
     pub fn take(&mut self, message: Message, sink: &mut dyn FnMut(StepEvent)) {
         match message {
             Message::Handover(handover) => self.take_handover(*handover, sink),
@@ -150,18 +153,18 @@ impl<'a> Ledger<'a> {
         open.client.waits += handover.waits;
     }
 
-    /// End of the last window that was told of, on the run's clock.
-    pub fn told_until_ns(&self) -> u64 {
+    /// End of the latest window that a worker has handed over, on the run's clock.
+    pub fn reported_until_ns(&self) -> u64 {
         self.open.values().map(|open| open.end_ns).max().unwrap_or(0).max(self.end_ns)
     }
 
-    /// The commonest error of the step, in words.
-    pub fn commonest_error(&self) -> Option<String> {
+    /// Code and message of the step's most frequent error.
+    pub fn most_frequent_error(&self) -> Option<String> {
         let (_, error) = self.errors.values().max_by_key(|(count, _)| *count)?;
         Some(format!("error {} ({}): {}", error.code, error.sqlstate, error.message))
     }
 
-    /// Emits what is left, whether or not every worker has handed it over.
+    /// Emits the remaining windows, whether or not every worker has handed them over.
     pub fn close(&mut self, sink: &mut dyn FnMut(StepEvent)) {
         for open in std::mem::take(&mut self.open).into_values() {
             self.emit(open, sink);
@@ -179,7 +182,7 @@ impl<'a> Ledger<'a> {
             let window = *entry.key();
             let open = entry.remove();
             self.emit(open, sink);
-            // What follows is known before it is over, so that a record that is cut off says what was going on.
+            // The next phase is reported before it has ended, so that a truncated record says which one was running.
             if let Some((phase, _)) = self.windows.get(window + 1) {
                 self.announce(phase, sink);
             }
@@ -194,7 +197,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn emit(&mut self, mut open: Open, sink: &mut dyn FnMut(StepEvent)) {
-        // What waits at a worker that has no part in this window is waiting still.
+        // Transactions that wait at a worker without a part in this window are still waiting.
         for (worker, waiting) in std::mem::take(&mut open.waiting) {
             self.workers[worker].waiting = waiting;
         }
@@ -204,7 +207,7 @@ impl<'a> Ledger<'a> {
         self.announce(open.phase, sink);
         self.end_ns = open.end_ns.max(start_ns);
         self.last = open.arrivals;
-        let (resident_bytes, threads) = sys::process_size();
+        let (resident_bytes, threads) = (self.process_size)();
         let recorder = open.recorder;
         let interval = Interval {
             step: self.step,
@@ -240,7 +243,7 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// Adds the counts of another worker in the same window, without what waits at its end.
+/// Adds the counts of another worker in the same window, except those of transactions that wait at its end.
 fn add(sum: &mut ArrivalCounts, more: &ArrivalCounts) {
     let ArrivalCounts { intended, started, failed, dropped, queued: _, in_flight: _ } = more;
     sum.intended += intended;
