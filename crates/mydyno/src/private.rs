@@ -5,9 +5,13 @@ use std::sync::atomic::AtomicBool;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_levers::{LeverError, Turns};
+use mydyno_load::LoadError;
 use mydyno_model::server::ServerInfo;
 use mydyno_model::units::show_bytes;
+use mydyno_run::RunError;
 use mydyno_sandbox::{Progress, SandboxError, Site, Spec, data};
+use mydyno_wire::WireError;
+use mydyno_workload::prepare::PrepareError;
 
 use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
@@ -183,9 +187,30 @@ pub fn loud(ui: &Ui, text: &str) {
     ui.note(text);
 }
 
+/// How a command ends whose trial or audit failed.
+pub fn run_failure(error: RunError) -> Failure {
+    Failure { status: status_of(&error), problems: error.to_string().lines().map(str::to_owned).collect() }
+}
+
+fn status_of(error: &RunError) -> Status {
+    match error {
+        RunError::Prepare(PrepareError::Interrupted) | RunError::Load(LoadError::Interrupted) => {
+            Status::Interrupted
+        }
+        RunError::Sandbox(error) => status_of_sandbox(error),
+        RunError::AndServerLeft { error, .. } => status_of(error),
+        RunError::Schema { source, .. } if matches!(**source, WireError::Server(_)) => Status::Usage,
+        _ => Status::Environment,
+    }
+}
+
 /// How a command ends that could not make or end a private server.
 pub fn failure(error: SandboxError) -> Failure {
-    let status = match &error {
+    Failure { status: status_of_sandbox(&error), problems: vec![error.to_string()] }
+}
+
+fn status_of_sandbox(error: &SandboxError) -> Status {
+    match error {
         SandboxError::Name { .. }
         | SandboxError::Setting { .. }
         | SandboxError::EngineName { .. }
@@ -197,6 +222,5 @@ pub fn failure(error: SandboxError) -> Failure {
         | SandboxError::NoSuchServer { .. } => Status::Usage,
         SandboxError::Interrupted => Status::Interrupted,
         _ => Status::Environment,
-    };
-    Failure { status, problems: vec![error.to_string()] }
+    }
 }

@@ -10,6 +10,7 @@ use mydyno_run::Progress;
 use mydyno_stats::{Distribution, SparseHistogram};
 use mydyno_workload::prepare::Prepared;
 
+use crate::private;
 use crate::sparkline::Sparkline;
 use crate::ui::Ui;
 
@@ -50,10 +51,18 @@ impl<'a> Shower<'a> {
 
     /// Shows one piece of progress.
     pub fn show(&mut self, progress: &Progress<'_>) {
-        if self.ui.quiet {
-            return;
+        match progress {
+            Progress::LeftAlone(sentence) => return private::loud(self.ui, sentence),
+            Progress::SchemaWarning { statement, said } => {
+                let text = format!("schema.statement={statement}: the server says: {said}");
+                return private::loud(self.ui, &text);
+            }
+            _ if self.ui.quiet => return,
+            _ => {}
         }
         match progress {
+            Progress::LeftAlone(_) | Progress::SchemaWarning { .. } => {}
+            Progress::Server(step) => private::note(self.ui, step),
             Progress::Preparing { rows, of, found } => self.bar("rows", *rows, *of, *found),
             Progress::Ready(prepared) => {
                 self.end_bar();

@@ -4,10 +4,9 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_model::units::parse_duration;
 use mydyno_wire::target::{Protocol, resolve_noting};
-use mydyno_wire::{Compression, ConnectOptions, Endpoint, Environment, Secret, TargetOptions, TlsMode};
+use mydyno_wire::{Compression, ConnectOptions, Environment, Secret, TargetOptions, TlsMode};
 
 use crate::failure::{Failure, Status};
 use crate::secrets::{Password, forbid_core_dumps};
@@ -238,25 +237,11 @@ fn given(password: Password) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// The target as a plan names it.
-pub fn plan(options: &ConnectOptions, kind: TargetKind) -> TargetPlan {
-    let (transport, address) = match &options.endpoint {
-        Endpoint::Unix(path) => (Transport::Unix, path.display().to_string()),
-        Endpoint::Tcp { .. } => (Transport::Tcp, options.endpoint.to_string()),
-    };
-    TargetPlan { kind, transport, address, user: options.user.clone() }
-}
-
-/// A target that is not known yet: a private server that is not up.
-pub fn unknown(kind: TargetKind) -> TargetPlan {
-    TargetPlan { kind, transport: Transport::Unix, address: String::new(), user: String::new() }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use clap::Parser;
-    use mydyno_wire::ServerKey;
+    use mydyno_wire::{Endpoint, ServerKey};
 
     use super::*;
 

@@ -4,8 +4,6 @@ use mydyno_model::summary::{StepSummary, percentile_name};
 use mydyno_model::units::{parse_duration, show_us};
 use thiserror::Error;
 
-use crate::request::is_percentile;
-
 /// A bound that is broken when the comparison holds in any step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
@@ -28,10 +26,27 @@ enum Quantity {
     Errors,
 }
 
-/// Not a bound.
+/// Why a text is not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%")]
-pub struct BoundError(String);
+pub enum BoundError {
+    /// Its form is none.
+    #[error(
+        "{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%"
+    )]
+    Form(String),
+    /// A time without a unit.
+    #[error("{text:?} has no unit: give one, as in {text}ms or {text}s")]
+    NoUnit {
+        /// The bound.
+        text: String,
+    },
+}
+
+/// Whether a percentile has a name of its own in documents (p95, p999): below 10 only whole ones do.
+fn is_percentile(percent: f64) -> bool {
+    let whole = percent.fract() == 0.0;
+    (1.0..=99.9999).contains(&percent) && (whole || percent >= 10.0)
+}
 
 impl Bound {
     /// Reads a bound.
@@ -39,10 +54,14 @@ impl Bound {
     /// # Errors
     /// The text and what would be one.
     pub fn parse(text: &str) -> Result<Self, BoundError> {
-        let error = || BoundError(text.to_owned());
+        let error = || BoundError::Form(text.to_owned());
         let at = text.find(['<', '>']).ok_or_else(error)?;
         let (name, limit) = (text[..at].trim().to_ascii_lowercase(), text[at + 1..].trim());
-        let duration = || parse_duration(limit).map(|d| d.as_secs_f64() * 1e6).map_err(|_| error());
+        let duration = || match limit.parse::<f64>() {
+            // Other options take a bare number as seconds; in a bound of a response time nobody means that.
+            Ok(number) if number != 0.0 => Err(BoundError::NoUnit { text: text.to_owned() }),
+            _ => parse_duration(limit).map(|d| d.as_secs_f64() * 1e6).map_err(|_| error()),
+        };
         let number =
             |limit: &str| limit.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(error);
         let (quantity, limit) = match name.as_str() {
@@ -163,6 +182,19 @@ mod tests {
         assert_eq!((bound.quantity, bound.limit), (Quantity::ErrorShare, 0.001));
         let bound = Bound::parse("tps<1000").unwrap();
         assert_eq!((bound.quantity, bound.above, bound.limit), (Quantity::TransactionsPerS, false, 1000.0));
+    }
+
+    #[test]
+    fn a_time_needs_a_unit() {
+        for text in ["p99>10", "mean > 5", "max>1.5"] {
+            let error = Bound::parse(text).unwrap_err().to_string();
+            assert!(error.contains("has no unit") && error.contains(&format!("{text}ms")), "{error}");
+        }
+        assert!(
+            Bound::parse("errors>0").is_ok()
+                && Bound::parse("tps<10").is_ok()
+                && Bound::parse("max>0").is_ok()
+        );
     }
 
     #[test]

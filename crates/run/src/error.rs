@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use mydyno_host::HostError;
 use mydyno_load::LoadError;
 use mydyno_model::DocumentError;
+use mydyno_sandbox::SandboxError;
 use mydyno_wire::WireError;
 use mydyno_workload::prepare::PrepareError;
 use thiserror::Error;
@@ -47,6 +49,28 @@ pub enum RunError {
         doing: &'static str,
         /// What was said.
         source: Box<WireError>,
+    },
+    /// A private server.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The state folder or the journal.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A statement of the lever `schema.statement`.
+    #[error("--lever schema.statement={statement}: {source}")]
+    Schema {
+        /// The statement.
+        statement: String,
+        /// The server's answer.
+        source: Box<WireError>,
+    },
+    /// The work failed, and then the private server could not be ended.
+    #[error("{error}\n{left}")]
+    AndServerLeft {
+        /// Why the work failed.
+        error: Box<RunError>,
+        /// Why the server could not be ended.
+        left: Box<SandboxError>,
     },
     /// Tables and rows.
     #[error(transparent)]

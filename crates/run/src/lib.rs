@@ -1,26 +1,37 @@
 //! One run, whole: the plan with all its errors at once, the guard, the phases, load beside observation, the record's
 //! writer and reader, and the summary that is derived from the record.
 
-mod bench;
 pub mod bound;
 pub mod capacity;
+mod control;
 mod course;
 mod due;
 mod error;
 pub mod folder;
 pub mod guard;
+mod own_flag;
+mod progress;
 mod recording;
 mod repeats;
 pub mod request;
 mod sampling;
 mod settled;
 mod stall;
+mod step;
 pub mod steps;
 pub mod summarise;
+mod tables;
+mod target;
+mod trial;
 mod users_sql;
+mod verdict;
 mod warnings;
 pub mod writer;
 
-pub use bench::{Bench, Ended, Progress, bench, check, cleanup, prepare};
 pub use error::RunError;
-pub use request::{PlanError, Request, Resolved};
+pub use progress::{Progress, Watch};
+pub use request::{Draft, PlanError, Request, Resolved};
+pub use tables::{Place, check_tables, drop_tables, make_tables};
+pub use target::{Cancel, PrivateServer, Target};
+pub use trial::{Ended, RecordPlan, TrialPlan, check, cleanup, prepare, trial};
+pub use verdict::Verdict;

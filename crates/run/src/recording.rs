@@ -1,4 +1,4 @@
-//! Where a run's events go: into the record, and to whoever watches.
+//! Writes the events of a run into its record and passes them on to the caller.
 
 use std::sync::mpsc::Receiver;
 
@@ -9,34 +9,35 @@ use mydyno_model::record::{EventKind, Interval, Manifest, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::StepSummary;
 
-use crate::bench::{Bench, Progress};
 use crate::error::RunError;
-use crate::steps::NumberedStep;
+use crate::progress::{Progress, Watch};
+use crate::step::StepSink;
 use crate::summarise::summarise_step;
+use crate::tables::Place;
 use crate::writer::Writer;
 
-/// Where a run's events go: into the record, and to whoever watches.
+/// Writes the events of a run into its record and passes them on to the caller.
 pub(crate) struct Recording<'a> {
-    pub bench: &'a Bench<'a>,
+    pub place: Place<'a>,
     pub manifest: &'a Manifest,
     pub clock: &'a MonotonicClock,
     pub writer: &'a mut Writer,
-    pub watch: &'a mut dyn FnMut(Progress<'_>),
+    pub watch: &'a mut Watch<'a>,
     samples: &'a Receiver<Sample>,
-    /// Intervals of the step, while somebody wants its summary before the record is whole.
+    /// Intervals of the step that a search judges before the record is complete.
     kept: Option<Vec<Interval>>,
 }
 
 impl<'a> Recording<'a> {
     pub fn new(
-        bench: &'a Bench<'a>,
+        place: Place<'a>,
         manifest: &'a Manifest,
         clock: &'a MonotonicClock,
         writer: &'a mut Writer,
         samples: &'a Receiver<Sample>,
-        watch: &'a mut dyn FnMut(Progress<'_>),
+        watch: &'a mut Watch<'a>,
     ) -> Self {
-        Self { bench, manifest, clock, writer, watch, samples, kept: None }
+        Self { place, manifest, clock, writer, watch, samples, kept: None }
     }
 
     /// Adds a step to those of the plan.
@@ -60,13 +61,14 @@ impl<'a> Recording<'a> {
         };
         summarise_step(&record, number, step)
     }
+}
 
-    /// Writes what happened and passes it on.
-    pub fn event(&mut self, step: &NumberedStep<'_>, event: StepEvent) -> Result<(), RunError> {
+impl StepSink for Recording<'_> {
+    /// Writes the event into the record and passes it on.
+    fn event(&mut self, number: usize, step: &StepPlan, event: StepEvent) -> Result<(), RunError> {
         while let Ok(sample) = self.samples.try_recv() {
             self.writer.sample(sample)?;
         }
-        let &NumberedStep { number, plan: step, .. } = step;
         match event {
             StepEvent::Connected { done, of } => (self.watch)(Progress::Connecting { step, done, of }),
             StepEvent::Phase(phase, at_s) => {
@@ -74,7 +76,7 @@ impl<'a> Recording<'a> {
                 (self.watch)(Progress::Phase { number, step, phase });
             }
             StepEvent::Error(error, at_s) => {
-                let operation = self.bench.work.operations().get(error.operation);
+                let operation = self.place.work.operations().get(error.operation);
                 let what = EventKind::Error {
                     step: number,
                     code: error.code.to_string(),
@@ -93,5 +95,9 @@ impl<'a> Recording<'a> {
             }
         }
         Ok(())
+    }
+
+    fn note(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError> {
+        self.writer.event(at_s, what)
     }
 }

@@ -81,7 +81,7 @@ impl Work {
     /// # Errors
     /// Options that do not fit together.
     pub fn new(resolved: &Resolved) -> Result<Self, Vec<OptionError>> {
-        let (plan, options) = (&resolved.plan, &resolved.options);
+        let (plan, options) = (&resolved.draft, &resolved.options);
         let (database, seed) = (&plan.database, plan.seed);
         let connections = plan.steps.iter().map(|s| s.connections).max().unwrap_or(1);
         let sbtests = |database: &str| {

@@ -1,16 +1,14 @@
 //! `mydyno bench`: load with an honest record.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use clap::ValueEnum;
-use mydyno_model::plan::TargetKind;
-use mydyno_model::summary::{CapacityTrial, StepSummary};
 use mydyno_run::request::Machine;
 use mydyno_run::steps::Work;
-use mydyno_run::{Bench, Ended, Request, Resolved, RunError, request};
-use mydyno_wire::{Client, ConnectOptions, WireError};
+use mydyno_run::{
+    Cancel, PrivateServer, RecordPlan, Request, Resolved, RunError, Target, TrialPlan, Verdict, request,
+};
 use mydyno_workload::prepare::{PrepareError, Prepared, Tuning};
 use serde_json::json;
 use time::OffsetDateTime;
@@ -97,39 +95,46 @@ pub enum Step {
 /// Runs a bench, or one of its steps.
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     let stop = signals::stop_flag()?;
-    match private::wanted(&args.target, private_name(), ui)? {
+    let (target, resolved) = match private::wanted(&args.target, private_name(), ui)? {
         None => {
-            let resolved = resolve(args, TargetKind::Server, &[]);
+            let resolved = resolve(args, &[]);
             // All errors at once: those of the options and those of the plan, before anybody types a password.
             let password = match (password, &resolved) {
                 (Password::Ask, Err(_)) => Password::NotGiven,
                 (password, _) => password,
             };
-            let target = target::resolve(&args.target, password, ui);
-            let (mut target, mut resolved) = both(target, resolved)?;
-            target.cancel = Some(Arc::clone(&stop));
-            resolved.plan.target = target::plan(&target, TargetKind::Server);
-            step(args, &resolved, &target, argv, &stop, ui)
+            let (connect, resolved) = both(target::resolve(&args.target, password, ui), resolved)?;
+            (Target::Server(Box::new(connect)), resolved)
         }
         Some((spec, turns)) => {
-            let mut resolved = resolve(args, TargetKind::Sandbox, &turns.workload)?;
+            let data = args.target.data.clone();
+            let private = PrivateServer { command: "bench".to_owned(), spec, turns, data };
+            let target = Target::Private(Box::new(private));
+            let resolved = resolve(args, target.workload_options())?;
             if matches!(args.step, Some(step) if step != Step::Run) {
                 return Err(Failure::usage(
                     "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
                 ));
             }
-            private::with_server("bench", &spec, args.target.data.as_deref(), &stop, ui, |server| {
-                let mut target = mydyno_sandbox::connect_options(server).map_err(private::failure)?;
-                target.cancel = Some(Arc::clone(&stop));
-                resolved.plan.target = target::plan(&target, TargetKind::Sandbox);
-                if !turns.schema.is_empty() {
-                    make_tables(&resolved, &work(args, &resolved)?, &target, &stop, ui)?;
-                    change_schema(&turns.schema, &target, ui)?;
-                }
-                load(args, &resolved, &target, argv, true, &stop, ui)
-            })
+            (target, resolved)
         }
-    }
+    };
+    let work = work(args, &resolved)?;
+    let record = record(args, resolved.spec.name, argv)?;
+    let trial = TrialPlan { resolved, work, target, prepare: args.step != Some(Step::Run), record };
+    let ended = match args.step {
+        None | Some(Step::Run) => load(&trial, &stop, ui),
+        Some(Step::Prepare) => prepare(&trial, &stop, ui),
+        Some(Step::Check) => check(&trial, &stop, ui),
+        Some(Step::Cleanup) => cleanup(&trial, &stop, ui),
+    };
+    // A signal ends calls of the connection wherever they are; what fails then was interrupted.
+    ended.map_err(|failure| match failure.status {
+        Status::Environment if stop.load(Ordering::Relaxed) => {
+            Failure { status: Status::Interrupted, ..failure }
+        }
+        _ => failure,
+    })
 }
 
 /// A name for a private server of one command. In containers the pid is often 1, so it alone is no name.
@@ -149,23 +154,8 @@ fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Fa
     }
 }
 
-/// Statements of the lever `schema.statement`, each with what the server warns of: some change less than they say.
-fn change_schema(statements: &[String], target: &ConnectOptions, ui: &Ui) -> Result<(), Failure> {
-    let mut client = Client::connect(target).map_err(|e| Failure::environment(e.to_string()))?;
-    for sql in statements {
-        let failed = |e: WireError| Failure::usage(format!("--lever schema.statement={sql}: {e}"));
-        client.query(sql).map_err(failed)?;
-        let warnings = client.query("SHOW WARNINGS").map_err(failed)?;
-        for row in 0..warnings.len() {
-            let said = warnings.text(row, 2).unwrap_or_default();
-            private::loud(ui, &format!("schema.statement={sql}: the server says: {said}"));
-        }
-    }
-    Ok(())
-}
-
 /// The plan, with options of the workload that levers give beside those of the command line.
-fn resolve(args: &Args, kind: TargetKind, levers: &[(String, String)]) -> Result<Resolved, Failure> {
+fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Failure> {
     let request = Request {
         workload: args.workload.clone(),
         options: [args.options.0.as_slice(), levers].concat(),
@@ -178,34 +168,9 @@ fn resolve(args: &Args, kind: TargetKind, levers: &[(String, String)]) -> Result
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let machine = Machine { cpus, backend: mydyno_load::cheapest_backend() };
-    let unknown = target::unknown(kind);
-    request::resolve(&request, unknown, machine, OffsetDateTime::now_utc()).map_err(|errors| Failure {
+    request::resolve(&request, machine).map_err(|errors| Failure {
         status: Status::Usage,
         problems: errors.iter().map(ToString::to_string).collect(),
-    })
-}
-
-fn step(
-    args: &Args,
-    resolved: &Resolved,
-    target: &ConnectOptions,
-    argv: Vec<String>,
-    stop: &AtomicBool,
-    ui: &Ui,
-) -> Result<Status, Failure> {
-    let ended = match args.step {
-        None => load(args, resolved, target, argv, true, stop, ui),
-        Some(Step::Run) => load(args, resolved, target, argv, false, stop, ui),
-        Some(Step::Prepare) => prepare(args, resolved, target, stop, ui),
-        Some(Step::Check) => check(args, resolved, target, ui),
-        Some(Step::Cleanup) => cleanup(args, resolved, target, ui),
-    };
-    // A signal ends calls of the connection wherever they are; what fails then was interrupted.
-    ended.map_err(|failure| match failure.status {
-        Status::Environment if stop.load(Ordering::Relaxed) => {
-            Failure { status: Status::Interrupted, ..failure }
-        }
-        _ => failure,
     })
 }
 
@@ -220,75 +185,45 @@ fn work(args: &Args, resolved: &Resolved) -> Result<Work, Failure> {
     Ok(work)
 }
 
-fn load(
-    args: &Args,
-    resolved: &Resolved,
-    target: &ConnectOptions,
-    argv: Vec<String>,
-    prepare: bool,
-    stop: &AtomicBool,
-    ui: &Ui,
-) -> Result<Status, Failure> {
-    let work = work(args, resolved)?;
-    let run = run_name(resolved.spec.name);
+/// Where the record goes; a folder of its own in the state folder unless `--out` names one.
+fn record(args: &Args, workload: &str, argv: Vec<String>) -> Result<RecordPlan, Failure> {
+    let run = run_name(workload);
+    let loads = matches!(args.step, None | Some(Step::Run));
     let folder = match &args.out {
         Some(folder) => folder.clone(),
-        None => default_folder(&run)?,
+        None if loads => default_folder(&run)?,
+        None => PathBuf::new(),
     };
-    let bench = Bench { resolved, work: &work, target, argv, run, folder: folder.clone(), prepare };
-    let mut shower = Shower::new(ui, work.operations().first().map_or("", |o| o.name.as_str()));
-    let ended = mydyno_run::bench(&bench, stop, &mut |progress| shower.show(&progress)).map_err(failure)?;
+    Ok(RecordPlan { run, folder, argv })
+}
+
+fn load(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
+    let mut shower = Shower::new(ui, trial.work.operations().first().map_or("", |o| o.name.as_str()));
+    let ended = mydyno_run::trial(trial, stop, &mut |progress| shower.show(&progress))
+        .map_err(private::run_failure)?;
     drop(shower);
-    writing::show(&folder, &ended.summary, ui)?;
-    verdict(resolved, &ended, &folder)
+    let folder = &trial.record.folder;
+    writing::show(folder, &ended.summary, ui)?;
+    match ended.verdict() {
+        Verdict::Fine => Ok(Status::Fine),
+        Verdict::Bad(problems) => Err(Failure { status: Status::Bad, problems }),
+        Verdict::Interrupted => Ok(Status::Interrupted),
+        Verdict::BrokeOff { why, by_answers } => {
+            let record = format!("the record of what was measured is in {}", folder.display());
+            let status = if by_answers { Status::Bad } else { Status::Environment };
+            Err(Failure { status, problems: vec![why, record] })
+        }
+    }
 }
 
-/// The exit status of a bench that ran.
-fn verdict(resolved: &Resolved, ended: &Ended, folder: &Path) -> Result<Status, Failure> {
-    if ended.interrupted {
-        return Ok(Status::Interrupted);
-    }
-    if let Some(why) = &ended.broke_off {
-        let record = format!("what was measured is kept in {}", folder.display());
-        let status = if ended.answered_badly { Status::Bad } else { Status::Environment };
-        return Err(Failure { status, problems: vec![why.clone(), record] });
-    }
-    // A search goes where the bounds break; they are asked of the rate that it claims.
-    let asked = |s: &&StepSummary| {
-        ended.summary.capacity.as_ref().is_none_or(|capacity| {
-            let held = |t: &CapacityTrial| t.step == s.step && t.broken.is_empty();
-            capacity.rate_per_s.is_some() && s.rate == capacity.rate_per_s && capacity.trials.iter().any(held)
-        })
-    };
-    let steps: Vec<&StepSummary> = ended.summary.steps.iter().filter(asked).collect();
-    let mut problems: Vec<String> =
-        resolved.bounds.iter().flat_map(|b| steps.iter().filter_map(|s| b.broken_by(s))).collect();
-    if let Some(capacity) = &ended.summary.capacity
-        && capacity.rate_per_s.is_none()
-    {
-        problems.push(format!("no rate holds {}: {}", capacity.holds.join(","), capacity.end));
-    }
-    for step in steps.iter().filter(|s| s.transactions == 0) {
-        problems.push(format!("no transaction completed with {} connections", step.connections));
-    }
-    let measured = |number: &usize| ended.summary.steps.iter().any(|s| s.step == *number);
-    for number in (0..resolved.plan.steps.len()).filter(|number| !measured(number)) {
-        problems.push(format!("step {} of the plan has no measured window", number + 1));
-    }
-    if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status: Status::Bad, problems }) }
-}
-
-fn prepare(
-    args: &Args,
-    resolved: &Resolved,
-    target: &ConnectOptions,
-    stop: &AtomicBool,
-    ui: &Ui,
-) -> Result<Status, Failure> {
-    let prepared = make_tables(resolved, &work(args, resolved)?, target, stop, ui)?;
+fn prepare(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
+    let mut shower = Shower::new(ui, "");
+    let prepared = mydyno_run::prepare(trial, stop, &mut |progress| shower.show(&progress))
+        .map_err(private::run_failure)?;
+    drop(shower);
     if ui.json {
         let made = prepared == Prepared::Made;
-        ui.out(&json!({"database": resolved.plan.database, "made": made}).to_string());
+        ui.out(&json!({"database": trial.resolved.draft.database, "made": made}).to_string());
     }
     ui.note(match prepared {
         Prepared::Made => "The tables are ready.",
@@ -297,27 +232,15 @@ fn prepare(
     Ok(Status::Fine)
 }
 
-fn make_tables(
-    resolved: &Resolved,
-    work: &Work,
-    target: &ConnectOptions,
-    stop: &AtomicBool,
-    ui: &Ui,
-) -> Result<Prepared, Failure> {
-    let mut shower = Shower::new(ui, "");
-    mydyno_run::prepare(resolved, work, target, stop, &mut |progress| shower.show(&progress)).map_err(failure)
-}
-
-fn check(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
-    let work = work(args, resolved)?;
-    let database = &resolved.plan.database;
-    match mydyno_run::check(&work, target) {
+fn check(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
+    let database = &trial.resolved.draft.database;
+    match mydyno_run::check(trial, stop) {
         Ok(data) if ui.json => {
             ui.out(&json!({"database": database, "consistent": true, "used": data.used}).to_string());
             Ok(Status::Fine)
         }
         Ok(data) => {
-            let what = work.tables.shown_by_check(data.used);
+            let what = trial.work.tables.shown_by_check(data.used);
             ui.out(&format!("{database}: {what}"));
             Ok(Status::Fine)
         }
@@ -332,9 +255,9 @@ fn check(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> 
     }
 }
 
-fn cleanup(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -> Result<Status, Failure> {
-    let dropped = mydyno_run::cleanup(&work(args, resolved)?, target).map_err(failure)?;
-    let database = &resolved.plan.database;
+fn cleanup(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
+    let dropped = mydyno_run::cleanup(trial, stop).map_err(private::run_failure)?;
+    let database = &trial.resolved.draft.database;
     if ui.json {
         ui.out(&json!({"database": database, "dropped": dropped}).to_string());
     }
@@ -344,15 +267,6 @@ fn cleanup(args: &Args, resolved: &Resolved, target: &ConnectOptions, ui: &Ui) -
         format!("There is no database {database}.")
     });
     Ok(Status::Fine)
-}
-
-fn failure(error: RunError) -> Failure {
-    let status = match &error {
-        RunError::Prepare(PrepareError::Interrupted)
-        | RunError::Load(mydyno_load::LoadError::Interrupted) => Status::Interrupted,
-        _ => Status::Environment,
-    };
-    Failure { status, problems: error.to_string().lines().map(str::to_owned).collect() }
 }
 
 /// As in `20261121-204403-oltp_read_write`.

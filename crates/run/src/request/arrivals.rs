@@ -4,7 +4,9 @@ use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::units::{UnitError, parse_duration, parse_rate};
 use mydyno_workload::options::nearest;
 
-use super::{Faults, LONGEST_S, Request};
+use super::asked::Request;
+use super::faults::Faults;
+use super::limits::LONGEST_S;
 
 /// More transactions a second than any server answers.
 const MOST_PER_S: f64 = 1e8;

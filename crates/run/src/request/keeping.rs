@@ -5,7 +5,9 @@ use std::time::Duration;
 use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, Scheduling, StepPlan, StopOnError, WaitPlan};
 use mydyno_model::units::{parse_duration, parse_rate};
 
-use super::{Faults, MOST_CONNECTIONS, Request};
+use super::asked::Request;
+use super::faults::Faults;
+use super::limits::MOST_CONNECTIONS;
 
 /// Longest time that answers may gather: beyond it times are those of the gathering.
 const MOST_COALESCE: Duration = Duration::from_millis(10);

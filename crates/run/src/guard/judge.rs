@@ -1,175 +1,10 @@
-//! The guard: what must be true of a server before mydyno loads it. All reasons to refuse are told at once, each with
-//! the way out.
+//! Every reason not to load a server, each with the way out.
 
-use std::path::Path;
-use std::time::Duration;
-
-use mydyno_facts::Source;
-use mydyno_host::emulated::{self, EmulatedDisk};
-use mydyno_host::{Machine, sync_delay};
 use mydyno_model::plan::{Plan, TargetKind};
 use mydyno_model::units::{show_bytes, show_count};
-use mydyno_wire::{Client, WireError};
 
-/// How long connections of an earlier command may take to leave the server's count, and so often it is looked at in that time: where
-/// this machine stood still, so did the server.
-const SETTLE: (Duration, u32) = (Duration::from_secs(1), 20);
-
-/// What the load needs of the server, apart from the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Needs<'a> {
-    /// Prepared statements of one connection.
-    pub statements: usize,
-    /// Whether the load changes data, or tables are to be made.
-    pub writes: bool,
-    /// Bytes that are to be written to disk for the tables; 0 when they are there.
-    pub disk_bytes: u64,
-    /// Bytes that the largest table is to take of the server's memory, in engine MEMORY; else 0.
-    pub heap_bytes: u64,
-    /// Bytes that all such tables are to take of it.
-    pub memory_bytes: u64,
-    /// Engine of tables that are to be made.
-    pub engine: Option<&'a str>,
-    /// Bytes of the longest statement that is sent as text.
-    pub query_bytes: u64,
-}
-
-/// What the guard read from the server.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
-    /// `max_connections`.
-    pub max_connections: Option<u64>,
-    /// `max_user_connections`; 0 is no limit.
-    pub max_user_connections: Option<u64>,
-    /// `max_prepared_stmt_count`.
-    pub max_prepared_stmt_count: Option<u64>,
-    /// Prepared statements that exist.
-    pub prepared_stmt_count: Option<u64>,
-    /// Sessions beside ours.
-    pub other_sessions: Option<u64>,
-    /// Replicas that read its binary log.
-    pub replicas: Option<u64>,
-    /// Other nodes of a Galera cluster, which apply what is written here.
-    pub cluster_peers: Option<u64>,
-    /// `read_only`.
-    pub read_only: bool,
-    /// Free and total bytes where its data directory is, when that is on this machine.
-    pub disk: Option<(u64, u64)>,
-    /// Emulated disks of this machine that its data directory, its logs or its tablespaces are on.
-    pub emulated_disks: Vec<EmulatedDisk>,
-    /// By how much each of its syncs is delayed, when it is on this machine and its process may be looked at.
-    pub sync_delay: Option<Duration>,
-    /// Its data directory.
-    pub datadir: String,
-    /// `max_allowed_packet`.
-    pub max_allowed_packet: Option<u64>,
-    /// `max_heap_table_size`.
-    pub max_heap_table_size: Option<u64>,
-    /// Bytes of memory that new work can have without swapping, when the server is on this machine.
-    pub memory: Option<u64>,
-    /// Engines that it has, in small letters; empty when it does not say.
-    pub engines: Vec<String>,
-}
-
-/// Reads what the judgement needs. What this account may not see stays unknown.
-///
-/// # Errors
-/// The connection failed; a refused statement is no error.
-pub fn look(client: &mut Client) -> Result<Found, WireError> {
-    let mut found = Found {
-        max_connections: number(client, "SELECT @@max_connections")?,
-        max_user_connections: number(client, "SELECT @@max_user_connections")?,
-        max_prepared_stmt_count: number(client, "SELECT @@max_prepared_stmt_count")?,
-        prepared_stmt_count: status(client, "Prepared_stmt_count")?,
-        replicas: number(
-            client,
-            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'",
-        )?,
-        cluster_peers: status(client, "wsrep_cluster_size")?.map(|n| n.saturating_sub(1)),
-        read_only: number(client, "SELECT @@global.read_only")?.unwrap_or(0) != 0,
-        datadir: text(client, "SELECT @@datadir")?.unwrap_or_default(),
-        max_allowed_packet: number(client, "SELECT @@max_allowed_packet")?,
-        max_heap_table_size: number(client, "SELECT @@global.max_heap_table_size")?,
-        engines: engines(client)?,
-        ..Found::default()
-    };
-    found.other_sessions = other_sessions(client)?;
-    if let Some(pid) = client.peer_pid() {
-        // Through the process's own root: a server in a container has its own file systems.
-        let datadir = format!("/proc/{pid}/root{}", found.datadir);
-        let space = Source::live().space(&datadir).ok();
-        found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
-        if let Ok(machine) = Machine::real() {
-            found.memory = machine.available_bytes().ok();
-            found.sync_delay = sync_delay::of_process(&machine, pid);
-            let mut folders = vec![found.datadir.clone()];
-            for (variable, is_file) in PLACES {
-                let place = text(client, &format!("SELECT @@{variable}"))?;
-                folders.extend(place.and_then(|place| folder_of(&found.datadir, &place, is_file)));
-            }
-            for folder in folders {
-                let disk = emulated::below(&machine, Path::new(&format!("/proc/{pid}/root{folder}")));
-                found.emulated_disks.extend(disk.filter(|disk| !found.emulated_disks.contains(disk)));
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Where a server writes beside its data directory, and whether the variable holds the beginning of a file's name.
-const PLACES: [(&str, bool); 4] = [
-    ("innodb_data_home_dir", false),
-    ("innodb_log_group_home_dir", false),
-    ("innodb_undo_directory", false),
-    ("log_bin_basename", true),
-];
-
-/// The folder that a variable names. Relative names are below the data directory, and an empty one is nowhere else.
-fn folder_of(datadir: &str, value: &str, is_file: bool) -> Option<String> {
-    let path = Path::new(datadir).join(value.trim());
-    let folder = if is_file { path.parent()? } else { &path };
-    (!value.trim().is_empty()).then(|| folder.display().to_string())
-}
-
-/// Sessions beside ours. The status counter needs no privilege; a connection that is just being closed is given a
-/// moment to go.
-fn other_sessions(client: &mut Client) -> Result<Option<u64>, WireError> {
-    let (time, looks) = SETTLE;
-    let mut others = None;
-    for _ in 0..looks {
-        others = status(client, "Threads_connected")?.map(|n| n.saturating_sub(1));
-        if others.unwrap_or(0) == 0 {
-            break;
-        }
-        std::thread::sleep(time / looks);
-    }
-    Ok(others)
-}
-
-fn text(client: &mut Client, sql: &str) -> Result<Option<String>, WireError> {
-    match client.query(sql) {
-        Ok(rows) => Ok(rows.scalar().map(|text| text.into_owned())),
-        Err(WireError::Server(_)) => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
-fn engines(client: &mut Client) -> Result<Vec<String>, WireError> {
-    let sql = "SELECT LOWER(GROUP_CONCAT(ENGINE)) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')";
-    Ok(text(client, sql)?.map(|list| list.split(',').map(str::to_owned).collect()).unwrap_or_default())
-}
-
-fn number(client: &mut Client, sql: &str) -> Result<Option<u64>, WireError> {
-    Ok(text(client, sql)?.and_then(|text| text.parse().ok()))
-}
-
-fn status(client: &mut Client, name: &str) -> Result<Option<u64>, WireError> {
-    match client.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")) {
-        Ok(rows) => Ok(rows.number(0, 1)),
-        Err(WireError::Server(_)) => Ok(None),
-        Err(e) => Err(e),
-    }
-}
+use super::found::{Found, Needs, Others};
+use super::look::WATCH;
 
 /// Every reason not to load this server with this plan.
 pub fn judge(plan: &Plan, needs: &Needs<'_>, found: &Found) -> Vec<String> {
@@ -309,6 +144,15 @@ fn in_use(needs: &Needs<'_>, found: &Found) -> Vec<String> {
         }
         None => reasons.push(format!("this account may not see whether others use this server: {allow}")),
     }
+    if let Some(others) = found.others.filter(|o| found.other_sessions == Some(0) && *o != Others::default())
+    {
+        reasons.push(format!(
+            "others opened {} connection(s) and sent {} statement(s) within {} s, which load would slow down: {allow}",
+            others.connections,
+            others.statements,
+            WATCH.as_secs()
+        ));
+    }
     if let Some(n) = found.replicas.filter(|n| *n > 0 && needs.writes) {
         reasons.push(format!("{n} replica(s) would have to apply what this load writes: {allow}"));
     }
@@ -357,14 +201,8 @@ mod tests {
         };
         let target =
             TargetPlan { kind, transport: Transport::Unix, address: "/s".to_owned(), user: "u".to_owned() };
-        resolve(
-            &request,
-            target,
-            Machine { cpus: 2, backend: Backend::Epoll },
-            time::OffsetDateTime::UNIX_EPOCH,
-        )
-        .unwrap()
-        .plan
+        let machine = Machine { cpus: 2, backend: Backend::Epoll };
+        resolve(&request, machine).unwrap().draft.on(target, time::OffsetDateTime::UNIX_EPOCH)
     }
 
     const NEEDS: Needs<'_> = Needs {
@@ -384,6 +222,7 @@ mod tests {
             max_prepared_stmt_count: Some(16382),
             prepared_stmt_count: Some(0),
             other_sessions: Some(0),
+            others: None,
             replicas: Some(0),
             cluster_peers: None,
             read_only: false,
@@ -426,16 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn logs_and_tablespaces_have_folders_of_their_own() {
-        let of = |value, is_file| folder_of("/data/", value, is_file);
-        assert_eq!(of("./", false).as_deref(), Some("/data/./"));
-        assert_eq!(of("/fast/redo", false).as_deref(), Some("/fast/redo"));
-        assert_eq!(of("undo", false).as_deref(), Some("/data/undo"));
-        assert_eq!(of("/logs/binlog", true).as_deref(), Some("/logs"));
-        assert_eq!(of("", false), None);
-    }
-
-    #[test]
     fn an_idle_server_with_room_may_be_loaded() {
         assert_eq!(judge(&plan(TargetKind::Server, "1,64", false), &NEEDS, &roomy()), Vec::<String>::new());
     }
@@ -473,6 +302,18 @@ mod tests {
         assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 5);
         assert_eq!(judge(&plan(TargetKind::Server, "1", true), &NEEDS, &found).len(), 0);
         assert_eq!(judge(&plan(TargetKind::Sandbox, "1", false), &NEEDS, &found).len(), 0);
+    }
+
+    #[test]
+    fn a_server_that_others_used_while_it_was_watched_is_loaded_only_when_that_is_allowed() {
+        for others in [Others { connections: 1, statements: 0 }, Others { connections: 0, statements: 3 }] {
+            let found = Found { others: Some(others), ..roomy() };
+            let reasons = judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found);
+            assert!(reasons.len() == 1 && reasons[0].contains("within 2 s"), "{reasons:?}");
+            assert_eq!(judge(&plan(TargetKind::Server, "1", true), &NEEDS, &found).len(), 0);
+        }
+        let found = Found { others: Some(Others::default()), ..roomy() };
+        assert_eq!(judge(&plan(TargetKind::Server, "1", false), &NEEDS, &found).len(), 0);
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! What a load needs of a server, and what the server has.
+
+use std::time::Duration;
+
+use mydyno_host::emulated::EmulatedDisk;
+
+/// What the load needs of the server, apart from the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs<'a> {
+    /// Prepared statements of one connection.
+    pub statements: usize,
+    /// Whether the load changes data, or tables are to be made.
+    pub writes: bool,
+    /// Bytes that are to be written to disk for the tables; 0 when they are there.
+    pub disk_bytes: u64,
+    /// Bytes that the largest table is to take of the server's memory, in engine MEMORY; else 0.
+    pub heap_bytes: u64,
+    /// Bytes that all such tables are to take of it.
+    pub memory_bytes: u64,
+    /// Engine of tables that are to be made.
+    pub engine: Option<&'a str>,
+    /// Bytes of the longest statement that is sent as text.
+    pub query_bytes: u64,
+}
+
+/// What others did with a server while it was watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Connections that they opened.
+    pub connections: u64,
+    /// Statements that they sent.
+    pub statements: u64,
+}
+
+/// What the guard read from the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// `max_connections`.
+    pub max_connections: Option<u64>,
+    /// `max_user_connections`; 0 is no limit.
+    pub max_user_connections: Option<u64>,
+    /// `max_prepared_stmt_count`.
+    pub max_prepared_stmt_count: Option<u64>,
+    /// Prepared statements that exist.
+    pub prepared_stmt_count: Option<u64>,
+    /// Sessions beside ours: the most at one time.
+    pub other_sessions: Option<u64>,
+    /// What others did with it for [`super::look::WATCH`]; `None` when that did not have to be watched, or could not be.
+    pub others: Option<Others>,
+    /// Replicas that read its binary log.
+    pub replicas: Option<u64>,
+    /// Other nodes of a Galera cluster, which apply what is written here.
+    pub cluster_peers: Option<u64>,
+    /// `read_only`.
+    pub read_only: bool,
+    /// Free and total bytes where its data directory is, when that is on this machine.
+    pub disk: Option<(u64, u64)>,
+    /// Emulated disks of this machine that its data directory, its logs or its tablespaces are on.
+    pub emulated_disks: Vec<EmulatedDisk>,
+    /// By how much each of its syncs is delayed, when it is on this machine and its process may be looked at.
+    pub sync_delay: Option<Duration>,
+    /// Its data directory.
+    pub datadir: String,
+    /// `max_allowed_packet`.
+    pub max_allowed_packet: Option<u64>,
+    /// `max_heap_table_size`.
+    pub max_heap_table_size: Option<u64>,
+    /// Bytes of memory that new work can have without swapping, when the server is on this machine.
+    pub memory: Option<u64>,
+    /// Engines that it has, in small letters; empty when it does not say.
+    pub engines: Vec<String>,
+}

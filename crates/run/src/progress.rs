@@ -1,0 +1,78 @@
+//! The progress of a trial, for a caller that shows it.
+
+use mydyno_model::plan::StepPlan;
+use mydyno_model::record::{Interval, Phase};
+use mydyno_workload::prepare::Prepared;
+
+/// What a trial is doing.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A private server is being made, or what was found on the way.
+    Server(&'a mydyno_sandbox::Progress),
+    /// The server warned of a statement of the lever `schema.statement`.
+    SchemaWarning {
+        /// The statement.
+        statement: &'a str,
+        /// The warning.
+        said: &'a str,
+    },
+    /// Something of a private server that others use was not removed with it: a sentence that names it.
+    LeftAlone(&'a str),
+    /// Tables are being filled.
+    Preparing {
+        /// Rows that are stored.
+        rows: u64,
+        /// Rows of all tables.
+        of: u64,
+        /// Rows that an earlier preparation had stored.
+        found: u64,
+    },
+    /// The tables were made or found.
+    Ready(Prepared),
+    /// Connections are being opened.
+    Connecting {
+        /// Step.
+        step: &'a StepPlan,
+        /// Open.
+        done: usize,
+        /// Connections of the step.
+        of: usize,
+    },
+    /// A step is about to begin.
+    Step {
+        /// Number of the step, from 0.
+        number: usize,
+        /// Step.
+        step: &'a StepPlan,
+        /// How many steps came before it.
+        before: usize,
+        /// How many there are in all; `None` while a search may add some.
+        of: Option<usize>,
+    },
+    /// A step of a search is over.
+    Tried {
+        /// Step.
+        step: &'a StepPlan,
+        /// Requirements that did not hold; empty when all did.
+        broken: &'a [String],
+    },
+    /// A phase of a step began.
+    Phase {
+        /// Number of the step, from 0.
+        number: usize,
+        /// Step.
+        step: &'a StepPlan,
+        /// Phase.
+        phase: Phase,
+    },
+    /// A second of load is over.
+    Interval {
+        /// Step.
+        step: &'a StepPlan,
+        /// Its counts and times.
+        interval: &'a Interval,
+    },
+}
+
+/// Receives the progress of a trial or an audit, on the thread that called it.
+pub type Watch<'w> = dyn FnMut(Progress<'_>) + 'w;

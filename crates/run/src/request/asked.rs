@@ -1,0 +1,85 @@
+//! The request as it was typed, and the defaults of its options.
+
+/// Connections when none are asked for.
+pub const CONNECTIONS: &str = "16";
+/// Warm-up when none is asked for.
+pub const WARMUP: &str = "5s";
+/// Measured window when none is asked for.
+pub const TIME: &str = "60s";
+/// Longest warm-up of `--warmup auto`.
+pub const WARMUP_LIMIT_S: f64 = 60.0;
+/// How close the search for capacity comes when nothing else is asked for.
+pub const RESOLUTION: &str = "5%";
+/// Percentiles when none are asked for.
+pub const PERCENTILES: &str = "50,95,99,99.9";
+/// Database when none is asked for.
+pub const DATABASE: &str = "mydyno";
+/// Seed when none is given: runs repeat unless asked otherwise.
+pub const SEED: u64 = 1;
+
+/// The request of a user, as it was typed; `None` takes the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Workload.
+    pub workload: String,
+    /// Its options by name.
+    pub options: Vec<(String, String)>,
+    /// List of connections.
+    pub connections: Option<String>,
+    /// List of rates of an open loop.
+    pub rate: Option<String>,
+    /// A rate that grows, as in `100..5000`.
+    pub ramp: Option<String>,
+    /// Rates and their times, as in `500:20s,1000:20s`.
+    pub rate_steps: Option<String>,
+    /// Spacing of an open loop's arrivals.
+    pub arrivals: Option<String>,
+    /// Think time of a closed loop.
+    pub think: Option<String>,
+    /// How often each point of the sweep is measured.
+    pub repeat: Option<String>,
+    /// Steps run as they are listed.
+    pub no_shuffle: bool,
+    /// Transactions that a connection lives.
+    pub reconnect_every: Option<String>,
+    /// Connections that are open and silent.
+    pub idle: Option<String>,
+    /// Connections opened a second.
+    pub connect_rate: Option<String>,
+    /// Lost connections are not opened again.
+    pub no_reconnect: bool,
+    /// The first error ends the run.
+    pub stop_on_error: bool,
+    /// Codes that do not.
+    pub ignore_errors: Option<String>,
+    /// What must hold at the highest rate that is searched for.
+    pub find_capacity: Option<String>,
+    /// How close that search comes.
+    pub resolution: Option<String>,
+    /// Worker threads.
+    pub workers: Option<String>,
+    /// What tells the load generator of answers.
+    pub backend: Option<String>,
+    /// How long answers gather.
+    pub coalesce: Option<String>,
+    /// Scheduling policy of the load generator's threads.
+    pub scheduling: Option<String>,
+    /// Measured window.
+    pub time: Option<String>,
+    /// Warm-up.
+    pub warmup: Option<String>,
+    /// Seed.
+    pub seed: Option<u64>,
+    /// Database.
+    pub database: Option<String>,
+    /// Percentiles.
+    pub percentiles: Option<String>,
+    /// Bounds.
+    pub fail_if: Vec<String>,
+    /// No samples.
+    pub no_observe: bool,
+    /// Load on a server that others use.
+    pub allow_load: bool,
+    /// Statements of the user's that may write where mydyno did not make the tables.
+    pub allow_write: bool,
+}

@@ -1,0 +1,198 @@
+//! From the request as text to the plan, with all errors at once.
+
+use mydyno_model::plan::{Allow, Arrivals, Backend, CapacityPlan, Spread, Think, WorkloadPlan};
+use mydyno_workload::Options;
+use mydyno_workload::catalogue::{self, Spec};
+
+use super::asked::{Request, SEED};
+use super::draft::{Draft, Resolved};
+use super::faults::{Faults, PlanError};
+use super::limits::MOST_REPEATS;
+use super::{arrivals, keeping, limits, search, sweep};
+use crate::bound::Bound;
+use crate::capacity::Requirements;
+
+/// The properties of this machine that defaults depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// The cheapest event loop that the kernel permits.
+    pub backend: Backend,
+}
+
+/// Resolves a request.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<PlanError>> {
+    let mut faults = Faults::default();
+    let found = workload(request, &mut faults.0);
+    let connections = limits::connections(request, &mut faults);
+    let workers = faults.count("workers", request.workers.as_ref(), 1..=1024, "a number of threads");
+    let asked = arrivals::asked(request, &mut faults);
+    let repeats = faults.count("repeat", request.repeat.as_ref(), 1..=MOST_REPEATS, "a number of repeats");
+    let time_s = limits::time_s(request, asked.time_s, &mut faults);
+    let warmup = limits::warmup(request, &mut faults);
+    let connecting = keeping::connecting(request, &mut faults);
+    let mut wait = keeping::wait(request, machine.backend, &mut faults);
+    let scheduling = keeping::scheduling(request, &mut faults);
+    let stop_on_error = keeping::stop_on_error(request, &mut faults);
+    let requirements = search::requirements(request, &mut faults);
+    let capacity = search::capacity(request, &requirements, &asked.arrivals, &connections, &mut faults);
+    let mut percentiles = limits::percentiles(request, &mut faults);
+    let database = limits::database(request, found.as_ref(), &mut faults);
+    let bounds: Vec<Bound> = request
+        .fail_if
+        .iter()
+        .filter_map(|text| Bound::parse(text).map_err(|e| faults.0.push(e.into())).ok())
+        .collect();
+    // Warnings about waits go by these two.
+    percentiles.extend([50.0, 99.0]);
+    // A bound is about a percentile that the summary then has.
+    percentiles.extend(bounds.iter().filter_map(Bound::percentile));
+    percentiles.extend(requirements.iter().flat_map(Requirements::percentiles));
+    percentiles.sort_by(f64::total_cmp);
+    percentiles.dedup();
+    let Some((spec, options)) = found.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
+    let workers =
+        |connections| workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
+    let points = match &capacity {
+        // The search begins with a closed loop where no first rate is given, and adds its steps as it goes.
+        Some(_) => vec![Arrivals::CLOSED],
+        None => asked.arrivals,
+    };
+    let mut steps = sweep::steps(&connections, workers, &points, repeats.unwrap_or(1));
+    if let (Some(CapacityPlan { from_per_s: Some(rate), spacing, .. }), Some(first)) =
+        (&capacity, steps.first_mut())
+    {
+        first.arrivals = Arrivals::open(*rate, *spacing);
+    }
+    let pause = Think { mean_s: catalogue::think_s(spec, &options), spread: Spread::Constant };
+    for step in &mut steps {
+        if let Arrivals::Closed { think: think @ None } = &mut step.arrivals {
+            *think = (pause.mean_s > 0.0).then_some(pause);
+        }
+    }
+    wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, capacity.is_some()));
+    let seed = request.seed.unwrap_or(SEED);
+    let shuffled = !request.no_shuffle && steps.len() > 1;
+    let draft = Draft {
+        workload: WorkloadPlan { name: spec.name.to_owned(), options: options.values().clone() },
+        order: if shuffled { sweep::order(&steps, seed) } else { Vec::new() },
+        steps,
+        connections: connecting,
+        wait,
+        stop_on_error,
+        capacity,
+        warmup,
+        time_s,
+        seed,
+        database,
+        percentiles,
+        observe: !request.no_observe,
+        allow: Allow { load: request.allow_load, write: request.allow_write },
+        fail_if: request.fail_if.clone(),
+    };
+    Ok(Resolved { draft, spec, options, bounds, requirements })
+}
+
+/// A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
+/// than one, but where CPUs and connections are few, one costs less with epoll: more answers come with each of its
+/// wake-ups. See docs/journal/load-engine.md.
+fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
+    match (backend, cpus, connections) {
+        (Backend::Epoll, ..=4, ..=64) => 1,
+        _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
+    }
+}
+
+fn workload(request: &Request, errors: &mut Vec<PlanError>) -> Option<(&'static Spec, Options)> {
+    let spec = mydyno_workload::find(&request.workload).map_err(|e| errors.push(e.into())).ok()?;
+    let mut given = request.options.clone();
+    if request.workload.ends_with(".toml") {
+        given.push(("mix-file".to_owned(), request.workload.clone()));
+    }
+    match Options::resolve(spec.name, spec.options, &given) {
+        Ok(options) => match catalogue::check(spec, &options) {
+            Ok(()) => Some((spec, options)),
+            Err(problems) => {
+                errors.extend(problems.into_iter().map(PlanError::from));
+                None
+            }
+        },
+        Err(problems) => {
+            errors.extend(problems.into_iter().map(PlanError::from));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mydyno_model::plan::{Scheduling, Warmup};
+
+    fn resolve_on_two_cpus(request: &Request) -> Result<Resolved, Vec<PlanError>> {
+        let machine = Machine { cpus: 2, backend: Backend::Epoll };
+        resolve(request, machine)
+    }
+
+    #[test]
+    fn all_errors_of_a_request_are_told_at_once() {
+        let text = |t: &str| Some(t.to_owned());
+        let request = Request {
+            workload: "oltp_read_rite".to_owned(),
+            connections: text("1,none"),
+            time: text("soon"),
+            percentiles: text("101"),
+            database: text("mysql"),
+            workers: text("0"),
+            fail_if: vec!["p99".to_owned()],
+            ..Request::default()
+        };
+        let errors = resolve_on_two_cpus(&request).unwrap_err();
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), 7, "{texts:#?}");
+        assert!(texts[0].contains("did you mean oltp_read_write?"), "{}", texts[0]);
+    }
+
+    #[test]
+    fn only_who_asks_at_certain_instants_may_interrupt_the_server() {
+        let scheduling = |change: &dyn Fn(&mut Request)| {
+            let mut request = Request { workload: "oltp_point_select".to_owned(), ..Request::default() };
+            change(&mut request);
+            resolve_on_two_cpus(&request).map(|resolved| resolved.draft.wait.scheduling)
+        };
+        let text = |t: &str| Some(t.to_owned());
+        assert_eq!(scheduling(&|_| ()).unwrap(), Scheduling::Batch);
+        assert_eq!(scheduling(&|r| r.rate = text("200")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.think = text("10ms")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.find_capacity = text("p99<10ms")).unwrap(), Scheduling::Normal);
+        assert_eq!(scheduling(&|r| r.scheduling = text("normal")).unwrap(), Scheduling::Normal);
+        let errors = scheduling(&|r| r.scheduling = text("idle")).unwrap_err();
+        assert_eq!(errors[0].to_string(), "--scheduling: \"idle\" is not batch or normal");
+    }
+
+    #[test]
+    fn defaults_stand_in_the_plan() {
+        let request = Request { workload: "oltp_point_select".to_owned(), ..Request::default() };
+        let draft = resolve_on_two_cpus(&request).unwrap().draft;
+        assert_eq!((draft.steps.len(), draft.steps[0].connections, draft.steps[0].workers), (1, 16, 1));
+        assert_eq!((draft.time_s, draft.warmup, draft.seed), (60.0, Warmup::Fixed { time_s: 5.0 }, 1));
+        assert_eq!(draft.workload.options["table-size"], 10_000);
+        assert_eq!(draft.percentiles, [50.0, 95.0, 99.0, 99.9]);
+    }
+
+    #[test]
+    fn no_step_has_more_workers_than_connections() {
+        let request = Request {
+            workload: "oltp_point_select".to_owned(),
+            connections: Some("1,4".to_owned()),
+            workers: Some("3".to_owned()),
+            ..Request::default()
+        };
+        let draft = resolve_on_two_cpus(&request).unwrap().draft;
+        assert_eq!(draft.steps.iter().map(|s| s.workers).collect::<Vec<_>>(), [1, 3]);
+    }
+}

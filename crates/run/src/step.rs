@@ -1,0 +1,167 @@
+//! One step of a plan: its connections, its warm-up and measured window, and how it ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mydyno_load::clock::{Clock, MonotonicClock};
+use mydyno_load::{End, LoadError, Shortfalls, StepEvent};
+use mydyno_model::Warning;
+use mydyno_model::plan::{StepPlan, Warmup};
+use mydyno_model::record::{EventKind, Interval};
+use mydyno_model::units::show_us;
+use mydyno_wire::{Client, ConnectOptions};
+
+use crate::control::control;
+use crate::error::RunError;
+use crate::own_flag::with_own_flag;
+use crate::settled::settled;
+use crate::steps::{NumberedStep, Work};
+use crate::tables::Place;
+
+/// How a step, and the run with it, ended before its time.
+#[derive(Debug)]
+pub enum Cut {
+    /// The user ended it.
+    Interrupted,
+    /// No transaction succeeded, or an error came up that was to end the run.
+    AnsweredBadly(String),
+    /// The server was lost, or the load generator failed.
+    BrokeOff(String),
+}
+
+/// Receives the events of a step. An error ends the step.
+pub(crate) trait StepSink {
+    /// An event of the load.
+    fn event(&mut self, number: usize, step: &StepPlan, event: StepEvent) -> Result<(), RunError>;
+    /// An event of the run, at an instant of its clock in seconds.
+    fn note(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError>;
+}
+
+/// What the workloads' transactions rest on; everything else stays as the server has it.
+const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
+
+/// On tables of the user's, statements that only read run in sessions that can do nothing else: what their text does
+/// not tell, as of a stored function, the server refuses.
+const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+
+/// Runs one step; why the run ends with it, if it does. An error of the first step is an error of the plan or the server.
+pub(crate) fn run_step(
+    place: Place<'_>,
+    clock: &MonotonicClock,
+    (number, step): (usize, &StepPlan),
+    first: bool,
+    sink: &mut dyn StepSink,
+    stop: &AtomicBool,
+) -> Result<Option<Cut>, RunError> {
+    let Place { plan, work, .. } = place;
+    let mut target = place.connect.clone();
+    if !plan.database.is_empty() {
+        target.database = Some(plan.database.clone());
+    }
+    let read_only = work.only_reads_users_tables() && !plan.allow.write;
+    let connect = || {
+        let mut client = Client::connect(&target)?;
+        client.execute(LOAD_SESSION)?;
+        if read_only {
+            client.execute(READ_ONLY_SESSION)?;
+        }
+        Ok(client)
+    };
+    let transaction = work.operations().first().map_or("", |operation| operation.name.as_str());
+    let is_steady = |seen: &[Interval]| settled(&step.arrivals, transaction, seen);
+    let warmup = match plan.warmup {
+        Warmup::Fixed { time_s } => mydyno_load::Warmup::Fixed(Duration::from_secs_f64(time_s)),
+        Warmup::Steady { limit_s } => {
+            mydyno_load::Warmup::Steady { limit: Duration::from_secs_f64(limit_s), is_steady: &is_steady }
+        }
+    };
+    if !stop.load(Ordering::Relaxed) {
+        match restore_tables(work, &target) {
+            Err(error) if first => return Err(error),
+            Err(error) => return Ok(Some(Cut::BrokeOff(error.to_string()))),
+            Ok(()) => {}
+        }
+    }
+    let numbered = NumberedStep { number, plan: step, whole: plan, warmup };
+    let mut failure = None;
+    let end = with_own_flag(stop, |end_load| {
+        work.run(clock, &numbered, &connect, end_load, &mut |event: StepEvent| {
+            if let Err(error) = sink.event(number, step, event) {
+                failure.get_or_insert(error);
+                end_load.store(true, Ordering::Relaxed);
+            }
+        })
+    });
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    Ok(match end {
+        Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
+            sink.note(clock.now_s(), EventKind::Interrupted)?;
+            Some(Cut::Interrupted)
+        }
+        Ok(End::Forbidden { why }) => {
+            Some(Cut::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
+        }
+        // The first step that cannot start is an error of the plan or the server; later ones keep what was measured.
+        Err(error) if first => return Err(error.into()),
+        Err(error) => Some(Cut::BrokeOff(error.to_string())),
+        Ok(End::AllLost { why }) => {
+            Some(Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
+        }
+        Ok(End::Hopeless { why }) => Some(Cut::AnsweredBadly(format!("no transaction succeeded: {why}"))),
+        Ok(End::Failed { why }) => Some(Cut::BrokeOff(why)),
+        Ok(End::Complete(shortfalls)) => {
+            for warning in after_step(&shortfalls) {
+                sink.note(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
+            }
+            // Where none is left, the server is asked: it may be gone for good, and after the last step nobody else
+            // would tell.
+            let gone = if shortfalls.lost >= step.connections { connect().err() } else { None };
+            gone.map(|why| Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
+        }
+    })
+}
+
+/// Puts the tables back to where a step starts from.
+fn restore_tables(work: &Work, target: &ConnectOptions) -> Result<(), RunError> {
+    let statements = work.before_step();
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let mut client = control(target)?;
+    for sql in statements {
+        client.execute(&sql).map_err(RunError::wire("putting the tables back before a step"))?;
+    }
+    Ok(())
+}
+
+/// A load generator that comes this much late to the end of a window has stood still.
+const STALLED_NS: u64 = 100_000_000;
+
+fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
+    let &Shortfalls { unanswered, lost, late_ns, queued: _ } = shortfalls;
+    let mut warnings = Vec::new();
+    if late_ns > STALLED_NS {
+        warnings.push(Warning::new(
+            "client-stalled",
+            format!("the load generator stood still for up to {}", show_us(late_ns as f64 / 1e3)),
+            "it was stopped, starved of CPU or swapped out: repeat the run on a host with room for it",
+        ));
+    }
+    if unanswered > 0 {
+        warnings.push(Warning::new(
+            "unanswered",
+            format!("{unanswered} transaction(s) had no answer ten seconds after the end and are in no histogram"),
+            "look for locks that are held, or a server that hangs; the true tail is longer than the shown one",
+        ));
+    }
+    if lost > 0 {
+        warnings.push(Warning::new(
+            "connections-lost",
+            format!("{lost} connection(s) were lost on the way and not opened again: load fell by as much"),
+            "look into the server's error log, and at wait_timeout and max_allowed_packet",
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,100 @@
+//! The tables of a workload: guarded, made, checked and dropped. Each piece is callable alone, on a server that is up.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use mydyno_model::plan::{Plan, TargetKind};
+use mydyno_wire::{Client, ConnectOptions};
+use mydyno_workload::Options;
+use mydyno_workload::mark::DataMark;
+use mydyno_workload::prepare::{self, Prepared};
+
+use crate::control::{connect, control};
+use crate::error::RunError;
+use crate::guard::{self, Found, Needs};
+use crate::progress::{Progress, Watch};
+use crate::steps::Work;
+use crate::users_sql;
+
+/// A workload on a server that is up.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The workload's options.
+    pub options: &'a Options,
+    /// Its behaviour and tables.
+    pub work: &'a Work,
+    /// How to reach the server, without a database.
+    pub connect: &'a ConnectOptions,
+}
+
+/// Guards and makes the tables, without load.
+///
+/// # Errors
+/// [`RunError`]; tables that are half made are marked as such.
+pub fn make_tables(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+    let mut client = control(place.connect)?;
+    place.work.tables.claim(&mut client)?;
+    guard_tables(place, &mut client)?;
+    fill(place, stop, watch)
+}
+
+/// Checks the rows against the mark.
+///
+/// # Errors
+/// Every table that is not as it should be, or why that could not be found out.
+pub fn check_tables(work: &Work, target: &ConnectOptions) -> Result<DataMark, Vec<RunError>> {
+    let mut client = control(target).map_err(|e| vec![e])?;
+    work.tables.check(&mut client).map_err(|errors| errors.into_iter().map(RunError::from).collect())
+}
+
+/// Drops the database that mydyno made; whether there was one.
+///
+/// # Errors
+/// The database is not mydyno's or is in use, or the server refuses.
+pub fn drop_tables(work: &Work, target: &ConnectOptions) -> Result<bool, RunError> {
+    let mut client = control(target)?;
+    work.tables.claim(&mut client)?;
+    Ok(work.tables.cleanup(&mut client)?)
+}
+
+/// Refuses to load a server when the guard has a reason.
+pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Found, RunError> {
+    let Place { plan, options, work, .. } = place;
+    let missing = work.tables.existing(client)?.is_none();
+    let heap_bytes = if missing { work.tables.heap_bytes() } else { Vec::new() };
+    let needs = Needs {
+        statements: work.statements(),
+        writes: work.writes() || missing,
+        disk_bytes: if missing { work.tables.disk_bytes() } else { 0 },
+        heap_bytes: heap_bytes.iter().copied().max().unwrap_or(0),
+        memory_bytes: heap_bytes.iter().sum(),
+        engine: options.values().get("storage-engine").and_then(|v| v.as_str()).filter(|_| missing),
+        query_bytes: work.longest_query_bytes() as u64,
+    };
+    let others_matter = plan.target.kind == TargetKind::Server && !plan.allow.load;
+    let watch = if others_matter { guard::WATCH } else { Duration::ZERO };
+    let found = guard::look(client, watch).map_err(RunError::wire("looking at the server"))?;
+    let mut reasons = guard::judge(plan, &needs, &found);
+    if let Err(why) = mydyno_load::available(plan.wait.backend) {
+        reasons.push(format!("--backend {}: {why}", plan.wait.backend));
+    }
+    let users = users_sql::Place {
+        database: &plan.database,
+        ours: work.tables.is_ours(client)?,
+        read_only: work.only_reads_users_tables(),
+    };
+    reasons.extend(users_sql::unpermitted(work.asked(), users, plan.allow.write));
+    reasons.extend(users_sql::unwatched(client.server(), users, plan.allow.write));
+    if reasons.is_empty() { Ok(found) } else { Err(RunError::Guarded(reasons)) }
+}
+
+pub(crate) fn fill(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+    let open = || connect(place.connect);
+    let mut progress =
+        |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of, found: p.found });
+    let prepared = place.work.tables.prepare(&open, place.work.fillers, stop, &mut progress)?;
+    watch(Progress::Ready(prepared));
+    Ok(prepared)
+}

@@ -1,0 +1,298 @@
+//! A trial: a plan, a server and a workload, from the guard to the summary.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+
+use mydyno_facts::Source;
+use mydyno_host::emulated::Pace;
+use mydyno_load::clock::{Clock, MonotonicClock};
+use mydyno_model::Header;
+use mydyno_model::facts::{Fact, FactSet};
+use mydyno_model::plan::Plan;
+use mydyno_model::record::{End, EventKind, Manifest};
+use mydyno_model::summary::{Fingerprint, Summary};
+use mydyno_samples::Sampler;
+use mydyno_wire::{Client, Compression, Session};
+use mydyno_workload::mark::DataMark;
+use mydyno_workload::prepare::Prepared;
+use time::OffsetDateTime;
+
+use crate::control::control;
+use crate::course::{self, How};
+use crate::error::RunError;
+use crate::progress::{Progress, Watch};
+use crate::recording::Recording;
+use crate::request::Resolved;
+use crate::sampling;
+use crate::step::Cut;
+use crate::steps::Work;
+use crate::summarise::summarise;
+use crate::tables::{Place, check_tables, drop_tables, fill, guard_tables, make_tables};
+use crate::target::{Cancel, Target, Up, with_target};
+use crate::users_sql;
+use crate::warnings;
+use crate::writer::{self, Writer};
+
+/// Deadline of the statements that a run ends with.
+const LAST_READS: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A trial to be run.
+pub struct TrialPlan {
+    /// The plan without its server.
+    pub resolved: Resolved,
+    /// Its workload.
+    pub work: Work,
+    /// The server.
+    pub target: Target,
+    /// Whether tables are made when they are missing.
+    pub prepare: bool,
+    /// Where the record goes.
+    pub record: RecordPlan,
+}
+
+/// The record of a trial.
+#[derive(Debug, Clone)]
+pub struct RecordPlan {
+    /// Name of the run.
+    pub run: String,
+    /// Folder, which is made.
+    pub folder: PathBuf,
+    /// The command that repeats the run, without secrets.
+    pub argv: Vec<String>,
+}
+
+/// A trial that ran, to its end or not.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its plan.
+    pub plan: Plan,
+    /// Its summary.
+    pub summary: Summary,
+    /// Why it broke off, when neither the plan nor the user ended it.
+    pub broke_off: Option<String>,
+    /// Whether it broke off because of the server's answers: nothing succeeded, or an error that was to end it.
+    pub answered_badly: bool,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+/// Runs a trial: makes the server if it is a private one, guards, makes the tables, loads, records and summarises.
+///
+/// # Errors
+/// [`RunError`] when nothing was measured, or the record could not be written. A server that is lost during the run is no
+/// error here: the record is kept, and [`Ended::broke_off`] says why.
+pub fn trial(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Ended, RunError> {
+    with_target(&trial.target, stop, watch, |up, watch| {
+        let plan = trial.resolved.draft.on(up.plan(), OffsetDateTime::now_utc());
+        let place =
+            Place { plan: &plan, options: &trial.resolved.options, work: &trial.work, connect: up.connect };
+        let statements = trial.target.schema_statements();
+        if !statements.is_empty() {
+            make_tables(place, stop, watch)?;
+            change_schema(statements, up, watch)?;
+        }
+        measure(trial, place, stop, watch)
+    })
+}
+
+/// Makes the tables of a trial, without load.
+///
+/// # Errors
+/// [`RunError`]; tables that are half made are marked as such.
+pub fn prepare(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+    with_target(&trial.target, stop, watch, |up, watch| {
+        let plan = trial.resolved.draft.on(up.plan(), OffsetDateTime::now_utc());
+        let place =
+            Place { plan: &plan, options: &trial.resolved.options, work: &trial.work, connect: up.connect };
+        make_tables(place, stop, watch)
+    })
+}
+
+/// Checks the rows of a trial's tables against their mark.
+///
+/// # Errors
+/// Every table that is not as it should be, or why that could not be found out.
+pub fn check(trial: &TrialPlan, stop: &Cancel) -> Result<DataMark, Vec<RunError>> {
+    let checked =
+        with_target(&trial.target, stop, &mut |_| (), |up, _| Ok(check_tables(&trial.work, up.connect)));
+    checked.unwrap_or_else(|error| Err(vec![error]))
+}
+
+/// Drops the database that mydyno made for a trial; whether there was one.
+///
+/// # Errors
+/// The database is not mydyno's or is in use, or the server refuses.
+pub fn cleanup(trial: &TrialPlan, stop: &Cancel) -> Result<bool, RunError> {
+    with_target(&trial.target, stop, &mut |_| (), |up, _| drop_tables(&trial.work, up.connect))
+}
+
+/// Runs the statements of the lever `schema.statement` and passes the server's warnings on: some change less than they say.
+fn change_schema(statements: &[String], up: Up<'_>, watch: &mut Watch<'_>) -> Result<(), RunError> {
+    let mut client = Client::connect(up.connect).map_err(RunError::wire("connecting"))?;
+    for statement in statements {
+        let failed = |source| RunError::Schema { statement: statement.clone(), source: Box::new(source) };
+        client.query(statement).map_err(failed)?;
+        let warnings = client.query("SHOW WARNINGS").map_err(failed)?;
+        for row in 0..warnings.len() {
+            let said = warnings.text(row, 2).unwrap_or_default();
+            watch(Progress::SchemaWarning { statement, said: &said });
+        }
+    }
+    Ok(())
+}
+
+/// Measures on a server that is up, with a record.
+fn measure(
+    trial: &TrialPlan,
+    place: Place<'_>,
+    stop: &AtomicBool,
+    watch: &mut Watch<'_>,
+) -> Result<Ended, RunError> {
+    // Before any statement is sent: a record that cannot be written is no reason to fill tables.
+    let claim = writer::claim(&trial.record.folder)?;
+    let tables = &trial.work.tables;
+    let mut client = control(place.connect)?;
+    tables.claim(&mut client)?;
+    let found = guard_tables(place, &mut client)?;
+    if trial.prepare {
+        fill(place, stop, watch)?;
+    }
+    let data = tables.require(&mut client)?;
+    users_sql::try_out(&mut client, trial.work.asked(), &place.plan.database)?;
+    let facts = collect(&mut client);
+    let clock = MonotonicClock::start();
+    let manifest = manifest(trial, place.plan, &facts, &clock, &data.fingerprint, data.used);
+    let mut writer = Writer::create(claim, &manifest, &facts)?;
+    for warning in
+        [warnings::of_emulated_disk(&found), warnings::of_delayed_syncs(&found)].into_iter().flatten()
+    {
+        writer.event(clock.now_s(), EventKind::Warning(warning))?;
+    }
+    let pace = Pace::of(found.emulated_disks);
+    let server_pid = client.peer_pid();
+    let noted = if trial.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
+    let how = noted
+        .map_err(RunError::from)
+        .and_then(|()| observed_steps(place, &manifest, &clock, &mut writer, server_pid, stop, watch));
+    // A server that is gone has already ended the run, and one that hangs does not hold up the record's end.
+    client.set_read_timeout(Some(LAST_READS));
+    for warning in tables.doubts(&mut client).unwrap_or_default().into_iter().chain(pace.warning()) {
+        writer.event(clock.now_s(), EventKind::Warning(warning))?;
+    }
+    drop(client);
+    let folder = &trial.record.folder;
+    match how {
+        Ok(how) => finish(folder, writer, &clock, how, place.plan),
+        Err(error) => {
+            // The record says why it ends; if that cannot be written either, the first error is the one to report.
+            let _ = finish(folder, writer, &clock, How::Cut(Cut::BrokeOff(error.to_string())), place.plan);
+            Err(error)
+        }
+    }
+}
+
+fn collect(client: &mut Client) -> FactSet {
+    let server_pid = client.peer_pid();
+    let mut facts = mydyno_facts::collect(&Source::live(), Some(client), server_pid);
+    facts.facts.extend(connection_facts(client.session()));
+    facts
+}
+
+/// What was agreed on with the server. The connections under load are opened with the same options.
+fn connection_facts(session: &Session) -> [(String, Fact); 3] {
+    let compression = match session.compression {
+        None => "none",
+        Some(Compression::Zlib) => "zlib",
+        Some(Compression::Zstd) => "zstd",
+    };
+    let fact = |id: &str, value: &str| (format!("connection.{id}"), Fact::ok(value, "", "handshake"));
+    [
+        fact("tls", session.tls.as_deref().unwrap_or("none")),
+        fact("compression", compression),
+        fact("authentication", session.authentication),
+    ]
+}
+
+fn manifest(
+    trial: &TrialPlan,
+    plan: &Plan,
+    facts: &FactSet,
+    clock: &MonotonicClock,
+    data: &str,
+    used: bool,
+) -> Manifest {
+    let source = facts.text("host.clock.source").map(str::to_owned);
+    Manifest {
+        header: Header::of::<Manifest>(OffsetDateTime::now_utc()),
+        run: trial.record.run.clone(),
+        plan: plan.clone(),
+        argv: trial.record.argv.clone(),
+        facts_digest: mydyno_facts::digest(facts),
+        clock: clock.describe(source),
+        fingerprint: Fingerprint {
+            // Rows that a run has changed are no longer those of the seed.
+            data: if used { format!("{data}-used") } else { data.to_owned() },
+            operations: trial.work.fingerprint(),
+        },
+        operations: trial.work.operations().to_vec(),
+        extra: serde_json::Map::new(),
+    }
+}
+
+fn observed_steps(
+    place: Place<'_>,
+    manifest: &Manifest,
+    clock: &MonotonicClock,
+    writer: &mut Writer,
+    server_pid: Option<u32>,
+    stop: &AtomicBool,
+    watch: &mut Watch<'_>,
+) -> Result<How, RunError> {
+    let done = AtomicBool::new(false);
+    let (to_writer, samples) = channel();
+    std::thread::scope(|scope| {
+        if place.plan.observe {
+            let source = Source::live();
+            let mut sampler = Sampler::new(&source, server_pid, &sampling::disks(&source));
+            let done = &done;
+            scope.spawn(move || sampling::sample_until(done, clock, &mut sampler, &to_writer));
+        } else {
+            drop(to_writer);
+        }
+        let mut recording = Recording::new(place, manifest, clock, &mut *writer, &samples, watch);
+        let how = course::run(&mut recording, stop);
+        done.store(true, Ordering::Release);
+        // The last sample comes after the last interval; the sampler hangs up behind it.
+        for sample in &samples {
+            writer.sample(sample)?;
+        }
+        how
+    })
+}
+
+fn finish(
+    folder: &Path,
+    mut writer: Writer,
+    clock: &MonotonicClock,
+    how: How,
+    plan: &Plan,
+) -> Result<Ended, RunError> {
+    let interrupted = matches!(how, How::Cut(Cut::Interrupted));
+    let answered_badly = matches!(how, How::Cut(Cut::AnsweredBadly(_)));
+    let broke_off = match how {
+        How::Complete | How::Cut(Cut::Interrupted) => None,
+        How::Cut(Cut::AnsweredBadly(why) | Cut::BrokeOff(why)) => Some(why),
+    };
+    let end = match &broke_off {
+        Some(why) => End::BrokeOff(why.clone()),
+        None if interrupted => End::Interrupted,
+        None => End::Complete,
+    };
+    writer.end(clock.now_s(), end)?;
+    // Derived from what was written every reader derives it, so that it is what any reader derives.
+    let record = crate::folder::read(folder)?;
+    let summary = summarise(&record, OffsetDateTime::now_utc());
+    writer.summary(&summary)?;
+    Ok(Ended { plan: plan.clone(), summary, broke_off, answered_badly, interrupted })
+}
