@@ -38,6 +38,7 @@ mod probe;
 #[path = "../pulse.rs"]
 mod pulse;
 mod server;
+mod shape;
 mod ssh;
 mod surroundings;
 #[path = "../whole_host.rs"]
