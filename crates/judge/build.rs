@@ -1,4 +1,4 @@
-//! Puts the texts of all claims and knobs into the crate.
+//! Embeds the claims.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     embed("claims");
-    embed("knobs");
 }
 
 /// Writes `NAME.rs`: the files `FOLDER/FILE.toml` of a folder beside the crates, with their texts.

@@ -22,6 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-sim", 3),
     ("mydyno-wire", 3),
     ("mydyno-host", 3),
+    ("mydyno-settings", 2),
     ("mydyno-stats", 2),
     ("mydyno-model", 1),
 ];
@@ -84,7 +85,8 @@ fn load_and_samples_do_not_know_each_other_and_pure_rooms_do_no_io() {
     let crates = crates();
     assert!(!crates["mydyno-load"].contains(&"mydyno-samples".to_owned()));
     assert_eq!(crates["mydyno-stats"], ["mydyno-model"]);
-    assert_eq!(crates["mydyno-judge"], ["mydyno-model"]);
+    assert_eq!(crates["mydyno-judge"], ["mydyno-model", "mydyno-settings"]);
+    assert_eq!(crates["mydyno-settings"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-model"], Vec::<String>::new());
 }
 

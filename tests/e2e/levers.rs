@@ -139,7 +139,7 @@ fn a_server_says_what_it_takes_of_an_option_file_and_what_it_leaves_out() {
     let output = home.run(&["server", "up", "x", "--lever", &lever]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    for part in ["2 options", "datadir=/var/lib/mysql", "sync_binlog decides what a crash can lose"] {
+    for part in ["2 options", "datadir=/var/lib/mysql", "durability: sync_binlog=0"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let rows = home.fine(&["server", "cli", "x", "-e", "SELECT @@max_connections"]);

@@ -72,9 +72,8 @@ impl Claims {
     /// There is none of this id; the error names the nearest.
     pub fn find(&self, id: &str) -> Result<&Claim, JudgeError> {
         self.0.get(id).ok_or_else(|| {
-            let near = self.0.keys().map(|k| (strsim::jaro_winkler(id, k), k));
-            let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8);
-            JudgeError::NoSuchClaim { name: id.to_owned(), near: near.map(|(_, k)| k.clone()) }
+            let near = mydyno_settings::nearest(id, self.0.keys().map(String::as_str));
+            JudgeError::NoSuchClaim { name: id.to_owned(), near: near.map(str::to_owned) }
         })
     }
 

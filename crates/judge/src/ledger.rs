@@ -1,42 +1,7 @@
 //! The guard of the durability ledger: settings that no remedy may ask for.
 
-use mydyno_model::claim::StepKind;
-
-/// A setting, and the values of it that keep what was acknowledged and whole.
-const SAFE: [(&str, &[&str]); 16] = [
-    ("innodb_flush_log_at_trx_commit", &["1", "3"]),
-    ("sync_binlog", &["1"]),
-    ("innodb_doublewrite", &["1", "on", "fast", "detect_and_recover"]),
-    ("innodb_checksum_algorithm", &["crc32", "strict_crc32", "full_crc32", "strict_full_crc32"]),
-    ("innodb_checksums", &["1", "on"]),
-    ("innodb_flush_method", &["o_direct", "fsync", "o_dsync"]),
-    ("innodb_force_recovery", &["0"]),
-    ("innodb_read_only", &["0", "off"]),
-    ("innodb_fast_shutdown", &["0", "1"]),
-    ("innodb_support_xa", &["1", "on"]),
-    ("sync_relay_log", &["1"]),
-    ("sync_relay_log_info", &["1"]),
-    ("sync_master_info", &["1"]),
-    ("relay_log_recovery", &["1", "on"]),
-    ("log_bin", &["1", "on"]),
-    ("debug_no_sync", &["0", "off"]),
-];
-
-/// Words that lower durability wherever they stand in a step.
-const NEVER: [&str; 12] = [
-    "skip_innodb_doublewrite",
-    "disable_log_bin",
-    "skip_log_bin",
-    "disable innodb redo_log",
-    "nobarrier",
-    "barrier=0",
-    "data=writeback",
-    "write through",
-    "o_direct_no_fsync",
-    "nosync",
-    "disk_flushes no",
-    "skip_innodb_checksums",
-];
+use mydyno_model::claim::{StepKind, Touches};
+use mydyno_settings::{bare_name, is_safe, ledger};
 
 /// Why a step of this form would weaken durability, crash safety or checks of integrity; none where it does not.
 pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
@@ -45,7 +10,7 @@ pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
         return None;
     }
     let text = text.to_ascii_lowercase().replace('-', "_");
-    if let Some(word) = NEVER.iter().find(|word| text.contains(*word)) {
+    if let Some(word) = ledger().forms().find(|word| text.contains(*word)) {
         return Some(format!("{word:?} weakens durability"));
     }
     let words: Vec<&str> = text
@@ -53,9 +18,10 @@ pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
         .filter(|word| !word.is_empty())
         .collect();
     words.windows(2).find_map(|pair| {
-        let name = pair[0].trim_start_matches("loose_");
-        let (_, safe) = SAFE.iter().find(|(known, _)| *known == name)?;
-        (!safe.contains(&pair[1])).then(|| format!("{name} = {} weakens durability", pair[1]))
+        let (name, _) = bare_name(pair[0]);
+        // A remedy may change semantics; the claim then says so.
+        let row = ledger().get(&name).filter(|row| row.touches != Touches::Semantics)?;
+        (is_safe(row, pair[1]) == Some(false)).then(|| format!("{name} = {} weakens durability", pair[1]))
     })
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use mydyno_model::claim::{Effect, Fixture, Severity, StepKind, Touches};
+use mydyno_model::claim::{Effect, Fixture, Proof, Severity, StepKind, Touches};
 use mydyno_model::facts::FactSet;
 use mydyno_model::finding::{Finding, State};
+use mydyno_settings::table;
 
 use crate::claim::Claim;
 use crate::expr::{Expr, Mutant, mutants};
@@ -67,6 +68,11 @@ fn form(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
         proof.experiment.is_some() != proof.not_testable.is_some(),
         "proof: either experiment or not_testable",
     );
+    need(proof.factor.is_none() || proof.levels.len() > 1, "proof: a factor needs at least two levels");
+    need(
+        proof.factor.is_some() || proof.levels.is_empty(),
+        "proof: levels need their factor, which names a lever",
+    );
     if let Some(ledger) = &document.ledger {
         let fits = ledger.effect != Effect::Changes || ledger.touches == Touches::Semantics;
         need(fits, "ledger: a remedy may change semantics, never durability or crash safety");
@@ -83,7 +89,23 @@ fn form(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
             }
         }
     }
+    factor(&document.proof, problems);
     known(claim, catalogue, problems);
+}
+
+/// The factor is a lever, and its levels are values of it.
+fn factor(proof: &Proof, problems: &mut Vec<String>) {
+    let Some(name) = &proof.factor else { return };
+    let row = match table().lever(name) {
+        Ok(row) => row,
+        Err(error) => return problems.push(format!("proof.factor: {error}")),
+    };
+    for level in &proof.levels {
+        let text = level.as_str().map_or_else(|| level.to_string(), str::to_owned);
+        if !row.form.accepts(&text) {
+            problems.push(format!("proof.levels: {name} does not take {text:?}: it takes {}", row.form));
+        }
+    }
 }
 
 /// Every fact that the claim names is one that is collected, also in its texts.

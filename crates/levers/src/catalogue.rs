@@ -2,6 +2,7 @@
 
 use mydyno_host::Machine;
 use mydyno_model::lever::LeverInfo;
+use mydyno_settings::{Row, prices, table};
 
 use crate::bundle::BUNDLES;
 use crate::family::FAMILIES;
@@ -10,14 +11,17 @@ use crate::info::at_start;
 /// All levers, each with the reason why this machine cannot turn it, if there is one. Nothing is changed.
 pub fn list(machine: &Machine) -> Vec<LeverInfo> {
     let families = FAMILIES.iter().flat_map(|family| family.list(machine));
+    let families = families.map(|info| {
+        let ledger = table().by_lever(&info.id).and_then(Row::price_note);
+        LeverInfo { ledger: info.ledger.clone().or(ledger), ..info }
+    });
     families.chain(bundles()).collect()
 }
 
 fn bundles() -> impl Iterator<Item = LeverInfo> {
     BUNDLES.iter().map(|bundle| {
         let parts: Vec<String> = bundle.parts.iter().map(|(id, value)| format!("{id}={value}")).collect();
-        let prices =
-            mydyno_sandbox::prices(bundle.parts.iter().map(|(id, _)| id.trim_start_matches("option.")));
+        let prices: Vec<String> = bundle.parts.iter().flat_map(|(id, value)| prices(id, value)).collect();
         LeverInfo {
             ledger: Some(prices.join("; ")).filter(|price| !price.is_empty()),
             ..at_start(bundle.id, &format!("{}: {}", bundle.what, parts.join(" ")), "on")
@@ -25,13 +29,14 @@ fn bundles() -> impl Iterator<Item = LeverInfo> {
     })
 }
 
-/// The lever whose name is most like `id`, at most three edits away.
+/// The lever whose name is most like `id`, or the lever of the setting that goes by this name elsewhere.
 pub fn nearest(id: &str) -> Option<String> {
+    // A name by which the setting goes elsewhere, as that of its fact.
+    if let Some(lever) = table().resolve(id).and_then(|row| row.lever).filter(|lever| !lever.contains('*')) {
+        return Some(lever);
+    }
     let machine = Machine::real().ok();
     let names = FAMILIES.iter().flat_map(|family| family.names(machine.as_ref()));
-    let distance = |name: &str| strsim::damerau_levenshtein(name, id);
-    names
-        .chain(BUNDLES.iter().map(|bundle| bundle.id.to_owned()))
-        .min_by_key(|name| distance(name))
-        .filter(|name| distance(name) <= 3)
+    let all: Vec<String> = names.chain(BUNDLES.iter().map(|bundle| bundle.id.to_owned())).collect();
+    mydyno_settings::nearest(id, all.iter().map(String::as_str)).map(str::to_owned)
 }

@@ -15,6 +15,11 @@ pub(crate) trait Family: Sync {
     /// The lever does not take the value.
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError>;
 
+    /// The part of a value that the ledger has a price for; `None` where it has none.
+    fn priced<'a>(&self, value: &'a str) -> Option<&'a str> {
+        Some(value)
+    }
+
     /// Its levers on a machine. Nothing is changed.
     fn list(&self, machine: &Machine) -> Vec<LeverInfo>;
 

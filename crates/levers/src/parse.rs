@@ -1,5 +1,7 @@
 //! Lists of (lever, value) pairs.
 
+use mydyno_settings::prices;
+
 use crate::bundle::BUNDLES;
 use crate::catalogue::nearest;
 use crate::draft::Draft;
@@ -36,6 +38,7 @@ impl Turns {
 fn one(id: &str, value: &str, draft: &mut Draft) -> Result<(), LeverError> {
     for family in FAMILIES {
         if let Some(when) = family.parse(id, value, draft)? {
+            draft.turns.ledger.extend(family.priced(value).into_iter().flat_map(|value| prices(id, value)));
             draft.turns.all.push((id.to_owned(), value.to_owned(), when));
             return Ok(());
         }

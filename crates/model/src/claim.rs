@@ -224,10 +224,10 @@ pub struct Proof {
     /// The experiment of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
-    /// The factor that it turns, as in `server.sync_binlog`.
+    /// The lever that it turns, as in `variable.sync_binlog`; `mydyno host levers` lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<String>,
-    /// The factor's levels.
+    /// The factor's levels: values of the lever. For sizes, `75%` is a share of the machine's memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Value>,
     /// Why no experiment can prove it.

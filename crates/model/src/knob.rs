@@ -159,6 +159,9 @@ pub struct KnobPrice {
     /// Values that cost nothing; empty where none is safe or no list can say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safe: Vec<String>,
+    /// Values that cost something, where all others cost nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<String>,
     /// What is lost or changed, and with which values.
     pub note: String,
 }

@@ -107,14 +107,9 @@ pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
     Ok(Setting { name, value: value.to_owned() })
 }
 
-/// A variable's name in lower case with underscores, without the `skip-`, `loose-` and such that servers take before it.
+/// A variable's name in lower case with underscores, without prefixes such as `skip-` and `loose-`.
 pub(crate) fn bare_name(name: &str) -> String {
-    let name = name.trim().replace('-', "_").to_ascii_lowercase();
-    let mut bare = name.as_str();
-    for prefix in ["loose_", "skip_", "enable_", "disable_", "maximum_", "autoset_"] {
-        bare = bare.strip_prefix(prefix).unwrap_or(bare);
-    }
-    bare.to_owned()
+    mydyno_settings::bare_name(name).0
 }
 
 /// Whether a value is, or lists, a path that is not below the data directory. Statements and file names have none.

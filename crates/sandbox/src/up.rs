@@ -11,6 +11,7 @@ use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder, room, sync_delay};
 use mydyno_model::server::{ServerInfo, ServerState};
 use mydyno_model::units::show_bytes;
+use mydyno_settings::ledger;
 use serde_json::Map;
 
 use crate::accounts::{USER, init_statements, new_password};
@@ -20,7 +21,6 @@ use crate::data::{DataAtRest, Reading};
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
-use crate::ledger::prices;
 use crate::memory;
 use crate::option_file::{self, OptionFile};
 use crate::purpose;
@@ -78,7 +78,8 @@ impl Spec {
         let Some(path) = &self.turns.option_file else { return Ok(own) };
         let OptionFile { mut settings, left_out } = option_file::read(install, path)?;
         let (path, taken) = (path.clone(), settings.len());
-        let ledger = prices(settings.iter().map(|setting| setting.name.as_str()));
+        let prices = |setting: &Setting| ledger().prices_of_variable(&setting.name, &setting.value);
+        let ledger = settings.iter().flat_map(prices).map(|price| price.to_string()).collect();
         progress(Progress::OptionFile { path, taken, left_out, ledger });
         settings.extend(own);
         Ok(settings)

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mydyno_settings::nearest;
+
 use super::ast::{Arithmetic, Call, Compare, Expr, FactRef, Over, Part, Quantifier};
 use super::lexer::{Position, words};
 use super::token::Token;
@@ -280,7 +282,7 @@ impl Parser<'_> {
 
     fn unknown_name(&self, name: &str) -> String {
         let known: Vec<&str> = self.locals.iter().chain(self.bindings.keys()).map(String::as_str).collect();
-        match nearest(name, &known) {
+        match nearest(name, known) {
             Some(near) => format!("nothing is called ${name}; did you mean ${near}?"),
             None => format!(
                 "nothing is called ${name}: name it in [let], or go over something as in any(x in …: …)"
@@ -440,13 +442,8 @@ fn unknown_word(word: &str) -> String {
         "any", "all", "count", "sum", "true", "false", "mysql", "mariadb", "kernel", "version", "and", "or",
         "not", "in", "contains",
     ]);
-    match nearest(word, &known) {
+    match nearest(word, known) {
         Some(near) => format!("{word:?} means nothing; did you mean {near:?}?"),
         None => format!("{word:?} means nothing: facts have dots in their names, texts stand in quotes"),
     }
-}
-
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let near = known.iter().map(|k| (strsim::damerau_levenshtein(word, k), *k)).min()?;
-    (near.0 <= 2 && near.0 < word.len()).then_some(near.1)
 }

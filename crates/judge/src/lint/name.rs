@@ -159,6 +159,6 @@ impl<'k> Options<'k> {
 
     /// Options that somebody may have meant.
     pub fn near(&self, name: &str) -> Vec<String> {
-        crate::knobs::nearest(&name.to_ascii_lowercase(), self.names.iter().copied())
+        mydyno_settings::several(&name.to_ascii_lowercase(), self.names.iter().copied())
     }
 }

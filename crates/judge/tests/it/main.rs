@@ -1,5 +1,4 @@
 //! Every claim that is shipped is fit to be shipped.
 #![allow(clippy::unwrap_used)]
 
-mod knobs;
 mod shipped;

@@ -10,7 +10,6 @@ use mydyno_model::units::parse_size;
 
 use crate::draft::{DiskDraft, Draft};
 use crate::error::LeverError;
-use crate::family::host::WRITE_THROUGH;
 use crate::info::{at_start, reason};
 use crate::kind::Family;
 use crate::turns::When;
@@ -65,9 +64,6 @@ impl Family for Disk {
             "size" => disk.bytes = Some(parse_size(value).map_err(|_| wrong("a size like 512M"))?),
             _ => match name.strip_prefix("queue.").filter(|file| is_queue_file(file)) {
                 Some(file) => {
-                    if file == "write_cache" && value == "write through" {
-                        draft.turns.ledger.push(WRITE_THROUGH.to_owned());
-                    }
                     draft.turns.server.arrangement.queue.push((file.to_owned(), value.to_owned()));
                 }
                 None => return Ok(None),
@@ -96,7 +92,6 @@ impl Family for Disk {
             };
             LeverInfo {
                 lacks: lacks.clone().or_else(|| queues.clone()),
-                ledger: (file == "write_cache").then(|| WRITE_THROUGH.to_owned()),
                 ..at_start(&format!("disk.queue.{file}"), what_of_queue(&file), &takes)
             }
         });
@@ -122,16 +117,6 @@ pub(crate) fn finish(draft: &mut Draft) -> Vec<LeverError> {
     {
         let takes = "a value only together with disk.file_system, which makes the disk";
         problems.push(LeverError::value(&format!("disk.queue.{file}"), value, takes));
-    }
-    if let Some(disk) = &arrangement.disk {
-        let of_file_system = disk.file_system.ledger().map(str::to_owned).into_iter();
-        let options = disk.options.not_durable();
-        let of_options = options.iter().map(|o| format!("durability: a power cut can lose data with {o}"));
-        let of_drive = match &disk.medium {
-            Medium::File => None,
-            Medium::Emulated(drive) => drive.ledger().map(str::to_owned),
-        };
-        draft.turns.ledger.extend(of_file_system.chain(of_options).chain(of_drive));
     }
     problems
 }
@@ -178,15 +163,11 @@ fn values(machine: &Machine, id: &str) -> Vec<LeverValue> {
             .map(|file_system| LeverValue {
                 value: file_system.name().to_owned(),
                 lacks: reason(file_system.check(machine)),
-                ledger: file_system.ledger().map(str::to_owned),
+                ledger: price_of(id, file_system.name()),
             })
             .into(),
         "disk.cache" => CACHES
-            .map(|(name, cache)| LeverValue {
-                value: name.to_owned(),
-                lacks: None,
-                ledger: Drive { cache, depth: 1 }.ledger().map(str::to_owned),
-            })
+            .map(|(name, _)| LeverValue { value: name.to_owned(), lacks: None, ledger: price_of(id, name) })
             .into(),
         _ => vec![],
     }
@@ -205,4 +186,8 @@ fn what_of_queue(file: &str) -> &'static str {
         "rq_affinity" => "the CPU on which requests complete",
         _ => "a tunable of its scheduler",
     }
+}
+
+fn price_of(id: &str, value: &str) -> Option<String> {
+    mydyno_settings::prices(id, value).pop()
 }

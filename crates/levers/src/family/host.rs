@@ -11,8 +11,6 @@ use crate::kind::Family;
 use crate::turns::When;
 
 const SIZE: &str = "a size like 512M";
-/// The price of `write_cache`.
-pub(crate) const WRITE_THROUGH: &str = "durability: `write through` keeps flushes from the disk";
 
 pub(crate) struct Host;
 
@@ -25,9 +23,6 @@ impl Family for Host {
             "swap.zram" => server.zram_bytes = Some(size()?),
             _ if setting::is_known(id) => {
                 server.host.push((id.to_owned(), value.to_owned()));
-                if id.ends_with(".write_cache") && value == "write through" {
-                    draft.turns.ledger.push(WRITE_THROUGH.to_owned());
-                }
             }
             _ => return Ok(None),
         }
@@ -58,7 +53,6 @@ fn of_setting(machine: &Machine, name: &str) -> LeverInfo {
     LeverInfo {
         now: setting::read(machine, name).ok(),
         lacks: reason(setting::check(machine, name)),
-        ledger: name.ends_with(".write_cache").then(|| WRITE_THROUGH.to_owned()),
         ..entry(name, "a setting of the kernel", &takes, LeverScope::Host)
     }
 }

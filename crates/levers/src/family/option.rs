@@ -2,7 +2,7 @@
 
 use mydyno_host::Machine;
 use mydyno_model::lever::LeverInfo;
-use mydyno_sandbox::{parse_set, prices};
+use mydyno_sandbox::parse_set;
 
 use crate::draft::Draft;
 use crate::error::LeverError;
@@ -18,8 +18,7 @@ impl Family for ServerOption {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
         let Some(name) = id.strip_prefix("option.").filter(|name| !name.is_empty()) else { return Ok(None) };
         let text = format!("{name}={value}");
-        let setting = parse_set(&text)?;
-        draft.turns.ledger.extend(prices([setting.name.as_str()].into_iter()));
+        parse_set(&text)?;
         draft.turns.server.options.push(text);
         Ok(Some(When::ServerStart))
     }

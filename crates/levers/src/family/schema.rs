@@ -12,12 +12,6 @@ use crate::turns::When;
 const ID: &str = "schema.statement";
 const STATEMENT: &str =
     "one statement, as in ALTER TABLE mydyno.sbtest1 ENGINE=MyISAM; may be given several times";
-/// The price of tables in engines without transactions.
-pub(crate) const NOT_TRANSACTIONAL: &str = "durability: MyISAM, Aria and MEMORY have no transactions";
-/// Storage engines without transactions: `SHOW ENGINES`.
-const ENGINES: [&str; 9] =
-    ["myisam", "aria", "memory", "heap", "csv", "archive", "merge", "mrg_myisam", "blackhole"];
-
 pub(crate) struct Schema;
 
 impl Family for Schema {
@@ -28,17 +22,17 @@ impl Family for Schema {
         if value.trim().is_empty() || value.contains(['\n', '\0']) {
             return Err(LeverError::value(id, value, STATEMENT));
         }
-        draft.turns.ledger.extend(engine_of(value).and_then(price_of_engine));
         draft.turns.schema.push(value.to_owned());
         Ok(Some(When::Schema))
     }
 
     fn list(&self, _machine: &Machine) -> Vec<LeverInfo> {
         let what = "a statement that changes the tables of the workload once they are made, before the load";
-        vec![LeverInfo {
-            ledger: Some(NOT_TRANSACTIONAL.to_owned()),
-            ..entry(ID, what, STATEMENT, LeverScope::Load)
-        }]
+        vec![entry(ID, what, STATEMENT, LeverScope::Load)]
+    }
+
+    fn priced<'a>(&self, value: &'a str) -> Option<&'a str> {
+        engine_of(value)
     }
 
     fn names(&self, _machine: Option<&Machine>) -> Vec<String> {
@@ -52,10 +46,4 @@ fn engine_of(sql: &str) -> Option<&str> {
     let rest = sql[at..].get("engine".len()..)?.trim_start();
     let name = rest.strip_prefix('=').unwrap_or(rest).trim_start();
     name.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|name| !name.is_empty())
-}
-
-/// The price of a storage engine, if it has no transactions.
-pub(crate) fn price_of_engine(engine: &str) -> Option<String> {
-    let price = || format!("durability: {engine} has no transactions, so that a crash can leave half of one");
-    ENGINES.iter().any(|known| known.eq_ignore_ascii_case(engine)).then(price)
 }

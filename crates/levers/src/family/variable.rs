@@ -2,7 +2,6 @@
 
 use mydyno_host::Machine;
 use mydyno_model::lever::{LeverInfo, LeverScope};
-use mydyno_sandbox::prices;
 
 use crate::draft::Draft;
 use crate::error::LeverError;
@@ -19,7 +18,6 @@ impl Family for Variable {
         let Some(name) = id.strip_prefix("variable.").filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        draft.turns.ledger.extend(prices([name].into_iter()));
         draft.turns.server.variables.push((name.to_owned(), value.to_owned()));
         Ok(Some(When::ServerRunning))
     }

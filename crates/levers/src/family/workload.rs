@@ -5,7 +5,6 @@ use mydyno_model::lever::{LeverInfo, LeverScope};
 
 use crate::draft::Draft;
 use crate::error::LeverError;
-use crate::family::schema::{NOT_TRANSACTIONAL, price_of_engine};
 use crate::info::entry;
 use crate::kind::Family;
 use crate::turns::When;
@@ -19,19 +18,13 @@ impl Family for Workload {
         let Some(option) = id.strip_prefix("workload.").filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        if option.replace('_', "-") == "storage-engine" {
-            draft.turns.ledger.extend(price_of_engine(value));
-        }
         draft.turns.workload.push((option.to_owned(), value.to_owned()));
         Ok(Some(When::Workload))
     }
 
     fn list(&self, _machine: &Machine) -> Vec<LeverInfo> {
         let what = "an option of the workload, as in workload.table-size; `mydyno workloads NAME` lists them";
-        vec![LeverInfo {
-            ledger: Some(NOT_TRANSACTIONAL.to_owned()),
-            ..entry(ID, what, "its value", LeverScope::Load)
-        }]
+        vec![entry(ID, what, "its value", LeverScope::Load)]
     }
 
     fn names(&self, _machine: Option<&Machine>) -> Vec<String> {

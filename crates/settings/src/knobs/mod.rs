@@ -11,14 +11,13 @@ use indexmap::IndexMap;
 use mydyno_model::knob::{HostKnob, Knob, KnobHistory, KnobOn, KnobPrice};
 use serde::Deserialize;
 
-use crate::error::{JudgeError, Problem};
+use crate::embedded::EMBEDDED;
+use crate::error::{Problem, SettingsError};
+use crate::nearest::several;
 
 pub use presence::Presence;
 pub use server::{Abbreviations, Negative, Rules, Server};
 pub use target::{Target, TargetError, Version};
-
-/// Files of the knobs in the program, with their texts.
-static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knobs.rs"));
 
 /// What a knob does, by hand.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,6 +75,7 @@ impl Parts {
                 let read = self.parse::<IndexMap<String, HostNote>>(file, text).unwrap_or_default();
                 self.put(file, read, |parts| &mut parts.hosts);
             }
+            "ledger" if family == "forms" => {}
             "ledger" => {
                 let read = self.parse::<IndexMap<String, KnobPrice>>(file, text).unwrap_or_default();
                 self.put(file, read, |parts| &mut parts.prices);
@@ -85,9 +85,12 @@ impl Parts {
                 let of_family = |history| KnobHistory { family: family.to_owned(), ..history };
                 self.history.extend(read.into_iter().map(|(name, history)| (name, of_family(history))));
             }
-            _ => self
-                .problems
-                .push(Problem::of(file, "knobs stand in servers, notes, host, ledger or history")),
+            // Read by the table of settings and by the ledger.
+            "settings" => {}
+            _ => self.problems.push(Problem::of(
+                file,
+                "its folder is none of servers, notes, host, ledger, history and settings",
+            )),
         }
     }
 
@@ -119,7 +122,7 @@ impl Parts {
         }
     }
 
-    fn together(mut self) -> Result<Knobs, JudgeError> {
+    fn together(mut self) -> Result<Knobs, SettingsError> {
         let mut by_name: BTreeMap<String, Knob> = BTreeMap::new();
         self.servers.sort_by_key(|server| (server.family().to_owned(), server.series()));
         for server in &self.servers {
@@ -146,13 +149,15 @@ impl Parts {
         for (name, price) in self.prices {
             match by_name.get_mut(&name) {
                 Some(knob) => knob.ledger = Some(price),
+                // Rows of levers, as in `disk.cache`: a test checks them against the table of settings.
+                None if name.contains('.') => {}
                 None => self.problems.push(Problem::of("ledger", format!("no server or host has {name}"))),
             }
         }
         if self.problems.is_empty() {
             Ok(Knobs { by_name, servers: self.servers })
         } else {
-            Err(JudgeError::Files(self.problems))
+            Err(SettingsError::Files(self.problems))
         }
     }
 }
@@ -174,7 +179,7 @@ impl Knobs {
     ///
     /// # Errors
     /// A file is not valid; the tests see to it that none is.
-    pub fn embedded() -> Result<Self, JudgeError> {
+    pub fn embedded() -> Result<Self, SettingsError> {
         Self::read(EMBEDDED.iter().copied())
     }
 
@@ -182,7 +187,7 @@ impl Knobs {
     ///
     /// # Errors
     /// All that is wrong with them.
-    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, JudgeError> {
+    pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, SettingsError> {
         let mut parts = Parts::default();
         for (file, text) in files {
             parts.read(file, text);
@@ -209,36 +214,18 @@ impl Knobs {
     ///
     /// # Errors
     /// There is none; the error names the nearest.
-    pub fn find(&self, written: &str) -> Result<&Knob, JudgeError> {
+    pub fn find(&self, written: &str) -> Result<&Knob, SettingsError> {
         let name = written.trim().trim_start_matches('-').to_lowercase();
         let plain = name.replace('-', "_");
         let forms = [name.as_str(), plain.as_str()];
         let stripped =
             ["loose_", "skip_", "disable_", "enable_"].iter().filter_map(|p| plain.strip_prefix(p));
         let found = forms.into_iter().chain(stripped).find_map(|form| self.get(form));
-        found.ok_or_else(|| JudgeError::NoSuchKnob { name: written.to_owned(), near: self.near(&plain) })
+        found.ok_or_else(|| SettingsError::NoSuchKnob { name: written.to_owned(), near: self.near(&plain) })
     }
 
     /// Names that somebody may have meant, the nearest first: at most three.
     pub fn near(&self, name: &str) -> Vec<String> {
-        nearest(name, self.by_name.keys().map(String::as_str))
+        several(name, self.by_name.keys().map(String::as_str))
     }
-}
-
-/// Names that are like `name`, the nearest first: at most three.
-pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let score = |known: &str| {
-        let spelled = strsim::jaro_winkler(name, known);
-        // Words in another order, or a word too few: `buffer_pool_size`.
-        let words: Vec<&str> = name.split('_').filter(|w| w.len() > 2).collect();
-        let shared = words.iter().filter(|w| known.split('_').any(|k| k == **w)).count();
-        let of = known.split('_').count().max(words.len()).max(1);
-        spelled.max(0.75 + 0.25 * shared as f64 / of as f64 - if shared == 0 { 1.0 } else { 0.0 })
-    };
-    let mut scored: Vec<(f64, &str)> = names.map(|known| (score(known), known)).collect();
-    scored.retain(|(score, _)| *score > 0.85);
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    let best = scored.first().map_or(0.0, |(score, _)| *score);
-    scored.retain(|(score, _)| *score > best - 0.04);
-    scored.into_iter().take(3).map(|(_, known)| known.to_owned()).collect()
 }

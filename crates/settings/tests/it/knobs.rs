@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use mydyno_judge::knobs::{Knobs, Presence, Target, Version};
 use mydyno_model::knob::KnobType;
+use mydyno_settings::knobs::{Knobs, Presence, Target, Version};
 
 fn knobs() -> Knobs {
     Knobs::embedded().unwrap()

@@ -1,0 +1,63 @@
+//! Errors of settings.
+
+use std::fmt;
+
+/// One thing that is wrong with a file that people write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, where one is known; it counts from 1.
+    pub line: Option<usize>,
+    /// What is wrong, and the way out.
+    pub text: String,
+}
+
+impl Problem {
+    /// Something that is wrong with a file as a whole.
+    pub fn of(file: &str, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line: None, text: text.into() }
+    }
+
+    /// Something that is wrong with a line of it.
+    pub fn at(file: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line: Some(line), text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.text),
+            None => write!(f, "{}: {}", self.file, self.text),
+        }
+    }
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Files that are not valid.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Files(Vec<Problem>),
+    /// No knob has this name.
+    #[error("no server variable, option or host setting is called {name:?}{}; `mydyno knobs` lists them", did_you_mean(.near))]
+    NoSuchKnob {
+        /// What was asked for.
+        name: String,
+        /// The nearest that there are.
+        near: Vec<String>,
+    },
+    /// No lever has this name.
+    #[error("{name:?} is no lever{}; `mydyno host levers` lists them", did_you_mean(.near))]
+    NoSuchLever {
+        /// As given.
+        name: String,
+        /// The nearest that there are.
+        near: Vec<String>,
+    },
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
+}

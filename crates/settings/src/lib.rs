@@ -1,0 +1,20 @@
+//! Settings of servers and hosts: one table for facts, knobs and levers, and one ledger of what a setting can cost.
+//!
+//! The data stands in `knobs/` and is embedded at build time: `settings/` ties names together, `ledger/` holds prices,
+//! `servers/`, `history/`, `notes/` and `host/` describe variables, options and kernel settings. Nothing here reads a file.
+
+mod embedded;
+mod error;
+mod form;
+pub mod knobs;
+mod ledger;
+mod name;
+mod nearest;
+mod table;
+
+pub use error::{Problem, SettingsError};
+pub use form::Form;
+pub use ledger::{Ledger, Price, is_safe, ledger};
+pub use name::{Switch, bare_name};
+pub use nearest::{nearest, several};
+pub use table::{Row, Table, prices, table};

@@ -1,0 +1,6 @@
+//! Tests of the data that is shipped.
+#![allow(clippy::unwrap_used)]
+
+mod knobs;
+mod ledger;
+mod table;
