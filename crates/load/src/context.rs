@@ -1,6 +1,6 @@
 //! What all workers of a step have in common.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError, WaitPlan};
@@ -36,6 +36,8 @@ pub struct StepContext<'a, W> {
     pub hopeless: AtomicBool,
     /// A transaction has succeeded on some connection.
     pub succeeded: AtomicBool,
+    /// Connections whose tasks have not ended.
+    live: AtomicUsize,
 }
 
 impl<'a, W: Workload> StepContext<'a, W> {
@@ -55,6 +57,7 @@ impl<'a, W: Workload> StepContext<'a, W> {
             cancelled: AtomicBool::new(false),
             hopeless: AtomicBool::new(false),
             succeeded: AtomicBool::new(false),
+            live: AtomicUsize::new(spec.connections),
         }
     }
 
@@ -76,6 +79,16 @@ impl<'a, W: Workload> StepContext<'a, W> {
 
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a connection's task has ended.
+    pub fn task_ended(&self) {
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether the load goes on: it is not cancelled, and some worker has a connection.
+    pub fn goes_on(&self) -> bool {
+        !self.is_cancelled() && self.live.load(Ordering::Relaxed) > 0
     }
 
     /// How long answers are awaited after the last window, in nanoseconds.

@@ -31,6 +31,8 @@ mod ring;
 mod schedule;
 mod send_queue;
 mod shared;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 mod step;
 mod sys;
 mod transport;

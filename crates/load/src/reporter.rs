@@ -87,7 +87,7 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
     /// ended.
     pub fn close_windows(&mut self, now_ns: u64, live: usize) -> bool {
         if self.draining_since_ns.is_none() {
-            self.close_timed(now_ns, live);
+            self.close_timed(now_ns);
         }
         let done = self
             .draining_since_ns
@@ -98,7 +98,7 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
         done
     }
 
-    fn close_timed(&mut self, now_ns: u64, live: usize) {
+    fn close_timed(&mut self, now_ns: u64) {
         while let Some((phase, end)) = self.context.windows.get(self.window) {
             let end_ns = self.start_ns + end;
             if now_ns >= end_ns {
@@ -106,10 +106,11 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
                 self.window += 1;
                 continue;
             }
-            if live > 0 && !self.context.is_cancelled() {
+            // A worker that has lost all its connections goes on counting its arrivals while others have some.
+            if self.context.goes_on() {
                 return;
             }
-            // The load is cancelled, or no task is left: the last window ends here.
+            // The load is cancelled, or no connection is left: the last window ends here.
             self.hand_over(phase, now_ns, now_ns);
             self.window = self.context.windows.count();
         }

@@ -43,7 +43,10 @@ pub fn tasks<'a, W: Workload, T: Transport>(
     }
     Ok(Tasks::new(connections.into_iter().map(|connection| {
         let number = connection.number;
-        drive(context, shared, connection, number)
+        async move {
+            drive(context, shared, connection, number).await;
+            context.task_ended();
+        }
     })))
 }
 

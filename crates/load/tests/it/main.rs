@@ -2,11 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrivals;
-#[path = "../../../../tests/pulse.rs"]
-mod pulse;
 mod reconnecting;
 mod script;
-mod undisturbed;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
