@@ -90,6 +90,10 @@ test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × auth
 	@MYDYNO_ENGINES=$(ENGINES) $(CARGO) test --locked -p mydyno-sandbox --test it engines:: -- --ignored --nocapture
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
+test-rogue: deps build ## more than sixty ways of a server to go wrong, in every phase × every verb with a target: limits, memory, status, passwords (some minutes)
+	@MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
+	  $(CARGO) test --locked -p mydyno --test e2e all_rogue_servers -- --ignored --nocapture
+
 knobs: deps ## ask the eleven servers anew what they take, and write knobs/servers (about a minute once they are there)
 	@tests/engines/fetch $(ENGINES)
 	@scripts/knobs $(ENGINES)
@@ -115,4 +119,4 @@ dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
 .PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-faults test-fix test-ssh test-browser test-engines knobs fuzz fuzz-coverage stats bench-report dist
+  test-faults test-fix test-ssh test-browser test-engines test-rogue knobs fuzz fuzz-coverage stats bench-report dist

@@ -37,6 +37,7 @@ mod passwords;
 mod probe;
 #[path = "../pulse.rs"]
 mod pulse;
+mod rogue;
 mod server;
 mod shape;
 mod ssh;

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Finding, Findings, RemedyStep, State};
 
+use mydyno_model::text;
+
 pub use fragment::Fragment;
 use settings::{Settings, Taken};
 
@@ -119,7 +121,11 @@ fn guide_head(findings: &Findings) -> String {
     format!(
         "# Remedies\n\nFor {}, from an audit of {}. Nothing here has been applied: read each line first. What takes effect at \
          once and what lasts are apart, and each has its way back.\n\n",
-        if findings.scope.server.is_empty() { "this host" } else { &findings.scope.server },
+        if findings.scope.server.is_empty() {
+            "this host".to_owned()
+        } else {
+            text::markdown(&findings.scope.server)
+        },
         findings.facts_created
     )
 }
@@ -286,12 +292,22 @@ fn other_ways(findings: &Findings, fragment: &Fragment, files: &mut Vec<FixFile>
 fn by_hand(wanted: &[&Finding], guide: &mut String) {
     for finding in wanted {
         let Some(remedy) = &finding.remedy else { continue };
-        let _ = write!(guide, "\n## {}\n\n{}\n\nRisk: {}\n", finding.claim, finding.summary, remedy.risk);
+        let _ = write!(
+            guide,
+            "\n## {}\n\n{}\n\nRisk: {}\n",
+            text::markdown(&finding.claim),
+            text::markdown_prose(&finding.summary),
+            text::markdown_prose(&remedy.risk)
+        );
         let words = remedy.now.iter().chain(&remedy.persistent);
         for step in words.filter(|s| matches!(s.kind, StepKind::Text | StepKind::Shell)) {
             let lasting_shell = step.kind == StepKind::Text || persistent(finding).contains(step);
             if lasting_shell {
-                let _ = write!(guide, "\nBy hand:\n\n    {}\n", step.text.replace('\n', "\n    "));
+                let _ = write!(
+                    guide,
+                    "\nBy hand:\n\n    {}\n",
+                    text::visible(&step.text).replace('\n', "\n    ")
+                );
             }
         }
     }

@@ -204,7 +204,7 @@ fn written(value: &Value, form: Form, place: Place) -> Option<String> {
 
 fn plain(value: &Value, place: Place) -> Option<String> {
     if place == Place::Prose {
-        return Some(without_control(&value.shown()));
+        return Some(mydyno_model::text::line(&value.shown()));
     }
     let text = match value {
         // What a file or statement takes is the number in its base unit, whole where it is.

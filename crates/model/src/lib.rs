@@ -20,6 +20,7 @@ pub mod sample;
 pub mod schema;
 pub mod server;
 pub mod summary;
+pub mod text;
 pub mod units;
 pub mod warning;
 

@@ -4,7 +4,14 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mydyno_model::text;
+
 use crate::failure::Failure;
+
+/// Begins red text on a terminal.
+const RED: &str = "\x1b[31m";
+/// Ends it.
+const COLOUR_END: &str = "\x1b[0m";
 
 /// How to talk to the user.
 #[derive(Debug, Clone)]
@@ -62,20 +69,30 @@ impl Ui {
     /// A note about what is going on; not with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr().lock(), "{text}");
+            let _ = writeln!(std::io::stderr().lock(), "{}", self.harmless(text));
         }
     }
 
     /// A part of a note that stands out.
     pub fn alarm(&self, text: &str) -> String {
-        if self.live_color { format!("\x1b[31m{text}\x1b[0m") } else { text.to_owned() }
+        if self.live_color { format!("{RED}{}{COLOUR_END}", text::visible(text)) } else { text.to_owned() }
+    }
+
+    /// Text with nothing in it that steers the terminal but the colours of [`Self::alarm`].
+    fn harmless(&self, text: &str) -> String {
+        if !self.live_color {
+            return text::visible(text).into_owned();
+        }
+        let without_end =
+            |part: &str| part.split(COLOUR_END).map(text::visible).collect::<Vec<_>>().join(COLOUR_END);
+        text.split(RED).map(without_end).collect::<Vec<_>>().join(RED)
     }
 
     /// What went wrong, and the way out; always.
     pub fn failure(&self, failure: &Failure) {
         let mut stderr = std::io::stderr().lock();
         for problem in &failure.problems {
-            let _ = writeln!(stderr, "mydyno: {problem}");
+            let _ = writeln!(stderr, "mydyno: {}", text::shown(problem));
         }
     }
 }

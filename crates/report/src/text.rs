@@ -2,15 +2,14 @@
 //!
 //! Everything foreign goes through one of these functions exactly once, where it is put into text.
 
+use mydyno_model::text::shown;
+pub use mydyno_model::text::{line as terminal, markdown, markdown_code};
 use serde_json::Value;
-
-/// Longest foreign text that is shown; a message of megabytes would hide the report.
-const LONGEST: usize = 2_000;
 
 /// For HTML and SVG, in text and in quoted attributes alike.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    for c in visible(text).chars() {
+    for c in shown(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -35,40 +34,6 @@ pub fn script_json(value: &Value) -> String {
     out
 }
 
-/// For a terminal: no escape sequence, no line break.
-pub fn terminal(text: &str) -> String {
-    one_line(&visible(text))
-}
-
-/// For Markdown, in paragraphs and in table cells.
-pub fn markdown(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in one_line(&visible(text)).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            // Between letters an underscore is only an underscore.
-            '_' if out.ends_with(char::is_alphanumeric) => out.push(c),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '|' | '~' | '!' => {
-                out.push('\\');
-                out.push(c);
-            }
-            // A bare address would be turned into a link.
-            '/' if out.ends_with(":/") => out.push_str("&#47;"),
-            '.' if out.ends_with("www") => out.push_str("&#46;"),
-            '@' => out.push_str("&#64;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A block of code in Markdown, by indentation: nothing inside it has a meaning.
-pub fn markdown_code(text: &str) -> String {
-    visible(text).lines().map(|line| format!("    {line}\n")).collect()
-}
-
 /// One word of a shell command line.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
@@ -82,33 +47,6 @@ pub fn shell_word(word: &str) -> String {
 /// A command line that a shell reads back as `argv`.
 pub fn shell(argv: &[String]) -> String {
     argv.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ")
-}
-
-/// Control and direction characters as visible escapes, and an end after [`LONGEST`] characters.
-///
-/// Escape sequences could rewrite a terminal; direction overrides could make a text read as another one.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (n, c) in text.chars().enumerate() {
-        if n == LONGEST {
-            out.push_str(&format!("… ({} characters in all)", text.chars().count()));
-            break;
-        }
-        match c {
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_direction(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}' | '\u{feff}')
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

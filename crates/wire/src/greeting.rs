@@ -2,8 +2,9 @@
 
 use crate::capability::Capabilities;
 use crate::error::WireError;
-use crate::packet::{Reader, printable};
+use crate::packet::Reader;
 use crate::server::ServerVersion;
+use mydyno_model::text::of_bytes;
 
 /// Longest version text that is kept; the longest real one has some fifty characters.
 const MAX_VERSION: usize = 120;
@@ -36,7 +37,7 @@ impl Greeting {
                  or the port belongs to another service"
             )));
         }
-        let text: String = printable(r.until_nul()).chars().take(MAX_VERSION).collect();
+        let text: String = of_bytes(r.until_nul()).chars().take(MAX_VERSION).collect();
         let connection_id = r.u32("connection id")?;
         let mut scramble = r.bytes(8, "first part of the scramble")?.to_vec();
         r.u8("filler")?;

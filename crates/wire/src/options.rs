@@ -211,8 +211,8 @@ impl ConnectOptions {
     pub const LONGEST_STATEMENT: Duration = Duration::from_secs(24 * 3600);
     /// [`Self::max_packet_bytes`] unless another is set: 32 MiB.
     pub const MAX_PACKET_BYTES: usize = 32 << 20;
-    /// [`Self::max_result_bytes`] unless another is set: 64 MiB.
-    pub const MAX_RESULT_BYTES: usize = 64 << 20;
+    /// [`Self::max_result_bytes`] unless another is set: 48 MiB, which leaves room for a packet within 100 MB.
+    pub const MAX_RESULT_BYTES: usize = 48 << 20;
 
     /// The defaults for a server and a user: no password, no schema.
     pub fn new(endpoint: Endpoint, user: impl Into<String>) -> Self {

@@ -5,10 +5,14 @@
 
 use crate::capability::status;
 use crate::error::WireError;
-use crate::packet::{Reader, printable};
+use crate::packet::Reader;
+use mydyno_model::text::of_bytes;
 
 /// Most bytes of changes that one command may report.
 const MAX_BYTES: usize = 1 << 20;
+
+/// Most changes that one command may report.
+const MAX_CHANGES: usize = 4096;
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,12 +68,15 @@ pub fn parse(ok: &[u8], state: &'static str) -> Result<Vec<SessionChange>, WireE
         let kind = r.u8("kind")?;
         let data = r.lenenc_bytes("change")?;
         change(kind, Reader::new(data, "session state change", state), &mut changes)?;
+        if changes.len() > MAX_CHANGES {
+            return Err(r.error(format!("more than {MAX_CHANGES} changes")));
+        }
     }
     Ok(changes)
 }
 
 fn change(kind: u8, mut r: Reader<'_>, changes: &mut Vec<SessionChange>) -> Result<(), WireError> {
-    let mut text = |field| r.lenenc_bytes(field).map(printable);
+    let mut text = |field| r.lenenc_bytes(field).map(of_bytes);
     let change = match kind {
         1 => SessionChange::Schema(text("schema")?),
         4 => SessionChange::TransactionCharacteristics(text("transaction characteristics")?),
@@ -77,13 +84,13 @@ fn change(kind: u8, mut r: Reader<'_>, changes: &mut Vec<SessionChange>) -> Resu
         2 => SessionChange::State,
         3 => {
             r.u8("encoding of global transaction ids")?;
-            SessionChange::Gtids(printable(r.lenenc_bytes("global transaction ids")?))
+            SessionChange::Gtids(of_bytes(r.lenenc_bytes("global transaction ids")?))
         }
         0 => {
             // One entry may hold several variables.
             while !r.is_empty() {
-                let name = printable(r.lenenc_bytes("variable")?);
-                let value = printable(r.lenenc_bytes("value")?);
+                let name = of_bytes(r.lenenc_bytes("variable")?);
+                let value = of_bytes(r.lenenc_bytes("value")?);
                 changes.push(SessionChange::Variable { name, value });
             }
             return Ok(());

@@ -176,6 +176,14 @@ impl Value {
 
     /// The value as the text protocol sends it for a column of this type; `None` is NULL. A FLOAT is given with all
     /// the digits that tell it from its neighbours, where servers round to six.
+    pub fn into_text(self, column: &Column) -> Option<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            other => other.to_text(column),
+        }
+    }
+
+    /// [`Self::into_text`] of a copy.
     pub fn to_text(&self, column: &Column) -> Option<Vec<u8>> {
         let mut text = String::new();
         // Writing to a String cannot fail.

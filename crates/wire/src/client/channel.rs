@@ -32,6 +32,10 @@ pub(super) struct Channel {
     received: Box<[u8; RECEIVE_BYTES]>,
     /// Sequence number of the next packet.
     sequence: u8,
+    /// The next packet is the first of an answer.
+    is_first: bool,
+    /// Answers whose first packet had a wrong number.
+    pub(super) misnumbered: u64,
     /// When the answer must be complete.
     deadline: Instant,
     /// When a second connection looks next whether the server is at work, for answers without a read timeout.
@@ -71,6 +75,8 @@ impl Channel {
                 opened: Vec::new(),
                 received: Box::new([0; RECEIVE_BYTES]),
                 sequence: 0,
+                is_first: false,
+                misnumbered: 0,
                 deadline: deadline_in(options.connect_timeout),
                 next_look: deadline_in(options.look_interval),
                 connection_id: connected.session.connection_id,
@@ -103,6 +109,7 @@ impl Channel {
         self.assembler.shrink();
         write(&mut self.out);
         self.sequence = answer_sequence(&self.out);
+        self.is_first = true;
         let sealed = match &mut self.envelope {
             None => Ok(&self.out),
             Some(envelope) => {
@@ -158,8 +165,13 @@ impl Channel {
         let sequence = self.sequence;
         let packet = self.assembler.next(state)?.ok_or(GONE)?;
         let first = packet.sequence.wrapping_sub((packet.payload.len() / crate::packet::MAX_FRAME) as u8);
+        // Some servers that are neither MySQL nor MariaDB go on counting from one answer to the next, and other clients
+        // accept that of an OK packet.
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        if first != sequence && is_first && packet.payload.first() == Some(&0x00) {
+            self.misnumbered += 1;
         // A server that gives up counts from 0.
-        if first != sequence && packet.payload.first() != Some(&0xFF) {
+        } else if first != sequence && packet.payload.first() != Some(&0xFF) {
             return Err(WireError::protocol(
                 "out of sequence",
                 state,

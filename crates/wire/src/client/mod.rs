@@ -97,6 +97,11 @@ impl Client {
         &self.changes
     }
 
+    /// Answers whose first packet, an OK packet, had a wrong sequence number; MySQL and MariaDB send none.
+    pub fn misnumbered_answers(&self) -> u64 {
+        self.channel.misnumbered
+    }
+
     /// The server's process, over a Unix socket (see [`crate::net::Socket::peer_pid`]).
     pub fn peer_pid(&self) -> Option<u32> {
         self.channel.peer_pid()

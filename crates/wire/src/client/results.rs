@@ -18,6 +18,8 @@ const ROWS: &str = "reading rows";
 const PREPARE: &str = "waiting for the answer to a prepare";
 /// Most results that one text may give.
 const MAX_RESULTS: usize = 10_000;
+/// Most bytes that definitions of columns may take: of one result, and of all prepared statements.
+const MAX_DEFINITION_BYTES: usize = 16 << 20;
 /// What a cell costs beside its bytes: its place in the row, and what an allocator adds to a few bytes.
 const CELL_BYTES: usize = size_of::<Option<Vec<u8>>>() + 32;
 /// What a row costs beside its cells: its place among the rows, half of which a growing list may leave empty, and
@@ -104,7 +106,7 @@ impl Client {
         let columns: Arc<[Column]> = if follow {
             let columns: Arc<[Column]> = self.columns(count)?.into();
             if let Some(id) = statement {
-                self.columns.insert(id, Arc::clone(&columns));
+                self.keep_columns(id, &columns)?;
             }
             columns
         } else {
@@ -148,7 +150,10 @@ impl Client {
             into.rows.push(match statement {
                 Some(_) => {
                     let row = read_binary_row(payload, &columns, ROWS)?;
-                    row.iter().zip(columns.iter()).map(|(value, column)| value.to_text(column)).collect()
+                    row.into_iter()
+                        .zip(columns.iter())
+                        .map(|(value, column)| value.into_text(column))
+                        .collect()
                 }
                 None => text_row(payload, count)?,
             });
@@ -157,7 +162,7 @@ impl Client {
 
     fn columns(&mut self, count: usize) -> Result<Vec<Column>, WireError> {
         let capabilities = self.session.capabilities;
-        let mut budget = self.max_result_bytes;
+        let mut budget = MAX_DEFINITION_BYTES;
         let mut columns = Vec::new();
         for _ in 0..count {
             let payload = self.channel.next(COLUMNS)?.payload;
@@ -167,12 +172,27 @@ impl Client {
             let cost = payload.len() + size_of::<Column>();
             budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
                 what: "the column definitions of a result",
-                limit_bytes: self.max_result_bytes,
+                limit_bytes: MAX_DEFINITION_BYTES,
                 way_out: "ask for fewer columns",
             })?;
             columns.push(Column::parse(payload, capabilities, COLUMNS)?);
         }
         Ok(columns)
+    }
+
+    /// Keeps the columns of a prepared statement, for results that come without.
+    fn keep_columns(&mut self, statement: u32, columns: &Arc<[Column]>) -> Result<(), WireError> {
+        self.columns.insert(statement, Arc::clone(columns));
+        let kept: usize =
+            self.columns.values().flat_map(|columns| columns.iter()).map(Column::size_bytes).sum();
+        if kept > MAX_DEFINITION_BYTES {
+            return Err(WireError::TooLarge {
+                what: "the column definitions of all prepared statements",
+                limit_bytes: MAX_DEFINITION_BYTES,
+                way_out: "prepare fewer statements, or some with fewer columns",
+            });
+        }
+        Ok(())
     }
 
     /// The EOF packet behind definitions, in sessions that still have it.
@@ -220,7 +240,8 @@ impl Client {
             };
             let prepared = Prepared { id, params: read(params)?, columns: read(columns)? };
             if follow {
-                client.columns.insert(id, prepared.columns.clone().into());
+                let columns: Arc<[Column]> = prepared.columns.clone().into();
+                client.keep_columns(id, &columns)?;
             }
             Ok(prepared)
         })

@@ -3,10 +3,11 @@
 use crate::auth;
 use crate::error::{ServerError, WireError};
 use crate::options::ConnectOptions;
+use mydyno_model::text;
 
 pub(super) fn unknown_plugin(options: &ConnectOptions, asked: &str) -> WireError {
     WireError::Auth {
-        plugin: printable(asked),
+        plugin: text::line(&asked.chars().take(64).collect::<String>()),
         detail: format!(
             "the account '{}' uses it and this client has only {}; use another account or ALTER USER … \
              IDENTIFIED WITH one of these",
@@ -51,9 +52,4 @@ pub(super) fn refused(options: &ConnectOptions, error: ServerError, awaits_key: 
         error: Box::new(error),
         way_out,
     }
-}
-
-/// A name that a server sent, fit for a terminal.
-fn printable(name: &str) -> String {
-    name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
 }

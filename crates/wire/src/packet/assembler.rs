@@ -3,6 +3,11 @@
 use super::{HEADER, MAX_FRAME};
 use crate::error::WireError;
 
+/// Buffers beyond this size grow by as much at a time, not twofold.
+const LARGE: usize = 4 << 20;
+/// Largest error packet. Servers send up to 512 bytes and some; nothing else begins with 0xFF.
+const MAX_ERROR_BYTES: usize = 1 << 20;
+
 /// A whole packet, continuations joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -38,6 +43,11 @@ impl Assembler {
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.start = 0;
+        }
+        let needed = self.buffer.len() + bytes.len();
+        if needed > self.buffer.capacity() && needed > LARGE {
+            // Doubling would take twice the memory of a large packet.
+            self.buffer.reserve_exact(bytes.len().max(LARGE));
         }
         self.buffer.extend_from_slice(bytes);
     }
@@ -112,6 +122,14 @@ impl Assembler {
                 ));
             }
             whole.length += frame;
+            let is_error = whole.frames == 0 && self.buffer.get(whole.end + HEADER) == Some(&0xFF);
+            if is_error && frame > MAX_ERROR_BYTES {
+                return Err(WireError::TooLarge {
+                    what: "an error packet of the server",
+                    limit_bytes: MAX_ERROR_BYTES,
+                    way_out: "no MySQL or MariaDB sends such a one: see what listens there",
+                });
+            }
             if whole.length > self.max_packet_bytes {
                 return Err(WireError::TooLarge {
                     what: "a packet of the server",

@@ -6,7 +6,6 @@ mod reader;
 mod writer;
 
 pub use assembler::{Assembler, Packet};
-pub(crate) use outcome::printable;
 pub use outcome::{OkPacket, parse_error};
 pub use reader::Reader;
 pub use writer::{put_lenenc_bytes, put_lenenc_int, put_packet};

@@ -2,6 +2,7 @@
 
 use super::Reader;
 use crate::error::{ServerError, WireError};
+use mydyno_model::text;
 
 /// An OK packet, or an EOF packet, which has no counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,16 +80,7 @@ pub fn parse_error(payload: &[u8], state: &'static str) -> Result<ServerError, W
             sqlstate = String::from_utf8_lossy(bytes).into_owned();
         }
     }
-    Ok(ServerError { code, sqlstate, message: printable(r.rest()) })
-}
-
-/// Text of a server as it may be shown: what could steer a terminal is replaced. Statements that errors quote have
-/// lines and tabs, which stay.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .chars()
-        .map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
+    Ok(ServerError { code, sqlstate, message: text::message(r.rest()) })
 }
 
 #[cfg(test)]

@@ -289,10 +289,12 @@ impl ReplyParser {
         }))
     }
 
-    /// Errors of a server that gives up count from 0; everything else must follow its predecessor.
+    /// Errors of a server that gives up count from 0, and an OK packet that is the whole answer may have any number, as
+    /// some servers that are neither MySQL nor MariaDB send it; everything else must follow its predecessor.
     #[cold]
     fn out_of_sequence(&self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
-        if prefix.first() == Some(&0xFF) {
+        let is_ok = self.state == State::First && prefix.first() == Some(&0x00);
+        if is_ok || prefix.first() == Some(&0xFF) {
             return Ok(());
         }
         Err(self.invalid("out of sequence", &format!("number {number} instead of {}", self.sequence)))
@@ -373,7 +375,14 @@ mod tests {
     #[test]
     fn a_frame_out_of_sequence_is_an_error() {
         let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
-        let error = p.feed(b"\x07\0\0\x02\0\0\0\x02\0\0\0").unwrap_err().to_string();
+        let error = p.feed(b"\x01\0\0\x02\x01").unwrap_err().to_string();
         assert!(error.contains("number 2 instead of 1"), "{error}");
+    }
+
+    #[test]
+    fn an_ok_packet_of_any_number_ends_a_reply() {
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let ended = p.feed(b"\x07\0\0\x02\0\x03\0\x02\0\0\0").unwrap();
+        assert_eq!(ended, Progress::Done(Reply { affected_rows: 3, status: 2, ..Reply::default() }));
     }
 }

@@ -49,6 +49,20 @@ fn answers() -> Vec<(&'static str, Vec<Act>)> {
             vec![Act::Send([head(1), packet(3, b"\xfe\xff\xff\xff\xff\0\0\0\0x")].concat()), Act::Hang],
         ),
         ("a packet without end", vec![Act::EndlessFrames]),
+        (
+            "an error of 15 MiB",
+            vec![Act::Send(vec![0xFF, 0xFF, 0xEF, 1, 0xFF, 0x15, 4]), Act::Repeat(vec![b'x'; 1 << 16])],
+        ),
+        (
+            "many session changes",
+            vec![
+                Act::Send(packet(
+                    1,
+                    &[&b"\0\0\0\x02\x40\0\0\0\xfd\0\0\x08"[..], &[2, 0].repeat(1 << 18)].concat(),
+                )),
+                Act::Hang,
+            ],
+        ),
         ("a file request", vec![Act::Send(packet(1, b"\xfb/etc/shadow")), Act::Hang]),
         ("a slow trickle", vec![Act::Send(head(1)), Act::Send(vec![200, 0, 0]), Act::Hang]),
         ("a drip of rows", vec![Act::Send(head(1)), Act::Drip(wheel(3, b"\x01x"))]),

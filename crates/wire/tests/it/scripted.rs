@@ -318,3 +318,23 @@ fn a_session_cut_at_any_byte_ends_in_an_error() {
     let rows = Client::connect(&fake.options()).unwrap().query("SELECT c").unwrap();
     assert_eq!(rows.named(0, "C").unwrap(), "abcd");
 }
+
+#[test]
+fn an_ok_packet_with_a_wrong_number_is_taken_and_counted() {
+    // As the server of npm's mysql2 sends it.
+    let fake = Fake::new(welcome(vec![Act::Read, Act::Send(ok(3)), Act::Read, Act::Send(ok(1))]));
+    let mut client = Client::connect(&fake.options()).unwrap();
+    client.execute("DO 1").unwrap();
+    assert_eq!(client.misnumbered_answers(), 1);
+    client.execute("DO 1").unwrap();
+    assert_eq!(client.misnumbered_answers(), 1);
+}
+
+#[test]
+fn a_message_of_megabytes_is_cut_and_one_that_steers_a_terminal_is_shown() {
+    let long = [b"\xff\x15\x04".to_vec(), vec![b'x'; 600_000]].concat();
+    let text = query_error(packet(1, &long)).to_string();
+    assert!(text.ends_with("x … cut") && text.len() < 5_000, "{}", text.len());
+    let text = query_error(error(1, 1064, "a\u{1b}[31m\u{202e}\u{2028}b")).to_string();
+    assert!(text.contains(r"a\u{1b}[31m\u{202e}\u{2028}b"), "{text}");
+}

@@ -1,0 +1,162 @@
+//! Text that came from outside (a server, a file, a command line) made harmless where it is shown.
+//!
+//! Escape sequences can rewrite a terminal, and characters of direction can make a text read as another one. Every
+//! edge (terminal, Markdown, HTML, error messages) passes text from outside through one function of this file. JSON
+//! needs none: it is data, and its writer escapes control characters.
+
+use std::borrow::Cow;
+
+/// Longest text from outside that is shown, in characters: a message of megabytes would hide everything else.
+pub const LONGEST_SHOWN: usize = 2_000;
+
+/// Longest error message of a server that is kept, in bytes; servers send up to 512.
+pub const LONGEST_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Whether a character steers what shows it, instead of being shown: C0 and C1 controls (line feeds and tabs among
+/// them), characters of direction, of zero width, line and paragraph separators, annotation marks and tags.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text with each character that [`steers`] as a visible escape, as in `\u{1b}`; line feeds and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || !steers(c);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if stays(c) {
+            out.push(c);
+        } else {
+            out.push_str(&format!("\\u{{{:x}}}", c as u32));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// [`visible`], with an end behind [`LONGEST_SHOWN`] characters that says how many there were.
+pub fn shown(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        None => visible(text).into_owned(),
+        Some((end, _)) => {
+            format!("{}… ({} characters in all)", visible(&text[..end]), text.chars().count())
+        }
+    }
+}
+
+/// [`shown`] in one line: white space of any kind is one space.
+pub fn line(text: &str) -> String {
+    shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes of a server as text: what is not UTF-8 is replaced, and the rest is [`visible`].
+pub fn of_bytes(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match visible(&text) {
+        Cow::Borrowed(_) => text.into_owned(),
+        Cow::Owned(escaped) => escaped,
+    }
+}
+
+/// A server's message: [`of_bytes`], cut behind [`LONGEST_MESSAGE_BYTES`].
+pub fn message(bytes: &[u8]) -> String {
+    match bytes.get(..LONGEST_MESSAGE_BYTES) {
+        Some(head) if bytes.len() > LONGEST_MESSAGE_BYTES => format!("{} … cut", of_bytes(head)),
+        _ => of_bytes(bytes),
+    }
+}
+
+/// For Markdown, in paragraphs and in table cells: [`line`], with no character that begins markup, a tag or a link.
+pub fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in line(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // Between letters an underscore is only an underscore.
+            '_' if out.ends_with(char::is_alphanumeric) => out.push(c),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '|' | '~' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // A bare address would be turned into a link.
+            '/' if out.ends_with(":/") => out.push_str("&#47;"),
+            '.' if out.ends_with("www") => out.push_str("&#46;"),
+            '@' => out.push_str("&#64;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Prose with code spans for Markdown: [`line`], whose angle brackets outside code spans open no tag.
+pub fn markdown_prose(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    // A span that is not closed is no span.
+    let spans = text.matches('`').count().is_multiple_of(2);
+    let mut code = false;
+    for c in line(text).chars() {
+        match c {
+            '`' if spans => {
+                code = !code;
+                out.push(c);
+            }
+            '<' if !code => out.push_str("&lt;"),
+            '>' if !code => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A block of code in Markdown, by indentation: nothing inside it has a meaning.
+pub fn markdown_code(text: &str) -> String {
+    shown(text).lines().map(|line| format!("    {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn escape_sequences_and_characters_of_direction_become_visible() {
+        assert_eq!(line("a\u{1b}[31mb\u{9b}c\r\nd\u{202e}e"), r"a\u{1b}[31mb\u{9b}c\u{d} d\u{202e}e");
+        assert_eq!(shown("\u{0}\u{2066}\u{2028}\u{e0041}"), r"\u{0}\u{2066}\u{2028}\u{e0041}");
+        assert_eq!(of_bytes(b"\xed\xa0\x80\xffx\x1b"), format!("{0}{0}{0}{0}x\\u{{1b}}", '\u{fffd}'));
+        assert!(matches!(visible("grün\n\t☃"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn markdown_makes_no_table_cell_link_or_tag() {
+        assert_eq!(markdown("a|b <i> [x](http://y)\n# z"), r"a\|b &lt;i&gt; \[x\]\(http:/&#47;y\) \# z");
+        assert_eq!(markdown_prose("run `a < b` <script>\n# x"), "run `a < b` &lt;script&gt; # x");
+        assert_eq!(markdown_prose("an open ` <script>"), "an open ` &lt;script&gt;");
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_say_so() {
+        let cut = shown(&"x".repeat(5_000));
+        assert!(cut.starts_with(&"x".repeat(2_000)) && cut.ends_with("x… (5000 characters in all)"), "{cut}");
+        let cut = message(&vec![b'x'; 31 << 20]);
+        assert!(cut.ends_with("x … cut") && cut.len() < 5_000, "{}", cut.len());
+        assert_eq!(message(&[b'x'; 4096]).len(), 4096);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_steers_passes(text in any::<String>()) {
+            for c in visible(&text).chars() {
+                prop_assert!(!steers(c) || matches!(c, '\n' | '\t'));
+            }
+            for one in [line(&text), markdown(&text), markdown_prose(&text)] {
+                prop_assert!(!one.chars().any(steers), "{one:?}");
+            }
+        }
+    }
+}
