@@ -1,37 +1,37 @@
-//! Why a step could not run.
+//! Errors of a step.
 
 use mydyno_wire::WireError;
 use thiserror::Error;
 
-/// Why a step could not run, or could not start.
+/// A step could not start, or could not run to its end.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A connection could not be opened.
     #[error("connection {number} of {of}: {source}")]
     Connect {
-        /// Which one, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// How many are asked for.
+        /// Number of connections of the step.
         of: usize,
-        /// What was said.
+        /// The refusal.
         source: Box<WireError>,
     },
     /// A statement could not be prepared.
     #[error("connection {number} of {of}: preparing {sql:?}: {source}")]
     Prepare {
-        /// Which connection, from 1.
+        /// The connection's number, from 1.
         number: usize,
-        /// How many are asked for.
+        /// Number of connections of the step.
         of: usize,
         /// The statement.
         sql: String,
-        /// What was said.
+        /// The refusal.
         source: Box<WireError>,
     },
     /// The operating system refused something that the load generator needs.
     #[error("{what}: {source}")]
     System {
-        /// What was refused, and what would permit it.
+        /// The refused action, and what would permit it.
         what: String,
         /// The refusal.
         source: std::io::Error,
@@ -39,7 +39,7 @@ pub enum LoadError {
     /// A worker thread could not be started, or panicked: a defect of this program.
     #[error("a worker thread of the load generator failed: {0}")]
     Worker(String),
-    /// The user asked to stop while connections were being opened.
+    /// The user interrupted the run while connections were being opened.
     #[error("interrupted before the load started")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! What a worker counts and times between two hand-overs.
+//! A worker's counters and histograms between two hand-overs.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ pub struct FirstError {
     pub code: u16,
     /// SQLSTATE.
     pub sqlstate: String,
-    /// The server's words, or the connection's.
+    /// The server's message, or that of the failed connection.
     pub message: String,
-    /// Number of the operation that it answered.
+    /// Number of the operation that failed.
     pub operation: usize,
 }
 
@@ -39,9 +39,9 @@ pub struct Recorder {
     pub retries: u64,
     /// Connections opened again after they were lost.
     pub reconnects: u64,
-    /// Transactions begun.
+    /// Transactions started.
     pub started: u64,
-    /// Transactions given up.
+    /// Transactions that failed for good.
     pub failed: u64,
     /// Time in attempts that were tried again, each from its send to the end of its rollback.
     pub retried: Histogram,
@@ -71,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// A statement was answered without an error.
+    /// Records a statement that was answered without an error.
     #[inline]
     pub fn statement(&mut self, operation: usize, response_ns: u64, service_ns: u64) {
         self.queries += 1;
@@ -80,7 +80,7 @@ impl Recorder {
         times.service.record(service_ns);
     }
 
-    /// A transaction of several statements completed.
+    /// Records a transaction of several statements.
     #[inline]
     pub fn transaction(&mut self, response_ns: u64, service_ns: u64) {
         let times = &mut self.times[0];
@@ -93,7 +93,7 @@ impl Recorder {
         *self.errors.entry(code).or_insert(0) += 1;
     }
 
-    /// Adds what another recorder holds.
+    /// Adds another recorder's counts and values.
     pub fn merge(&mut self, other: &Self) {
         self.transactions += other.transactions;
         self.queries += other.queries;

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use mydyno_model::record::{Interval, Phase};
 
-/// Load before the measurement, which is not kept for the headline.
+/// Load before the measurement; its times are not in the summary.
 #[derive(Clone, Copy)]
 pub enum Warmup<'a> {
     /// Of this length.
     Fixed(Duration),
-    /// Until the windows so far are called steady, or the limit is reached.
+    /// Until `is_steady` accepts the windows so far, or the limit is reached.
     Steady {
-        /// At most so long.
+        /// Longest length.
         limit: Duration,
-        /// Whether what was seen so far has settled.
+        /// Whether the load of these windows is steady.
         is_steady: &'a (dyn Fn(&[Interval]) -> bool + Sync),
     },
 }
@@ -35,7 +35,7 @@ pub struct Windows {
     warmup: Vec<u64>,
     /// Ends of those of the measurement, after it began.
     measure: Vec<u64>,
-    /// How many windows the warm-up has after all.
+    /// Number of windows of the warm-up; an early end reduces it.
     warmed_up_after: AtomicUsize,
 }
 
@@ -49,7 +49,7 @@ impl Windows {
         Self { warmed_up_after: AtomicUsize::new(warmup.len()), warmup, measure: tile(measure) }
     }
 
-    /// Ends the warm-up after so many windows. All workers must still be in earlier ones.
+    /// Ends the warm-up after so many windows. Every worker must be in an earlier one.
     pub fn end_warmup_after(&self, windows: usize) {
         self.warmed_up_after.fetch_min(windows, Ordering::Release);
     }

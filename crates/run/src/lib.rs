@@ -16,6 +16,8 @@ mod repeats;
 pub mod request;
 mod sampling;
 mod settled;
+#[cfg(test)]
+mod simulation;
 mod stall;
 mod step;
 pub mod steps;
