@@ -7,6 +7,7 @@ mod bench;
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;
 mod clock;
+mod compare;
 mod disk;
 mod docs;
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! A driver that answers at once, to measure the cost of the load generator itself with all its bookkeeping.
+//! A driver that answers at once: what the load generator itself costs, all bookkeeping on.
 
 use mydyno_stats::Histogram;
 use mydyno_workload::session::{Answer, Kept};
@@ -9,18 +9,18 @@ use crate::executor::Tasks;
 use crate::packets::{self, Packets};
 use crate::recorder::Recorder;
 
-/// Result of a run of the null driver.
+/// What a run of the null driver did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NullRun {
-    /// Statements that were answered.
+    /// Statements.
     pub queries: u64,
-    /// Length of the run in seconds.
+    /// Seconds.
     pub elapsed_s: f64,
     /// Service times.
     pub service: Histogram,
 }
 
-/// A connection without a server. Each statement suspends the task once, as on a real connection.
+/// One connection to nowhere. It suspends once a statement, as a real one does.
 struct Nowhere<'a> {
     shared: &'a NullShared<'a>,
     ids: Box<[u32]>,
@@ -84,7 +84,7 @@ fn suspend_once() -> impl Future<Output = ()> {
     })
 }
 
-/// Runs `queries` statements or more of a workload on one thread over `connections` connections without a server.
+/// Runs `queries` statements or more of a workload on one thread over `connections` connections to nowhere.
 pub fn run<W: Workload>(workload: &W, connections: usize, queries: u64) -> NullRun {
     let clock = MonotonicClock::start();
     let shared = NullShared {

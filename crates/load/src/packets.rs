@@ -21,8 +21,8 @@ pub fn types_are_known(id: &mut u32) {
 /// Bytes for which a parameter of variable length is laid out at most.
 const SHORT_BYTES: usize = 64;
 
-/// In place of a statement id: the server does not prepare the statement (MySQL: BEGIN), so it is sent as text. Servers
-/// number statements from 1.
+/// In place of a statement id: the server does not prepare the statement, as MySQL does not prepare BEGIN, so it is
+/// sent as text. Servers number from 1.
 pub const AS_TEXT: u32 = 0;
 
 /// The server's error for a statement that cannot be prepared (ER_UNSUPPORTED_PS).
@@ -68,7 +68,7 @@ impl Packets {
                     .map(|param| match param {
                         ParamType::Int => execute::Param::Int,
                         ParamType::Fixed(length) => execute::Param::Bytes(*length),
-                        // Laid out for short values, which most are; longer ones extend the packet.
+                        // Laid out for short ones, which most are; longer ones make room for themselves.
                         ParamType::Bytes(most) => execute::Param::Bytes((*most).min(SHORT_BYTES)),
                     })
                     .collect();

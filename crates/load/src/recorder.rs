@@ -1,4 +1,4 @@
-//! A worker's counters and histograms between two hand-overs.
+//! What a worker counts and times between two hand-overs.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ pub struct FirstError {
     pub code: u16,
     /// SQLSTATE.
     pub sqlstate: String,
-    /// The server's message, or that of the failed connection.
+    /// The server's words, or the connection's.
     pub message: String,
-    /// Number of the operation that failed.
+    /// Number of the operation that it answered.
     pub operation: usize,
 }
 
@@ -39,9 +39,9 @@ pub struct Recorder {
     pub retries: u64,
     /// Connections opened again after they were lost.
     pub reconnects: u64,
-    /// Transactions started.
+    /// Transactions begun.
     pub started: u64,
-    /// Transactions that failed for good.
+    /// Transactions given up.
     pub failed: u64,
     /// Time in attempts that were tried again, each from its send to the end of its rollback.
     pub retried: Histogram,
@@ -71,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// Records a statement that was answered without an error.
+    /// A statement was answered without an error.
     #[inline]
     pub fn statement(&mut self, operation: usize, response_ns: u64, service_ns: u64) {
         self.queries += 1;
@@ -80,7 +80,7 @@ impl Recorder {
         times.service.record(service_ns);
     }
 
-    /// Records a transaction of several statements.
+    /// A transaction of several statements completed.
     #[inline]
     pub fn transaction(&mut self, response_ns: u64, service_ns: u64) {
         let times = &mut self.times[0];
@@ -93,7 +93,7 @@ impl Recorder {
         *self.errors.entry(code).or_insert(0) += 1;
     }
 
-    /// Adds another recorder's counts and values.
+    /// Adds what another recorder holds.
     pub fn merge(&mut self, other: &Self) {
         self.transactions += other.transactions;
         self.queries += other.queries;

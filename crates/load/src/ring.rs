@@ -1,8 +1,8 @@
-//! An event loop on io_uring: the kernel fills buffers with answers, and one system call submits the statements of a wake-up
-//! and waits for the next answers.
+//! An event loop on io_uring: answers arrive in buffers that the kernel fills by itself, and the statements of a wake-up
+//! go out with the wait for the next answers, in one system call.
 //!
-//! Needs Linux 6.1: one thread submits, and the kernel processes completions only when that thread waits for them
-//! (`IORING_SETUP_DEFER_TASKRUN`), so that answers do not interrupt it.
+//! Needs Linux 6.1: one thread submits, and completions are worked off only when it asks for them, so that answers
+//! do not interrupt it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
@@ -17,29 +17,29 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::clock::{Clock, MonotonicClock};
 
-/// Entries of the submission queue; more statements are submitted in several calls.
+/// Statements that can be handed to the kernel at once; more are handed over in several turns.
 const SUBMISSIONS: u32 = 512;
-/// Entries of the completion queue at most; the kernel stores overflowing completions elsewhere.
+/// Completions that find room; the kernel keeps more aside.
 const MOST_COMPLETIONS: usize = 16_384;
-/// Bytes of one buffer: most answers of point queries fit; longer ones take several.
+/// Bytes of one buffer: most answers of point queries fit; longer ones come in several.
 const BUFFER_BYTES: usize = 2048;
-/// Buffers of a worker. They are used in turn, so more buffers than outstanding answers only cost cache.
+/// Buffers of a worker. They are used in turn, so more of them than answers on the way would only cost cache.
 const BUFFERS: std::ops::RangeInclusive<usize> = 64..=4096;
-/// Number of the only group of buffers.
+/// The one group of buffers.
 const GROUP: u16 = 0;
 
-/// Something that has arrived for a task, until the task receives it.
+/// What has arrived for a task and lies there until it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrived {
-    /// Bytes in a buffer.
+    /// So many bytes in a buffer.
     Bytes { buffer: u16, length: usize },
-    /// The server has closed the connection.
+    /// The other side has closed.
     End,
-    /// Receiving or sending failed with this error number.
+    /// Receiving or sending failed with this number of the operating system.
     Failed(i32),
 }
 
-/// The operation that a completion belongs to.
+/// What a completion is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Receive = 1,
@@ -48,17 +48,17 @@ enum About {
     Opened = 4,
 }
 
-/// The state of a task's connection.
+/// A task's side of the ring.
 #[derive(Debug, Default)]
 struct Line {
     fd: RawFd,
-    /// Number of connections that the task has had; completions of earlier ones are ignored.
+    /// Connections that the task has had: completions of earlier ones are not its own.
     generation: u32,
     arrived: VecDeque<Arrived>,
-    /// The statement under way. The kernel reads it when it is submitted, or later where the socket is full, so it stays
-    /// until the task's next statement, which follows the answer.
+    /// The statement on its way: the kernel reads it when it is submitted, or later where the socket is full. It stays
+    /// until the task's next statement, which comes after its answer.
     outgoing: Vec<u8>,
-    /// The statement is not submitted: nothing that has arrived answers it, and its memory must not change.
+    /// It is not submitted yet: what has arrived is no answer to it, and its memory must stay as it is.
     posted: bool,
     sent_ns: u64,
 }
@@ -69,17 +69,17 @@ pub struct Ring {
     io: RefCell<IoUring>,
     buffers: Buffers,
     lines: RefCell<Vec<Line>>,
-    /// Tasks whose statements are not submitted.
+    /// Tasks whose statements are not submitted yet.
     posted: RefCell<Vec<usize>>,
-    /// Tasks with arrivals from before the submission of their statement; they are reported after it.
+    /// Tasks that something arrived for while their statement was not submitted: they are told after it was.
     again: RefCell<Vec<usize>>,
     opened: Cell<RawFd>,
-    /// Error of a submission; the next wait returns it.
+    /// Why statements could not be handed over; told by the next wait.
     failed: RefCell<Option<io::Error>>,
     clock: MonotonicClock,
     /// Whether the kernel can wait for a minimum time (Linux 6.12).
     waits_at_least: bool,
-    /// More completions than can arrive together: a wait for so many ends by its timeout.
+    /// More completions than can come together: waiting for so many is waiting for the time.
     completions: usize,
 }
 
@@ -131,14 +131,14 @@ impl Ring {
         self.push(&entry);
     }
 
-    /// Reports input on an eventfd.
+    /// Tells of a opened as of a task with this number.
     pub fn watch_opened(&self, fd: RawFd) {
         self.opened.set(fd);
         self.push(&poll_opened(fd));
     }
 
-    /// Ends receiving for a task; later arrivals are ignored. The caller shuts the socket down next, or the kernel continues
-    /// to receive. Queued entries are submitted first: they name sockets by descriptors that the next connection may get.
+    /// Lets a task's connection go: what still arrives on it is nobody's. Its socket is shut down next, or the kernel goes
+    /// on receiving. Entries name sockets by numbers that the next connection may get, so none may be left over.
     pub fn remove(&self, task: usize) {
         let _ = self.submit();
         let mut lines = self.lines.borrow_mut();
@@ -151,7 +151,7 @@ impl Ring {
         }
     }
 
-    /// Reports once when the task's socket has room.
+    /// Tells the task once when its socket has room.
     pub fn watch_output(&self, task: usize) {
         let lines = self.lines.borrow();
         let line = &lines[task];
@@ -159,7 +159,7 @@ impl Ring {
         self.push(&entry.user_data(about(About::Output, line.generation, task)));
     }
 
-    /// Copies a statement, and queues it for the next submission.
+    /// Keeps a statement, and has it sent with the next submission.
     #[inline]
     pub fn post(&self, task: usize, packet: &[u8]) {
         let mut lines = self.lines.borrow_mut();
@@ -167,8 +167,8 @@ impl Ring {
         line.posted = true;
         line.outgoing.clear();
         line.outgoing.extend_from_slice(packet);
-        // All of it or an error: a socket without outstanding statements has room for a short one, and where memory is
-        // short the kernel waits for room.
+        // All of it or a failure: a socket whose other side has answered everything has room for a short statement, and
+        // where memory is short the kernel waits for room.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let entry = opcode::Send::new(Fd(line.fd), line.outgoing.as_ptr(), line.outgoing.len() as u32)
             .flags(flags)
@@ -186,10 +186,10 @@ impl Ring {
         self.lines.borrow()[task].sent_ns
     }
 
-    /// Submits queued statements.
+    /// Submits what was posted.
     ///
     /// # Errors
-    /// Only those that a defect of this program causes.
+    /// Only what would be a defect of this program.
     pub fn submit(&self) -> io::Result<()> {
         self.stamp();
         match self.io.borrow().submit() {
@@ -198,11 +198,11 @@ impl Ring {
         }
     }
 
-    /// Submits queued statements and waits for completions up to `timeout_ns`, and at least `gather_ns`. Adds the tasks
-    /// with events to `ready`, and the number `opened` for the eventfd.
+    /// Submits what was posted and waits for completions up to `timeout_ns`, and at least `gather_ns`;
+    /// adds the tasks that can go on to `ready`, `opened` for the opened.
     ///
     /// # Errors
-    /// Only those that a defect of this program causes.
+    /// Only what would be a defect of this program.
     pub fn wait(
         &self,
         ready: &mut Vec<usize>,
@@ -235,7 +235,7 @@ impl Ring {
         if self.waits_at_least {
             return wait(self.completions, timeout_ns, gather_ns);
         }
-        // Before Linux 6.12: waits for the minimum time, and if nothing has arrived by then, for the first completion.
+        // Before Linux 6.12: the time, and if nothing came in it, the first that comes.
         wait(self.completions, gather_ns, 0)?;
         if ready.is_empty() { self.wait(ready, timeout_ns - gather_ns, 0, opened) } else { Ok(()) }
     }
@@ -280,14 +280,14 @@ impl Ring {
             if what == About::Receive as u64 {
                 let arrived = match (result, buffer) {
                     (0, buffer) => {
-                        // Without bytes the buffer was not used.
+                        // Without bytes the buffer was not used up.
                         if let Some(buffer) = buffer {
                             self.buffers.give_back(buffer);
                         }
                         Some(Arrived::End)
                     }
                     (1.., Some(buffer)) => Some(Arrived::Bytes { buffer, length: result as usize }),
-                    // All buffers were in use; some are free when this is submitted.
+                    // All buffers were in use; by the time that this is submitted some are back.
                     _ if result == -libc::ENOBUFS => None,
                     (_, buffer) => {
                         if let Some(buffer) = buffer {
@@ -303,7 +303,7 @@ impl Ring {
                 let Some(arrived) = arrived else { continue };
                 line.arrived.push_back(arrived);
             } else if what == About::Send as u64 {
-                // Successful sends have no completion; a partial send counts as a failure.
+                // Only failures tell of themselves, and a part that was sent is one.
                 line.arrived.push_back(Arrived::Failed(if result < 0 { -result } else { libc::EPIPE }));
             }
             ready.push(task);
@@ -312,8 +312,8 @@ impl Ring {
         again.iter().for_each(|entry| self.push(entry));
     }
 
-    /// Passes the next received bytes of a task to `take`: no bytes when the server has closed the connection. `None` when
-    /// nothing has arrived.
+    /// Hands the next bytes that have arrived for a task to `take`; `None` when nothing is there, zero bytes when the
+    /// other side has closed.
     ///
     /// # Errors
     /// The connection failed.
@@ -337,7 +337,7 @@ impl Ring {
     fn push(&self, entry: &squeue::Entry) {
         // SAFETY: what entries refer to (statements, buffers) lives in this ring and longer than the kernel's side of it.
         while unsafe { self.io.borrow_mut().submission().push(entry) }.is_err() {
-            // The queue is full: submit it.
+            // Full: hand over what is there.
             if let Err(error) = self.submit() {
                 self.failed.replace(Some(error));
                 return;
@@ -346,7 +346,7 @@ impl Ring {
     }
 }
 
-/// Whether a submission's error is none: a timeout, a signal, or completions that must be collected first.
+/// What is no error of a submission: time is up, a signal came, or completions must be collected first.
 fn passes(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
@@ -375,11 +375,11 @@ fn read(data: u64) -> (u64, u32, usize) {
     (data >> 56, (data >> 32) as u32 & GENERATIONS, (data & 0xffff_ffff) as usize)
 }
 
-/// Receive buffers: a ring of entries that name the free buffers, and the buffers themselves.
+/// Memory that the kernel fills with what arrives: a ring of entries that say which buffers are free, and the buffers.
 struct Buffers {
     memory: NonNull<u8>,
     count: usize,
-    /// Number of buffers given to the kernel so far.
+    /// Buffers given to the kernel so far.
     tail: Cell<u16>,
 }
 
@@ -408,14 +408,14 @@ impl Buffers {
         self.memory.as_ptr() as u64
     }
 
-    /// Start of a buffer.
+    /// Where a buffer begins.
     fn place(&self, buffer: u16) -> *mut u8 {
         let entries = self.count * size_of::<BufRingEntry>();
         // SAFETY: buffers are numbered below the count, and all lie in this memory.
         unsafe { self.memory.as_ptr().add(entries + usize::from(buffer) % self.count * BUFFER_BYTES) }
     }
 
-    /// The bytes in a buffer.
+    /// What lies in a buffer.
     ///
     /// # Safety
     /// The kernel has filled so many bytes of it, and it has not been given back.
@@ -424,7 +424,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.place(buffer), length.min(BUFFER_BYTES)) }
     }
 
-    /// Returns a buffer to the kernel.
+    /// Lets the kernel fill a buffer again.
     fn give_back(&self, buffer: u16) {
         let tail = self.tail.get();
         let entries = self.memory.as_ptr().cast::<BufRingEntry>();

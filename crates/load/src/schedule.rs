@@ -11,13 +11,13 @@ use mydyno_stats::rng::Rng;
 /// Label of the random streams of arrivals.
 const ARRIVALS: u64 = 0x6172_7269_7661_6c73;
 
-/// The arrivals of a schedule that a worker takes: arrivals are assigned to the connections in turn, and connection n belongs
-/// to worker n modulo the number of workers.
+/// Which arrivals of a schedule a worker takes: they are dealt to the connections in turn, and connection n belongs to
+/// worker n modulo the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deal {
     /// Number of the worker.
     pub worker: u64,
-    /// Number of workers.
+    /// Of how many.
     pub workers: u64,
     /// Connections of all workers.
     pub connections: u64,
@@ -39,7 +39,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Number of arrivals until its end.
+    /// Arrivals until its end.
     fn arrivals(&self) -> f64 {
         if self.time_s.is_infinite() {
             return f64::INFINITY;
@@ -102,7 +102,7 @@ impl Schedule {
                 [one] if one.time_s == 0.0 => one.time_s = window_s,
                 _ => {}
             }
-            // Beyond the window's end the last rate continues, for a worker that closes the window late.
+            // Beyond its end the window goes on as it ended, if a worker comes late to close it.
             let rate = stretches.last().map_or(0.0, |stretch| stretch.to_per_s);
             stretches.push(Stretch { from_per_s: rate, to_per_s: rate, time_s: f64::INFINITY });
             stretches
@@ -143,7 +143,7 @@ impl Schedule {
         self.next_ns
     }
 
-    /// Advances to the next arrival.
+    /// Goes on to the arrival after it.
     pub fn advance(&mut self) {
         loop {
             let number = self.arrivals;
@@ -165,12 +165,12 @@ impl Schedule {
             }
         }
         let at_ns = (self.start_s + self.stretch.reaches_s(self.reached - self.before)) * 1e9;
-        // A rate of zero never reaches the count: the conversion saturates.
+        // A rate of nothing never reaches the count: the conversion saturates.
         self.next_ns = self.origin_ns.saturating_add(at_ns as u64);
     }
 }
 
-/// The course of the rate; a single stretch of length zero lasts as long as the window.
+/// The course of the rate; a single stretch of no length lasts as long as the window.
 fn stretches(rate_per_s: f64, shape: &Shape) -> Vec<Stretch> {
     let even = |rate, time_s| Stretch { from_per_s: rate, to_per_s: rate, time_s };
     match shape {

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use mydyno_model::record::{Interval, Phase};
 
-/// Load before the measurement; its times are not in the summary.
+/// Load before the measurement, which is not kept for the headline.
 #[derive(Clone, Copy)]
 pub enum Warmup<'a> {
     /// Of this length.
     Fixed(Duration),
-    /// Until `is_steady` accepts the windows so far, or the limit is reached.
+    /// Until the windows so far are called steady, or the limit is reached.
     Steady {
-        /// Longest length.
+        /// At most so long.
         limit: Duration,
-        /// Whether the load of these windows is steady.
+        /// Whether what was seen so far has settled.
         is_steady: &'a (dyn Fn(&[Interval]) -> bool + Sync),
     },
 }
@@ -35,7 +35,7 @@ pub struct Windows {
     warmup: Vec<u64>,
     /// Ends of those of the measurement, after it began.
     measure: Vec<u64>,
-    /// Number of windows of the warm-up; an early end reduces it.
+    /// How many windows the warm-up has after all.
     warmed_up_after: AtomicUsize,
 }
 
@@ -49,7 +49,7 @@ impl Windows {
         Self { warmed_up_after: AtomicUsize::new(warmup.len()), warmup, measure: tile(measure) }
     }
 
-    /// Ends the warm-up after so many windows. Every worker must be in an earlier one.
+    /// Ends the warm-up after so many windows. All workers must still be in earlier ones.
     pub fn end_warmup_after(&self, windows: usize) {
         self.warmed_up_after.fetch_min(windows, Ordering::Release);
     }

@@ -9,6 +9,7 @@ pub mod claim;
 pub mod crash;
 pub mod document;
 pub mod estimate;
+pub mod experiment;
 pub mod facts;
 pub mod finding;
 pub mod knob;

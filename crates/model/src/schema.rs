@@ -4,7 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::{
-    change, claim, crash, facts, finding, knob, lever, plan, probe, record, sample, server, summary,
+    change, claim, crash, experiment, facts, finding, knob, lever, plan, probe, record, sample, server,
+    summary,
 };
 
 /// Every document with its file name (without `.schema.json`) and its schema.
@@ -28,6 +29,9 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("levers", of::<lever::LeverList>()),
         ("knobs", of::<knob::KnobList>()),
         ("probe", of::<probe::ProbeReport>()),
+        ("design", of::<experiment::Design>()),
+        ("slice", of::<experiment::Slice>()),
+        ("verdict", of::<experiment::Verdict>()),
     ]
 }
 

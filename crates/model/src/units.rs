@@ -17,6 +17,7 @@ pub struct UnitError {
 const DURATION: &str = "a duration like 250ms, 10s, 2m or 1h (a bare number is seconds)";
 const SIZE: &str = "a size like 4096, 64K, 512M or 8G (powers of 1024)";
 const RATE: &str = "a rate like 1000, 1000/s or 90/m";
+const SHARE: &str = "a share in percent below 100%, as in 1% or 0.5%";
 const COUNTS: &str = "a list of whole numbers above 0 like 1,8,64";
 
 /// Reads `10s`, `2m`, `250ms`, `1.5h`, `50us`; a bare number is seconds.
@@ -74,6 +75,18 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
         _ => return Err(error()),
     };
     if per_s > 0.0 { Ok(per_s) } else { Err(error()) }
+}
+
+/// Reads a share in percent, `2%` or `0.5 %`, as 0.02 or 0.005. The sign is required, so that nobody takes 0.02 for 2 %.
+///
+/// # Errors
+/// Anything else, or 100 % and more.
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let error = || UnitError { input: text.to_owned(), expected: SHARE };
+    match split_number(text).ok_or_else(error)? {
+        (number, "%") if number < 100.0 => Ok(number / 100.0),
+        _ => Err(error()),
+    }
 }
 
 /// Reads `1,8,64`.
@@ -160,6 +173,15 @@ pub fn three_digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_share_needs_its_sign() {
+        assert_eq!(super::parse_share("2%").unwrap(), 0.02);
+        assert_eq!(super::parse_share(" 0.5 % ").unwrap(), 0.005);
+        for wrong in ["2", "0.02", "100%", "-1%", "%", "2%%"] {
+            assert!(super::parse_share(wrong).is_err(), "{wrong}");
+        }
+    }
+
     use super::*;
     use proptest::prelude::*;
 

@@ -48,24 +48,69 @@ pub fn form_text(form: &Form) -> String {
     }
 }
 
+/// The same for `compare`, whose own options have the names of some: `--both workload.NAME=VALUE` sets those.
+#[derive(Debug, Clone, std::default::Default)]
+pub struct ComparedWorkloadArgs(pub Vec<(String, String)>);
+
+/// Options of workloads that `compare` has under the same name with another meaning.
+const TAKEN_BY_COMPARE: &[&str] = &["delta"];
+
+fn compared() -> Vec<&'static OptionSpec> {
+    all().into_iter().filter(|spec| !TAKEN_BY_COMPARE.contains(&spec.name)).collect()
+}
+
+impl Args for ComparedWorkloadArgs {
+    fn augment_args(command: Command) -> Command {
+        augment(command, compared())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ComparedWorkloadArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(given(matches, compared())))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Options with the values that were given, in the order of the specifications.
+fn given(matches: &ArgMatches, specs: Vec<&'static OptionSpec>) -> Vec<(String, String)> {
+    let given = specs.into_iter().flat_map(|spec| {
+        let values = matches.get_many::<String>(spec.name).unwrap_or_default();
+        values.map(|value| (spec.name.to_owned(), value.clone()))
+    });
+    given.collect()
+}
+
+fn augment(command: Command, specs: Vec<&'static OptionSpec>) -> Command {
+    specs.into_iter().fold(command, |command, spec| {
+        let mut arg = clap::Arg::new(spec.name)
+            .long(spec.name)
+            .value_name(form_text(&spec.form))
+            .help(format!("{} [default: {}]", spec.help, default_text(spec)))
+            .help_heading("Workload (see `mydyno workloads NAME`)");
+        let aliases = ALIASES.iter().filter(|(_, name)| *name == spec.name).map(|(alias, _)| *alias);
+        arg = arg.visible_aliases(aliases.collect::<Vec<_>>());
+        if spec.form == Form::Switch {
+            arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
+        }
+        if spec.form == Form::Texts {
+            arg = arg.action(clap::ArgAction::Append);
+        }
+        command.arg(arg)
+    })
+}
+
 impl Args for WorkloadArgs {
     fn augment_args(command: Command) -> Command {
-        all().into_iter().fold(command, |command, spec| {
-            let mut arg = clap::Arg::new(spec.name)
-                .long(spec.name)
-                .value_name(form_text(&spec.form))
-                .help(format!("{} [default: {}]", spec.help, default_text(spec)))
-                .help_heading("Workload (see `mydyno workloads NAME`)");
-            let aliases = ALIASES.iter().filter(|(_, name)| *name == spec.name).map(|(alias, _)| *alias);
-            arg = arg.visible_aliases(aliases.collect::<Vec<_>>());
-            if spec.form == Form::Switch {
-                arg = arg.num_args(0..=1).default_missing_value("on").require_equals(true);
-            }
-            if spec.form == Form::Texts {
-                arg = arg.action(clap::ArgAction::Append);
-            }
-            command.arg(arg)
-        })
+        augment(command, all())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -75,11 +120,7 @@ impl Args for WorkloadArgs {
 
 impl FromArgMatches for WorkloadArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = all().into_iter().flat_map(|spec| {
-            let values = matches.get_many::<String>(spec.name).unwrap_or_default();
-            values.map(|value| (spec.name.to_owned(), value.clone()))
-        });
-        Ok(Self(given.collect()))
+        Ok(Self(given(matches, all())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

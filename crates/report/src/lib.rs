@@ -18,6 +18,7 @@ mod table;
 mod terminal;
 mod text;
 mod usage;
+pub mod verdict;
 mod words;
 
 use std::path::Path;

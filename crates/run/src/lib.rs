@@ -16,8 +16,6 @@ mod repeats;
 pub mod request;
 mod sampling;
 mod settled;
-#[cfg(test)]
-mod simulation;
 mod stall;
 mod step;
 pub mod steps;
@@ -35,5 +33,5 @@ pub use progress::{Progress, Watch};
 pub use request::{Draft, PlanError, Request, Resolved};
 pub use tables::{Place, check_tables, drop_tables, make_tables};
 pub use target::{Cancel, PrivateServer, Target};
-pub use trial::{Ended, RecordPlan, TrialPlan, check, cleanup, prepare, trial};
+pub use trial::{Ended, RecordPlan, TrialPlan, change_schema, check, cleanup, prepare, trial};
 pub use verdict::Verdict;

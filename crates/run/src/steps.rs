@@ -202,26 +202,6 @@ impl Work {
     }
 }
 
-#[cfg(test)]
-impl Work {
-    /// Runs one step of the plan on a scripted server in virtual time.
-    pub fn simulate(
-        &self,
-        simulation: &mydyno_load::simulation::Simulation,
-        step: &NumberedStep<'_>,
-        sink: &mut dyn FnMut(StepEvent),
-    ) -> Result<End, LoadError> {
-        use mydyno_load::simulation::{NO_SERVER, simulate};
-        let ended = match &self.behaviour {
-            Behaviour::Mix(mix) => {
-                simulate(simulation, &spec(&mix.at_step(step.number as u64), step, NO_SERVER), sink)
-            }
-            _ => with!(self, workload => simulate(simulation, &spec(workload, step, NO_SERVER), sink)),
-        };
-        ended.map(|(end, _)| end)
-    }
-}
-
 fn load<W: Workload>(
     workload: &W,
     clock: &MonotonicClock,
@@ -230,16 +210,7 @@ fn load<W: Workload>(
     stop: &AtomicBool,
     sink: &mut dyn FnMut(StepEvent),
 ) -> Result<End, LoadError> {
-    run_step(clock, &spec(workload, step, connect), stop, sink)
-}
-
-/// The load engine's form of a step.
-fn spec<'a, W: Workload>(
-    workload: &'a W,
-    step: &NumberedStep<'a>,
-    connect: &'a (dyn Fn() -> Result<Client, WireError> + Sync),
-) -> StepSpec<'a, W> {
-    StepSpec {
+    let spec = StepSpec {
         number: step.number,
         workload,
         connections: step.plan.connections,
@@ -252,7 +223,8 @@ fn spec<'a, W: Workload>(
         wait: &step.whole.wait,
         stop_on_error: step.whole.stop_on_error.as_ref(),
         connect,
-    }
+    };
+    run_step(clock, &spec, stop, sink)
 }
 
 /// Names the random stream of the seeds of repeats.

@@ -13,7 +13,7 @@ use mydyno_model::plan::Plan;
 use mydyno_model::record::{End, EventKind, Manifest};
 use mydyno_model::summary::{Fingerprint, Summary};
 use mydyno_samples::Sampler;
-use mydyno_wire::{Client, Compression, Session};
+use mydyno_wire::{Client, Compression, ConnectOptions, Session};
 use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::Prepared;
 use time::OffsetDateTime;
@@ -29,7 +29,7 @@ use crate::step::Cut;
 use crate::steps::Work;
 use crate::summarise::summarise;
 use crate::tables::{Place, check_tables, drop_tables, fill, guard_tables, make_tables};
-use crate::target::{Cancel, Target, Up, with_target};
+use crate::target::{Cancel, Target, with_target};
 use crate::users_sql;
 use crate::warnings;
 use crate::writer::{self, Writer};
@@ -90,7 +90,7 @@ pub fn trial(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<
         let statements = trial.target.schema_statements();
         if !statements.is_empty() {
             make_tables(place, stop, watch)?;
-            change_schema(statements, up, watch)?;
+            change_schema(statements, up.connect, watch)?;
         }
         measure(trial, place, stop, watch)
     })
@@ -128,8 +128,15 @@ pub fn cleanup(trial: &TrialPlan, stop: &Cancel) -> Result<bool, RunError> {
 }
 
 /// Runs the statements of the lever `schema.statement` and passes the server's warnings on: some change less than they say.
-fn change_schema(statements: &[String], up: Up<'_>, watch: &mut Watch<'_>) -> Result<(), RunError> {
-    let mut client = Client::connect(up.connect).map_err(RunError::wire("connecting"))?;
+///
+/// # Errors
+/// The server refuses one of them, or cannot be reached.
+pub fn change_schema(
+    statements: &[String],
+    connect: &ConnectOptions,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    let mut client = Client::connect(connect).map_err(RunError::wire("connecting"))?;
     for statement in statements {
         let failed = |source| RunError::Schema { statement: statement.clone(), source: Box::new(source) };
         client.query(statement).map_err(failed)?;

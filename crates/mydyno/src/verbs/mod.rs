@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod claims;
+mod compare;
 mod crash;
 mod data;
 mod demo;
@@ -30,6 +31,8 @@ pub enum Verb {
     Audit(Box<audit::Args>),
     /// Load a server and keep an honest record.
     Bench(Box<bench::Args>),
+    /// Compare two variants of a private server under the same load: an effect with its interval, and a verdict.
+    Compare(Box<compare::Args>),
     /// Measure what storage, memory and scheduler of this machine can do, one thing at a time.
     Probe(probe::Args),
     /// Show runs again: HTML, Markdown, terminal or JSON.
@@ -55,6 +58,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Demo(args) => demo::run(&args, argv, ui),
         Verb::Audit(args) => audit::run(&args, password, ui),
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
+        Verb::Compare(args) => compare::run(&args, ui),
         Verb::Probe(args) => probe::run(&args, ui),
         Verb::Report(args) => report::run(&args, ui),
         Verb::Host(args) => host::run(&args, ui),

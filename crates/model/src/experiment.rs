@@ -1,0 +1,299 @@
+//! Controlled experiments: the run table that is written first, what each slice of load measured, and the verdict.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::document::{Document, Header};
+use crate::estimate::Estimate;
+use crate::plan::Plan;
+
+/// The part that an arm plays in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The arm that is compared with.
+    Baseline,
+    /// The arm in question.
+    Treatment,
+    /// A second copy of the baseline, with a start and data of its own: it differs from the baseline by noise alone.
+    Again,
+}
+
+impl Role {
+    /// All roles, in the order of documents.
+    pub const ALL: [Self; 3] = [Self::Baseline, Self::Treatment, Self::Again];
+
+    /// Its name in documents, as in `baseline`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Treatment => "treatment",
+            Self::Again => "again",
+        }
+    }
+}
+
+/// A lever and the value that an arm sets it to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeverLevel {
+    /// As `mydyno host levers` names it, as in `option.innodb_flush_log_at_trx_commit`.
+    pub lever: String,
+    /// Its value, as typed.
+    pub value: String,
+}
+
+/// One arm of an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// Its part.
+    pub role: Role,
+    /// Its levers; empty: the server as it is.
+    pub levers: Vec<LeverLevel>,
+    /// What its levers cost beside performance, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<String>,
+}
+
+impl Arm {
+    /// The arm for people: its levers, or `as it is`.
+    pub fn label(&self) -> String {
+        if self.levers.is_empty() {
+            return "as it is".to_owned();
+        }
+        let levels: Vec<String> = self.levers.iter().map(|l| format!("{}={}", l.lever, l.value)).collect();
+        levels.join(" ")
+    }
+}
+
+/// How arms are told apart: baseline and treatment by the levers that they do not share.
+pub fn labels(arms: &[Arm]) -> (String, String) {
+    let arm = |role: Role| arms.iter().find(|arm| arm.role == role);
+    let (Some(baseline), Some(treatment)) = (arm(Role::Baseline), arm(Role::Treatment)) else {
+        return (String::new(), String::new());
+    };
+    let beside = |arm: &Arm, other: &Arm| {
+        let own = arm.levers.iter().filter(|level| !other.levers.contains(level)).cloned().collect();
+        Arm { levers: own, ..arm.clone() }.label()
+    };
+    (beside(baseline, treatment), beside(treatment, baseline))
+}
+
+/// Which change of the response an experiment asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// The treatment has more of it.
+    Higher,
+    /// The treatment has less of it.
+    Lower,
+    /// The arms differ, whichever way.
+    Differs,
+}
+
+/// A slice of load: one arm, measured once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Position in the whole experiment, from 0.
+    pub order: usize,
+    /// Start of the servers that it belongs to, from 0: each start has servers and data of its own.
+    pub start: usize,
+    /// Block within the start, from 0: slices of one block are compared with each other.
+    pub block: usize,
+    /// Arm that is measured.
+    pub arm: Role,
+}
+
+/// `design.json`: everything that is decided before the first measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Design {
+    /// Schema, time and writer.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Name of the experiment, as in `compare-oltp_read_write`.
+    pub experiment: String,
+    /// What is asked, in one sentence.
+    pub question: String,
+    /// The arms.
+    pub arms: Vec<Arm>,
+    /// The load: its plan for one slice. It names no server.
+    pub load: Plan,
+    /// What is asked of the throughput.
+    pub asks: Asks,
+    /// δ: the smallest effect that matters, as a share (0.02: 2 %).
+    pub delta: f64,
+    /// Seed of the order of slices.
+    pub seed: u64,
+    /// Length of the measured part of a slice in seconds.
+    pub slice_s: f64,
+    /// Length of what is cut from the beginning of each slice in seconds.
+    pub settle_s: f64,
+    /// Load on each server after its start, in seconds, before the first slice.
+    pub warmup_s: f64,
+    /// How often the servers are started, at most.
+    pub starts: usize,
+    /// Blocks in each start.
+    pub blocks_per_start: usize,
+    /// The run table, in order.
+    pub rows: Vec<Row>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Document for Design {
+    const NAME: &'static str = "mydyno.design";
+    const MAJOR: u32 = 1;
+}
+
+/// One line of `slices.jsonl`: what a row of the table measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slice {
+    /// The row.
+    #[serde(flatten)]
+    pub row: Row,
+    /// When it began, in seconds since the experiment began.
+    pub at_s: f64,
+    /// Length of the measurement in seconds.
+    pub measured_s: f64,
+    /// Transactions that were answered.
+    pub transactions: u64,
+    /// Statements that were answered.
+    pub queries: u64,
+    /// Answers that were errors.
+    pub errors: u64,
+    /// Transactions that were asked again after an error.
+    pub retries: u64,
+    /// 95th percentile of the response time of a transaction in microseconds; absent without transactions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p95_us: Option<f64>,
+    /// Mean response time of a transaction in microseconds; absent without transactions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_us: Option<f64>,
+    /// CPU time of the load generator in microseconds.
+    pub client_cpu_us: u64,
+    /// Worker threads of the load generator.
+    pub workers: usize,
+    /// Why it could not be measured; its figures then count for nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed: Option<String>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What an experiment says of its statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// The whole interval lies beyond δ in the direction asked for.
+    Supported,
+    /// The whole interval lies short of δ.
+    Refuted,
+    /// The interval holds δ, or there is none.
+    Undecided,
+    /// This host cannot show it.
+    NotTestableHere,
+}
+
+impl Finding {
+    /// Its name in documents, as in `supported`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Supported => "supported",
+            Self::Refuted => "refuted",
+            Self::Undecided => "undecided",
+            Self::NotTestableHere => "not_testable_here",
+        }
+    }
+}
+
+/// A response of an experiment in both arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Response {
+    /// As in `transactions_per_s`.
+    pub name: String,
+    /// As in `1/s`.
+    pub unit: String,
+    /// Geometric mean over the slices of the baseline.
+    pub baseline: f64,
+    /// The same of the treatment.
+    pub treatment: f64,
+    /// Treatment over baseline.
+    pub effect_ratio: Estimate,
+}
+
+/// Something that makes a verdict worth less, with its size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Threat {
+    /// Short name, as in `client-bound`.
+    pub id: String,
+    /// What was seen, with its size.
+    pub text: String,
+    /// Whether it forbids the verdict that the figures would give.
+    pub decides: bool,
+    /// What to do about it.
+    pub next_step: String,
+}
+
+/// `verdict.json`: what an experiment says, and how well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Schema, time and writer.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The claim that it proves; absent for a comparison of the user's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub claim: Option<String>,
+    /// What was asked.
+    pub question: String,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// The answer in one word.
+    pub verdict: Finding,
+    /// What was asked of the first response.
+    pub asks: Asks,
+    /// δ, as a share.
+    pub delta: f64,
+    /// The arms.
+    pub arms: Vec<Arm>,
+    /// Responses; the first one decides.
+    pub responses: Vec<Response>,
+    /// What the baseline differs from its own second copy by: the effect, as a share, that chance alone stays below with a
+    /// probability of 95 % in as many units as there were. Absent for fewer than two units.
+    pub noise_floor: Option<f64>,
+    /// The second copy of the baseline over the baseline, with its interval.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub again: Option<Estimate>,
+    /// The smallest effect beyond δ, as a share, that as many units find with a probability of 80 %.
+    pub minimum_detectable_effect: Option<f64>,
+    /// Blocks that were measured in both arms.
+    pub blocks: usize,
+    /// Starts of the servers that have such blocks.
+    pub starts: usize,
+    /// Units that the interval rests on: `starts` or `blocks`.
+    pub units: String,
+    /// Units that are needed in all, where the verdict is undecided and this can be told.
+    pub units_needed: Option<usize>,
+    /// What makes it worth less.
+    pub threats: Vec<Threat>,
+    /// Slices that failed, as texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+    /// What it holds for.
+    pub scope: String,
+    /// Which server, host and load, in short lines.
+    pub set_up: Vec<String>,
+    /// Published figures for the same question.
+    pub literature: Vec<String>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Document for Verdict {
+    const NAME: &'static str = "mydyno.verdict";
+    const MAJOR: u32 = 1;
+}

@@ -1,0 +1,175 @@
+//! From slices to effects: pure arithmetic over the run table.
+//!
+//! Noise has two levels. Slices of one start share a memory layout, hash seeds and page placement; the next start has others.
+//! A mean over many slices of one start is therefore no better known than starts differ. So each start gives one value, the
+//! mean log ratio of its blocks, and the interval is Student's over starts: with `n` starts it has `n − 1` degrees of freedom.
+//! Only where nothing is started anew between blocks (both arms are values of one running server) are blocks the units.
+
+use std::collections::BTreeMap;
+
+use mydyno_model::Estimate;
+use mydyno_model::experiment::{Role, Slice};
+use mydyno_stats::compare::LogEffect;
+use mydyno_stats::sequential::Schedule;
+use mydyno_stats::special::t_quantile;
+
+/// What an interval rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// One value for each start of the servers.
+    Start,
+    /// One value for each block.
+    Block,
+}
+
+impl Unit {
+    /// Its plural for people and documents.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Start => "starts",
+            Self::Block => "blocks",
+        }
+    }
+
+    /// Units before the first look: three starts give two degrees of freedom, the fewest with a usable interval; blocks are
+    /// cheap, and five of them cost nothing.
+    pub const fn first_look(self) -> usize {
+        match self {
+            Self::Start => 3,
+            Self::Block => 5,
+        }
+    }
+}
+
+/// A response: its name, its unit, and how it is read off a slice. A slice without it is left out of this response.
+#[derive(Debug, Clone, Copy)]
+pub struct Measure {
+    /// As in `transactions_per_s`.
+    pub name: &'static str,
+    /// As in `1/s`.
+    pub unit: &'static str,
+    /// Its value, above 0.
+    pub of: fn(&Slice) -> Option<f64>,
+}
+
+/// Throughput first: it decides in a closed loop.
+pub const MEASURES: &[Measure] = &[
+    Measure { name: "transactions_per_s", unit: "1/s", of: |s| rate(s.transactions, s.measured_s) },
+    Measure { name: "response_mean", unit: "us", of: |s| s.mean_us },
+    Measure { name: "response_p95", unit: "us", of: |s| s.p95_us },
+];
+
+fn rate(count: u64, time_s: f64) -> Option<f64> {
+    (count > 0 && time_s > 0.0).then(|| count as f64 / time_s)
+}
+
+/// Log ratios of one response, over the baseline of the same block.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ratios {
+    /// Of the treatment: the start of each block, and the log ratio.
+    pub treatment: Vec<(usize, f64)>,
+    /// Of the second copy of the baseline.
+    pub again: Vec<(usize, f64)>,
+    /// Geometric mean of the baseline over blocks that have both arms; 0 when there are none.
+    pub baseline_mean: f64,
+    /// The same of the treatment.
+    pub treatment_mean: f64,
+}
+
+impl Ratios {
+    /// Of all complete blocks. Slices that failed, and blocks that lack an arm, count for nothing.
+    pub fn of(slices: &[Slice], measure: &Measure) -> Self {
+        let mut blocks: BTreeMap<(usize, usize), BTreeMap<Role, f64>> = BTreeMap::new();
+        for slice in slices.iter().filter(|slice| slice.failed.is_none()) {
+            if let Some(value) = (measure.of)(slice).filter(|value| value.is_finite() && *value > 0.0) {
+                blocks.entry((slice.row.start, slice.row.block)).or_default().insert(slice.row.arm, value);
+            }
+        }
+        let mut ratios = Self::default();
+        let (mut baseline_logs, mut treatment_logs) = (Vec::new(), Vec::new());
+        for ((start, _), arms) in &blocks {
+            let Some(baseline) = arms.get(&Role::Baseline) else { continue };
+            if let Some(treatment) = arms.get(&Role::Treatment) {
+                ratios.treatment.push((*start, (treatment / baseline).ln()));
+                baseline_logs.push(baseline.ln());
+                treatment_logs.push(treatment.ln());
+            }
+            if let Some(again) = arms.get(&Role::Again) {
+                ratios.again.push((*start, (again / baseline).ln()));
+            }
+        }
+        let geometric = |logs: &[f64]| if logs.is_empty() { 0.0 } else { LogEffect::of(logs).mean.exp() };
+        ratios.baseline_mean = geometric(&baseline_logs);
+        ratios.treatment_mean = geometric(&treatment_logs);
+        ratios
+    }
+}
+
+/// One value for each unit, in the order measured: of starts the mean of their blocks.
+pub fn units(ratios: &[(usize, f64)], unit: Unit) -> Vec<f64> {
+    match unit {
+        Unit::Block => ratios.iter().map(|(_, ratio)| *ratio).collect(),
+        Unit::Start => {
+            let mut starts: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+            for (start, ratio) in ratios {
+                starts.entry(*start).or_default().push(*ratio);
+            }
+            starts.values().map(|blocks| LogEffect::of(blocks).mean).collect()
+        }
+    }
+}
+
+/// The effect with the interval of the look that is due after so many units; between looks, and where the schedule does not
+/// reach so far, without an interval.
+pub fn effect_at(units: &[f64], schedule: &Schedule) -> Estimate {
+    let effect = LogEffect::of(units);
+    schedule.interval(&effect).unwrap_or_else(|| {
+        Estimate::without_interval(effect.mean.exp(), "no look is due after so many units")
+    })
+}
+
+/// What chance alone stays below in 95 of 100 means of `units.len()` units, as a share: units of the baseline against its own
+/// second copy. The truth is known to be 0, so the mean is not fitted and costs no degree of freedom. `None` for fewer than two
+/// units, or when none of them differs.
+pub fn noise_floor(again: &[f64]) -> Option<f64> {
+    let n = again.len() as f64;
+    if again.len() < 2 {
+        return None;
+    }
+    let sd = (again.iter().map(|ratio| ratio * ratio).sum::<f64>() / n).sqrt();
+    (sd > 1e-12).then(|| (t_quantile(0.975, n) * sd / n.sqrt()).exp_m1())
+}
+
+/// Variance of the blocks' log ratios, within starts and between them (analysis of variance with one factor).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Levels {
+    /// Standard deviation of a block within its start.
+    pub within: f64,
+    /// Standard deviation of starts beside what their blocks explain; 0 where the blocks explain all.
+    pub between: f64,
+}
+
+/// Both levels; `None` with fewer than two starts, or without a start that has two blocks.
+pub fn levels(ratios: &[(usize, f64)]) -> Option<Levels> {
+    let mut starts: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (start, ratio) in ratios {
+        starts.entry(*start).or_default().push(*ratio);
+    }
+    let (k, n) = (starts.len() as f64, ratios.len() as f64);
+    if starts.len() < 2 || ratios.len() <= starts.len() {
+        return None;
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let all = mean(&ratios.iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>());
+    let within_squares: f64 =
+        starts.values().map(|v| v.iter().map(|x| (x - mean(v)).powi(2)).sum::<f64>()).sum();
+    let between_squares: f64 = starts.values().map(|v| v.len() as f64 * (mean(v) - all).powi(2)).sum();
+    let within = within_squares / (n - k);
+    // Blocks of a start on average, for starts with different numbers of them.
+    let n0 = (n - starts.values().map(|v| (v.len() as f64).powi(2)).sum::<f64>() / n) / (k - 1.0);
+    let between = ((between_squares / (k - 1.0) - within) / n0).max(0.0);
+    Some(Levels { within: within.sqrt(), between: between.sqrt() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! How many starts and blocks fit into a budget of time.
+
+use crate::analyse::Unit;
+use crate::error::ProveError;
+
+/// Arms that are measured in each block: baseline, treatment, and the baseline's second copy.
+const ARMS: f64 = 3.0;
+/// Opening connections and waiting for the last answers of a slice, in seconds, as seen with 16 to 64 connections.
+const TURN_S: f64 = 0.1;
+/// Making, starting and ending one private server with its tables, in seconds, before one was measured.
+pub const START_S: f64 = 4.0;
+/// Fewest blocks of a start: below, one bad second decides it.
+const FEWEST_BLOCKS: usize = 4;
+/// Starts that an interval over starts is planned with: t with 4 degrees of freedom is 2.8, with 2 it is 4.3.
+const STARTS: usize = 5;
+
+/// Lengths of the parts of an experiment, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// Measured part of a slice.
+    pub slice_s: f64,
+    /// Cut from its beginning.
+    pub settle_s: f64,
+    /// Load on each server after its start.
+    pub warmup_s: f64,
+    /// Making, starting and ending the three servers of a start.
+    pub start_s: f64,
+}
+
+impl Times {
+    /// One block: a slice of each arm.
+    fn block_s(&self) -> f64 {
+        ARMS * (self.slice_s + self.settle_s + TURN_S)
+    }
+
+    /// One start with so many blocks.
+    fn start_with_s(&self, blocks: usize) -> f64 {
+        ARMS * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s()
+    }
+
+    /// The whole experiment.
+    pub fn total_s(&self, shape: Shape) -> f64 {
+        shape.starts as f64 * self.start_with_s(shape.blocks_per_start)
+    }
+}
+
+/// How an experiment is cut into starts and blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Starts of the servers.
+    pub starts: usize,
+    /// Blocks of each.
+    pub blocks_per_start: usize,
+}
+
+/// The shape that fills a budget: so many starts if the user says so, else five, or three where five do not fit.
+///
+/// # Errors
+/// Not even the smallest experiment fits.
+pub fn shape(budget_s: f64, times: &Times, starts: Option<usize>) -> Result<Shape, ProveError> {
+    let fewest = starts.unwrap_or(Unit::Start.first_look());
+    let blocks = |starts: usize| {
+        let left = budget_s / starts as f64 - times.start_with_s(0);
+        (left / times.block_s()).floor().max(0.0) as usize
+    };
+    let wanted = starts.unwrap_or(STARTS);
+    let starts = if blocks(wanted) >= FEWEST_BLOCKS { wanted } else { fewest };
+    if blocks(starts) < FEWEST_BLOCKS {
+        let needed_s = times.total_s(Shape { starts, blocks_per_start: FEWEST_BLOCKS }).ceil();
+        return Err(ProveError::Budget { budget_s, starts, blocks: FEWEST_BLOCKS, needed_s });
+    }
+    Ok(Shape { starts, blocks_per_start: blocks(starts) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{prop_assert, proptest};
+
+    use super::*;
+
+    const TIMES: Times = Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S };
+
+    #[test]
+    fn a_long_budget_has_five_starts_and_a_short_one_three() {
+        assert_eq!(shape(600.0, &TIMES, None).unwrap().starts, 5);
+        assert_eq!(shape(120.0, &TIMES, None).unwrap().starts, 3);
+        assert_eq!(shape(600.0, &TIMES, Some(9)).unwrap().starts, 9);
+    }
+
+    #[test]
+    fn a_budget_that_holds_nothing_names_what_is_needed() {
+        let error = shape(30.0, &TIMES, None).unwrap_err().to_string();
+        assert!(error.contains("give --budget 112s"), "{error}");
+        assert!(shape(112.0, &TIMES, None).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_planned_fits_the_budget(budget_s in 120.0f64..10_000.0, slice_s in 0.5f64..2.0) {
+            let times = Times { slice_s, ..TIMES };
+            if let Ok(shape) = shape(budget_s, &times, None) {
+                prop_assert!(times.total_s(shape) <= budget_s + 1e-6);
+                prop_assert!(shape.blocks_per_start >= FEWEST_BLOCKS);
+            }
+        }
+    }
+}

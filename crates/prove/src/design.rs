@@ -1,0 +1,64 @@
+//! The run table: which arm is loaded when.
+//!
+//! A block holds one slice of each arm, close in time and in an order that is tossed anew for each block, so that what drifts
+//! slowly hits all arms alike. Blocks are grouped by start: the servers of one start have a memory layout, hash seeds and page
+//! placement of their own, which all slices of this start share.
+
+use mydyno_model::experiment::{Role, Row};
+use mydyno_stats::rng::Rng;
+
+/// Label of the random stream of the order.
+const ORDER: u64 = u64::from_be_bytes(*b"alternat");
+
+/// The table of `starts` × `blocks` blocks with one slice of each arm.
+pub fn table(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
+    let mut rng = Rng::stream(seed, &[ORDER]);
+    let mut rows = Vec::with_capacity(starts * blocks * Role::ALL.len());
+    for start in 0..starts {
+        for block in 0..blocks {
+            let mut arms = Role::ALL;
+            rng.shuffle(&mut arms);
+            rows.extend(arms.into_iter().map(|arm| (start, block, arm)));
+        }
+    }
+    let numbered = rows.into_iter().enumerate();
+    numbered.map(|(order, (start, block, arm))| Row { order, start, block, arm }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_block_holds_each_arm_once_and_blocks_follow_each_other(starts in 1usize..6, blocks in 1usize..20, seed: u64) {
+            let rows = table(starts, blocks, seed);
+            prop_assert_eq!(rows.len(), starts * blocks * 3);
+            for (number, block) in rows.chunks(3).enumerate() {
+                let arms: BTreeSet<Role> = block.iter().map(|row| row.arm).collect();
+                prop_assert_eq!(arms.len(), 3);
+                prop_assert!(block.iter().all(|row| row.start == number / blocks && row.block == number % blocks));
+            }
+            prop_assert!(rows.iter().enumerate().all(|(order, row)| row.order == order));
+        }
+    }
+
+    #[test]
+    fn each_arm_comes_first_equally_often() {
+        let rows = table(1, 3000, 7);
+        for arm in Role::ALL {
+            let first = rows.iter().step_by(3).filter(|row| row.arm == arm).count();
+            assert!((900..1100).contains(&first), "{arm:?} is first in {first} of 3000 blocks");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_table() {
+        assert_eq!(table(3, 9, 5), table(3, 9, 5));
+        assert_ne!(table(3, 9, 5), table(3, 9, 6));
+    }
+}

@@ -1,0 +1,139 @@
+//! Why an experiment cannot be done, and the way out.
+
+use std::path::PathBuf;
+
+use mydyno_model::DocumentError;
+use mydyno_run::RunError;
+use mydyno_sandbox::SandboxError;
+use thiserror::Error;
+
+/// Why an experiment cannot be done.
+#[derive(Debug, Error)]
+pub enum ProveError {
+    /// A side of a comparison that is none of the forms.
+    #[error(
+        "{side:?} is no side of a comparison: {why}; a side is LEVER=VALUE (`mydyno host levers` lists them), an option file, the base directory of a server, or an engine like mariadb-10.11"
+    )]
+    Side {
+        /// As typed.
+        side: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The arms do not differ.
+    #[error("baseline and treatment are the same ({label}): give the treatment a lever of its own")]
+    SameArms {
+        /// Both.
+        label: String,
+    },
+    /// The budget does not hold the smallest experiment.
+    #[error(
+        "{budget_s:.0} s are too short: {starts} starts of three servers with {blocks} blocks each take about {needed_s:.0} s; give --budget {needed_s:.0}s or more"
+    )]
+    Budget {
+        /// What was given, in seconds.
+        budget_s: f64,
+        /// Starts of the smallest experiment.
+        starts: usize,
+        /// Blocks of each.
+        blocks: usize,
+        /// What it needs, in seconds.
+        needed_s: f64,
+    },
+    /// A value that is out of range.
+    #[error("--{option}: {problem}")]
+    Value {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with its value.
+        problem: String,
+    },
+    /// Levers of the whole host, which two servers at the same time cannot have in two ways.
+    #[error(
+        "{levers} concern the whole host, so two servers that are up together cannot differ in them: measure both values with `mydyno bench --sandbox --lever …` and lay the runs side by side with `mydyno report`"
+    )]
+    WholeHost {
+        /// The levers.
+        levers: String,
+    },
+    /// A server cannot be made or ended.
+    #[error("{arm}: {source}")]
+    Server {
+        /// Which arm.
+        arm: String,
+        /// Why.
+        source: Box<SandboxError>,
+    },
+    /// The load cannot be run.
+    #[error("{arm}: {source}")]
+    Load {
+        /// Which arm.
+        arm: String,
+        /// Why.
+        source: Box<RunError>,
+    },
+    /// The load of an arm makes no sense.
+    #[error("{arm}: {why}")]
+    Plan {
+        /// Which arm.
+        arm: String,
+        /// Why.
+        why: String,
+    },
+    /// A server came up and cannot be loaded.
+    #[error("{arm} ({label}) cannot be loaded: {why}{}", last_words(.log))]
+    Warmup {
+        /// Which arm.
+        arm: String,
+        /// Its levers.
+        label: String,
+        /// Why.
+        why: String,
+        /// The last lines of the server's error log.
+        log: String,
+    },
+    /// A file of the experiment's folder.
+    #[error("cannot {doing} {path}: {source}")]
+    Io {
+        /// As in `write`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A document of the folder cannot be read.
+    #[error("{path}: {source}")]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DocumentError,
+    },
+    /// The folder holds something else.
+    #[error("{path}: {why}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why it is not taken.
+        why: String,
+    },
+    /// The user ended it.
+    #[error("interrupted; what was measured is kept in {folder}")]
+    Interrupted {
+        /// Folder of the experiment.
+        folder: PathBuf,
+    },
+}
+
+fn last_words(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!("; the server's log ends with:\n{log}") }
+}
+
+impl ProveError {
+    /// For `map_err` of what is done with a file.
+    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { doing, path, source }
+    }
+}

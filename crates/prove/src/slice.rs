@@ -1,0 +1,105 @@
+//! One slice: load on one server, from connecting to the last answer.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use mydyno_load::clock::{Clock, MonotonicClock};
+use mydyno_load::{End, LoadError, StepEvent, Warmup};
+use mydyno_model::experiment::{Row, Slice};
+use mydyno_model::plan::Plan;
+use mydyno_model::record::{Interval, Phase};
+use mydyno_run::steps::{NumberedStep, Work};
+use mydyno_stats::{Distribution, Histogram};
+use mydyno_wire::{Client, ConnectOptions};
+use serde_json::Map;
+
+/// What transactions rest on; everything else stays as the server has it.
+const SESSION: &str = "SET SESSION autocommit = 1";
+
+/// The load of a slice.
+pub struct Load<'a> {
+    /// Its plan; the length of the window is that of the slice.
+    pub plan: &'a Plan,
+    /// Its workload.
+    pub work: &'a Work,
+    /// The server, with the database.
+    pub target: &'a ConnectOptions,
+    /// Cut from the beginning.
+    pub settle: Duration,
+}
+
+/// How a slice ended.
+pub enum Measured {
+    /// With figures, or with the reason why there are none.
+    Slice(Box<Slice>),
+    /// The user asked to stop.
+    Interrupted,
+}
+
+/// Loads a server for one row of the table.
+pub fn measure(load: &Load<'_>, row: Row, clock: &MonotonicClock, stop: &AtomicBool) -> Measured {
+    let at_s = clock.now_s();
+    let mut intervals: Vec<Interval> = Vec::new();
+    let ended = run(load, row, clock, stop, &mut intervals);
+    let mut slice = summary(load, row, at_s, &intervals);
+    slice.failed = match ended {
+        Ok(End::Interrupted) | Err(LoadError::Interrupted) => return Measured::Interrupted,
+        Ok(End::Complete(_)) if slice.transactions == 0 => Some("no transaction was answered".to_owned()),
+        Ok(End::Complete(_)) => None,
+        Ok(End::Forbidden { why } | End::Failed { why }) => Some(why),
+        Ok(End::AllLost { why }) => Some(format!("every connection was lost: {why}")),
+        Ok(End::Hopeless { why }) => Some(format!("no transaction succeeded: {why}")),
+        Err(error) => Some(error.to_string()),
+    };
+    Measured::Slice(Box::new(slice))
+}
+
+fn run(
+    load: &Load<'_>,
+    row: Row,
+    clock: &MonotonicClock,
+    stop: &AtomicBool,
+    intervals: &mut Vec<Interval>,
+) -> Result<End, LoadError> {
+    let Some(step) = load.plan.steps.first() else {
+        return Err(LoadError::Worker("the plan of the load has no step".to_owned()));
+    };
+    let connect = || {
+        let mut client = Client::connect(load.target)?;
+        client.execute(SESSION)?;
+        Ok(client)
+    };
+    let warmup = Warmup::Fixed(load.settle);
+    let step = NumberedStep { number: row.order, plan: step, whole: load.plan, warmup };
+    let mut sink = |event| match event {
+        StepEvent::Interval(interval) if interval.phase == Phase::Measure => intervals.push(*interval),
+        _ => {}
+    };
+    load.work.run(clock, &step, &connect, stop, &mut sink)
+}
+
+fn summary(load: &Load<'_>, row: Row, at_s: f64, intervals: &[Interval]) -> Slice {
+    let total = |of: fn(&Interval) -> u64| intervals.iter().map(of).sum::<u64>();
+    let mut times = Histogram::new();
+    let transaction = load.work.operations().first().map_or("", |operation| operation.name.as_str());
+    for operation in intervals.iter().filter_map(|interval| interval.operations.get(transaction)) {
+        // A histogram that does not decode would be a fault of the load engine; the counts show the gap.
+        let _ = times.merge_data(&operation.response);
+    }
+    let us = |ns: f64| ns / 1e3;
+    Slice {
+        row,
+        at_s,
+        measured_s: intervals.iter().map(|interval| interval.width_s).sum(),
+        transactions: total(|i| i.transactions),
+        queries: total(|i| i.queries),
+        errors: total(|i| i.errors.values().sum()),
+        retries: total(|i| i.retries),
+        p95_us: times.quantile_ns(0.95).map(us),
+        mean_us: times.mean_ns().map(us),
+        client_cpu_us: total(|i| i.client.user_us + i.client.system_us),
+        workers: load.plan.steps.first().map_or(1, |step| step.workers),
+        failed: None,
+        extra: Map::new(),
+    }
+}

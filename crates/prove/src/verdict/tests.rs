@@ -1,0 +1,147 @@
+use mydyno_model::experiment::{Arm, LeverLevel, Row};
+use mydyno_stats::rng::Rng;
+
+use super::*;
+use crate::design::table;
+
+/// A design whose load is never looked at.
+fn design(asks: Asks, delta: f64) -> Design {
+    let level = |value: &str| LeverLevel { lever: "option.x".to_owned(), value: value.to_owned() };
+    let arm = |role, value: &str| Arm { role, levers: vec![level(value)], prices: vec![] };
+    let load = r#"{"schema":"mydyno.plan/1","created":"","mydyno":{"version":"","commit":""},
+        "workload":{"name":"w","options":{}},"target":{"kind":"sandbox","transport":"unix","address":"","user":""},
+        "steps":[],"warmup":{"mode":"fixed","time_s":0.0},"time_s":1.0,"seed":1,"database":"d","percentiles":[],
+        "observe":false,"allow":{"load":false,"write":false}}"#;
+    Design {
+        header: Header::of::<Design>(OffsetDateTime::UNIX_EPOCH),
+        experiment: "compare-w".to_owned(),
+        question: "?".to_owned(),
+        arms: vec![arm(Role::Baseline, "1"), arm(Role::Treatment, "2"), arm(Role::Again, "1")],
+        load: serde_json::from_str(load).unwrap(),
+        asks,
+        delta,
+        seed: 1,
+        slice_s: 1.0,
+        settle_s: 0.2,
+        warmup_s: 3.0,
+        starts: 5,
+        blocks_per_start: 12,
+        rows: table(5, 12, 1),
+        extra: Map::new(),
+    }
+}
+
+/// Slices of the whole table, the treatment faster by `effect`; blocks differ by 3 %, starts by 0.5 %.
+fn slices(design: &Design, effect: f64, seed: u64) -> Vec<Slice> {
+    let mut rng = Rng::stream(seed, &[9]);
+    let starts: Vec<[f64; 3]> = (0..design.starts).map(|_| [(); 3].map(|()| 0.005 * rng.normal())).collect();
+    let slice = |row: &Row| {
+        let arm = Role::ALL.iter().position(|role| *role == row.arm).unwrap();
+        let log = starts[row.start][arm]
+            + 0.03 * rng.normal()
+            + if row.arm == Role::Treatment { effect.ln_1p() } else { 0.0 };
+        Slice {
+            row: *row,
+            at_s: row.order as f64,
+            measured_s: 1.0,
+            transactions: (20_000.0 * log.exp()) as u64,
+            queries: 0,
+            errors: 0,
+            retries: 0,
+            p95_us: Some(900.0 / log.exp()),
+            mean_us: Some(800.0 / log.exp()),
+            client_cpu_us: 300_000,
+            workers: 2,
+            failed: None,
+            extra: Map::new(),
+        }
+    };
+    design.rows.iter().map(slice).collect()
+}
+
+fn concluded(design: &Design, slices: &[Slice]) -> Verdict {
+    conclude(design, slices, vec![], OffsetDateTime::UNIX_EPOCH)
+}
+
+#[test]
+fn an_effect_of_construction_is_supported_with_its_sentence() {
+    let design = design(Asks::Differs, 0.01);
+    let verdict = concluded(&design, &slices(&design, 0.10, 1));
+    assert_eq!(verdict.verdict, Finding::Supported, "{}", verdict.answer);
+    assert!(verdict.answer.starts_with("With option.x=2, this load makes "), "{}", verdict.answer);
+    assert!(
+        verdict.answer.contains(" more transactions a second than with option.x=1"),
+        "{}",
+        verdict.answer
+    );
+    assert_eq!((verdict.starts, verdict.blocks), (5, 60));
+    let mean = verdict.responses.iter().find(|response| response.name == "response_mean").unwrap();
+    assert!(mean.effect_ratio.value < 0.95, "{mean:?}");
+    assert!(verdict.noise_floor.is_some_and(|floor| floor < 0.05), "{:?}", verdict.noise_floor);
+}
+
+#[test]
+fn equal_arms_are_never_said_to_differ_more_often_than_one_in_twenty_times() {
+    let design = design(Asks::Differs, 0.0);
+    let supported = (0..200)
+        .filter(|seed| concluded(&design, &slices(&design, 0.0, *seed)).verdict == Finding::Supported);
+    let supported = supported.count();
+    assert!(supported <= 17, "{supported} of 200; 17 is the 99th percentile of chance at 5 %");
+}
+
+#[test]
+fn equal_arms_within_delta_are_refuted_with_their_bound() {
+    let design = design(Asks::Differs, 0.05);
+    let verdict = concluded(&design, &slices(&design, 0.0, 3));
+    assert_eq!(verdict.verdict, Finding::Refuted, "{}", verdict.answer);
+    assert!(verdict.answer.contains("do not differ by 5.0 % or more"), "{}", verdict.answer);
+    assert!(verdict.answer.contains("any effect is below"), "{}", verdict.answer);
+}
+
+#[test]
+fn a_load_generator_that_is_the_bottleneck_forbids_the_verdict() {
+    let design = design(Asks::Differs, 0.01);
+    let mut slices = slices(&design, 0.30, 1);
+    for slice in slices.iter_mut().filter(|slice| slice.row.arm == Role::Treatment) {
+        slice.client_cpu_us = 1_950_000;
+    }
+    let verdict = concluded(&design, &slices);
+    assert_eq!(verdict.verdict, Finding::Undecided);
+    assert!(verdict.answer.starts_with("No verdict on the server (client-bound)"), "{}", verdict.answer);
+}
+
+#[test]
+fn a_treatment_that_never_ran_is_a_result_with_its_reason() {
+    let design = design(Asks::Differs, 0.01);
+    let mut slices = slices(&design, 0.0, 1);
+    for slice in slices.iter_mut().filter(|slice| slice.row.arm == Role::Treatment) {
+        *slice =
+            Slice { transactions: 0, failed: Some("unknown variable 'x=2'".to_owned()), ..slice.clone() };
+    }
+    let verdict = concluded(&design, &slices);
+    assert_eq!(verdict.verdict, Finding::Undecided);
+    assert!(verdict.answer.contains("could not be compared"), "{}", verdict.answer);
+    assert_eq!(verdict.failures, ["60 slices of the treatment: unknown variable 'x=2'"]);
+}
+
+#[test]
+fn before_the_first_look_the_interval_is_provisional_and_decides_nothing() {
+    let design = design(Asks::Differs, 0.01);
+    let mut slices = slices(&design, 0.30, 1);
+    slices.retain(|slice| slice.row.start < 2);
+    let verdict = concluded(&design, &slices);
+    assert!(verdict.responses[0].effect_ratio.is_provisional(), "{:?}", verdict.responses[0]);
+    assert_eq!(so_far(&design, &slices).unwrap().1, Finding::Undecided);
+}
+
+#[test]
+fn a_price_stands_beside_the_gain() {
+    let mut design = design(Asks::Differs, 0.01);
+    design.arms[1].prices.push("durability: a power cut loses commits".to_owned());
+    let verdict = concluded(&design, &slices(&design, 0.5, 1));
+    assert!(
+        verdict.answer.ends_with("The price: durability: a power cut loses commits."),
+        "{}",
+        verdict.answer
+    );
+}

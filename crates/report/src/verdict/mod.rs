@@ -1,0 +1,99 @@
+//! A verdict for people: the answer in one sentence first, then what it rests on.
+
+mod markdown;
+mod terminal;
+
+use mydyno_model::Estimate;
+use mydyno_model::experiment::{Finding, Role, Verdict};
+
+pub use markdown::markdown;
+pub use terminal::terminal;
+
+/// A line under the answer: what it is about, and its text.
+type Line = (&'static str, String);
+
+/// What a verdict rests on, line by line, in the order in which it is shown.
+fn lines(verdict: &Verdict) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for role in Role::ALL {
+        if let Some(arm) = verdict.arms.iter().find(|arm| arm.role == role && role != Role::Again) {
+            lines.push((role.name(), arm.label()));
+        }
+    }
+    for response in &verdict.responses {
+        let (of, unit) = (&response.effect_ratio, &response.unit);
+        let text =
+            format!("{} → {} {unit}: {}", figure(response.baseline), figure(response.treatment), change(of));
+        lines.push((label(&response.name), text));
+    }
+    let measured = format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts);
+    lines.push(("measured", measured));
+    if let Some(floor) = verdict.noise_floor {
+        let text =
+            format!("{:.2} %: chance alone stays below it in 19 of 20 such experiments", floor * 100.0);
+        lines.push(("noise floor", text));
+    }
+    if let Some(again) = &verdict.again {
+        lines.push(("baseline again", change(again)));
+    }
+    if let Some(effect) = verdict.minimum_detectable_effect {
+        let text = format!("{:.1} %: found in 4 of 5 such experiments", effect * 100.0);
+        lines.push(("smallest effect", text));
+    }
+    lines.push(("delta", format!("{:.1} %: effects below it do not matter", verdict.delta * 100.0)));
+    lines.push(("scope", verdict.scope.clone()));
+    lines.extend(verdict.set_up.iter().map(|line| ("set-up", line.clone())));
+    lines.extend(verdict.literature.iter().map(|line| ("published", line.clone())));
+    lines.extend(verdict.failures.iter().map(|line| ("failed", line.clone())));
+    lines
+}
+
+/// Name of a response for people.
+fn label(name: &str) -> &'static str {
+    match name {
+        "transactions_per_s" => "throughput",
+        "response_mean" => "mean response",
+        "response_p95" => "95th percentile",
+        _ => "response",
+    }
+}
+
+/// The finding in capitals, as a heading.
+fn heading(verdict: &Verdict) -> &'static str {
+    match verdict.verdict {
+        Finding::Supported => "SUPPORTED",
+        Finding::Refuted => "REFUTED",
+        Finding::Undecided => "UNDECIDED",
+        Finding::NotTestableHere => "NOT TESTABLE HERE",
+    }
+}
+
+/// A ratio as a change with its interval; a provisional one carries a tilde.
+fn change(ratio: &Estimate) -> String {
+    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+    match (ratio.low, ratio.high, ratio.level) {
+        (Some(low), Some(high), Some(level)) => format!(
+            "{} % ({} … {} %, level {:.0} %)",
+            percent(ratio.value),
+            percent(low),
+            percent(high),
+            level * 100.0
+        ),
+        (Some(low), Some(high), None) => {
+            format!("~{} % ({} … {} %, provisional)", percent(ratio.value), percent(low), percent(high))
+        }
+        _ => format!("{} % (no interval: {})", percent(ratio.value), ratio.method),
+    }
+}
+
+/// A figure with three to four digits that count.
+fn figure(value: f64) -> String {
+    match value {
+        v if v >= 1000.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+use mydyno_model::Header;
+use mydyno_model::experiment::{Arm, Asks, LeverLevel, Response, Threat};
+use serde_json::Map;
+use time::OffsetDateTime;
+
+use super::*;
+
+fn verdict() -> Verdict {
+    let arm = |role, value: &str| Arm {
+        role,
+        levers: vec![LeverLevel { lever: "option.x".to_owned(), value: value.to_owned() }],
+        prices: vec![],
+    };
+    Verdict {
+        header: Header::of::<Verdict>(OffsetDateTime::UNIX_EPOCH),
+        experiment: "compare-oltp".to_owned(),
+        claim: None,
+        question: "?".to_owned(),
+        answer: "It is \u{1b}[31mfaster".to_owned(),
+        verdict: Finding::Supported,
+        asks: Asks::Differs,
+        delta: 0.01,
+        arms: vec![arm(Role::Baseline, "1"), arm(Role::Treatment, "2"), arm(Role::Again, "1")],
+        responses: vec![Response {
+            name: "transactions_per_s".to_owned(),
+            unit: "1/s".to_owned(),
+            baseline: 20_000.0,
+            treatment: 22_000.0,
+            effect_ratio: Estimate::with_interval(1.1, 1.08, 1.12, 0.95, "t"),
+        }],
+        noise_floor: Some(0.012),
+        again: Some(Estimate::provisional(1.001, 0.99, 1.01, "t")),
+        minimum_detectable_effect: Some(0.02),
+        blocks: 60,
+        starts: 5,
+        units: "starts".to_owned(),
+        units_needed: None,
+        threats: vec![Threat {
+            id: "trend".to_owned(),
+            text: "the effect changed".to_owned(),
+            decides: false,
+            next_step: "measure longer".to_owned(),
+        }],
+        failures: vec![],
+        scope: "this host".to_owned(),
+        set_up: vec!["MariaDB".to_owned()],
+        literature: vec![],
+        extra: Map::new(),
+    }
+}
+
+#[test]
+fn the_answer_comes_first_and_the_figures_follow() {
+    let text = terminal(&verdict(), false);
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().starts_with("SUPPORTED  It is"), "{text}");
+    assert!(text.contains("20000 → 22000 1/s: +10.0 % (+8.0 … +12.0 %, level 95 %)"), "{text}");
+    assert!(text.contains("~+0.1 % (-1.0 … +1.0 %, provisional)"), "{text}");
+    assert!(text.contains("! trend: the effect changed\n    → measure longer"), "{text}");
+}
+
+#[test]
+fn nothing_foreign_reaches_the_terminal_or_the_table_raw() {
+    assert!(!terminal(&verdict(), false).contains('\u{1b}'));
+    let markdown = markdown(&verdict());
+    assert!(!markdown.contains('\u{1b}'));
+    assert!(markdown.starts_with("# compare-oltp\n\n**SUPPORTED** "), "{markdown}");
+}

@@ -1,0 +1,99 @@
+//! `mydyno compare`: verdicts that follow from construction, and what stays when it is ended.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::fixture::document;
+use crate::home::Home;
+
+/// A commit load in slices as short as the machinery allows: effects are made large enough for them.
+const SHORT: [&str; 12] = [
+    "compare",
+    "oltp_update_non_index",
+    "--both=workload.tables=1",
+    "--both=workload.table-size=1000",
+    "--connections=2",
+    "--budget=70s",
+    "--starts=3",
+    "--slice=300ms",
+    "--settle=100ms",
+    "--warmup=500ms",
+    "--json",
+    "--quiet",
+];
+
+#[test]
+fn delayed_syncs_are_supported_as_slower_and_nothing_is_left() {
+    let home = Home::new();
+    let out = home.path().join("verdict");
+    let out_option = format!("--out={}", out.display());
+    let args = [&SHORT[..], &["--treatment=server.sync_delay=40ms", &out_option]].concat();
+    let ended = home.end(&args);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict["verdict"], "supported", "{verdict:#}");
+    let effect = &verdict["responses"][0]["effect_ratio"];
+    assert!(effect["high"].as_f64().unwrap() < 0.9, "{effect}");
+    assert!(verdict["answer"].as_str().unwrap().contains(" fewer transactions a second "), "{verdict:#}");
+    assert_eq!(verdict["starts"], 3);
+    assert_eq!(document(&out.join("verdict.json")), verdict);
+    let design = document(&out.join("design.json"));
+    let rows = design["rows"].as_array().unwrap().len();
+    let slices = std::fs::read_to_string(out.join("slices.jsonl")).unwrap();
+    assert_eq!(slices.lines().count(), rows);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+    let worse = home.end(&[&args[..args.len() - 1], &["--fail-if-worse", "--plan"]].concat());
+    assert_eq!(worse.status, 0, "{worse:?}");
+}
+
+#[test]
+fn a_treatment_whose_server_does_not_start_is_a_result_with_the_servers_words() {
+    let home = Home::new();
+    let ended = home.end(&[&SHORT[..], &["--treatment=no_such_variable=1"]].concat());
+    assert_eq!(ended.status, 1, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict["verdict"], "undecided");
+    assert!(verdict["answer"].as_str().unwrap().contains("could not be compared"), "{verdict:#}");
+    assert!(verdict["failures"][0].as_str().unwrap().contains("no_such_variable"), "{verdict:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_keeps_the_slices_and_ends_all_servers() {
+    let home = Home::new();
+    let out = home.path().join("kept");
+    let out_option = format!("--out={}", out.display());
+    let args = [&SHORT[..], &["--treatment=sync_binlog=1", &out_option]].concat();
+    let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let measured =
+        || std::fs::read_to_string(out.join("slices.jsonl")).is_ok_and(|text| text.lines().count() >= 2);
+    while !measured() {
+        assert!(Instant::now() < deadline, "no slice was measured in 60 s");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // SAFETY: a signal to a child of this test that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(measured());
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn mistakes_are_named_all_at_once_before_anything_is_started() {
+    let home = Home::new();
+    for (args, says) in [
+        (&["--treatment=/no/such/file"][..], "a side is LEVER=VALUE"),
+        (&["--treatment=sync_binlog=0", "--delta=2"], "as in 1%"),
+        (&["--treatment=sync_binlog=0", "--baseline=sync_binlog=0"], "are the same"),
+        (&["--treatment=vm.swappiness=1"], "concern the whole host"),
+        (&["--treatment=sync_binlog=0", "--budget=10s"], "are too short"),
+        (&["--treatment=sync_binlog=0", "--connections=1,2"], "one number"),
+    ] {
+        let error = home.fails(2, &[&["compare", "oltp_point_select"], args].concat());
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
