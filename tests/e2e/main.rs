@@ -43,5 +43,6 @@ mod server;
 mod shape;
 mod ssh;
 mod surroundings;
+mod usage;
 #[path = "../whole_host.rs"]
 mod whole_host;

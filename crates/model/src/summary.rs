@@ -46,6 +46,9 @@ pub struct Summary {
     /// What the search for the highest rate found; absent when there was none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<CapacitySummary>,
+    /// How the bounds of `--fail-if` fared: one entry a bound and step that it applies to.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub bounds: Vec<BoundSummary>,
     /// What makes the numbers worth less than they look; `step` says which.
     pub warnings: Vec<Warning>,
     /// What data and operations were.
@@ -189,6 +192,26 @@ pub struct CapacitySummary {
     pub end: String,
     /// Every step of it, in the order in which they ran.
     pub trials: Vec<CapacityTrial>,
+}
+
+/// A bound of `--fail-if` in one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoundSummary {
+    /// The bound as it was typed, as in `p99>10ms`.
+    pub bound: String,
+    /// Number of the step.
+    pub step: usize,
+    /// Its connections.
+    pub connections: usize,
+    /// The quantity in the step, in `unit`; absent when it is not known, which breaks the bound.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub value: Option<f64>,
+    /// `us`, `1/s`, `share` or `count`.
+    pub unit: String,
+    /// The quantity for people.
+    pub found: String,
+    /// Whether the bound is broken.
+    pub broken: bool,
 }
 
 /// One step of a search for the highest rate.

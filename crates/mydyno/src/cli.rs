@@ -52,7 +52,8 @@ pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Resu
             let ui = Ui::detect(cli.common.json, cli.common.quiet);
             Ok((cli, ui))
         }
-        Err(error) => {
+        Err(mut error) => {
+            advise(&mut error);
             if hidden.is_some_and(|word| error.use_stderr() && error.to_string().contains(word)) {
                 Ui::detect(false, false).failure(&Failure::usage(WORD_AFTER));
                 return Err(Status::Usage.into());
@@ -63,9 +64,80 @@ pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Resu
     }
 }
 
+/// `help VERB` as `VERB --help`.
+pub fn with_help(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_some_and(|first| first == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    args
+}
+
+/// Options of sysbench, mysqlslap and the mysql client, and what does the same here.
+const FOREIGN: &[(&[&str], &str)] = &[
+    (&["--threads", "--num-threads", "--concurrency", "-c", "--clients"], "--connections N"),
+    (&["--report-interval"], "nothing: every second is shown and recorded"),
+    (&["--warmup-time"], "--warmup DURATION"),
+    (&["--events", "--max-requests", "--number-of-queries"], "--time DURATION: a run ends by its window"),
+    (&["--max-time", "--duration"], "--time DURATION"),
+    (&["--tx-rate"], "--rate RATE"),
+    (&["--iterations"], "--repeat N"),
+    (&["--histogram"], "nothing: histograms of every second are in the record"),
+    (&["--db-driver"], "nothing: there is one driver"),
+    (&["--mysql-host"], "-h HOST"),
+    (&["--mysql-port"], "-P PORT"),
+    (&["--mysql-socket"], "-S PATH"),
+    (&["--mysql-user"], "-u USER"),
+    (&["--mysql-password"], "-p, --password-file FILE or MYSQL_PWD"),
+    (&["--mysql-db", "--create-schema", "--database", "-D"], "--schema NAME"),
+    (&["--mysql-storage-engine", "--engine"], "--storage-engine NAME"),
+    (&["--mysql-ssl"], "--ssl-mode MODE"),
+    (&["--auto-generate-sql", "-a"], "the workload `slap`"),
+    (&["-e", "--execute"], "the workload `sql`, as in `mydyno bench sql --query 'SELECT 1'`"),
+    (&["--jobs", "-j"], "--workers N"),
+    (&["--rand-seed"], "--seed N"),
+];
+
+/// Replaces clap's guess by the option that does the same, where the user typed one of another program.
+fn advise(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    let given = given.split('=').next().unwrap_or_default().to_owned();
+    let Some((_, here)) = FOREIGN.iter().find(|(names, _)| names.contains(&given.as_str())) else { return };
+    let tip = ContextValue::StyledStrs(vec![format!("{given} of other programs is here {here}").into()]);
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, tip);
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn options_of_other_programs_have_a_tip_of_their_own() {
+        for (line, tip) in [
+            ("mydyno bench w --threads=4", "--connections N"),
+            ("mydyno bench w --report-interval 1", "every second"),
+            ("mydyno bench w -e 'SELECT 1'", "the workload `sql`"),
+            ("mydyno bench w --mysql-password=secret", "--password-file FILE"),
+        ] {
+            let mut error = super::Cli::try_parse_from(line.split(' ')).unwrap_err();
+            super::advise(&mut error);
+            let text = error.to_string();
+            assert!(text.contains(tip) && !text.contains("similar") && !text.contains("secret"), "{text}");
+        }
+    }
+
+    #[test]
+    fn help_of_a_verb_is_its_help() {
+        let line = |words: &[&str]| super::with_help(words.iter().map(|w| w.into()).collect());
+        assert_eq!(line(&["mydyno", "help", "server", "up"]), ["mydyno", "server", "up", "--help"]);
+        assert_eq!(line(&["mydyno", "help"]), ["mydyno", "--help"]);
+        assert_eq!(line(&["mydyno", "bench", "help"]), ["mydyno", "bench", "help"]);
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 fn main() -> ExitCode {
-    let line = secrets::take_password(std::env::args_os().collect(), &cli::Cli::command());
+    let line = secrets::take_password(cli::with_help(std::env::args_os().collect()), &cli::Cli::command());
     let argv = secrets::shown(&line.args);
     let (cli, ui) = match cli::parse(line.args.into_iter(), line.word_after.as_deref()) {
         Ok(parsed) => parsed,

@@ -1,15 +1,14 @@
 //! A private server for the length of one command.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_levers::{LeverError, Turns};
 use mydyno_load::LoadError;
-use mydyno_model::server::ServerInfo;
 use mydyno_model::units::show_bytes;
-use mydyno_run::RunError;
-use mydyno_sandbox::{Progress, SandboxError, Site, Spec, data};
+use mydyno_run::{Cancel, RunError};
+use mydyno_sandbox::{Progress, SandboxError, Spec};
 use mydyno_wire::WireError;
 use mydyno_workload::prepare::PrepareError;
 
@@ -74,41 +73,6 @@ pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec
 /// There is such a lever.
 pub fn check_no_load(turns: &Turns) -> Result<(), Failure> {
     turns.check_no_load().map_err(|error: LeverError| Failure::usage(error.to_string()))
-}
-
-/// Runs `work` with a private server up, from kept data if they are named, and ends the server after it, however `work` ended. A
-/// server whose command is killed is found and removed by `mydyno host restore`.
-///
-/// # Errors
-/// The server could not be made or ended, or what `work` says.
-pub fn with_server(
-    command: &str,
-    spec: &Spec,
-    data: Option<&str>,
-    stop: &AtomicBool,
-    ui: &Ui,
-    work: impl FnOnce(&ServerInfo) -> Result<Status, Failure>,
-) -> Result<Status, Failure> {
-    let host = open_host(command)?;
-    let site = Site::new(&host);
-    let data = data.map(|name| data::find(&site, name)).transpose().map_err(failure)?;
-    let spec = &Spec { data, ..spec.clone() };
-    let info =
-        mydyno_sandbox::up(&site.clone().cancelled_by(stop), spec, &mut |progress| note(ui, &progress))
-            .map_err(failure)?;
-    let worked = work(&info);
-    let ended = mydyno_sandbox::down(&site, &spec.name).map_err(failure);
-    for sentence in ended.iter().flatten() {
-        loud(ui, sentence);
-    }
-    match (worked, ended) {
-        (Ok(status), Ok(_)) => Ok(status),
-        (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => Err(failure),
-        (Err(mut first), Err(second)) => {
-            first.problems.extend(second.problems);
-            Err(first)
-        }
-    }
 }
 
 /// The user's state folder, its journal and a lease of this command; the folder is made if it is not there.
@@ -192,12 +156,24 @@ pub fn run_failure(error: RunError) -> Failure {
     Failure { status: status_of(&error), problems: error.to_string().lines().map(str::to_owned).collect() }
 }
 
+/// The failure of a command whose user may have ended it: a signal ends calls of the connection wherever they are, and what fails
+/// then was interrupted.
+pub fn or_interrupted(failure: Failure, stop: &Cancel) -> Failure {
+    match failure.status {
+        Status::Environment if stop.load(Ordering::Relaxed) => {
+            Failure { status: Status::Interrupted, ..failure }
+        }
+        _ => failure,
+    }
+}
+
 fn status_of(error: &RunError) -> Status {
     match error {
         RunError::Prepare(PrepareError::Interrupted) | RunError::Load(LoadError::Interrupted) => {
             Status::Interrupted
         }
         RunError::Sandbox(error) => status_of_sandbox(error),
+        RunError::Lever(_) | RunError::OptionFile { .. } => Status::Usage,
         RunError::AndServerLeft { error, .. } => status_of(error),
         RunError::Schema { source, .. } if matches!(**source, WireError::Server(_)) => Status::Usage,
         _ => Status::Environment,

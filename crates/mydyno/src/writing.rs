@@ -24,6 +24,14 @@ pub fn show(folder: &Path, summary: &Summary, ui: &Ui) -> Result<(), Failure> {
         ui.out(&summary.to_json());
     } else {
         ui.out(&mydyno_report::terminal(&[view], ui.color, ui.width()));
+        for bound in &summary.bounds {
+            let state = if bound.broken { "broken" } else { "kept" };
+            ui.out(&format!(
+                "{}: {state}, it is {} with {} connections",
+                bound.bound, bound.found, bound.connections
+            ));
+        }
+        ui.note(&format!("The page with charts: {}", folder.join(file::REPORT).display()));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Bounds that a user sets on a run: `--fail-if 'p99>10ms'`.
 
-use mydyno_model::summary::{StepSummary, percentile_name};
+use mydyno_model::summary::{BoundSummary, StepSummary, percentile_name};
 use mydyno_model::units::{parse_duration, show_us};
 use thiserror::Error;
 
@@ -54,12 +54,26 @@ impl Bound {
     /// # Errors
     /// The text and what would be one.
     pub fn parse(text: &str) -> Result<Self, BoundError> {
+        Self::read(text, false)
+    }
+
+    /// Reads a bound of a record. Records of earlier versions hold times without a unit, which are seconds.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_recorded(text: &str) -> Result<Self, BoundError> {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, bare_is_seconds: bool) -> Result<Self, BoundError> {
         let error = || BoundError::Form(text.to_owned());
         let at = text.find(['<', '>']).ok_or_else(error)?;
         let (name, limit) = (text[..at].trim().to_ascii_lowercase(), text[at + 1..].trim());
         let duration = || match limit.parse::<f64>() {
             // Other options take a bare number as seconds; in a bound of a response time nobody means that.
-            Ok(number) if number != 0.0 => Err(BoundError::NoUnit { text: text.to_owned() }),
+            Ok(number) if number != 0.0 && !bare_is_seconds => {
+                Err(BoundError::NoUnit { text: text.to_owned() })
+            }
             _ => parse_duration(limit).map(|d| d.as_secs_f64() * 1e6).map_err(|_| error()),
         };
         let number =
@@ -90,21 +104,34 @@ impl Bound {
         Ok(Self { quantity, above: text.as_bytes()[at] == b'>', limit, text: text.to_owned() })
     }
 
-    /// The sentence that says how a step breaks this bound; `None` when it holds.
-    ///
-    /// A quantity that the step does not have (no transaction, a percentile that was not asked for) breaks it: a
-    /// bound that cannot be checked has not been kept.
-    pub fn broken_by(&self, step: &StepSummary) -> Option<String> {
-        let found = self.of(step);
-        let broken = match found {
+    /// How this bound fares in a step. A quantity that the step does not have (no transaction, a percentile that is not in the
+    /// summary) breaks it: a bound that cannot be checked has not been kept.
+    pub fn summarise(&self, step: &StepSummary) -> BoundSummary {
+        let value = self.of(step);
+        let broken = match value {
             None => true,
-            Some(found) if self.above => found > self.limit,
-            Some(found) => found < self.limit,
+            Some(value) if self.above => value > self.limit,
+            Some(value) => value < self.limit,
         };
-        broken.then(|| {
-            let found = found.map_or_else(|| "not known".to_owned(), |found| self.show(found));
-            format!("{} with {} connections: it is {found}", self.text, step.connections)
-        })
+        BoundSummary {
+            bound: self.text.clone(),
+            step: step.step,
+            connections: step.connections,
+            value,
+            unit: self.unit().to_owned(),
+            found: value.map_or_else(|| "not known".to_owned(), |value| self.show(value)),
+            broken,
+        }
+    }
+
+    /// The unit of its quantity in documents.
+    fn unit(&self) -> &'static str {
+        match self.quantity {
+            Quantity::Percentile(_) | Quantity::MeanUs | Quantity::MaxUs => "us",
+            Quantity::TransactionsPerS | Quantity::QueriesPerS => "1/s",
+            Quantity::ErrorShare => "share",
+            Quantity::Errors => "count",
+        }
     }
 
     /// The sentence that says how a step does not meet this as a requirement: the comparison does not hold, or the

@@ -1,4 +1,4 @@
-//! What became of the transactions that were to be done, over the measured window of a step.
+//! The transactions that a schedule called for in the measured window of a step: done, failed, waiting.
 
 use mydyno_model::record::Interval;
 use mydyno_model::summary::DueSummary;

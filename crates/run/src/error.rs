@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use mydyno_facts::FactsError;
 use mydyno_host::HostError;
+use mydyno_levers::LeverError;
 use mydyno_load::LoadError;
 use mydyno_model::DocumentError;
 use mydyno_sandbox::SandboxError;
+use mydyno_settings::SettingsError;
 use mydyno_wire::WireError;
 use mydyno_workload::prepare::PrepareError;
 use thiserror::Error;
@@ -23,7 +26,7 @@ pub enum RunError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A document of a run folder.
@@ -31,7 +34,7 @@ pub enum RunError {
     Document {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the document.
         source: DocumentError,
     },
     /// A folder without a run in it.
@@ -39,17 +42,46 @@ pub enum RunError {
     NotARun {
         /// The folder.
         path: PathBuf,
-        /// What is missing.
+        /// The file that is missing.
         missing: &'static str,
     },
     /// The server or the connection.
     #[error("{doing}: {source}")]
     Wire {
-        /// What was being done.
+        /// The operation, as in `connecting`.
         doing: &'static str,
-        /// What was said.
+        /// The client's error.
         source: Box<WireError>,
     },
+    /// The server of an audit could not be reached.
+    #[error("{0}; without a server, `mydyno audit --host-only` looks at this host")]
+    NoServer(Box<WireError>),
+    /// The server of an audit let us in and answered no statement.
+    #[error(
+        "{server} accepted the login and answered no statement that could be read, so nothing can be said of it: look at its \
+         error log and at what stands between (a proxy?)"
+    )]
+    NoAnswer {
+        /// Its address.
+        server: String,
+    },
+    /// Facts, a bundle or another host.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// The embedded table of server options.
+    #[error(transparent)]
+    Knobs(#[from] SettingsError),
+    /// The option file of `--config`.
+    #[error("--config {path}: {source}")]
+    OptionFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// Levers of a load, on a command that runs none.
+    #[error(transparent)]
+    Lever(#[from] LeverError),
     /// A private server.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),

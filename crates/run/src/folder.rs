@@ -48,7 +48,7 @@ fn lines<T: DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
         .collect()
 }
 
-/// What a zstd stream gives before it breaks off.
+/// The bytes of a zstd stream up to where it is damaged or ends.
 fn decompress(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let Ok(mut decoder) = File::open(path).and_then(zstd::Decoder::new) else { return bytes };

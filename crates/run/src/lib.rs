@@ -1,6 +1,7 @@
 //! One run, whole: the plan with all its errors at once, the guard, the phases, load beside observation, the record's
 //! writer and reader, and the summary that is derived from the record.
 
+pub mod audit;
 pub mod bound;
 pub mod capacity;
 mod control;
@@ -16,6 +17,7 @@ mod repeats;
 pub mod request;
 mod sampling;
 mod settled;
+mod slice;
 mod stall;
 mod step;
 pub mod steps;
@@ -28,9 +30,12 @@ mod verdict;
 mod warnings;
 pub mod writer;
 
+pub use audit::{AuditPlan, Audited, audit};
 pub use error::RunError;
 pub use progress::{Progress, Watch};
 pub use request::{Draft, PlanError, Request, Resolved};
+pub use slice::{Sliced, slice};
+pub use step::Cut;
 pub use tables::{Place, check_tables, drop_tables, make_tables};
 pub use target::{Cancel, PrivateServer, Target};
 pub use trial::{Ended, RecordPlan, TrialPlan, change_schema, check, cleanup, prepare, trial};

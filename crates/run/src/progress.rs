@@ -4,7 +4,7 @@ use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{Interval, Phase};
 use mydyno_workload::prepare::Prepared;
 
-/// What a trial is doing.
+/// The progress of a trial.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A private server is being made, or what was found on the way.

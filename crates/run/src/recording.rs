@@ -11,7 +11,7 @@ use mydyno_model::summary::StepSummary;
 
 use crate::error::RunError;
 use crate::progress::{Progress, Watch};
-use crate::step::StepSink;
+use crate::step::{StepSink, error_event};
 use crate::summarise::summarise_step;
 use crate::tables::Place;
 use crate::writer::Writer;
@@ -76,14 +76,7 @@ impl StepSink for Recording<'_> {
                 (self.watch)(Progress::Phase { number, step, phase });
             }
             StepEvent::Error(error, at_s) => {
-                let operation = self.place.work.operations().get(error.operation);
-                let what = EventKind::Error {
-                    step: number,
-                    code: error.code.to_string(),
-                    sqlstate: error.sqlstate,
-                    message: error.message,
-                    operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
-                };
+                let what = error_event(self.place.work, number, error);
                 self.writer.event(at_s.min(self.clock.now_s()), what)?;
             }
             StepEvent::Interval(interval) => {

@@ -1,4 +1,4 @@
-//! What the repeats of a point of the sweep say together.
+//! Estimates over the repeats of a point of the sweep.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mydyno_load::clock::{Clock, MonotonicClock};
-use mydyno_load::{End, LoadError, Shortfalls, StepEvent};
+use mydyno_load::{End, FirstError, LoadError, Shortfalls, StepEvent};
 use mydyno_model::Warning;
 use mydyno_model::plan::{StepPlan, Warmup};
 use mydyno_model::record::{EventKind, Interval};
@@ -37,7 +37,7 @@ pub(crate) trait StepSink {
     fn note(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError>;
 }
 
-/// What the workloads' transactions rest on; everything else stays as the server has it.
+/// The session setting that the workloads' transactions need; all others stay as the server has them.
 const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
 
 /// On tables of the user's, statements that only read run in sessions that can do nothing else: what their text does
@@ -121,6 +121,18 @@ pub(crate) fn run_step(
             gone.map(|why| Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
     })
+}
+
+/// An error of the load as an event of the record.
+pub(crate) fn error_event(work: &Work, number: usize, error: FirstError) -> EventKind {
+    let operation = work.operations().get(error.operation);
+    EventKind::Error {
+        step: number,
+        code: error.code.to_string(),
+        sqlstate: error.sqlstate,
+        message: error.message,
+        operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
+    }
 }
 
 /// Puts the tables back to where a step starts from.

@@ -28,9 +28,9 @@ use crate::request::Resolved;
 pub struct NumberedStep<'a> {
     /// From 0.
     pub number: usize,
-    /// What the plan says of it.
+    /// Its entry in the plan.
     pub plan: &'a StepPlan,
-    /// What it says of all.
+    /// The whole plan.
     pub whole: &'a Plan,
     /// Load before the measurement.
     pub warmup: Warmup<'a>,

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{ClientUse, EventKind, HistogramData, Interval, OperationInfo, Phase, RunRecord};
 use mydyno_model::summary::{
-    AttemptSummary, ClientSummary, LatencySummary, OperationSummary, ServerSummary, StepSummary, Summary,
-    Throughput, percentile_name,
+    AttemptSummary, BoundSummary, CapacitySummary, CapacityTrial, ClientSummary, LatencySummary,
+    OperationSummary, ServerSummary, StepSummary, Summary, Throughput, percentile_name,
 };
 use mydyno_model::{Estimate, Header};
 use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval, steady};
 use serde_json::Map;
 use time::OffsetDateTime;
 
+use crate::bound::Bound;
 use crate::capacity::Search;
 use crate::{due, repeats, warnings};
 
@@ -32,6 +33,7 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
     }
     let mut all = warnings::of_run(record, &end);
     all.extend(steps.iter().flat_map(|s| s.warnings.iter().cloned()));
+    let bounds = bounds(&plan.fail_if, &steps, capacity.as_ref());
     Summary {
         header: Header::of::<Summary>(now),
         run: record.manifest.run.clone(),
@@ -52,10 +54,29 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
         },
         steps,
         capacity,
+        bounds,
         warnings: all,
         fingerprint: record.manifest.fingerprint.clone(),
         extra: Map::new(),
     }
+}
+
+/// How bounds fared. A search for the highest rate goes where they break, so there they apply to the rate that it claims.
+fn bounds(
+    fail_if: &[String],
+    steps: &[StepSummary],
+    capacity: Option<&CapacitySummary>,
+) -> Vec<BoundSummary> {
+    let applies = |step: &&StepSummary| {
+        capacity.is_none_or(|capacity| {
+            let held = |t: &CapacityTrial| t.step == step.step && t.broken.is_empty();
+            capacity.rate_per_s.is_some()
+                && step.rate == capacity.rate_per_s
+                && capacity.trials.iter().any(held)
+        })
+    };
+    let bounds = fail_if.iter().filter_map(|text| Bound::parse_recorded(text).ok());
+    bounds.flat_map(|bound| steps.iter().filter(applies).map(move |step| bound.summarise(step))).collect()
 }
 
 /// Windows shorter than this, in seconds, are left out of the judgement of steadiness.

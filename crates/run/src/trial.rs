@@ -206,7 +206,7 @@ fn collect(client: &mut Client) -> FactSet {
     facts
 }
 
-/// What was agreed on with the server. The connections under load are opened with the same options.
+/// The properties that the handshake settled. The connections under load are opened with the same options.
 fn connection_facts(session: &Session) -> [(String, Fact); 3] {
     let compression = match session.compression {
         None => "none",

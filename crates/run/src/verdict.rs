@@ -1,8 +1,5 @@
 //! The verdict over a trial, which the exit status follows.
 
-use mydyno_model::summary::{CapacityTrial, StepSummary};
-
-use crate::bound::Bound;
 use crate::trial::Ended;
 
 /// The verdict over a trial.
@@ -38,11 +35,10 @@ impl Ended {
 
     fn problems(&self) -> Vec<String> {
         let summary = &self.summary;
-        let steps: Vec<&StepSummary> = summary.steps.iter().filter(|step| self.is_bounded(step)).collect();
-        let bounds: Vec<Bound> =
-            self.plan.fail_if.iter().filter_map(|text| Bound::parse(text).ok()).collect();
-        let mut problems: Vec<String> =
-            bounds.iter().flat_map(|b| steps.iter().filter_map(|s| b.broken_by(s))).collect();
+        let broken = summary.bounds.iter().filter(|bound| bound.broken);
+        let mut problems: Vec<String> = broken
+            .map(|b| format!("{} with {} connections: it is {}", b.bound, b.connections, b.found))
+            .collect();
         if let Some(capacity) = &summary.capacity
             && capacity.rate_per_s.is_none()
         {
@@ -58,15 +54,5 @@ impl Ended {
             problems.push(format!("step {} of the plan has no measured window", number + 1));
         }
         problems
-    }
-
-    /// Whether bounds apply to a step: a search goes where they break, so there they apply to the rate that it claims.
-    fn is_bounded(&self, step: &StepSummary) -> bool {
-        self.summary.capacity.as_ref().is_none_or(|capacity| {
-            let held = |t: &CapacityTrial| t.step == step.step && t.broken.is_empty();
-            capacity.rate_per_s.is_some()
-                && step.rate == capacity.rate_per_s
-                && capacity.trials.iter().any(held)
-        })
     }
 }

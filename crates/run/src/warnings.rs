@@ -38,7 +38,7 @@ const CROWDED: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
 
-/// What every result on an emulated disk is marked with.
+/// The warning of every result on an emulated disk.
 pub(crate) fn of_emulated_disk(found: &Found) -> Option<Warning> {
     (!found.emulated_disks.is_empty()).then(|| {
         Warning::new(
@@ -51,7 +51,7 @@ pub(crate) fn of_emulated_disk(found: &Found) -> Option<Warning> {
     })
 }
 
-/// What every result of a server whose syncs are delayed is marked with.
+/// The warning of every result of a server whose syncs are delayed.
 pub(crate) fn of_delayed_syncs(found: &Found) -> Option<Warning> {
     found.sync_delay.map(|delay| {
         let delay = show_seconds(delay.as_secs_f64());

@@ -68,7 +68,7 @@ fn create(path: &Path) -> Result<File, RunError> {
         .map_err(RunError::file("creating", path))
 }
 
-/// Writes what a user named: a regular file is replaced in one step, through links; a device or pipe is written to.
+/// Writes an output file that the user named: a regular file is replaced in one step, through links; a device or pipe is written to.
 ///
 /// # Errors
 /// It cannot be written.

@@ -1,7 +1,6 @@
 //! `mydyno bench`: load with an honest record.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use clap::ValueEnum;
 use mydyno_run::request::Machine;
@@ -128,13 +127,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
         Some(Step::Check) => check(&trial, &stop, ui),
         Some(Step::Cleanup) => cleanup(&trial, &stop, ui),
     };
-    // A signal ends calls of the connection wherever they are; what fails then was interrupted.
-    ended.map_err(|failure| match failure.status {
-        Status::Environment if stop.load(Ordering::Relaxed) => {
-            Failure { status: Status::Interrupted, ..failure }
-        }
-        _ => failure,
-    })
+    ended.map_err(|failure| private::or_interrupted(failure, &stop))
 }
 
 /// A name for a private server of one command. In containers the pid is often 1, so it alone is no name.

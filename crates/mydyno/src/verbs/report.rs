@@ -23,6 +23,12 @@ pub struct Args {
     /// Form of the report.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
+    /// As --format html.
+    #[arg(long, conflicts_with_all = ["format", "markdown"])]
+    pub html: bool,
+    /// As --format markdown.
+    #[arg(long, visible_alias = "md", conflicts_with = "format")]
+    pub markdown: bool,
     /// File to write instead of standard output.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -52,7 +58,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let runs = folders.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let views: Vec<RunView<'_>> =
         runs.iter().map(|(folder, record, summary)| RunView::new(record, summary).at(folder)).collect();
-    let text = match (args.format, ui.json) {
+    let format = match (args.html, args.markdown) {
+        (true, _) => Format::Html,
+        (_, true) => Format::Markdown,
+        _ => args.format,
+    };
+    let text = match (format, ui.json) {
         (Format::Json, _) | (_, true) => json(&runs),
         (Format::Html, _) => mydyno_report::html(&views),
         (Format::Markdown, _) => mydyno_report::markdown(&views),

@@ -20,11 +20,11 @@ impl<'a> Search<'a> {
     /// `None` when the plan has none, or one that this version cannot read.
     pub fn of(plan: &'a Plan) -> Option<Self> {
         let capacity = plan.capacity.as_ref()?;
-        let requirements = Requirements::parse(&capacity.holds.join(",")).ok()?;
+        let requirements = Requirements::parse_recorded(&capacity.holds.join(",")).ok()?;
         Some(Self { plan: capacity, requirements, time_s: plan.time_s })
     }
 
-    /// What comes after these steps; `None` while the first one is missing that tells where to begin.
+    /// The next step after these; `None` while the first one is missing that tells where to begin.
     pub fn next(&self, steps: &[StepSummary]) -> Option<Next> {
         Some(next(&self.settings(steps)?, &self.trials(steps)))
     }
@@ -44,7 +44,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// What did not hold in a step.
+    /// The requirements that did not hold in a step.
     pub fn broken_by(&self, step: &StepSummary) -> Vec<String> {
         self.requirements.broken_by(step)
     }
@@ -63,7 +63,7 @@ impl<'a> Search<'a> {
         self.tried(steps).map(trial).collect()
     }
 
-    /// What the search found in these steps, in the order in which they ran.
+    /// The result of the search over these steps, in the order in which they ran.
     pub fn summarise(&self, steps: &[StepSummary], end: &End) -> CapacitySummary {
         let claim = claim(&self.trials(steps));
         let mut trials: Vec<CapacityTrial> = Vec::new();

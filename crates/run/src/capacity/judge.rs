@@ -10,7 +10,7 @@ use crate::bound::{Bound, BoundError};
 /// what random gaps and the last instants leave; a queue that grows passes it soon.
 const LEFT_WAITING: f64 = 0.01;
 
-/// What must hold at a rate, as in `p99<10ms,errors<0.1%`.
+/// Requirements at a rate, as in `p99<10ms,errors<0.1%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirements(Vec<Requirement>);
 
@@ -37,7 +37,20 @@ impl Requirements {
     /// # Errors
     /// The part that is none.
     pub fn parse(text: &str) -> Result<Self, RequirementError> {
-        text.split(',').map(|part| Requirement::parse(part.trim())).collect::<Result<_, _>>().map(Self)
+        Self::read(text, Bound::parse)
+    }
+
+    /// Reads those of a record, see [`Bound::parse_recorded`].
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_recorded(text: &str) -> Result<Self, RequirementError> {
+        Self::read(text, Bound::parse_recorded)
+    }
+
+    fn read(text: &str, bound: fn(&str) -> Result<Bound, BoundError>) -> Result<Self, RequirementError> {
+        let one = |part: &str| Requirement::of(bound(part.trim())?);
+        text.split(',').map(one).collect::<Result<_, _>>().map(Self)
     }
 
     /// Their texts.
@@ -50,7 +63,7 @@ impl Requirements {
         self.0.iter().filter_map(|r| r.0.percentile())
     }
 
-    /// What did not hold in a step, with its figures; empty when everything did.
+    /// The requirements that did not hold in a step, with figures; empty when all did.
     pub fn broken_by(&self, step: &StepSummary) -> Vec<String> {
         let mut broken: Vec<String> = reached(step).err().into_iter().collect();
         broken.extend(self.0.iter().filter_map(|r| r.0.unmet_by(step)));
@@ -59,12 +72,11 @@ impl Requirements {
 }
 
 impl Requirement {
-    fn parse(text: &str) -> Result<Self, RequirementError> {
-        let bound = Bound::parse(text)?;
+    fn of(bound: Bound) -> Result<Self, RequirementError> {
         if bound.is_below() && !bound.is_throughput() {
             Ok(Self(bound))
         } else {
-            Err(RequirementError::NoLimit(text.to_owned()))
+            Err(RequirementError::NoLimit(bound.text().to_owned()))
         }
     }
 }

@@ -22,7 +22,7 @@ const MOST_PER_RATE: usize = 3;
 /// Halvings of the first rate after which nothing is expected to hold.
 const MOST_HALVINGS: i32 = 12;
 
-/// What a search goes by.
+/// The settings of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// First rate, in transactions a second.
@@ -42,7 +42,7 @@ pub struct Trial {
     pub held: bool,
 }
 
-/// What comes next.
+/// The next action of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// This rate is to be measured.
@@ -62,7 +62,7 @@ pub enum Why {
     OutOfTrials,
 }
 
-/// What the trials allow to be claimed.
+/// The claim that the trials support.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Claim {
     /// The highest rate that was measured and held, more often than not, below any that broke.
@@ -73,7 +73,7 @@ pub struct Claim {
     pub breaks_per_s: Option<f64>,
 }
 
-/// What the measurements of one rate say.
+/// The measurements of one rate.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     per_s: f64,
@@ -112,7 +112,7 @@ fn edges(rates: &[Rate]) -> (Option<Rate>, Option<Rate>) {
     (end.checked_sub(1).map(|n| rates[n]), rates.get(end).copied())
 }
 
-/// What these trials allow to be claimed.
+/// The claim that these trials support.
 pub fn claim(trials: &[Trial]) -> Claim {
     let (low, high) = edges(&rates(trials));
     Claim {
@@ -122,7 +122,7 @@ pub fn claim(trials: &[Trial]) -> Claim {
     }
 }
 
-/// What to measure next, after these trials.
+/// The next rate to measure after these trials.
 pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     let rates = rates(trials);
     let (low, high) = edges(&rates);

@@ -1,10 +1,10 @@
-//! What a load needs of a server, and what the server has.
+//! The needs of a load, and the properties of a server that the guard compares with them.
 
 use std::time::Duration;
 
 use mydyno_host::emulated::EmulatedDisk;
 
-/// What the load needs of the server, apart from the plan.
+/// The needs of a load, apart from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs<'a> {
     /// Prepared statements of one connection.
@@ -23,7 +23,7 @@ pub struct Needs<'a> {
     pub query_bytes: u64,
 }
 
-/// What others did with a server while it was watched.
+/// The activity of others on a server while it was watched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Others {
     /// Connections that they opened.
@@ -32,7 +32,7 @@ pub struct Others {
     pub statements: u64,
 }
 
-/// What the guard read from the server.
+/// The properties of a server, as the guard read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// `max_connections`.
@@ -45,7 +45,7 @@ pub struct Found {
     pub prepared_stmt_count: Option<u64>,
     /// Sessions beside ours: the most at one time.
     pub other_sessions: Option<u64>,
-    /// What others did with it for [`super::look::WATCH`]; `None` when that did not have to be watched, or could not be.
+    /// Activity of others within [`super::look::WATCH`]; `None` when it was not watched or the counters are hidden.
     pub others: Option<Others>,
     /// Replicas that read its binary log.
     pub replicas: Option<u64>,

@@ -133,7 +133,7 @@ impl Counters {
         })
     }
 
-    /// What others did since an earlier reading. Both readings send the same statements in the same order, so those of this
+    /// Activity of others since an earlier reading. Both readings send the same statements in the same order, so those of this
     /// session cancel out.
     fn since(&self, before: &Self) -> Others {
         let own = self.own_statements.saturating_sub(before.own_statements);

@@ -11,7 +11,7 @@ use super::limits::LONGEST_S;
 /// More transactions a second than any server answers.
 const MOST_PER_S: f64 = 1e8;
 
-/// What the options that are about arrivals ask for together.
+/// The arrivals that the options describe together.
 pub(super) struct Asked {
     /// Points of the sweep; one at least.
     pub arrivals: Vec<Arrivals>,
@@ -36,7 +36,7 @@ pub(super) fn asked(request: &Request, faults: &mut Faults) -> Asked {
     if let [first, second, ..] = shapes.as_slice() {
         faults.value(second, format!("excludes --{first}: give one of the two"));
     }
-    // All of them are read, also those that exclude each other: every mistake is told.
+    // All of them are read, also those that exclude each other: every mistake is reported.
     let rates: Option<Vec<f64>> =
         request.rate.as_ref().map(|list| list.split(',').map(|text| rate("rate", text, faults)).collect());
     // One rate given twice is one point; `--repeat` is for more.
@@ -113,7 +113,7 @@ fn think(request: &Request, open: &[&'static str], faults: &mut Faults) -> Optio
     (mean_s > 0.0).then_some(Think { mean_s, spread: spread? })
 }
 
-/// A rate; 1 where the text is none, which is told.
+/// A rate; 1 and an error where the text is none.
 fn rate(option: &'static str, text: &str, faults: &mut Faults) -> f64 {
     let found = faults.unit(option, parse_rate(text));
     if found.is_some_and(|rate| rate > MOST_PER_S) {

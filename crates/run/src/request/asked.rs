@@ -52,13 +52,13 @@ pub struct Request {
     pub stop_on_error: bool,
     /// Codes that do not.
     pub ignore_errors: Option<String>,
-    /// What must hold at the highest rate that is searched for.
+    /// Requirements of the search for the highest rate.
     pub find_capacity: Option<String>,
     /// How close that search comes.
     pub resolution: Option<String>,
     /// Worker threads.
     pub workers: Option<String>,
-    /// What tells the load generator of answers.
+    /// How the kernel reports answers to the load generator.
     pub backend: Option<String>,
     /// How long answers gather.
     pub coalesce: Option<String>,

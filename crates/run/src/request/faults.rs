@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::bound::BoundError;
 use crate::capacity::RequirementError;
 
-/// What is wrong with a request.
+/// An error of a request.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PlanError {
     /// No such workload.
@@ -22,7 +22,7 @@ pub enum PlanError {
     Unit {
         /// The option.
         option: &'static str,
-        /// What is wrong with its value.
+        /// The error of its value.
         source: UnitError,
     },
     /// A bound.
@@ -36,7 +36,7 @@ pub enum PlanError {
     Value {
         /// The option.
         option: &'static str,
-        /// What is wrong and what is expected.
+        /// The error, and the value that is expected.
         problem: String,
     },
 }

@@ -12,7 +12,7 @@ pub(super) fn requirements(request: &Request, faults: &mut Faults) -> Option<Req
     parsed.map_err(|e| faults.0.push(e.into())).ok()
 }
 
-/// What the search for the highest rate goes by, and what does not go with one.
+/// The settings of the search for the highest rate, and errors for options that exclude it.
 pub(super) fn capacity(
     request: &Request,
     requirements: &Option<Requirements>,

@@ -1,22 +1,25 @@
 //! `mydyno audit`: facts, claims, findings, remedies.
 
 mod look;
-mod options;
 mod remedies;
 
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mydyno_judge::{Claims, Fragment, accept, audit_shown, diff};
+use mydyno_judge::{Claims, Fragment, accept};
 use mydyno_model::Document;
 use mydyno_model::claim::Severity;
-use mydyno_model::facts::FactSet;
 use mydyno_model::finding::{Findings, State};
 use mydyno_report::findings::{Page, html, markdown, sarif, terminal};
-use time::OffsetDateTime;
+use mydyno_run::audit::Judging;
+use mydyno_run::audit::lint::is_check;
+use mydyno_run::{AuditPlan, Audited};
 
 use crate::failure::{Failure, Status};
+use crate::private;
+use crate::progress::Shower;
 use crate::secrets::Password;
+use crate::signals;
 use crate::target::TargetArgs;
 use crate::ui::Ui;
 use crate::verbs::claims;
@@ -62,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     pub host_only: bool,
     /// Print the facts as JSON and judge nothing.
-    #[arg(long, conflicts_with_all = ["fix", "md", "sarif", "diff"])]
+    #[arg(long, conflicts_with_all = ["fix", "markdown", "sarif", "diff"])]
     pub facts: bool,
     /// How far apart the two readings of counters are, for rates.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
@@ -79,6 +82,9 @@ pub struct Args {
     /// Exit with status 1 when a claim of this severity or a higher one is violated.
     #[arg(long, value_name = "SEVERITY", value_enum)]
     pub fail_on: Option<FailOn>,
+    /// Count claims that cannot be told, too: with status 1 at the severity of --fail-on.
+    #[arg(long, requires = "fail_on")]
+    pub fail_on_unknown: bool,
     /// List of findings that are accepted [default: mydyno.toml of this folder, if there is one].
     #[arg(long, value_name = "FILE")]
     pub accept: Option<PathBuf>,
@@ -94,14 +100,17 @@ pub struct Args {
     /// List claims that hold or do not apply, too.
     #[arg(long)]
     pub all: bool,
-    /// One HTML file that needs nothing else, on standard output.
-    #[arg(long, conflicts_with_all = ["md", "sarif"])]
+    /// Form of the findings.
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    pub format: Format,
+    /// As --format html: one file that needs nothing else.
+    #[arg(long, conflicts_with_all = ["format", "markdown", "sarif"])]
     pub html: bool,
-    /// Markdown on standard output.
-    #[arg(long, conflicts_with = "sarif")]
-    pub md: bool,
-    /// SARIF 2.1.0 on standard output.
-    #[arg(long)]
+    /// As --format markdown.
+    #[arg(long, visible_alias = "md", conflicts_with_all = ["format", "sarif"])]
+    pub markdown: bool,
+    /// As --format sarif: SARIF 2.1.0.
+    #[arg(long, conflicts_with = "format")]
     pub sarif: bool,
     /// File to write instead of standard output.
     #[arg(long, short = 'o', value_name = "FILE")]
@@ -112,6 +121,34 @@ pub struct Args {
     /// This text.
     #[arg(long, action = clap::ArgAction::Help)]
     pub help: Option<bool>,
+}
+
+/// Forms of the findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One self-contained page.
+    Html,
+    /// Markdown.
+    Markdown,
+    /// Text for a terminal.
+    Terminal,
+    /// The document of the findings.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+}
+
+impl Args {
+    /// The form that the options ask for.
+    fn form(&self, ui: &Ui) -> Format {
+        match (ui.json, self.html, self.markdown, self.sarif) {
+            (true, ..) => Format::Json,
+            (_, true, ..) => Format::Html,
+            (_, _, true, _) => Format::Markdown,
+            (_, _, _, true) => Format::Sarif,
+            _ => self.format,
+        }
+    }
 }
 
 /// `--fail-on`.
@@ -154,78 +191,66 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
             folder.display()
         )));
     }
-    let open = match &args.config {
-        Some(path) => options::facts(path, args)?,
-        None => look::facts(args, password, ui)?,
+    let lint = args.area.is_empty() || args.area.iter().any(|area| area == mydyno_judge::lint::AREA);
+    let plan = AuditPlan {
+        source: look::source(args, password, ui)?,
+        options: look::options(args)?,
+        redact: args.redact,
+        judging: Judging {
+            claims: &claims,
+            wanted,
+            only: args.only.clone(),
+            skip: args.skip.clone(),
+            lint,
+            release: args.release.clone(),
+            accepted,
+            before,
+        },
     };
-    let redacted = match args.redact {
-        true => Some(mydyno_facts::redact(&open).map_err(|e| Failure::environment(e.to_string()))?),
-        false => None,
-    };
-    let facts = redacted.as_ref().unwrap_or(&open);
+    let stop = signals::stop_flag()?;
+    let mut shower = Shower::new(ui, "");
+    let looked = mydyno_run::audit::look(&plan, &stop, &mut |progress| shower.show(&progress));
+    drop(shower);
+    let facts = looked.map_err(|e| private::or_interrupted(private::run_failure(e), &stop))?;
     if let Some(path) = &args.save {
-        mydyno_facts::bundle::save(facts, path).map_err(|e| Failure::environment(e.to_string()))?;
+        mydyno_facts::bundle::save(facts.shown(), path).map_err(|e| Failure::environment(e.to_string()))?;
         ui.note(&format!("Facts kept in {}", path.display()));
     }
     if args.facts {
-        show(args, &facts.to_json(), ui)?;
+        show(args, &facts.shown().to_json(), ui)?;
         return Ok(Status::Fine);
     }
-    let judge = |open: &FactSet, shown: &FactSet| {
-        let digest = mydyno_facts::digest(shown);
-        // Of a file alone no claim can be told.
-        let wanted = wanted.iter().filter(|_| args.config.is_none()).filter_map(|id| claims.find(id).ok());
-        let mut findings = audit_shown(wanted, open, shown, &digest, OffsetDateTime::now_utc());
-        if args.config.is_some() {
-            findings.scope = options::scope(open);
-        }
-        options::add(&mut findings, open, args)?;
-        Ok::<Findings, Failure>(findings)
-    };
-    // What the lint says names files and values, which a redacted audit hides; that it says something counts.
-    let withheld = |findings: Findings| if args.redact { options::withhold(findings) } else { findings };
-    // The open facts decide: a token is not the option that a claim looks for.
-    let mut findings = judge(&open, facts)?;
-    for note in accept::apply(&mut findings, &accepted, OffsetDateTime::now_utc().date()) {
-        ui.note(&note);
-    }
-    let mut findings = withheld(findings);
-    let before_findings = before.as_ref().map(|before| judge(before, before)).transpose()?;
-    let changes = before_findings.map(|before| diff(&withheld(before), &findings));
-    if let Some(changes) = &changes {
-        findings.extra.insert("diff".to_owned(), serde_json::to_value(changes).unwrap_or_default());
-    }
+    let Audited { facts, findings, changes, notes } =
+        mydyno_run::audit::judge(&plan.judging, facts).map_err(private::run_failure)?;
+    notes.iter().for_each(|note| ui.note(note));
+    let before = &plan.judging.before;
     if let Some(folder) = &args.fix {
-        let fragment = if args.redact { Fragment::NotSeen } else { Fragment::of(facts) };
+        let fragment = if args.redact { Fragment::NotSeen } else { Fragment::of(&facts.open) };
         remedies::write(folder, &findings, &fragment, ui)?;
     }
     let mut text = page(args, &findings, ui);
-    if let (Some(changes), Some(before), false) =
-        (&changes, &before, ui.json || args.html || args.md || args.sarif)
-    {
+    if let (Some(changes), Some(before), false) = (&changes, before, args.form(ui) != Format::Terminal) {
         text = changed(changes, &before.header.created) + &text;
     }
     show(args, &text, ui)?;
-    if args.release.is_some() && open.value("server.options.set").is_none() {
+    if args.release.is_some() && facts.open.value("server.options.set").is_none() {
         return Err(Failure::environment(
             "--for: the server's option files were not seen, so nothing can be said of them; run mydyno on its host as root, or name one with --config",
         ));
     }
-    Ok(status(&findings, args.fail_on))
+    Ok(status(&findings, args))
 }
 
 fn page(args: &Args, findings: &Findings, ui: &Ui) -> String {
-    if ui.json {
-        findings.to_json()
-    } else if args.html {
-        html(findings)
-    } else if args.md {
-        markdown(findings)
-    } else if args.sarif {
-        sarif(findings)
-    } else {
-        let color = ui.color && args.output.is_none();
-        terminal(findings, Page { color, width: ui.width(), all: args.all })
+    match args.form(ui) {
+        Format::Json => findings.to_json(),
+        Format::Html => html(findings),
+        Format::Markdown => markdown(findings),
+        Format::Sarif => sarif(findings),
+        Format::Terminal => {
+            let color = ui.color && args.output.is_none();
+            terminal(findings, Page { color, width: ui.width(), all: args.all })
+        }
     }
 }
 
@@ -240,11 +265,13 @@ fn show(args: &Args, text: &str, ui: &Ui) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bad when a claim that is not accepted is violated at the level that was named, or above.
-fn status(findings: &Findings, fail_on: Option<FailOn>) -> Status {
-    let Some(level) = fail_on.map(Severity::from) else { return Status::Fine };
+/// Bad when a claim that is not accepted is violated, or with `--fail-on-unknown` cannot be told, at the level of `--fail-on`
+/// or above.
+fn status(findings: &Findings, args: &Args) -> Status {
+    let Some(level) = args.fail_on.map(Severity::from) else { return Status::Fine };
     let bad = |f: &mydyno_model::finding::Finding| {
-        f.state == State::Violated && f.accepted.is_none() && f.severity >= level
+        let state = f.state == State::Violated || args.fail_on_unknown && f.state == State::Unknown;
+        state && f.accepted.is_none() && f.severity >= level
     };
     if findings.findings.iter().any(bad) { Status::Bad } else { Status::Fine }
 }
@@ -268,7 +295,7 @@ fn changed(changes: &[mydyno_judge::Change], since: &str) -> String {
 fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
     for id in args.only.iter().chain(&args.skip) {
-        if options::is_check(id) {
+        if is_check(id) {
             continue;
         }
         if let Err(error) = claims.find(id) {

@@ -1,4 +1,4 @@
-//! Option files: those of the server that was looked at, or one that is named, for this release or another.
+//! Option files: those of the server that was looked at, or one that is named, for its release or another.
 
 use std::path::Path;
 
@@ -13,48 +13,44 @@ use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::finding::{Finding, Findings, MissingFact, RemedyStep, Scope, State};
 use time::OffsetDateTime;
 
-use super::Args;
-use crate::failure::Failure;
+use super::plan::Judging;
+use crate::error::RunError;
 
 /// Whether an id of `--only` or `--skip` is one of the lint's.
 pub fn is_check(id: &str) -> bool {
     lint::CHECKS.iter().any(|check| lint::is_of(id, check.id))
 }
 
-/// The options of a file and what it includes, as a server of the release that `--for` names would read them.
+/// The options of a file and of the files that it includes, as a server of a release would read them.
 ///
 /// # Errors
-/// No release is named, or the file cannot be read.
-pub fn facts(path: &Path, args: &Args) -> Result<FactSet, Failure> {
-    let Some(target) = &args.release else {
-        return Err(Failure::usage("--config: say which release it is for, as in --for mysql-9.7"));
-    };
-    let failed = |e: std::io::Error| Failure::usage(format!("--config {}: {e}", path.display()));
-    let path = path.canonicalize().map_err(failed)?;
-    std::fs::File::open(&path).map_err(failed)?;
-    let number = u64::from(target.version.major) * 10_000 + u64::from(target.version.minor) * 100;
-    let suffix = args.target.defaults_group_suffix.as_deref();
-    let knobs = Knobs::embedded().map_err(|e| Failure::environment(e.to_string()))?;
-    // What a server of this series said that it reads, where one was asked.
-    let asked = knobs.nearest_server(target).filter(|server| server.series() == target.version.series());
+/// The file cannot be read.
+pub fn facts(path: &Path, release: &Target, suffix: Option<&str>) -> Result<FactSet, RunError> {
+    let failed = |source| RunError::OptionFile { path: path.to_owned(), source };
+    let real = path.canonicalize().map_err(failed)?;
+    std::fs::File::open(&real).map_err(failed)?;
+    let number = u64::from(release.version.major) * 10_000 + u64::from(release.version.minor) * 100;
+    let knobs = Knobs::embedded()?;
+    // The groups that a server of this series reported, where one was asked.
+    let asked = knobs.nearest_server(release).filter(|server| server.series() == release.version.series());
     let groups = match asked {
         Some(server) => suffixed(server.rules.groups.clone(), suffix),
-        None => groups(&target.family, number, suffix),
+        None => groups(&release.family, number, suffix),
     };
-    let reading = read(&Source::live(), "", &[path.display().to_string()], &groups);
+    let reading = read(&Source::live(), "", &[real.display().to_string()], &groups);
     let mut facts: IndexMap<String, Fact> = facts_of(&groups, reading)
         .into_iter()
         .map(|(id, value)| (id.to_owned(), Fact::ok(value, "", "option files")))
         .collect();
-    let of_target =
-        [("server.family", target.family.clone()), ("server.version", target.version.to_string())];
-    facts.extend(of_target.map(|(id, value)| (id.to_owned(), Fact::ok(value, "", "--for"))));
+    let of_release =
+        [("server.family", release.family.clone()), ("server.version", release.version.to_string())];
+    facts.extend(of_release.map(|(id, value)| (id.to_owned(), Fact::ok(value, "", "--for"))));
     let header = Header::of::<FactSet>(OffsetDateTime::now_utc());
     Ok(FactSet { header, facts, extra: serde_json::Map::new() })
 }
 
-/// What can be seen of a server whose file is all there is.
-pub fn scope(facts: &FactSet) -> Scope {
+/// The scope of findings that rest on an option file alone.
+pub(super) fn scope(facts: &FactSet) -> Scope {
     let server = format!(
         "{} {}",
         facts.text("server.family").unwrap_or_default(),
@@ -64,16 +60,16 @@ pub fn scope(facts: &FactSet) -> Scope {
     Scope { server, host: "not_visible".to_owned(), server_process: false, notes }
 }
 
-/// Adds what the lint finds, in its place by state and rank.
-pub fn add(findings: &mut Findings, facts: &FactSet, args: &Args) -> Result<(), Failure> {
-    let Some(target) = args.release.clone().or_else(|| Target::of_facts(facts)) else { return Ok(()) };
-    if !(args.area.is_empty() || args.area.iter().any(|area| area == lint::AREA)) {
+/// Adds the findings of the lint, sorted in by state and rank.
+pub(super) fn add(findings: &mut Findings, facts: &FactSet, judging: &Judging<'_>) -> Result<(), RunError> {
+    let Some(target) = judging.release.clone().or_else(|| Target::of_facts(facts)) else { return Ok(()) };
+    if !judging.lint {
         return Ok(());
     }
-    let knobs = Knobs::embedded().map_err(|e| Failure::environment(e.to_string()))?;
+    let knobs = Knobs::embedded()?;
     let is_wanted = |finding: &Finding| {
         let is = |id: &String| lint::is_of(&finding.claim, id);
-        (args.only.is_empty() || args.only.iter().any(is)) && !args.skip.iter().any(is)
+        (judging.only.is_empty() || judging.only.iter().any(is)) && !judging.skip.iter().any(is)
     };
     findings.findings.extend(lint::lint(facts, &knobs, &target).into_iter().filter(is_wanted));
     findings.findings.sort_by(|a, b| a.state.cmp(&b.state).then(b.rank.total_cmp(&a.rank)));
@@ -83,7 +79,7 @@ pub fn add(findings: &mut Findings, facts: &FactSet, args: &Args) -> Result<(), 
 
 /// The findings with those of the lint told by their checks alone: how many there are and how grave, and nothing that they
 /// name. Accepted ones stay apart.
-pub fn withhold(mut findings: Findings) -> Findings {
+pub(super) fn withhold(mut findings: Findings) -> Findings {
     let (of_lint, mut all): (Vec<Finding>, Vec<Finding>) =
         findings.findings.into_iter().partition(|finding| is_check(&finding.claim));
     for check in &lint::CHECKS {

@@ -1,0 +1,98 @@
+//! The facts of an audit, from where the plan says.
+
+use std::net::IpAddr;
+
+use mydyno_facts::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
+use mydyno_model::facts::{FactSet, Status};
+use mydyno_wire::{Client, ConnectOptions, Endpoint};
+
+use super::lint;
+use super::plan::{AuditPlan, FactSource, Facts};
+use crate::error::RunError;
+use crate::progress::Watch;
+use crate::target::{Cancel, Target, with_target};
+
+/// Collects the facts.
+///
+/// # Errors
+/// As [`super::audit`].
+pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Facts, RunError> {
+    let options = &plan.options;
+    let open = match &plan.source {
+        FactSource::Server(target) => {
+            if let Target::Private(private) = target {
+                private.turns.check_no_load()?;
+            }
+            with_target(target, stop, watch, |up, _| server(up.connect, options))?
+        }
+        FactSource::Host => collect_with(&Source::live(), None, None, options),
+        FactSource::Remote { host, args } => {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let mut remote = Remote::new(host)?;
+            remote.limit += options.window.unwrap_or_default();
+            remote.facts(&args)?
+        }
+        FactSource::Bundle(path) => mydyno_facts::bundle::load(path)?,
+        FactSource::OptionFile { path, release, suffix } => lint::facts(path, release, suffix.as_deref())?,
+    };
+    let redacted = if plan.redact { Some(mydyno_facts::redact(&open)?) } else { None };
+    Ok(Facts { open, redacted, of_option_file: matches!(plan.source, FactSource::OptionFile { .. }) })
+}
+
+/// Whether the server answered any of the statements: its version and variables come from nowhere else.
+fn answered(facts: &FactSet) -> bool {
+    facts.facts.iter().any(|(id, fact)| {
+        (id == "server.version" || id.starts_with("server.variable.") || id.starts_with("server.status."))
+            && fact.status == Status::Ok
+    })
+}
+
+/// Looks at a server and, where it runs here, at this host.
+fn server(connect: &ConnectOptions, options: &Options) -> Result<FactSet, RunError> {
+    let source = Source::live();
+    let mut client = Client::connect(connect).map_err(|e| RunError::NoServer(Box::new(e)))?;
+    let server = process_behind(&source, &client, connect);
+    let mut facts = collect_of(&source, Some(&mut client), server, options);
+    if !answered(&facts) {
+        return Err(RunError::NoAnswer { server: connect.endpoint.to_string() });
+    }
+    if facts.number("server.process.pid").is_none() {
+        let why = match &connect.endpoint {
+            // The address is a name of the user's: it stands in no text.
+            Endpoint::Tcp { host, .. } if !is_loopback(host) => {
+                "the server is reached over the network; run mydyno on its host, or use --ssh".to_owned()
+            }
+            Endpoint::Tcp { .. } => "the process behind the port was not seen or is not the server (a tunnel, a proxy or a container); run mydyno as root on the server's host, or use its socket".to_owned(),
+            Endpoint::Unix(_) => format!(
+                "the process behind the socket is not known to be the server (a container, a forwarded socket, socket activation): {}",
+                facts.facts.get("server.process.pid").map_or_else(String::new, |fact| why_missing(&fact.status))
+            ),
+        };
+        mydyno_judge::hide_host(&mut facts, &why);
+    }
+    Ok(facts)
+}
+
+fn why_missing(status: &Status) -> String {
+    match status {
+        Status::Ok => String::new(),
+        Status::Denied { why } | Status::Absent { why } | Status::Error { why } => why.clone(),
+    }
+}
+
+/// The process that the connection leads to, as far as this host shows it.
+fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) -> Read<Process> {
+    match &connect.endpoint {
+        // 0 stands for a process in a namespace that we do not see into.
+        Endpoint::Unix(_) => {
+            let pid = client.peer_pid().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(0);
+            process::of_socket_peer(source, pid)
+        }
+        Endpoint::Tcp { host, port } if is_loopback(host) => process::listening_on(source, *port),
+        Endpoint::Tcp { .. } => Err(Missing::Absent("the server's process is not on this host".to_owned())),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}

@@ -1,0 +1,85 @@
+//! What users type: help, options of other programs, forms, bounds, signals.
+
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::fixture::{Ended, document, signal};
+use crate::home::Home;
+
+#[test]
+fn help_of_a_verb_is_shown_either_way() {
+    let home = Home::new();
+    for verb in [["server", "up"].as_slice(), &["bench"], &["audit"]] {
+        let asked = home.fine(&[&["help"], verb].concat());
+        assert_eq!(asked, home.fine(&[verb, &["--help"]].concat()));
+    }
+    assert_eq!(home.end(&["help", "nothing"]).status, 2);
+}
+
+#[test]
+fn options_of_other_programs_and_bounds_without_a_unit_are_mistakes_with_a_tip() {
+    let home = Home::new();
+    for (args, tip) in [
+        (["bench", "oltp_point_select", "--threads=4"], "--connections N"),
+        (["bench", "oltp_point_select", "--report-interval=1"], "every second"),
+        (["bench", "oltp_point_select", "--fail-if=p99>10"], "p99>10ms"),
+        (["bench", "oltp_point_select", "--find-capacity=p99<10"], "p99<10ms"),
+    ] {
+        let ended = home.end(&args);
+        assert!(ended.status == 2 && ended.stderr.contains(tip), "{args:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn forms_have_the_same_names_in_every_verb_that_has_them() {
+    let home = Home::new();
+    let (bundle, run) = (home.path().join("facts.json"), home.path().join("run"));
+    let bundle = bundle.to_str().unwrap();
+    home.fine(&["audit", "--host-only", "--window", "0s", "--save", bundle]);
+    let server = home.server("s", &[]);
+    let out = run.to_str().unwrap();
+    let bench =
+        ["--connections", "1", "--time", "2s", "--warmup", "0s", "--out", out, "--fail-if", "p99>10s"];
+    let shown = home.fine(&server.bench("oltp_point_select", &bench));
+    assert!(shown.contains("p99>10s: kept, it is"), "{shown}");
+    let bound = &document(&run.join("summary.json"))["bounds"][0];
+    assert_eq!((bound["bound"].as_str(), bound["broken"].as_bool()), (Some("p99>10s"), Some(false)));
+    for verb in [["report", out].as_slice(), &["audit", "--from", bundle]] {
+        for (long, short, beginning) in [("html", "--html", "<!"), ("markdown", "--markdown", "#")] {
+            let one = home.fine(&[verb, &["--format", long]].concat());
+            let other = home.fine(&[verb, &[short]].concat());
+            assert!(one.starts_with(beginning) && other.starts_with(beginning), "{verb:?} {long}: {one}");
+        }
+        assert!(home.fine(&[verb, &["--format", "json"]].concat()).starts_with('{'));
+    }
+}
+
+#[test]
+fn sigint_ends_a_background_job_that_was_started_with_it_ignored() {
+    let home = Home::new();
+    for verb in [["bench", "oltp_point_select"].as_slice(), &["audit"]] {
+        // A server that accepts and says nothing.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let args =
+            [verb, &["--no-defaults", "-h127.0.0.1", "-P", &port, "--connect-timeout", "60s"]].concat();
+        let mut command = home.command(&args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // SAFETY: signal is safe between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_IGN);
+                Ok(())
+            })
+        };
+        let child = command.spawn().unwrap();
+        let _connection = listener.accept().unwrap();
+        let begin = Instant::now();
+        signal(child.id() as i32, libc::SIGINT);
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(ended.status, 130, "{verb:?}: {ended:?}");
+        assert!(begin.elapsed() < Duration::from_secs(10), "{verb:?}");
+    }
+}
