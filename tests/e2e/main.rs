@@ -18,6 +18,9 @@ mod engines_audit;
 mod engines_memory;
 mod engines_options;
 mod engines_remedies;
+#[allow(dead_code)]
+#[path = "../../crates/wire/tests/it/fake.rs"]
+mod fake;
 mod false_alarms;
 mod faults;
 mod faults_hours;
@@ -43,6 +46,7 @@ mod server;
 mod shape;
 mod ssh;
 mod surroundings;
+mod unusable;
 mod usage;
 #[path = "../whole_host.rs"]
 mod whole_host;

@@ -1,4 +1,4 @@
-//! Where a collector puts its facts. What is in it survives a collector that hangs or breaks down.
+//! The facts of one collector. They remain available when the collector hangs or panics.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,7 +42,7 @@ impl Bag {
     ) {
         let fact = match value {
             Ok(value) => Fact::ok(value, unit, source),
-            Err(missing) => Fact::missing(missing.status(), source),
+            Err(missing) => Fact::missing(missing.shortened().status(), source),
         };
         self.facts().push((id.to_owned(), fact));
     }

@@ -151,7 +151,7 @@ pub fn kind(source: &Source, name: &str) -> String {
     if name.starts_with("loop") { "loop" } else { "disk" }.to_owned()
 }
 
-/// How a disk is attached, from its place in the tree of devices.
+/// The bus by which a disk is attached, from its path in the tree of devices.
 pub fn transport(source: &Source, name: &str) -> Read<String> {
     let link = source.link(&folder(name))?;
     let found = link.split('/').find_map(|part| {

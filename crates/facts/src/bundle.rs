@@ -1,6 +1,6 @@
 //! Facts in a file that only its owner may read, to be looked at later or elsewhere.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use mydyno_model::Document as _;
 use mydyno_model::facts::FactSet;
 
+use crate::bounds::open_regular;
 use crate::error::FactsError;
 
-/// The largest bundle that is read. One of a server with everything switched on is below 1 MiB.
-const LARGEST: u64 = 256 << 20;
+/// The largest bundle that is read, in bytes. One of a server with everything switched on is below 1 MiB; parsing takes
+/// up to twenty times the size in memory.
+pub const LARGEST: u64 = 8 << 20;
 
 /// Writes a bundle. It is whole or not there: it is written beside its place, synced and moved, and what was there
 /// before is replaced.
@@ -51,7 +53,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Not there, not readable, too large, or not a bundle that this version reads.
 pub fn load(path: &Path) -> Result<FactSet, FactsError> {
     let failed = |source: io::Error| FactsError::Load { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     if bytes > LARGEST {
         return Err(FactsError::TooLarge { path: path.to_owned(), bytes, limit: LARGEST });
@@ -95,6 +97,15 @@ mod tests {
         std::fs::write(&path, "{\"schema\":\"mydyno.plan/1\"}").unwrap();
         let error = load(&path).unwrap_err().to_string();
         assert!(error.contains("not a bundle of facts") && error.contains("mydyno.plan"), "{error}");
+        let large = std::fs::File::create(folder.path().join("large.json")).unwrap();
+        large.set_len(LARGEST + 1).unwrap();
+        for (path, why) in [
+            (folder.path().join("large.json"), "more than a bundle"),
+            ("/dev/zero".into(), "not a regular file"),
+        ] {
+            let error = load(&path).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
         let error = save(&facts(), &folder.path().join("none/b.json")).unwrap_err().to_string();
         assert!(error.contains("none/b.json") && error.contains("--save"), "{error}");
         assert!(save(&facts(), Path::new("/")).is_err());

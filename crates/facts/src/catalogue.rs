@@ -13,7 +13,7 @@ pub struct FactInfo {
     pub id: &'static str,
     /// Unit of the value; empty for text, switches, lists and where units differ.
     pub unit: &'static str,
-    /// What it is.
+    /// Its meaning, for people.
     pub what: &'static str,
 }
 
@@ -51,7 +51,7 @@ fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// What collecting costs on an ordinary machine and server; measured, and kept true by hand.
+/// Cost of collecting on an ordinary machine and server. The figures are measured and maintained by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// CPU on the host, in milliseconds.
@@ -60,7 +60,7 @@ pub struct Cost {
     pub server_ms: u32,
 }
 
-/// How a collector reads.
+/// The function of a collector, by its source.
 #[derive(Clone, Copy)]
 pub enum Run {
     /// From the host's files; runs beside the others in a thread of its own.
@@ -74,25 +74,25 @@ pub enum Run {
 pub struct Collector {
     /// Short name, as in `cpu`.
     pub name: &'static str,
-    /// What it may cost.
+    /// Its usual cost.
     pub cost: Cost,
     /// When it is given up, in milliseconds. What it had read by then is kept.
     pub deadline_ms: u64,
     /// When it is wanted.
     pub depth: Depth,
-    /// What it gives.
+    /// The facts that it provides.
     pub facts: &'static [FactInfo],
-    /// How.
+    /// Its function.
     pub run: Run,
 }
 
-/// How much is read.
+/// The amount of facts that are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Depth {
-    /// What a run's record needs: a few milliseconds and a handful of statements.
+    /// The facts of a run's record: a few milliseconds and a handful of statements.
     #[default]
     Record,
-    /// What an audit needs as well.
+    /// The additional facts of an audit.
     Audit,
 }
 

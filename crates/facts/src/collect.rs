@@ -1,4 +1,4 @@
-//! One look at a host and a server: collectors side by side, each with its deadline.
+//! Collects the facts of a host and a server: all collectors in parallel, each with its deadline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,15 @@ use crate::process::Process;
 use crate::source::{Missing, Read, Source};
 use crate::sql::{ReadOnly, Sql};
 
-/// What is wanted of a look.
+/// Why facts of a server are absent when only a host is looked at.
+pub(crate) const NO_CONNECTION: &str = "no connection to a server";
+
+/// How much a look reads, and how long it may take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How much is read.
+    /// The amount of facts that are collected.
     pub depth: Depth,
-    /// How far apart the two readings of counters are, for rates; without it they are read once.
+    /// Time between the two readings of counters, for rates. Without it counters are read once.
     pub window: Option<Duration>,
     /// Multiplies every collector's deadline; above 1 for a slow way to the host.
     pub patience: f64,
@@ -35,13 +38,13 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What an audit asks for.
+    /// The options of an audit.
     pub fn audit() -> Self {
         Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), patience: 1.0 }
     }
 }
 
-/// What collectors are given.
+/// The inputs of collectors.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The host's files.
@@ -52,7 +55,7 @@ pub struct Context {
     pub variables: Arc<BTreeMap<String, String>>,
     /// The server's status at the start, when the look has a window.
     pub first_status: Option<Arc<StatusReading>>,
-    /// What is wanted.
+    /// The options of the look.
     pub options: Options,
 }
 
@@ -137,7 +140,7 @@ pub fn collect_of(
 
     let wanted: Vec<&'static Collector> =
         catalogue::all().into_iter().filter(|c| c.depth <= options.depth).collect();
-    // Host collectors start first and work while the server is asked.
+    // Host collectors start first and run while the server answers.
     let pending: Vec<Pending> = wanted.iter().map(|c| Pending::start(c, &context)).collect();
     let mut facts = IndexMap::new();
     for (collector, pending) in wanted.iter().zip(pending) {
@@ -188,7 +191,7 @@ fn ask(
             read(context, sql, &bag);
             bag.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
         }
-        None => bag.rest_is(collector.name, &Missing::Absent("no connection to a server".to_owned())),
+        None => bag.rest_is(collector.name, &Missing::Absent(NO_CONNECTION.to_owned())),
     }
     bag.take()
 }
@@ -197,7 +200,7 @@ fn ask(
 struct Pending {
     collector: &'static Collector,
     bag: Bag,
-    /// Closed by a thread that ended, also by one that broke down; carries `()` from one that finished.
+    /// Receives `()` from a thread that finished; closed without it by one that panicked.
     done: Option<Receiver<()>>,
     started: Instant,
     allowed: Duration,
@@ -220,7 +223,7 @@ impl Pending {
         let spawned =
             std::thread::Builder::new().name(format!("facts-{}", collector.name)).spawn(move || {
                 read(&context, &bag);
-                // Nobody listens any more when the deadline has passed.
+                // The receiver is gone once the deadline has passed.
                 let _ = tell.send(());
             });
         match spawned {

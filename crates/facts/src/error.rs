@@ -1,4 +1,4 @@
-//! What can go wrong with bundles and with other hosts.
+//! Errors of bundles and of remote hosts.
 
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub enum FactsError {
     NotABundle {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: DocumentError,
     },
     /// A file is too large for a bundle.

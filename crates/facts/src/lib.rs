@@ -6,6 +6,7 @@
 
 mod bag;
 mod block;
+mod bounds;
 pub mod bundle;
 pub mod catalogue;
 pub mod cgroup;
@@ -26,14 +27,18 @@ mod sql_wire;
 mod sys;
 #[cfg(test)]
 mod tree;
+mod usable;
 mod wording;
 
+pub use bounds::{open_regular, read_regular};
 pub use collect::{Options, collect, collect_of, collect_with};
+pub use collectors::status::is_gauge as is_status_gauge;
 pub use digest::digest;
 pub use error::FactsError;
 pub use process::Process;
 pub use redact::redact;
 pub use remote::Remote;
 pub use source::{LARGEST_FILE, Missing, Read, Source, reason};
-pub use sql::{Row, Sql, SqlError, Table};
+pub use sql::{ReadOnly, Row, Sql, SqlError, Table};
 pub use sys::{page_bytes, ticks_per_s};
+pub use usable::server_unusable;

@@ -19,7 +19,7 @@ pub struct Mount {
     pub options: Vec<String>,
     /// File system, as in `ext4`.
     pub kind: String,
-    /// What is mounted, as in `/dev/sda1`.
+    /// The mounted device or file system, as in `/dev/sda1`.
     pub from: String,
     /// Options of the file system alone.
     pub super_options: Vec<String>,
@@ -65,7 +65,7 @@ impl Mount {
     }
 }
 
-/// What of `path` lies below `folder`: `Some("")` when it is the folder itself.
+/// The part of `path` below `folder`: `Some("")` when it is the folder itself.
 pub fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
@@ -84,7 +84,7 @@ pub fn of(source: &Source, process: &str) -> Read<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// What stands before a path of a process, to reach it from here: nothing where it sees the same mounts as we do.
+/// The prefix under which a path of a process is reached from here: empty where the process has the same mounts.
 ///
 /// # Errors
 /// One of the tables cannot be read.

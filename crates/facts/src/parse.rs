@@ -11,7 +11,7 @@ const LARGEST_CPU: u32 = 65_535;
 /// The text of at most this many characters goes into an error.
 const SHOWN: usize = 60;
 
-/// What was found instead of what was expected.
+/// An error that shows the beginning of an unexpected text.
 pub fn unexpected(path: &str, expected: &str, found: &str) -> Missing {
     let shown: String = found.chars().take(SHOWN).collect();
     let more = if shown.len() < found.len() { "…" } else { "" };

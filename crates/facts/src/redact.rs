@@ -119,7 +119,7 @@ const NAMED_STARTS: [&str; 18] = [
     "gtid_current_",
 ];
 
-/// What such variables hold when they hold no name.
+/// Values of such variables that are not names.
 const SWITCHES: [&str; 14] = [
     "ON", "OFF", "YES", "NO", "NONE", "AUTO", "DEFAULT", "TABLE", "FILE", "STRICT", "UPGRADE", "DISABLED",
     "ENABLED", "REQUIRED",
@@ -436,7 +436,7 @@ fn words(text: &str) -> impl Iterator<Item = (&str, Option<char>)> {
     })
 }
 
-/// What stands between single quotes taken out.
+/// The text without the parts between single quotes.
 fn without_quoted(text: &str) -> String {
     let parts: Vec<&str> = text.split('\'').collect();
     if parts.len() < 3 {

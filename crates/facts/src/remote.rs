@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 use mydyno_model::Document as _;
 use mydyno_model::facts::FactSet;
 
+use crate::bundle::LARGEST;
 use crate::error::FactsError;
 
-/// The largest answer that is taken.
-const LARGEST: u64 = 256 << 20;
-
-/// What runs over there. It is given the program on its standard input; its exit removes the folder, however it ends.
+/// The shell script that runs on the remote host. It receives the program on its standard input and removes its folder on
+/// every exit.
 const SCRIPT: &str = "set -e; umask 077; d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM PIPE; cat >\"$d/mydyno\"; chmod 700 \"$d/mydyno\"; \"$d/mydyno\"";
 
 /// A host that the system's ssh client reaches.
@@ -110,7 +109,7 @@ impl Remote {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 struct Answer {
     /// Exit status; `None` when a signal ended it.
     status: Option<i32>,
@@ -129,7 +128,7 @@ fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = stream.take(LARGEST).read_to_end(&mut bytes).map(|_| bytes);
-            // Nobody listens any more when the limit has passed.
+            // The receiver is gone once the time limit has passed.
             let _ = tell.send(read);
         });
     }

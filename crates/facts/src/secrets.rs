@@ -1,4 +1,4 @@
-//! What never becomes a fact: secrets, and SQL text that users wrote.
+//! Values that never become facts: secrets, and SQL text of users.
 
 /// Why a value that can be a secret is not in the facts.
 pub const NOT_KEPT: &str = "not kept: it can hold a secret or a user's statement";

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use mydyno_model::facts::Status;
 use thiserror::Error;
 
+use crate::bounds::{LONGEST_REASON, open_regular, shortened};
 use crate::sys;
 
-/// What reading gave, or why it gave nothing.
+/// The value that was read, or the reason why there is none.
 pub type Read<T> = Result<T, Missing>;
 
 /// Why something could not be had. The text is for people: it names what was read and, where there is one, the way out.
@@ -28,12 +29,23 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// The same as the status of a fact.
+    /// The status of a fact that is missing for this reason.
     pub fn status(self) -> Status {
         match self {
             Self::Denied(why) => Status::Denied { why },
             Self::Absent(why) => Status::Absent { why },
             Self::Error(why) => Status::Error { why },
+        }
+    }
+
+    /// The same with a text within bounds: it may quote what a server said.
+    #[must_use]
+    pub fn shortened(self) -> Self {
+        let short = |why: String| shortened(why, 2 * LONGEST_REASON);
+        match self {
+            Self::Denied(why) => Self::Denied(short(why)),
+            Self::Absent(why) => Self::Absent(short(why)),
+            Self::Error(why) => Self::Error(short(why)),
         }
     }
 
@@ -135,6 +147,23 @@ impl Source {
             return Err(Missing::Error(format!("{path}: larger than {} MiB", LARGEST_FILE >> 20)));
         }
         Ok(bytes)
+    }
+
+    /// The text of a regular file of at most `most` bytes; bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// As [`Source::read`]; it is larger, or not a regular file.
+    pub fn text_within(&self, path: &str, most: u64) -> Read<String> {
+        let failed = |e: &io::Error| Missing::of(e, path);
+        let mut bytes = Vec::new();
+        let file = open_regular(&self.path(path)).map_err(|e| failed(&e))?;
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        if bytes.len() as u64 > most {
+            return Err(Missing::Error(format!("{path}: larger than {} MiB", most >> 20)));
+        }
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        Ok(text.trim_end().to_owned())
     }
 
     /// An open file, to be read again and again.

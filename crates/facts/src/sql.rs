@@ -1,9 +1,10 @@
-//! What is asked of a server: rows of text, by statements that only read.
+//! Queries to a server: read-only statements whose results are rows of text.
 
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::bounds;
 use crate::source::Missing;
 use crate::wording::Dialect;
 
@@ -55,8 +56,14 @@ pub enum SqlError {
     #[error("not sent, because facts are only read: {0}")]
     NotReadOnly(String),
     /// The time for these facts was over before the statement was sent.
-    #[error("not asked any more: the time for these facts was over")]
+    #[error("not sent: the deadline of these facts had passed")]
     OutOfTime,
+    /// The rows take more memory than facts may.
+    #[error("the answer is larger than {} MiB, more than facts are taken from", limit >> 20)]
+    TooLarge {
+        /// The most, in bytes.
+        limit: usize,
+    },
     /// No server of this version knows it, and it was not sent.
     #[error("this version of the server does not have it")]
     NotInThisVersion,
@@ -86,18 +93,19 @@ impl SqlError {
     }
 }
 
-/// The longest that a server is left alone after an answer.
+/// Longest pause after an answer.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// A connection that lets only reading statements pass, and none after its deadline. After each answer it leaves the
-/// server alone for as long as that took, [`LONGEST_REST`] at most: on a server that is working to capacity, statements one
-/// right after the other are felt by all that wait beside them.
+/// A connection that sends read-only statements only, and none after its deadline. After each answer it pauses for as long
+/// as the answer took, at most for [`LONGEST_REST`]: on a server at capacity, statements without a pause would delay the
+/// other sessions.
 pub struct ReadOnly<'a> {
     inner: &'a mut dyn Sql,
     deadline: Option<Instant>,
     rest_until: Option<Instant>,
     dialect: Option<Dialect>,
-    /// Why the connection is of no use any more: what comes after a limit that passed would only say that it is closed.
+    /// The error that ended the connection. Later statements get this first error, because theirs would only say that the
+    /// connection is closed.
     lost: Option<SqlError>,
     /// Statements that were sent.
     pub sent: u32,
@@ -109,12 +117,12 @@ impl<'a> ReadOnly<'a> {
         Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, sent: 0 }
     }
 
-    /// From now on this server is asked in the words of its version, the text of VERSION().
+    /// Selects the statements for the server's version, given as the text of VERSION().
     pub(crate) fn speaks_to(&mut self, version: &str) {
         self.dialect = Dialect::of(version);
     }
 
-    /// Which server is asked, where that is known.
+    /// The server's dialect, where the version is known.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.dialect
     }
@@ -149,6 +157,7 @@ impl<'a> ReadOnly<'a> {
             Some(left) => self.inner.table(&bounded(sql, left), Some(left)),
             None => self.inner.table(sql, None),
         };
+        let answer = answer.map_err(bounds::error).and_then(bounds::table);
         if let Err(lost @ SqlError::Connection(_)) = &answer {
             self.lost = Some(lost.clone());
         }
@@ -179,8 +188,8 @@ fn bounded(sql: &str, left: Duration) -> String {
 
 /// Whether a text is one SELECT or SHOW statement without a word that writes, locks or calls out.
 ///
-/// The statements are constants of this crate or made from quoted names, so this is a second lock on the door, not a
-/// parser: what it does not understand it refuses.
+/// The statements are constants of this crate or made from quoted names, so this is a second safeguard, not a
+/// parser: it refuses whatever it does not recognise.
 pub fn only_reads(sql: &str) -> bool {
     const FORBIDDEN: [&str; 14] = [
         "NEXT",

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// What statx tells about a file.
+/// Attributes of a file by statx(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Type and permission bits.
@@ -97,7 +97,7 @@ pub fn space(path: &Path) -> io::Result<Space> {
     })
 }
 
-/// What the kernel knows of how right its clock is.
+/// The kernel's estimate of the accuracy of its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockState {
     /// Whether something sets the clock, by STA_UNSYNC of ntp_adjtime(3).
@@ -165,7 +165,7 @@ pub fn machine() -> Option<String> {
     String::from_utf8(bytes).ok().filter(|s| !s.is_empty())
 }
 
-/// What the processor calls its hypervisor (CPUID leaf 0x40000000); nothing on bare metal and on other processors.
+/// The hypervisor's signature (CPUID leaf 0x40000000); `None` on bare metal and on other processors.
 #[cfg(target_arch = "x86_64")]
 pub fn hypervisor_signature() -> Option<String> {
     use std::arch::x86_64::__cpuid;
@@ -180,7 +180,7 @@ pub fn hypervisor_signature() -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
 }
 
-/// What the processor calls its hypervisor: only x86 tells.
+/// The hypervisor's signature: only x86 has one.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hypervisor_signature() -> Option<String> {
     None

@@ -28,7 +28,7 @@ impl Tree {
         self.path().join(path.trim_start_matches('/'))
     }
 
-    /// How it is read.
+    /// A source that reads it.
     pub fn source(&self) -> Source {
         Source::at(self.path())
     }

@@ -1,4 +1,4 @@
-//! What is asked in other words of other servers: each is asked in its own, so that none has to refuse.
+//! Statements that differ between servers: each server gets the form that it knows.
 
 use std::ops::RangeFrom;
 
@@ -33,7 +33,7 @@ impl Since {
 /// A statement and the servers that know it.
 pub(crate) type Wording = (&'static str, &'static [Since]);
 
-/// Who is asked.
+/// Family and version of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
     mariadb: bool,

@@ -8,17 +8,35 @@ use serde::{Deserialize, Serialize};
 ///
 /// Names say whose they are and end in their unit: `host.cpu.steal_s`, `host.swap.out_pages`,
 /// `host.disk.vda.write_bytes`, `server.cpu.user_s`. Counters only grow; gauges (`…_now`, `…_bytes` of memory) do not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Seconds since the run began, when reading started.
     pub at_s: f64,
     /// Seconds that reading took: how far apart the first and the last value may be.
     pub took_s: f64,
+    /// Seconds from the instant at which the sample was due to `at_s`; absent for one that was not due, at the start and
+    /// at the end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub late_s: Option<f64>,
+    /// Samples between this one and the one before that were due and were not taken.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub missed: u64,
+    /// Seconds that the wall clock has gone ahead of the run's clock since the first sample: a slow change is the rate of
+    /// the clock being steered, a jump is a clock that was set, or a suspend.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub drift_s: Option<f64>,
+    /// Values of the line before that could not be read any more.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gone: Vec<String>,
     /// Whether this line holds every value.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub key: bool,
     /// Values by name.
     pub values: IndexMap<String, f64>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Sample {
@@ -31,7 +49,8 @@ impl Sample {
             .filter(|(name, value)| before.values.get(*name) != Some(value))
             .map(|(name, value)| (name.clone(), *value))
             .collect();
-        Self { at_s: self.at_s, took_s: self.took_s, key: false, values }
+        let gone = before.values.keys().filter(|name| !self.values.contains_key(*name)).cloned().collect();
+        Self { key: false, values, gone, ..*self }
     }
 
     /// The full frame that this line makes on top of the full frame before it.
@@ -40,8 +59,10 @@ impl Sample {
         if let (false, Some(before)) = (self.key, before) {
             let mut values = before.values.clone();
             values.extend(self.values);
+            values.retain(|name, _| !self.gone.contains(name));
             self.values = values;
         }
+        self.gone.clear();
         self.key = true;
         self
     }
@@ -57,6 +78,7 @@ mod tests {
             took_s: 0.001,
             key: true,
             values: values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
+            ..Sample::default()
         }
     }
 
@@ -67,5 +89,22 @@ mod tests {
         let delta = after.delta_from(&before);
         assert_eq!(delta.values.len(), 2);
         assert_eq!(delta.onto(Some(&before)), after);
+    }
+
+    #[test]
+    fn a_value_that_is_gone_does_not_stay_as_it_was() {
+        let before = sample(&[("a", 1.0), ("b", 2.0)]);
+        let after = sample(&[("a", 1.0)]);
+        let delta = after.delta_from(&before);
+        assert_eq!(delta.gone, ["b"]);
+        assert_eq!(delta.onto(Some(&before)), after);
+    }
+
+    #[test]
+    fn lines_without_the_later_fields_are_read_and_written_as_they_were() {
+        let line = r#"{"at_s":1.0,"took_s":0.001,"key":true,"values":{"a":1.0}}"#;
+        let sample: Sample = serde_json::from_str(line).unwrap();
+        assert_eq!((sample.late_s, sample.missed, sample.drift_s), (None, 0, None));
+        assert_eq!(serde_json::to_string(&sample).unwrap(), line);
     }
 }

@@ -145,6 +145,7 @@ mod tests {
                     ]
                 })
                 .collect(),
+            ..Sample::default()
         };
         let (first, last) = (sample(0.0, 0.0), sample(10.0, 10.0));
         let ends = Ends { first: &first, last: &last };
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_was_not_sampled_is_not_nothing() {
-        let empty = |at_s| Sample { at_s, took_s: 0.0, key: true, values: Default::default() };
+        let empty = |at_s| Sample { at_s, key: true, ..Sample::default() };
         let ends = Ends { first: &empty(0.0), last: &empty(9.0) };
         assert_eq!(ends.rate(BUSY), None);
     }

@@ -1,7 +1,7 @@
 //! A trial: a plan, a server and a workload, from the guard to the summary.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 
 use mydyno_facts::Source;
@@ -12,7 +12,7 @@ use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::Plan;
 use mydyno_model::record::{End, EventKind, Manifest};
 use mydyno_model::summary::{Fingerprint, Summary};
-use mydyno_samples::Sampler;
+use mydyno_samples::{Sampler, Stop};
 use mydyno_wire::{Client, Compression, ConnectOptions, Session};
 use mydyno_workload::mark::DataMark;
 use mydyno_workload::prepare::Prepared;
@@ -256,20 +256,20 @@ fn observed_steps(
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
 ) -> Result<How, RunError> {
-    let done = AtomicBool::new(false);
+    let stop_sampling = Stop::new();
     let (to_writer, samples) = channel();
     std::thread::scope(|scope| {
         if place.plan.observe {
             let source = Source::live();
             let mut sampler = Sampler::new(&source, server_pid, &sampling::disks(&source));
-            let done = &done;
-            scope.spawn(move || sampling::sample_until(done, clock, &mut sampler, &to_writer));
+            let stop_sampling = &stop_sampling;
+            scope.spawn(move || sampling::sample_until(stop_sampling, clock, &mut sampler, &to_writer));
         } else {
             drop(to_writer);
         }
         let mut recording = Recording::new(place, manifest, clock, &mut *writer, &samples, watch);
         let how = course::run(&mut recording, stop);
-        done.store(true, Ordering::Release);
+        stop_sampling.set();
         // The last sample comes after the last interval; the sampler hangs up behind it.
         for sample in &samples {
             writer.sample(sample)?;

@@ -1,16 +1,24 @@
 //! Samples of host and server: counters and gauges, read again and again at a small cost.
 //!
-//! [`Sampler`] reads one sample; [`rates`] derives rates from two of them. All files are read through a
+//! A [`Bus`] gives samples on a clock of its own: a [`Sampler`] reads files, and [`Counters`] with their own intervals
+//! are read beside it, as [`statements`] on the server. Samples hold what was read; [`rates`] and [`growth`] are derived
+//! from two of them. All files are read through a
 //! [`mydyno_facts::Source`], so a test can replace /proc and /sys by a folder of its own.
 
+mod bus;
 mod cgroup;
+mod clock;
 mod cpu_clock;
 mod disk;
+mod error;
+pub mod growth;
 mod host;
 pub mod rates;
 mod reader;
 mod sampler;
+mod schedule;
 mod server;
+pub mod statements;
 mod taskstats;
 #[cfg(test)]
 #[allow(dead_code)]
@@ -19,6 +27,11 @@ mod tree;
 mod values;
 
 // The tree of files for tests reads by the crate's `Source`.
+pub use bus::{Bus, Counters};
+pub use clock::{Clock, MachineClock, Stop};
+pub use error::SamplesError;
 #[cfg(test)]
 use mydyno_facts::Source;
 pub use sampler::Sampler;
+pub use schedule::{Interval, Schedule, Tick};
+pub use values::Values;

@@ -1,7 +1,9 @@
-//! What two samples say about the time between them: pure arithmetic.
+//! Rates between two samples: pure arithmetic.
 
 use indexmap::IndexMap;
 use mydyno_model::sample::Sample;
+
+use crate::growth::Growth;
 
 /// Rates between two samples. A rate whose counters are not in both samples, or that fell (a restart, a device that was
 /// taken out), is `None`: a gap is never a zero.
@@ -183,10 +185,9 @@ impl Window<'_> {
         self.before.values.contains_key(name) && self.after.values.contains_key(name)
     }
 
-    /// By how much a counter grew; `None` when it is not in both samples or fell.
+    /// By how much a counter grew; `None` when it is not in both samples or was restarted.
     fn grown(&self, name: &str) -> Option<f64> {
-        let grown = self.after.values.get(name)? - self.before.values.get(name)?;
-        (grown >= 0.0).then_some(grown)
+        Growth::of(name, self.before, self.after).amount()
     }
 
     fn per_s(&self, name: &str) -> Option<f64> {
@@ -206,7 +207,7 @@ mod tests {
 
     fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
         let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
-        Sample { at_s, took_s: 0.0, key: true, values }
+        Sample { at_s, key: true, values, ..Sample::default() }
     }
 
     /// Two seconds on two CPUs: user 1.5, nice 0.1, system 0.4, idle 1.2, iowait 0.3, irq 0.05, softirq 0.05,

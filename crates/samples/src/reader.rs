@@ -34,7 +34,7 @@ impl Reader {
         self.file.as_ref().err().map(ToString::to_string)
     }
 
-    /// The file's text now; `None` when it cannot be read (any more), is empty or is no text.
+    /// The file's current text; `None` when it cannot be read, is empty or is not UTF-8.
     pub fn text(&mut self) -> Option<&str> {
         let Ok(file) = &self.file else { return None };
         let mut length = 0;

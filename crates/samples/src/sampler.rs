@@ -1,4 +1,4 @@
-//! Counters and gauges of host and server, read once a second for next to nothing.
+//! Counters and gauges of host and server, read from files that stay open.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ use crate::{cgroup, disk, host, server};
 /// | `server.cpu.{user,system}_s`, `server.cpu.total_s` | CPU of all its threads in clock ticks; the total to the nanosecond |
 /// | `server.rss_bytes`, `server.threads_now` | now |
 /// | `server.{minor,major}_faults` | page faults of all its threads |
-/// | `server.{voluntary,involuntary}_switches` | context switches of its threads, where the kernel tells (taskstats, which needs CAP_NET_ADMIN); threads that ended no longer count |
+/// | `server.{voluntary,involuntary}_switches` | context switches of its threads, where the kernel's taskstats may be read (CAP_NET_ADMIN); of its live threads only |
 /// | `server.io.{read,write}_bytes` | to and from storage (needs the server's user or root) |
 /// | `server.cgroup.cpu.{throttled_s,throttled_periods}` | its group and the groups above it, where one has a quota; summed over CPUs |
 /// | `client.cgroup.cpu.{throttled_s,throttled_periods}` | the same for mydyno's own group |
@@ -46,7 +46,7 @@ pub struct Sampler {
 impl Sampler {
     /// Opens the files. `disks` are kernel names of block devices, as in `sda` or `nvme0n1p2`.
     ///
-    /// What cannot be read is left out of the samples; [`Sampler::gaps`] tells.
+    /// Values that cannot be read are left out of the samples; [`Sampler::gaps`] lists them.
     pub fn new(source: &Source, server_pid: Option<u32>, disks: &[String]) -> Self {
         let scale = Scale::of_this_machine();
         Self {
@@ -78,7 +78,13 @@ impl Sampler {
         }
         values.set("observe.cpu_s", self.used_cpu_s);
         self.last_size = values.0.len();
-        Sample { at_s, took_s: started.elapsed().as_secs_f64(), key: true, values: values.0 }
+        Sample {
+            at_s,
+            took_s: started.elapsed().as_secs_f64(),
+            key: true,
+            values: values.0,
+            ..Sample::default()
+        }
     }
 
     /// Whether the server's process is still the one that this sampler was made for; `true` without one.
@@ -86,7 +92,7 @@ impl Sampler {
         self.server.as_mut().is_none_or(server::Server::lives)
     }
 
-    /// What samples do not hold, and why: the file and the reason.
+    /// The files that cannot be read, with the reason.
     pub fn gaps(&self) -> Vec<String> {
         let mut gaps = self.host.gaps();
         gaps.extend(self.disks.iter().filter_map(disk::Disk::gap));

@@ -1,4 +1,4 @@
-//! Counters of all threads of a process in one question, by the kernel's taskstats interface (generic netlink;
+//! Counters of all threads of a process in one request, by the kernel's taskstats interface (generic netlink;
 //! accounting/taskstats.rst of the kernel). It needs CAP_NET_ADMIN.
 
 use std::io;
@@ -22,7 +22,7 @@ const TASKSTATS_TYPE_AGGR_TGID: u16 = 5;
 const NVCSW: usize = 272;
 const NIVCSW: usize = 280;
 
-/// What is read of a process: the sums over the threads that are alive.
+/// Context switches of a process, summed over its live threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// Context switches because a thread waited.
@@ -31,7 +31,7 @@ pub struct Switches {
     pub involuntary: u64,
 }
 
-/// A way to ask.
+/// A netlink socket to the kernel's taskstats family.
 #[derive(Debug)]
 pub struct Taskstats {
     socket: OwnedFd,
@@ -41,7 +41,7 @@ pub struct Taskstats {
 }
 
 impl Taskstats {
-    /// Opens the way.
+    /// Opens the socket and looks up the family.
     ///
     /// # Errors
     /// The kernel has no taskstats, or no netlink socket is to be had.

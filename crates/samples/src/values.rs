@@ -2,17 +2,19 @@
 
 use indexmap::IndexMap;
 
-/// Values by name as they are read.
+/// Values of one sample by name, in the order in which they are read.
 #[derive(Debug, Default)]
-pub struct Values(pub IndexMap<String, f64>);
+pub struct Values(pub(crate) IndexMap<String, f64>);
 
 impl Values {
+    /// Sets a value; one that is not finite is left out.
     pub fn set(&mut self, name: &str, value: f64) {
         if value.is_finite() {
             self.0.insert(name.to_owned(), value);
         }
     }
 
+    /// Sets a value that was read; without one nothing changes.
     pub fn set_some(&mut self, name: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.set(name, value);
@@ -30,6 +32,7 @@ pub struct Scale {
 }
 
 impl Scale {
+    /// The units of this machine's kernel.
     pub fn of_this_machine() -> Self {
         Self {
             tick_s: 1.0 / mydyno_facts::ticks_per_s() as f64,

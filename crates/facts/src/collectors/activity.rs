@@ -1,4 +1,4 @@
-//! What the host does while it is looked at: counters read twice, and the pressure that the kernel averages.
+//! Activity of the host during the audit: counters that are read twice, and the kernel's pressure averages.
 
 use std::time::Instant;
 
@@ -133,7 +133,7 @@ impl Times {
         Some(Self { busy, steal, all })
     }
 
-    /// What was added since; a counter that fell, as iowait can, adds nothing.
+    /// Growth since the first reading; a counter that fell, as iowait can, counts as 0.
     fn since(self, before: Self) -> Self {
         Self {
             busy: self.busy.saturating_sub(before.busy),

@@ -99,7 +99,7 @@ impl Device<'_> {
         }
     }
 
-    /// What only mapped, RAID and loop devices have.
+    /// Attributes of mapped, RAID and loop devices only.
     fn kind_of_its_own(&self) {
         for (fact, file) in [
             ("name", "dm/name"),
@@ -122,7 +122,7 @@ impl Device<'_> {
         }
     }
 
-    /// What only a disk has.
+    /// Attributes of disks only.
     fn disk(&self) {
         self.put("transport", "", block::transport(self.source, self.name).map(Value::from));
         self.put_if_there("state", "device/state", self.text("device/state").map(Value::from));

@@ -7,7 +7,7 @@ use crate::catalogue::{Collector, Cost, Depth, Run, fact};
 use crate::collect::Context;
 use crate::collectors::server::{family_of, version_number};
 use crate::mounts;
-use crate::option_files::{Start, facts_of, groups, normal, read};
+use crate::option_files::{LARGEST_FILE, Start, facts_of, groups, normal, read};
 use crate::process::Process;
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
@@ -149,7 +149,8 @@ fn persisted(context: &Context, prefix: &Read<String>) -> Read<Vec<Value>> {
         .variable("datadir")
         .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))?;
     let path = format!("{}/mysqld-auto.cnf", datadir.trim_end_matches('/'));
-    let text = context.source.read(&format!("{}{path}", prefix.as_ref().map_err(Clone::clone)?))?;
+    let reached = format!("{}{path}", prefix.as_ref().map_err(Clone::clone)?);
+    let text = context.source.text_within(&reached, LARGEST_FILE)?;
     let document: Value =
         serde_json::from_str(&text).map_err(|e| Missing::Error(format!("{path} is not valid JSON: {e}")))?;
     let mut found = Vec::new();

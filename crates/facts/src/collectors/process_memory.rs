@@ -1,4 +1,4 @@
-//! What is dear to read about the server's process: memory page by page, and how it opened its files.
+//! Facts of the server's process that are expensive to read: memory by mapping, and the flags of its open files.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +135,7 @@ fn direct_io(source: &Source, server: &Process, bag: &Bag) {
     bag.put("server.process.direct_io.files", folder.as_str(), count);
 }
 
-/// What an open file is to the server.
+/// The role of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Data,

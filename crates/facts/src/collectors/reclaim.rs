@@ -1,4 +1,4 @@
-//! What else holds memory or compresses it: where swap lies, same-page merging, the cache of ZFS.
+//! Other users of memory: the devices of swap, same-page merging, the ARC of ZFS.
 
 use std::collections::BTreeSet;
 

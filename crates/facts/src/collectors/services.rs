@@ -104,7 +104,7 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
         let is_server = SERVERS.iter().any(|known| name.starts_with(known)) && name != "mysqld_safe";
         if is_server && server != Some(pid) {
             let path = format!("/proc/{pid}/status");
-            // Memory of what is ending is no longer told.
+            // The kernel shows no memory of a process that is ending.
             let Ok(rss_bytes) = source.read(&path).and_then(|text| kib_field(&text, "VmRSS", &path)) else {
                 continue;
             };

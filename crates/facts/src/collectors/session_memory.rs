@@ -1,4 +1,4 @@
-//! What the server says that its sessions hold, for the part of its memory that grows with their number.
+//! Memory of sessions as the server reports it: the part of its memory that grows with their number.
 
 use crate::bag::Bag;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};

@@ -68,6 +68,11 @@ const GAUGES: [&str; 34] = [
     "wsrep_",
 ];
 
+/// Whether a status value goes up and down, so that its growth is no rate. The name is in lower case.
+pub fn is_gauge(name: &str) -> bool {
+    GAUGES.iter().any(|gauge| name.starts_with(gauge))
+}
+
 /// Reads the status once.
 pub fn reading(sql: &mut ReadOnly<'_>) -> Result<StatusReading, SqlError> {
     let rows = sql.rows(STATUS)?;
@@ -104,7 +109,7 @@ fn rates(first: &StatusReading, last: &StatusReading, window_s: f64) -> Vec<(Str
     if window_s <= 0.0 {
         return Vec::new();
     }
-    let counters = last.values.iter().filter(|(name, _)| !GAUGES.iter().any(|gauge| name.starts_with(gauge)));
+    let counters = last.values.iter().filter(|(name, _)| !is_gauge(name));
     counters
         .filter_map(|(name, text)| {
             let (before, after) = (first.values.get(name)?.parse::<f64>().ok()?, text.parse::<f64>().ok()?);

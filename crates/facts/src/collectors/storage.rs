@@ -197,7 +197,7 @@ fn absolute(path: &str, base: &str) -> String {
 /// The mounts that the server sees, and how its paths are reached from here.
 struct Mounts {
     table: Vec<Mount>,
-    /// What stands before a path of the server; empty where it sees the same mounts as we do.
+    /// The prefix of the server's paths; empty where the server has the same mounts.
     prefix: String,
 }
 

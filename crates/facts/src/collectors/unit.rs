@@ -1,4 +1,4 @@
-//! How systemd starts the server: its unit file and the drop-ins, as they stand in the files.
+//! The server's systemd unit: its unit file and drop-ins as written.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ fn service_of(text: &str) -> Read<String> {
     service.map(str::to_owned).ok_or_else(none)
 }
 
-/// What the files of a unit say.
+/// The settings in the files of a unit.
 #[derive(Debug, PartialEq, Eq)]
 struct Unit {
     path: String,

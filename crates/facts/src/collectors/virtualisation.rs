@@ -1,4 +1,4 @@
-//! What the host is: bare metal, a virtual machine, a container; and so whose /proc and /sys these are.
+//! The kind of host (bare metal, virtual machine, container), which tells whose /proc and /sys are read.
 
 use crate::bag::Bag;
 use crate::catalogue::{Collector, Cost, Depth, Run, fact};

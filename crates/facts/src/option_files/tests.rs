@@ -1,6 +1,9 @@
-//! How option files are read, beside what servers were seen to do.
+//! Option files against the behaviour that was observed of servers.
 
+use super::line::Line;
+use super::reader::{DEEPEST, MOST_FILES};
 use super::*;
+use crate::source::Source;
 use crate::tree::tree;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -204,4 +207,32 @@ fn no_bytes_make_the_reader_stumble() {
         let reading = read(&Source::at(root.path()), "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
         assert!(reading.files[0].not_read.is_none(), "{bytes:?}");
     }
+}
+
+#[test]
+fn many_options_groups_and_faults_are_read_up_to_a_bound_that_is_named() {
+    for line in ["max-connections=1\n", "[x]\n", "!includedir relative\n"] {
+        let text = format!("[mysqld]\n{}", line.repeat(20_000));
+        let (_keep, source) = tree(&[("a.cnf", text.as_str())]);
+        let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
+        let kept = reading.options.len() + reading.groups.len() + reading.faults.len();
+        assert!(kept <= 10_001, "{kept} of {line:?}");
+        let last = reading.faults.last().unwrap();
+        assert!(last.text.contains("did not read on") && !last.fatal, "{last:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_too_large_is_unseen_and_files_that_multiply_come_to_an_end() {
+    let large = "x".repeat(LARGEST_FILE as usize + 1);
+    let (tree, source) = tree(&[("large.cnf", large.as_str()), ("d/a.cnf", "")]);
+    let reading = read(&source, "", &["/large.cnf".to_owned()], &[]);
+    let Some(NotRead::Unseen(why)) = &reading.files[0].not_read else { panic!("{reading:?}") };
+    assert!(why.contains("larger than 1 MiB"), "{why}");
+    // Each of ten files includes all of them: 10^10 readings without a bound.
+    for name in 0..10 {
+        tree.file(&format!("d/{name}.cnf"), format!("{}!includedir /d\n", "#\n".repeat(50_000)));
+    }
+    let reading = read(&source, "", &["/d/0.cnf".to_owned()], &[]);
+    assert!(reading.files.len() < 100, "{}", reading.files.len());
 }

@@ -7,6 +7,7 @@ mod live_host;
 mod live_schema;
 mod live_server;
 mod live_state;
+mod properties;
 mod support;
 #[allow(dead_code)]
 #[path = "../../src/tree.rs"]

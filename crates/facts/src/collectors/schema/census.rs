@@ -1,4 +1,4 @@
-//! What the tables hold that were read one by one.
+//! Properties of tables that were read one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::sql::{ReadOnly, Row, quoted};
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
 const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
 
-/// What was found in the tables that were read.
+/// Sums over the tables that were read.
 #[derive(Default)]
 pub struct Census {
     /// Tables and views.

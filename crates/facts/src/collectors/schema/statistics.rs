@@ -1,4 +1,4 @@
-//! What InnoDB keeps about all tables in tables and a dictionary of its own: nothing has to be opened for it.
+//! InnoDB's persistent statistics and dictionary tables, which describe all tables without opening them.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::wording::{Since, mariadb, mysql};
 /// Servers that keep InnoDB's statistics in tables of their own.
 pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
 
-/// What the persistent statistics know of all InnoDB tables, without opening one.
+/// Sums of the persistent statistics over all InnoDB tables.
 pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
     let statement = format!(
         "SELECT COALESCE(SUM(n_rows), 0), COALESCE(SUM(clustered_index_size) * @@innodb_page_size, 0), COALESCE(SUM(sum_of_other_index_sizes) * @@innodb_page_size, 0), COALESCE(TIMESTAMPDIFF(SECOND, MIN(last_update), NOW()), 0) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}"
@@ -43,13 +43,13 @@ pub fn statistics(sql: &mut ReadOnly<'_>, statement: &str) -> Result<Vec<Row>, S
     }
 }
 
-/// What tables there are.
+/// Numbers of tables.
 pub struct Names {
-    /// How many of users there are that the account sees.
+    /// Number of user tables that the account sees.
     pub count: u64,
     /// Those that are read: all, or a sample.
     pub chosen: Vec<(String, String)>,
-    /// How many InnoDB tables the statistics know, partitions not counted apart; 0 where the names are theirs.
+    /// Number of InnoDB tables in the statistics, partitions not counted apart; 0 where the names are theirs.
     pub of_innodb: u64,
 }
 

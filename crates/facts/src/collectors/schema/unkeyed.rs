@@ -32,7 +32,7 @@ const DICTIONARY: [Wording; 2] = [
     ),
 ];
 
-/// What knows of them where there are many tables.
+/// The sources of tables without a primary key, for servers with many tables.
 const INDEX_STATISTICS: &str = "mysql.innodb_index_stats";
 
 /// Tables whose statistics are read by one statement: some ten milliseconds of the server's work.

@@ -82,8 +82,8 @@ pub struct Args {
     /// Exit with status 1 when a claim of this severity or a higher one is violated.
     #[arg(long, value_name = "SEVERITY", value_enum)]
     pub fail_on: Option<FailOn>,
-    /// Count claims that cannot be told, too: with status 1 at the severity of --fail-on.
-    #[arg(long, requires = "fail_on")]
+    /// Exit with status 1 also when a claim cannot be told, of the severity of --fail-on or a higher one.
+    #[arg(long)]
     pub fail_on_unknown: bool,
     /// List of findings that are accepted [default: mydyno.toml of this folder, if there is one].
     #[arg(long, value_name = "FILE")]
@@ -238,7 +238,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
             "--for: the server's option files were not seen, so nothing can be said of them; run mydyno on its host as root, or name one with --config",
         ));
     }
-    Ok(status(&findings, args))
+    Ok(status(&findings, args.fail_on, args.fail_on_unknown))
 }
 
 fn page(args: &Args, findings: &Findings, ui: &Ui) -> String {
@@ -265,13 +265,20 @@ fn show(args: &Args, text: &str, ui: &Ui) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bad when a claim that is not accepted is violated, or with `--fail-on-unknown` cannot be told, at the level of `--fail-on`
-/// or above.
-fn status(findings: &Findings, args: &Args) -> Status {
-    let Some(level) = args.fail_on.map(Severity::from) else { return Status::Fine };
+/// Bad when a claim that is not accepted is violated at the named level or above; with `unknown` also when it cannot be
+/// told, at any level where none is named.
+fn status(findings: &Findings, fail_on: Option<FailOn>, unknown: bool) -> Status {
+    let level = match (fail_on, unknown) {
+        (None, false) => return Status::Fine,
+        (level, _) => Severity::from(level.unwrap_or(FailOn::Info)),
+    };
     let bad = |f: &mydyno_model::finding::Finding| {
-        let state = f.state == State::Violated || args.fail_on_unknown && f.state == State::Unknown;
-        state && f.accepted.is_none() && f.severity >= level
+        let counts = match f.state {
+            State::Violated => fail_on.is_some(),
+            State::Unknown => unknown,
+            State::Holds | State::NotApplicable => false,
+        };
+        counts && f.accepted.is_none() && f.severity >= level
     };
     if findings.findings.iter().any(bad) { Status::Bad } else { Status::Fine }
 }
@@ -320,13 +327,16 @@ fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     Ok(claims.iter().filter(is_wanted).map(|c| c.document.id.clone()).collect())
 }
 
+/// Largest list of accepted findings that is read, in bytes.
+const LARGEST_LIST: u64 = 1 << 20;
+
 /// The list of accepted findings.
 fn accepted(args: &Args) -> Result<Vec<accept::Entry>, Failure> {
     let path = match &args.accept {
         Some(path) => path.clone(),
         None => PathBuf::from("mydyno.toml"),
     };
-    let text = match std::fs::read_to_string(&path) {
+    let text = match mydyno_facts::read_regular(&path, LARGEST_LIST) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && args.accept.is_none() => return Ok(vec![]),
         Err(e) => return Err(Failure::usage(format!("{}: {e}", path.display()))),

@@ -1,0 +1,125 @@
+//! Bounds on texts from servers and files, which may be hostile. Each text is bounded where it enters, so the memory of
+//! a set of facts is bounded whatever these texts are.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use crate::sql::{SqlError, Table};
+
+/// Most bytes that are kept of an error's text. Every fact that a refused statement was for carries the text.
+pub const LONGEST_REASON: usize = 1024;
+
+/// Most bytes that are kept of one value; SHOW ENGINE INNODB STATUS is at most 1 MiB long.
+const LONGEST_CELL: usize = 1 << 20;
+
+/// Most memory that the rows of one statement may take.
+const LARGEST_TABLE: usize = 8 << 20;
+
+/// Memory of a cell beside its text.
+const CELL_BYTES: usize = 64;
+
+/// The text, cut to at most `most` bytes with a mark at its end.
+pub fn shortened(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        text.shrink_to_fit();
+        text.push_str(" … (cut)");
+    }
+    text
+}
+
+/// An answer within bounds: long cells are cut, and too many of them are an error.
+pub fn table(mut table: Table) -> Result<Table, SqlError> {
+    let mut bytes: usize = table.columns.iter().map(|name| name.len() + CELL_BYTES).sum();
+    for row in &mut table.rows {
+        bytes += CELL_BYTES;
+        for cell in row {
+            *cell = cell.take().map(|text| shortened(text, LONGEST_CELL));
+            bytes += CELL_BYTES + cell.as_ref().map_or(0, String::len);
+        }
+        if bytes > LARGEST_TABLE {
+            return Err(SqlError::TooLarge { limit: LARGEST_TABLE });
+        }
+    }
+    Ok(table)
+}
+
+/// A refusal or a lost connection with a text within bounds.
+pub fn error(error: SqlError) -> SqlError {
+    match error {
+        SqlError::Refused { code, message } => {
+            SqlError::Refused { code, message: shortened(message, LONGEST_REASON) }
+        }
+        SqlError::Connection(why) => SqlError::Connection(shortened(why, LONGEST_REASON)),
+        other => other,
+    }
+}
+
+/// Opens a regular file for reading. Devices, pipes and sockets are refused: they can block, and they have no end.
+///
+/// # Errors
+/// It is not there, not readable, or not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Without O_NONBLOCK opening a FIFO waits for its writer; the kind is read from what was opened, so that nothing can
+    // take its place between two calls.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+/// The text of a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open_regular`]; it is larger, or not UTF-8.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!("it is larger than {} MiB", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters_and_say_so() {
+        assert_eq!(shortened("abc".to_owned(), 3), "abc");
+        assert_eq!(shortened("aéb".to_owned(), 2), "a … (cut)");
+        assert_eq!(shortened("x".repeat(31 << 20), LONGEST_REASON).len(), LONGEST_REASON + " … (cut)".len());
+    }
+
+    #[test]
+    fn an_answer_is_bounded_in_cells_and_in_rows() {
+        let one = Table { columns: vec!["a".to_owned()], rows: vec![vec![Some("x".repeat(3 << 20))]] };
+        let cut = table(one).unwrap();
+        assert!(cut.rows[0][0].as_ref().unwrap().len() < LONGEST_CELL + 20);
+        let rows = vec![vec![None]; LARGEST_TABLE / CELL_BYTES];
+        let error = table(Table { columns: vec![], rows }).unwrap_err();
+        assert_eq!(error.to_string(), "the answer is larger than 8 MiB, more than facts are taken from");
+    }
+
+    #[test]
+    fn devices_pipes_and_folders_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [Path::new("/dev/zero"), &pipe, folder.path()] {
+            let error = read_regular(path, 1 << 20).unwrap_err();
+            assert!(error.to_string().contains("not a regular file"), "{}: {error}", path.display());
+        }
+        let file = folder.path().join("file");
+        std::fs::write(&file, vec![b'x'; (1 << 20) + 1]).unwrap();
+        assert!(read_regular(&file, 1 << 20).unwrap_err().to_string().contains("larger than 1 MiB"));
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(read_regular(&file, 1 << 20).unwrap(), "text");
+    }
+}

@@ -1,0 +1,258 @@
+//! Option files as the server reads them: order, includes, groups, values (`my_load_defaults` of MySQL and MariaDB).
+
+mod line;
+mod reader;
+
+use serde_json::{Value, json};
+
+pub use self::reader::{LARGEST_FILE, read};
+use crate::source::Missing;
+
+/// One option in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOption {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The group, without brackets.
+    pub group: String,
+    /// The name as it is written.
+    pub written: String,
+    /// The name in lower case with underscores.
+    pub name: String,
+    /// The value, quotes and escapes undone; `None` for an option without one, and for one that can be secret.
+    pub value: Option<String>,
+    /// Whether the value is left out because it can be secret.
+    pub secret: bool,
+}
+
+/// A file and whether it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
+    /// Its path, as the server sees it.
+    pub path: String,
+    /// Why it was not read; `None` when it was.
+    pub not_read: Option<NotRead>,
+}
+
+/// Why a file was not read, and what this means for the server. The text is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotRead {
+    /// It is not there, and need not be.
+    Absent(String),
+    /// It is not there, and the server does not start without it.
+    Required(String),
+    /// The server ignores it.
+    Ignored(String),
+    /// mydyno could not read what the server reads there.
+    Unseen(String),
+}
+
+impl NotRead {
+    /// As it stands in facts.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Absent(_) => "absent",
+            Self::Required(_) => "required",
+            Self::Ignored(_) => "ignored",
+            Self::Unseen(_) => "unseen",
+        }
+    }
+
+    fn why(&self) -> &str {
+        let (Self::Absent(why) | Self::Required(why) | Self::Ignored(why) | Self::Unseen(why)) = self;
+        why
+    }
+
+    fn of(missing: Missing) -> Self {
+        match missing {
+            Missing::Absent(why) => Self::Absent(why),
+            Missing::Denied(why) | Missing::Error(why) => Self::Unseen(why),
+        }
+    }
+}
+
+/// A folder that a file includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Its path.
+    pub path: String,
+    /// The file that includes it.
+    pub file: String,
+    /// The line there, from 1.
+    pub line: usize,
+    /// Number of options up to the end of the folder. Later ones override those of the folder.
+    pub options: usize,
+}
+
+/// A line that the server cannot parse or ignores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The fault, for people.
+    pub text: String,
+    /// The server does not start.
+    pub fatal: bool,
+}
+
+/// A group that is there, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The name.
+    pub name: String,
+    /// This server reads it.
+    pub read: bool,
+}
+
+/// Options of files in the order in which the server meets them: later ones win.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Files, also those that are not there.
+    pub files: Vec<FileRead>,
+    /// Folders that were read, in the order of reading.
+    pub folders: Vec<Folder>,
+    /// Options of the server's groups.
+    pub options: Vec<FileOption>,
+    /// Lines that are wrong.
+    pub faults: Vec<Fault>,
+    /// All groups.
+    pub groups: Vec<Group>,
+}
+
+/// Options of the command line that select the option files.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Start {
+    /// `--no-defaults`: no file is read.
+    pub no_defaults: bool,
+    /// `--defaults-file`: only this one is read.
+    pub only: Option<String>,
+    /// `--defaults-extra-file`: read before the user's own.
+    pub extra: Option<String>,
+    /// `--defaults-group-suffix`.
+    pub suffix: Option<String>,
+}
+
+impl Start {
+    /// The options of a command line that change which files are read.
+    pub fn of(arguments: &[String]) -> Self {
+        let value = |name: &str| {
+            arguments.iter().find_map(|a| a.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+        };
+        Self {
+            no_defaults: arguments.iter().any(|a| a == "--no-defaults"),
+            only: value("--defaults-file"),
+            extra: value("--defaults-extra-file"),
+            suffix: value("--defaults-group-suffix"),
+        }
+    }
+
+    /// The files in their order. `built_in` is one that was compiled into the server beside those of every server, `homes`
+    /// are folders of its environment (MYSQL_HOME, MARIADB_HOME), `home` is that of its user.
+    pub fn files(&self, built_in: Option<&str>, homes: &[String], home: Option<&str>) -> Vec<String> {
+        if self.no_defaults {
+            return Vec::new();
+        }
+        if let Some(only) = &self.only {
+            return vec![only.clone()];
+        }
+        let mut files = vec!["/etc/my.cnf".to_owned(), "/etc/mysql/my.cnf".to_owned()];
+        files.extend(built_in.map(str::to_owned));
+        files.extend(homes.iter().map(|folder| format!("{}/my.cnf", folder.trim_end_matches('/'))));
+        files.extend(self.extra.clone());
+        files.extend(home.map(|folder| format!("{}/.my.cnf", folder.trim_end_matches('/'))));
+        files
+    }
+}
+
+impl Reading {
+    /// The server does not start without this file.
+    pub fn require(&mut self, path: &str) {
+        for file in self.files.iter_mut().filter(|file| file.path == path) {
+            if let Some(NotRead::Absent(why)) = &file.not_read {
+                file.not_read = Some(NotRead::Required(format!(
+                    "{why}; the command line names it, and the server does not start without it"
+                )));
+            }
+        }
+    }
+}
+
+/// The groups that a server of this family and version reads, suffixed ones included. They are those that servers said
+/// they read when `scripts/knobs` asked them.
+pub fn groups(family: &str, version_number: u64, suffix: Option<&str>) -> Vec<String> {
+    let series = format!("{}.{}", version_number / 10_000, version_number / 100 % 100);
+    let mut groups = vec!["mysqld".to_owned(), "server".to_owned(), format!("mysqld-{series}")];
+    // That of NDB, which 8.0.12 does not read and 9.7.4 does.
+    if family == "mysql" && version_number >= 90_700 {
+        groups.push("mysql_cluster".to_owned());
+    }
+    if family == "mariadb" {
+        // Those of the major version alone, which 11.4 does not read and 11.8 does.
+        if version_number >= 110_800 {
+            let major = version_number / 10_000;
+            groups.extend([format!("mariadb-{major}"), format!("mariadbd-{major}")]);
+        }
+        groups.extend(["mariadb".to_owned(), format!("mariadb-{series}")]);
+        // Since the program has this name.
+        if version_number >= 100_406 {
+            groups.extend(["mariadbd".to_owned(), format!("mariadbd-{series}")]);
+        }
+        groups.extend(["client-server".to_owned(), "galera".to_owned()]);
+    }
+    suffixed(groups, suffix)
+}
+
+/// Groups, and the same with a suffix where there is one (`--defaults-group-suffix`).
+pub fn suffixed(mut groups: Vec<String>, suffix: Option<&str>) -> Vec<String> {
+    if let Some(suffix) = suffix {
+        let suffixed: Vec<String> = groups.iter().map(|group| format!("{group}{suffix}")).collect();
+        groups.extend(suffixed);
+    }
+    groups
+}
+
+/// The values of the facts about option files, by fact id.
+pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value)> {
+    let set = reading.options.into_iter().map(|o| {
+        json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret})
+    });
+    let faults = reading
+        .faults
+        .into_iter()
+        .map(|f| json!({"file": f.file, "line": f.line, "text": f.text, "fatal": f.fatal}));
+    let others = reading.groups.into_iter().filter(|group| !group.read);
+    let others = others.map(|g| json!({"file": g.file, "line": g.line, "group": g.name}));
+    let folders = reading
+        .folders
+        .iter()
+        .map(|f| json!({"folder": f.path, "file": f.file, "line": f.line, "options": f.options}));
+    vec![
+        ("server.options.groups", json!(groups)),
+        ("server.options.files", reading.files.iter().map(file).collect()),
+        ("server.options.folders", folders.collect()),
+        ("server.options.set", set.collect()),
+        ("server.options.faults", faults.collect()),
+        ("server.options.other_groups", others.collect()),
+    ]
+}
+
+fn file(file: &FileRead) -> Value {
+    let status = file.not_read.as_ref().map_or("read", NotRead::name);
+    json!({"file": file.path, "not_read": file.not_read.as_ref().map(NotRead::why), "status": status})
+}
+
+/// A name as the server compares it.
+pub fn normal(name: &str) -> String {
+    name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Reading option files: includes, groups, and bounds on both.
+
+use super::line::Line;
+use super::{Fault, FileOption, FileRead, Folder, Group, NotRead, Reading, normal};
+use crate::secrets;
+use crate::source::{Missing, Source};
+
+/// Includes deeper than this are ignored, as the servers do.
+pub(super) const DEEPEST: usize = 10;
+
+/// No more files than this are read: files that include each other multiply.
+pub(super) const MOST_FILES: usize = 1000;
+
+/// Largest option file that is read, in bytes. The manuals' examples with every option are below 64 KiB.
+pub const LARGEST_FILE: u64 = 1 << 20;
+
+/// Most bytes that are read in all files together: each include of a file counts.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Most options, groups and faults that are kept in all. A server has below 1,500 options.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Reads files and what they include. `prefix` stands before every path, for a server that sees other mounts.
+///
+/// Memory and time are bounded: files beyond the bounds are listed as not read, and a fault says where reading ended.
+pub fn read(source: &Source, prefix: &str, files: &[String], groups: &[String]) -> Reading {
+    let mut reader = Reader { source, prefix, groups, bytes: 0, full: false, reading: Reading::default() };
+    for file in files {
+        reader.file(file, 0);
+    }
+    reader.reading
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    prefix: &'a str,
+    groups: &'a [String],
+    /// Bytes that were read so far.
+    bytes: usize,
+    /// A bound was reached: nothing more is kept.
+    full: bool,
+    reading: Reading,
+}
+
+/// The place that is being read.
+struct Place<'a> {
+    path: &'a str,
+    /// From 1.
+    line: usize,
+    /// Number of includes that lead to the file; 0 for a file that is named to the server.
+    depth: usize,
+}
+
+impl Place<'_> {
+    fn fault(&self, text: String) -> Fault {
+        Fault { file: self.path.to_owned(), line: self.line, text, fatal: false }
+    }
+
+    /// A fault that ends the reading. In a file that is named to the server it ends the server too; in an included one
+    /// only the reading of that file, and the server starts (seen on MySQL 8.0.12 and MariaDB 10.11.19).
+    fn broken(&self, text: &str) -> Fault {
+        let fatal = self.depth == 0;
+        let after = if fatal { "" } else { "; the rest of this file is not read" };
+        Fault { fatal, ..self.fault(format!("{text}{after}")) }
+    }
+}
+
+/// Whether the server reads on after a line.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Line,
+    /// The rest of an included file is not read.
+    File,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, path: &str, depth: usize) {
+        if self.reading.files.len() >= MOST_FILES || self.full {
+            return;
+        }
+        let text = self.text(path);
+        let not_read = text.as_ref().err().cloned();
+        self.reading.files.push(FileRead { path: path.to_owned(), not_read });
+        let Ok(text) = text else { return };
+        let mut group: Option<String> = None;
+        for (number, line) in text.split('\n').enumerate() {
+            let place = Place { path, line: number + 1, depth };
+            if self.is_full(&place) {
+                return;
+            }
+            if self.line(line, &place, &mut group) == Next::File && depth > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Whether a bound is reached; the first time, a fault names the place.
+    fn is_full(&mut self, place: &Place<'_>) -> bool {
+        let reading = &self.reading;
+        let entries = reading.options.len() + reading.groups.len() + reading.faults.len();
+        if !self.full && (entries >= MOST_ENTRIES || self.bytes > MOST_BYTES) {
+            self.full = true;
+            let text = format!(
+                "more than {MOST_ENTRIES} lines that say something, or {} MiB: mydyno did not read on",
+                MOST_BYTES >> 20
+            );
+            self.reading.faults.push(place.fault(text));
+        }
+        self.full
+    }
+
+    fn line(&mut self, text: &str, place: &Place<'_>, group: &mut Option<String>) -> Next {
+        match Line::of(text) {
+            Line::Empty => {}
+            Line::Group(name) => {
+                let read = self.is_read(&name);
+                let (file, line) = (place.path.to_owned(), place.line);
+                self.reading.groups.push(Group { file, line, name: name.clone(), read });
+                *group = Some(name);
+            }
+            Line::BrokenGroup => return self.broken(place, "a group without its closing bracket"),
+            Line::BrokenInclude => return self.broken(place, "an include that names nothing"),
+            Line::Include(_) | Line::IncludeFolder(_) if place.depth >= DEEPEST => {
+                let text = format!("more than {DEEPEST} includes deep: the server ignores it");
+                self.reading.faults.push(place.fault(text));
+            }
+            Line::Include(to) | Line::IncludeFolder(to) if !to.starts_with('/') => self.relative(place, to),
+            Line::Include(file) => self.file(&file, place.depth + 1),
+            Line::IncludeFolder(folder) => return self.included_folder(place, folder),
+            Line::Option(written, value) => match group {
+                Some(group) => self.option(place, group, written, value),
+                None if text.starts_with('\u{feff}') => {
+                    let text = "a byte order mark: the server takes it for an option before the first group";
+                    return self.broken(place, text);
+                }
+                None => return self.broken(place, "an option before the first group"),
+            },
+        }
+        Next::Line
+    }
+
+    fn broken(&mut self, place: &Place<'_>, text: &str) -> Next {
+        self.reading.faults.push(place.broken(text));
+        Next::File
+    }
+
+    fn is_read(&self, group: &str) -> bool {
+        self.groups.iter().any(|known| known.eq_ignore_ascii_case(group))
+    }
+
+    fn relative(&mut self, place: &Place<'_>, to: String) {
+        let text = format!(
+            "{to} is taken from the folder that the server is started in, not from this file's: write it in full"
+        );
+        self.reading.faults.push(place.fault(text.clone()));
+        self.reading.files.push(FileRead { path: to, not_read: Some(NotRead::Unseen(text)) });
+    }
+
+    fn included_folder(&mut self, place: &Place<'_>, folder: String) -> Next {
+        match self.folder(&folder, place.depth + 1) {
+            Ok(()) => {
+                let (file, line) = (place.path.to_owned(), place.line);
+                let options = self.reading.options.len();
+                self.reading.folders.push(Folder { path: folder, file, line, options });
+            }
+            Err(Missing::Absent(_)) => return self.broken(place, &format!("there is no folder {folder}")),
+            Err(_) => {}
+        }
+        Next::Line
+    }
+
+    fn option(&mut self, place: &Place<'_>, group: &str, written: String, value: Option<String>) {
+        if !self.is_read(group) {
+            return;
+        }
+        let name = normal(&written);
+        let secret = secrets::is_secret_variable(&name);
+        let value = value.filter(|_| !secret);
+        let (file, line, group) = (place.path.to_owned(), place.line, group.to_owned());
+        self.reading.options.push(FileOption { file, line, group, written, name, value, secret });
+    }
+
+    fn text(&mut self, path: &str) -> Result<String, NotRead> {
+        if !path.starts_with('/') {
+            return Err(NotRead::Unseen(format!(
+                "{path}: the server takes it from the folder that it was started in, which it has left since; start it with the path in full"
+            )));
+        }
+        let reached = format!("{}{path}", self.prefix);
+        let stat = self.source.stat(&reached).map_err(NotRead::of)?;
+        match stat.mode & libc::S_IFMT {
+            libc::S_IFREG => {}
+            // /dev/null: an empty file, which everybody may write.
+            libc::S_IFCHR if stat.special == (1, 3) => return Ok(String::new()),
+            libc::S_IFDIR => {
+                return Err(NotRead::Ignored(format!(
+                    "{path}: it is a folder, and the server reads nothing there"
+                )));
+            }
+            // Reading could take away what the server is to read, or wait for ever.
+            _ => return Err(NotRead::Unseen(format!("{path}: not a regular file"))),
+        }
+        if stat.mode & libc::S_IWOTH != 0 {
+            return Err(NotRead::Ignored(format!(
+                "{path}: the server ignores a file that everybody may write; chmod o-w {path}"
+            )));
+        }
+        let text = self.source.text_within(&reached, LARGEST_FILE).map_err(NotRead::of)?;
+        self.bytes += text.len();
+        Ok(text)
+    }
+
+    /// Files of a folder that end in `.cnf`, sorted.
+    fn folder(&mut self, path: &str, depth: usize) -> Result<(), Missing> {
+        match self.source.list(&format!("{}{path}", self.prefix)) {
+            Ok(names) => {
+                for name in names.iter().filter(|name| name.ends_with(".cnf")) {
+                    self.file(&format!("{}/{name}", path.trim_end_matches('/')), depth);
+                }
+                Ok(())
+            }
+            Err(missing) => {
+                let not_read = Some(NotRead::of(missing.clone()));
+                self.reading.files.push(FileRead { path: path.to_owned(), not_read });
+                Err(missing)
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether a server that was asked said anything that facts can be taken from.
+
+use mydyno_model::facts::{FactSet, Status};
+
+use crate::collect::NO_CONNECTION;
+
+/// Why a look holds no usable fact of the server that was asked; `None` for one that does, and for a look at a host
+/// alone.
+///
+/// Every server answers SELECT VERSION() and SHOW GLOBAL VARIABLES, which need no privilege. Without both no claim about
+/// a server can be told, and an audit that goes on would look as if nothing was wrong.
+pub fn server_unusable(facts: &FactSet) -> Option<String> {
+    let why = |id: &str| match &facts.facts.get(id)?.status {
+        Status::Ok => None,
+        Status::Absent { why } if why == NO_CONNECTION => None,
+        // A server may have no version_comment.
+        Status::Absent { .. } if id == "server.version_comment" => None,
+        Status::Denied { why } | Status::Error { why } | Status::Absent { why } => Some(why.as_str()),
+    };
+    let said =
+        ["server.version", "server.version_number", "server.version_comment"].into_iter().find_map(why)?;
+    Some(match why("server.variable.version") {
+        Some(variables) if variables != said => format!("{said}; {variables}"),
+        _ => said.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Source, Sql, SqlError, Table, collect_with};
+    use std::time::Duration;
+
+    /// Answers every statement in the same way.
+    struct Always(Result<Table, SqlError>);
+
+    impl Sql for Always {
+        fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            self.0.clone()
+        }
+    }
+
+    fn look(sql: Option<&mut dyn Sql>) -> FactSet {
+        let folder = tempfile::tempdir().unwrap();
+        collect_with(&Source::at(folder.path()), sql, None, &Options::default())
+    }
+
+    #[test]
+    fn a_server_that_drops_refuses_or_garbles_every_statement_is_of_no_use() {
+        let cell = |text: &str| vec![Some(text.to_owned())];
+        let rows = |rows| Ok(Table { columns: vec!["x".to_owned()], rows });
+        for (answer, expected) in [
+            (
+                Err(SqlError::Connection("the server closed the connection".to_owned())),
+                "closed the connection",
+            ),
+            (Err(SqlError::Refused { code: 1105, message: "no".to_owned() }), "error 1105: no"),
+            (Err(SqlError::Refused { code: 1064, message: "no".to_owned() }), "error 1064"),
+            (rows(vec![]), "gave no value"),
+            (rows(vec![vec![None]]), "gave no value"),
+            (rows(vec![cell("\u{1b}[2Jgarbage")]), "does not begin like 8.0.36"),
+            (rows(vec![cell("8.0.36")]), "variables could not be read"),
+        ] {
+            let why = server_unusable(&look(Some(&mut Always(answer)))).unwrap();
+            assert!(why.contains(expected), "{why:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_at_the_host_alone_and_facts_that_were_read_are_of_use() {
+        assert_eq!(server_unusable(&look(None)), None);
+        let mut facts = look(None);
+        facts.facts.clear();
+        assert_eq!(server_unusable(&facts), None);
+    }
+
+    #[test]
+    fn a_message_of_31_mib_is_kept_once_and_short() {
+        let message = "\u{1F600}".repeat((31 << 20) / 4);
+        let facts = look(Some(&mut Always(Err(SqlError::Refused { code: 1105, message }))));
+        let longest = facts.facts.values().map(|fact| match &fact.status {
+            Status::Ok => 0,
+            Status::Denied { why } | Status::Absent { why } | Status::Error { why } => why.len(),
+        });
+        let longest = longest.max().unwrap();
+        assert!(longest > 1000 && longest < 2000, "{longest}");
+    }
+}

@@ -1,0 +1,286 @@
+//! The sample bus: samplers with intervals of their own, on one clock that no load can hold up.
+//!
+//! The bus runs on a thread of its own and shares nothing with the load but the zero of its clock. Files are read on the
+//! thread of the bus. Whatever can take long (statements, large files of /proc) is read [beside](Bus::beside) it, on
+//! one thread a group: a server that does not answer delays its own group only.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use mydyno_model::sample::Sample;
+
+use crate::clock::{Clock, Stop};
+use crate::sampler::Sampler;
+use crate::schedule::{Interval, Schedule, Tick};
+use crate::values::Values;
+
+/// Counters that are read together.
+pub trait Counters: Send {
+    /// The group's name, which stands in `observe.GROUP.at_s`.
+    fn group(&self) -> &'static str;
+
+    /// Reads all counters of the group now. Those that cannot be read are left out.
+    fn read(&mut self, values: &mut Values);
+}
+
+/// A group beside the bus: its values and when they were read.
+#[derive(Debug, Default)]
+struct Slot(Mutex<Option<Values>>);
+
+impl Slot {
+    fn put(&self, values: Values) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
+    }
+
+    fn copy_into(&self, values: &mut Values) {
+        if let Some(latest) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            values.0.extend(latest.0.iter().map(|(name, value)| (name.clone(), *value)));
+        }
+    }
+}
+
+/// Samplers on one clock.
+pub struct Bus<'a> {
+    clock: &'a dyn Clock,
+    interval: Interval,
+    files: &'a mut Sampler,
+    beside: Vec<(Interval, Box<dyn Counters + 'a>)>,
+}
+
+impl<'a> Bus<'a> {
+    /// A bus that reads `files` at each interval.
+    pub fn new(clock: &'a dyn Clock, interval: Interval, files: &'a mut Sampler) -> Self {
+        Self { clock, interval, files, beside: Vec::new() }
+    }
+
+    /// Reads `counters` too, at their own interval and on a thread of their own. Each sample holds their latest values;
+    /// `observe.GROUP.at_s` is the instant at which these were read.
+    #[must_use]
+    pub fn beside(mut self, interval: Interval, counters: Box<dyn Counters + 'a>) -> Self {
+        self.beside.push((interval, counters));
+        self
+    }
+
+    /// Gives a sample at the start, at each whole interval of the clock, and at the end, until `stop` is set.
+    pub fn run(self, stop: &Stop, mut give: impl FnMut(Sample)) {
+        let Self { clock, interval, files, beside } = self;
+        let slots: Vec<Arc<Slot>> = beside.iter().map(|_| Arc::default()).collect();
+        thread::scope(|scope| {
+            for ((interval, counters), slot) in beside.into_iter().zip(&slots) {
+                let slot = Arc::clone(slot);
+                scope.spawn(move || read_beside(clock, interval, counters, &slot, stop));
+            }
+            let zero = Zero::of(clock);
+            let mut take = |tick: Option<Tick>| {
+                let now_ns = clock.now_ns();
+                let mut sample = files.sample(seconds(now_ns));
+                let mut values = Values(std::mem::take(&mut sample.values));
+                slots.iter().for_each(|slot| slot.copy_into(&mut values));
+                sample.values = values.0;
+                sample.late_s = tick.map(|tick| seconds(tick.late_ns));
+                sample.missed = tick.map_or(0, |tick| tick.missed);
+                sample.drift_s = Some(zero.drift_s(clock));
+                give(sample);
+            };
+            take(None);
+            let mut schedule = Schedule::after(clock.now_ns(), interval);
+            while !stop.is_set() {
+                match schedule.take(clock.now_ns()) {
+                    Some(tick) => take(Some(tick)),
+                    None => clock.sleep_until(schedule.due_ns(), stop),
+                }
+            }
+            take(None);
+        });
+    }
+}
+
+/// Reads a group at the start and at each of its intervals.
+fn read_beside(
+    clock: &dyn Clock,
+    interval: Interval,
+    mut counters: Box<dyn Counters + '_>,
+    slot: &Slot,
+    stop: &Stop,
+) {
+    let at = format!("observe.{}.at_s", counters.group());
+    let mut read = || {
+        let mut values = Values::default();
+        values.set(&at, seconds(clock.now_ns()));
+        counters.read(&mut values);
+        slot.put(values);
+    };
+    read();
+    let mut schedule = Schedule::after(clock.now_ns(), interval);
+    while !stop.is_set() {
+        match schedule.take(clock.now_ns()) {
+            Some(_) => read(),
+            None => clock.sleep_until(schedule.due_ns(), stop),
+        }
+    }
+}
+
+/// Both clocks at the first sample.
+struct Zero {
+    now_ns: u64,
+    wall_ns: i64,
+}
+
+impl Zero {
+    fn of(clock: &dyn Clock) -> Self {
+        Self { now_ns: clock.now_ns(), wall_ns: clock.wall_ns() }
+    }
+
+    /// Seconds that the wall clock has gained on the run's clock since then.
+    fn drift_s(&self, clock: &dyn Clock) -> f64 {
+        let wall_s = (clock.wall_ns() - self.wall_ns) as f64 * 1e-9;
+        wall_s - seconds(clock.now_ns() - self.now_ns)
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::tree;
+    use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+    use std::time::Duration;
+
+    const MS: u64 = 1_000_000;
+
+    /// A clock that only sleeping moves. Each sleep ends late by the next delay of the list; when the list is over, it
+    /// sets the stop flag.
+    struct Virtual {
+        now_ns: AtomicU64,
+        wall_ahead_ns: AtomicI64,
+        delays_ms: Mutex<Vec<u64>>,
+    }
+
+    impl Virtual {
+        fn with(delays_ms: &[u64]) -> Self {
+            let delays_ms = Mutex::new(delays_ms.iter().rev().copied().collect());
+            Self { now_ns: AtomicU64::new(250 * MS), wall_ahead_ns: AtomicI64::new(0), delays_ms }
+        }
+    }
+
+    impl Clock for Virtual {
+        fn now_ns(&self) -> u64 {
+            self.now_ns.load(Relaxed)
+        }
+
+        fn wall_ns(&self) -> i64 {
+            self.now_ns() as i64 + self.wall_ahead_ns.load(Relaxed)
+        }
+
+        fn sleep_until(&self, at_ns: u64, stop: &Stop) {
+            match self.delays_ms.lock().unwrap().pop() {
+                Some(delay) => self.now_ns.store(at_ns + delay * MS, Relaxed),
+                None => stop.set(),
+            }
+        }
+    }
+
+    fn run(clock: &Virtual, interval_ms: u64) -> Vec<Sample> {
+        let (_tree, source) = tree(&[("proc/stat", "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 1\nctxt 7\n")]);
+        let mut files = Sampler::new(&source, None, &[]);
+        let mut samples = Vec::new();
+        let interval = Interval::new(Duration::from_millis(interval_ms)).unwrap();
+        Bus::new(clock, interval, &mut files).run(&Stop::new(), |sample| samples.push(sample));
+        samples
+    }
+
+    #[test]
+    fn samples_come_at_the_start_at_whole_intervals_and_at_the_end() {
+        let samples = run(&Virtual::with(&[0, 0, 0]), 100);
+        let at: Vec<u64> = samples.iter().map(|s| (s.at_s * 1e3).round() as u64).collect();
+        assert_eq!(at, [250, 300, 400, 500, 500]);
+        assert!(samples.iter().all(|s| s.values["host.context_switches"] == 7.0));
+        assert_eq!((samples[0].late_s, samples[1].late_s, samples[4].late_s), (None, Some(0.0), None));
+    }
+
+    #[test]
+    fn lateness_and_missed_samples_are_recorded_and_do_not_add_up() {
+        let samples = run(&Virtual::with(&[30, 2_150, 0]), 1000);
+        let timing: Vec<(u64, u64, u64)> = samples[1..4]
+            .iter()
+            .map(|s| ((s.at_s * 1e3).round() as u64, (s.late_s.unwrap() * 1e3).round() as u64, s.missed))
+            .collect();
+        assert_eq!(timing, [(1_030, 30, 0), (4_150, 150, 2), (5_000, 0, 0)]);
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_shows_and_moves_no_sample() {
+        /// Sets the wall clock forward by an hour in the second sleep.
+        struct Stepped(Virtual);
+        impl Clock for Stepped {
+            fn now_ns(&self) -> u64 {
+                self.0.now_ns()
+            }
+            fn wall_ns(&self) -> i64 {
+                self.0.wall_ns()
+            }
+            fn sleep_until(&self, at_ns: u64, stop: &Stop) {
+                if at_ns == 2_000 * MS {
+                    self.0.wall_ahead_ns.store(3_600_000_000_000, Relaxed);
+                }
+                self.0.sleep_until(at_ns, stop);
+            }
+        }
+        let clock = Stepped(Virtual::with(&[0, 0, 0]));
+        let (_tree, source) = tree(&[]);
+        let mut files = Sampler::new(&source, None, &[]);
+        let mut samples = Vec::new();
+        Bus::new(&clock, Interval::SECOND, &mut files).run(&Stop::new(), |s| samples.push(s));
+        let drift: Vec<f64> = samples.iter().map(|s| s.drift_s.unwrap()).collect();
+        assert_eq!(drift, [0.0, 0.0, 3600.0, 3600.0, 3600.0]);
+        let at: Vec<u64> = samples.iter().map(|s| (s.at_s * 1e3).round() as u64).collect();
+        assert_eq!(at, [250, 1_000, 2_000, 3_000, 3_000]);
+    }
+
+    #[test]
+    fn a_group_that_never_answers_holds_up_no_sample() {
+        /// Answers once; afterwards its reading lasts until the test is over.
+        struct Stuck<'a> {
+            answered: bool,
+            stop: &'a Stop,
+            asked: &'a AtomicU64,
+        }
+        impl Counters for Stuck<'_> {
+            fn group(&self) -> &'static str {
+                "stuck"
+            }
+            fn read(&mut self, values: &mut Values) {
+                values.set("server.status.questions", 5.0);
+                self.asked.fetch_add(1, Relaxed);
+                if self.answered {
+                    self.stop.wait_for(Duration::from_secs(600));
+                }
+                self.answered = true;
+            }
+        }
+        let start = std::time::Instant::now();
+        let clock = crate::clock::MachineClock(move || start.elapsed().as_nanos() as u64);
+        let (_tree, source) = tree(&[]);
+        let mut files = Sampler::new(&source, None, &[]);
+        let (stop, asked) = (Stop::new(), AtomicU64::new(0));
+        let interval = Interval::new(Interval::SHORTEST).unwrap();
+        let mut samples = Vec::new();
+        Bus::new(&clock, interval, &mut files)
+            .beside(interval, Box::new(Stuck { answered: false, stop: &stop, asked: &asked }))
+            .run(&stop, |sample| {
+                let done = asked.load(Relaxed) >= 2
+                    && sample.values.contains_key("server.status.questions")
+                    && samples.len() >= 4;
+                samples.push(sample);
+                if done {
+                    stop.set();
+                }
+            });
+        let last = samples.last().unwrap();
+        assert_eq!(last.values["server.status.questions"], 5.0);
+        assert!(last.values["observe.stuck.at_s"] < last.at_s);
+    }
+}

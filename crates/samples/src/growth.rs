@@ -1,0 +1,165 @@
+//! Changes of counters between two samples. Readers derive them; samples hold the values as read.
+
+use mydyno_model::sample::Sample;
+
+/// Milliseconds of block devices are 32 bits wide in the kernel's struct disk_stats, also where a long has 64
+/// (block/genhd.c prints them with %u); the recorded seconds wrap here.
+const DISK_TIME_WRAP_S: f64 = 4_294_967.296;
+
+/// The change of a counter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Growth {
+    /// It grew by this much, or stayed as it was.
+    Grew(f64),
+    /// It reached the end of its width and began again from zero; this is what it grew by all the same.
+    Wrapped(f64),
+    /// It fell: its source began again, as a server does that is restarted. The growth is not known.
+    Restarted,
+    /// The later sample does not have it.
+    Vanished,
+    /// The earlier sample does not have it.
+    Appeared,
+    /// Neither sample has it.
+    Unknown,
+}
+
+impl Growth {
+    /// The growth of a counter from one full frame to a later one.
+    pub fn of(name: &str, before: &Sample, after: &Sample) -> Self {
+        match (before.values.get(name), after.values.get(name)) {
+            (Some(before), Some(after)) => Self::between(name, *before, *after),
+            (Some(_), None) => Self::Vanished,
+            (None, Some(_)) => Self::Appeared,
+            (None, None) => Self::Unknown,
+        }
+    }
+
+    fn between(name: &str, before: f64, after: f64) -> Self {
+        if after >= before {
+            return Self::Grew(after - before);
+        }
+        match wraps_at(name) {
+            // A wrap leads from the last quarter of the width to the first; a fall of another kind is a restart.
+            Some(width) if before <= width && before > 0.75 * width && after < 0.25 * width => {
+                Self::Wrapped(after + width - before)
+            }
+            _ => Self::Restarted,
+        }
+    }
+
+    /// By how much the counter grew, where that is known.
+    pub fn amount(self) -> Option<f64> {
+        match self {
+            Self::Grew(amount) | Self::Wrapped(amount) => Some(amount),
+            Self::Restarted | Self::Vanished | Self::Appeared | Self::Unknown => None,
+        }
+    }
+}
+
+fn wraps_at(name: &str) -> Option<f64> {
+    let (_, what) = name.strip_prefix("host.disk.")?.rsplit_once('.')?;
+    ["read_s", "write_s", "io_s", "queue_s", "flush_s"].contains(&what).then_some(DISK_TIME_WRAP_S)
+}
+
+/// A counter that did something else than grow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterEvent {
+    /// Seconds since the run began: the later of the two samples.
+    pub at_s: f64,
+    /// The counter.
+    pub name: String,
+    /// The change; never [`Growth::Grew`].
+    pub change: Growth,
+}
+
+/// Counters that wrapped, were restarted, vanished or appeared from one full frame to the next. Gauges do what they like
+/// and are no events, unless they come or go.
+pub fn events(before: &Sample, after: &Sample) -> Vec<CounterEvent> {
+    let appeared = after.values.keys().filter(|name| !before.values.contains_key(*name));
+    before
+        .values
+        .keys()
+        .chain(appeared)
+        .map(|name| (name, Growth::of(name, before, after)))
+        .filter(|(name, change)| match change {
+            Growth::Grew(_) | Growth::Unknown => false,
+            Growth::Wrapped(_) | Growth::Restarted => !may_fall(name),
+            Growth::Vanished | Growth::Appeared => true,
+        })
+        .map(|(name, change)| CounterEvent { at_s: after.at_s, name: name.clone(), change })
+        .collect()
+}
+
+/// Whether a value may fall without anything having happened: gauges, and CPU times that the kernel corrects downwards.
+pub fn may_fall(name: &str) -> bool {
+    if let Some(status) = name.strip_prefix("server.status.") {
+        return mydyno_facts::is_status_gauge(status);
+    }
+    name.ends_with("_now")
+        || name.ends_with(".count")
+        || name.ends_with("rss_bytes")
+        || (name.starts_with("host.memory.") && name.ends_with("_bytes"))
+        || name.starts_with("server.sessions.")
+        // proc_stat(5): idle time of a CPU that goes off line, and iowait, may decrease.
+        || matches!(name, "host.cpu.idle_s" | "host.cpu.iowait_s")
+        // Counted over the threads that live: those that ended take their share with them.
+        || matches!(name, "server.voluntary_switches" | "server.involuntary_switches")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
+        let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+        Sample { at_s, key: true, values, ..Sample::default() }
+    }
+
+    #[test]
+    fn a_wrap_keeps_its_growth_and_a_restart_has_none() {
+        let near_the_end = DISK_TIME_WRAP_S - 0.296;
+        for (name, before, after, expected) in [
+            ("host.disk.sda.io_s", near_the_end, 1.0, Growth::Wrapped(1.296)),
+            ("host.disk.sda.io_s", 100.0, 1.0, Growth::Restarted),
+            ("host.disk.sda.io_s", near_the_end, near_the_end - 1.0, Growth::Restarted),
+            ("host.disk.sda.reads", near_the_end, 1.0, Growth::Restarted),
+            ("server.cpu.user_s", 5.0, 5.0, Growth::Grew(0.0)),
+        ] {
+            let found = Growth::of(name, &sample(0.0, &[(name, before)]), &sample(1.0, &[(name, after)]));
+            match (found, expected) {
+                (Growth::Wrapped(found), Growth::Wrapped(expected)) => {
+                    assert!((found - expected).abs() < 1e-6, "{name}: {found}");
+                }
+                (found, expected) => assert_eq!(found, expected, "{name}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_restarts_is_an_event_for_each_counter_and_never_a_negative_rate() {
+        let before =
+            sample(1.0, &[("server.cpu.user_s", 9.0), ("server.threads_now", 9.0), ("host.forks", 1.0)]);
+        let after = sample(2.0, &[("server.cpu.user_s", 0.5), ("server.threads_now", 3.0), ("new", 1.0)]);
+        let found: Vec<(String, Growth)> =
+            events(&before, &after).into_iter().map(|e| (e.name, e.change)).collect();
+        let expected = [
+            ("server.cpu.user_s".to_owned(), Growth::Restarted),
+            ("host.forks".to_owned(), Growth::Vanished),
+            ("new".to_owned(), Growth::Appeared),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(Growth::of("server.cpu.user_s", &before, &after).amount(), None);
+    }
+
+    #[test]
+    fn gauges_and_status_gauges_may_fall() {
+        for name in
+            ["host.disk.sda.in_flight_now", "host.memory.dirty_bytes", "server.status.threads_running"]
+        {
+            assert!(may_fall(name), "{name}");
+        }
+        for name in ["server.status.questions", "host.disk.sda.read_bytes", "server.io.write_bytes"] {
+            assert!(!may_fall(name), "{name}");
+        }
+    }
+}

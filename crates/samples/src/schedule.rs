@@ -1,0 +1,106 @@
+//! When samples are due: at whole multiples of an interval, whatever a sample takes.
+
+use std::time::Duration;
+
+use crate::error::SamplesError;
+
+/// Time between two samples, from [`Interval::SHORTEST`] to [`Interval::LONGEST`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval(Duration);
+
+impl Interval {
+    /// Below this, sampling would cost more than it tells.
+    pub const SHORTEST: Duration = Duration::from_millis(100);
+
+    /// Above this, a record would miss what it is for.
+    pub const LONGEST: Duration = Duration::from_secs(600);
+
+    /// One second.
+    pub const SECOND: Self = Self(Duration::from_secs(1));
+
+    /// An interval.
+    ///
+    /// # Errors
+    /// It is shorter or longer than an interval can be.
+    pub fn new(every: Duration) -> Result<Self, SamplesError> {
+        match (Self::SHORTEST..=Self::LONGEST).contains(&every) {
+            true => Ok(Self(every)),
+            false => Err(SamplesError::Interval(every)),
+        }
+    }
+
+    fn ns(self) -> u64 {
+        // At most 600 s.
+        self.0.as_nanos() as u64
+    }
+}
+
+/// A sample that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// Nanoseconds from the instant at which the sample was due to the one at which it began.
+    pub late_ns: u64,
+    /// Samples before this one that were due and were not taken.
+    pub missed: u64,
+}
+
+/// The due instants of one sampler. They are absolute, so lateness of one sample does not shift the next.
+#[derive(Debug)]
+pub struct Schedule {
+    interval_ns: u64,
+    due_ns: u64,
+}
+
+impl Schedule {
+    /// The first sample is due at the first multiple of the interval after `now_ns`.
+    pub fn after(now_ns: u64, interval: Interval) -> Self {
+        let interval_ns = interval.ns();
+        Self { interval_ns, due_ns: (now_ns / interval_ns + 1) * interval_ns }
+    }
+
+    /// When the next sample is due.
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// Takes the sample that is due at `now_ns`; `None` when none is. Of several that are due, the latest is taken and the
+    /// others are counted as missed.
+    pub fn take(&mut self, now_ns: u64) -> Option<Tick> {
+        let behind_ns = now_ns.checked_sub(self.due_ns)?;
+        let missed = behind_ns / self.interval_ns;
+        self.due_ns += (missed + 1) * self.interval_ns;
+        Some(Tick { late_ns: behind_ns % self.interval_ns, missed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn intervals_have_bounds() {
+        for (ms, fits) in [(99, false), (100, true), (1000, true), (600_000, true), (600_001, false)] {
+            assert_eq!(Interval::new(Duration::from_millis(ms)).is_ok(), fits, "{ms} ms");
+        }
+        let error = Interval::new(Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("100 ms") && error.contains("10 min"), "{error}");
+    }
+
+    #[test]
+    fn a_late_sample_does_not_shift_the_next() {
+        let mut schedule = Schedule::after(250 * MS, Interval::new(Duration::from_millis(100)).unwrap());
+        assert_eq!(schedule.due_ns(), 300 * MS);
+        assert_eq!(schedule.take(299 * MS), None);
+        assert_eq!(schedule.take(340 * MS), Some(Tick { late_ns: 40 * MS, missed: 0 }));
+        assert_eq!(schedule.due_ns(), 400 * MS);
+    }
+
+    #[test]
+    fn samples_that_were_not_taken_are_counted() {
+        let mut schedule = Schedule::after(0, Interval::SECOND);
+        assert_eq!(schedule.take(4_250 * MS), Some(Tick { late_ns: 250 * MS, missed: 3 }));
+        assert_eq!(schedule.due_ns(), 5_000 * MS);
+    }
+}
