@@ -104,6 +104,8 @@ pub fn may_fall(name: &str) -> bool {
         || matches!(name, "host.cpu.idle_s" | "host.cpu.iowait_s")
         // Counted over the threads that live: those that ended take their share with them.
         || matches!(name, "server.voluntary_switches" | "server.involuntary_switches")
+        || name.starts_with("server.threads.")
+        || (name.starts_with("server.cgroup.memory.") && name.ends_with("_bytes"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod disk;
 mod error;
 pub mod growth;
 mod host;
+pub mod kernel_files;
 pub mod rates;
 mod reader;
 mod sampler;
