@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mydyno_model::facts::{Fact, Status};
 use serde_json::Value;
 
-use crate::catalogue::Collector;
+use crate::collector::Collector;
 use crate::source::{Missing, Read};
 
 /// The facts of one collector. Clones share them.

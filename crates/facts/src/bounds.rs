@@ -6,19 +6,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::sql::{SqlError, Table};
-
 /// Most bytes that are kept of an error's text. Every fact that a refused statement was for carries the text.
 pub const LONGEST_REASON: usize = 1024;
-
-/// Most bytes that are kept of one value; SHOW ENGINE INNODB STATUS is at most 1 MiB long.
-const LONGEST_CELL: usize = 1 << 20;
-
-/// Most memory that the rows of one statement may take.
-const LARGEST_TABLE: usize = 8 << 20;
-
-/// Memory of a cell beside its text.
-const CELL_BYTES: usize = 64;
 
 /// The text, cut to at most `most` bytes with a mark at its end.
 pub fn shortened(mut text: String, most: usize) -> String {
@@ -29,33 +18,6 @@ pub fn shortened(mut text: String, most: usize) -> String {
         text.push_str(" … (cut)");
     }
     text
-}
-
-/// An answer within bounds: long cells are cut, and too many of them are an error.
-pub fn table(mut table: Table) -> Result<Table, SqlError> {
-    let mut bytes: usize = table.columns.iter().map(|name| name.len() + CELL_BYTES).sum();
-    for row in &mut table.rows {
-        bytes += CELL_BYTES;
-        for cell in row {
-            *cell = cell.take().map(|text| shortened(text, LONGEST_CELL));
-            bytes += CELL_BYTES + cell.as_ref().map_or(0, String::len);
-        }
-        if bytes > LARGEST_TABLE {
-            return Err(SqlError::TooLarge { limit: LARGEST_TABLE });
-        }
-    }
-    Ok(table)
-}
-
-/// A refusal or a lost connection with a text within bounds.
-pub fn error(error: SqlError) -> SqlError {
-    match error {
-        SqlError::Refused { code, message } => {
-            SqlError::Refused { code, message: shortened(message, LONGEST_REASON) }
-        }
-        SqlError::Connection(why) => SqlError::Connection(shortened(why, LONGEST_REASON)),
-        other => other,
-    }
 }
 
 /// Opens a regular file for reading. Devices, pipes and sockets are refused: they can block, and they have no end.
@@ -95,16 +57,6 @@ mod tests {
         assert_eq!(shortened("abc".to_owned(), 3), "abc");
         assert_eq!(shortened("aéb".to_owned(), 2), "a … (cut)");
         assert_eq!(shortened("x".repeat(31 << 20), LONGEST_REASON).len(), LONGEST_REASON + " … (cut)".len());
-    }
-
-    #[test]
-    fn an_answer_is_bounded_in_cells_and_in_rows() {
-        let one = Table { columns: vec!["a".to_owned()], rows: vec![vec![Some("x".repeat(3 << 20))]] };
-        let cut = table(one).unwrap();
-        assert!(cut.rows[0][0].as_ref().unwrap().len() < LONGEST_CELL + 20);
-        let rows = vec![vec![None]; LARGEST_TABLE / CELL_BYTES];
-        let error = table(Table { columns: vec![], rows }).unwrap_err();
-        assert_eq!(error.to_string(), "the answer is larger than 8 MiB, more than facts are taken from");
     }
 
     #[test]

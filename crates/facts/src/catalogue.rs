@@ -1,109 +1,8 @@
 //! The table of facts: each collector with what it gives, what it costs and how long it may take.
 
-use crate::bag::Bag;
-use crate::collect::Context;
+pub use crate::collector::{Collector, Cost, FactInfo, Run, fact};
 use crate::collectors;
-use crate::sql::ReadOnly;
-
-/// One fact, or a family of facts, that a collector gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FactInfo {
-    /// Its id. A part in capitals stands for a name; as the last part it may hold dots, as in
-    /// `server.variable.NAME`.
-    pub id: &'static str,
-    /// Unit of the value; empty for text, switches, lists and where units differ.
-    pub unit: &'static str,
-    /// Its meaning, for people.
-    pub what: &'static str,
-}
-
-/// Shorthand for the tables of the collectors.
-pub const fn fact(id: &'static str, unit: &'static str, what: &'static str) -> FactInfo {
-    FactInfo { id, unit, what }
-}
-
-impl FactInfo {
-    /// Whether `id` is this fact or one of this family.
-    pub fn covers(&self, id: &str) -> bool {
-        let mut parts = self.id.split('.').peekable();
-        let mut rest = Some(id);
-        while let Some(part) = parts.next() {
-            let Some(found) = rest else { return false };
-            if is_name(part) && parts.peek().is_none() {
-                return !found.is_empty();
-            }
-            let (head, tail) = found.split_once('.').map_or((found, None), |(h, t)| (h, Some(t)));
-            if head.is_empty() || !(is_name(part) || part == head) {
-                return false;
-            }
-            rest = tail;
-        }
-        rest.is_none()
-    }
-
-    /// Whether it is a family: which members there are is known only when they are read.
-    pub fn is_family(&self) -> bool {
-        self.id.split('.').any(is_name)
-    }
-}
-
-fn is_name(part: &str) -> bool {
-    part.starts_with(|c: char| c.is_ascii_uppercase())
-}
-
-/// Cost of collecting on an ordinary machine and server. The figures are measured and maintained by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cost {
-    /// CPU on the host, in milliseconds.
-    pub host_ms: u32,
-    /// CPU of the server, in milliseconds.
-    pub server_ms: u32,
-}
-
-/// The function of a collector, by its source.
-#[derive(Clone, Copy)]
-pub enum Run {
-    /// From the host's files; runs beside the others in a thread of its own.
-    Host(fn(&Context, &Bag)),
-    /// From the server; one after the other on the connection.
-    Server(fn(&Context, &mut ReadOnly<'_>, &Bag)),
-}
-
-/// A group of facts that are read together.
-#[derive(Clone, Copy)]
-pub struct Collector {
-    /// Short name, as in `cpu`.
-    pub name: &'static str,
-    /// Its usual cost.
-    pub cost: Cost,
-    /// When it is given up, in milliseconds. What it had read by then is kept.
-    pub deadline_ms: u64,
-    /// When it is wanted.
-    pub depth: Depth,
-    /// The facts that it provides.
-    pub facts: &'static [FactInfo],
-    /// Its function.
-    pub run: Run,
-}
-
-/// The amount of facts that are collected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Depth {
-    /// The facts of a run's record: a few milliseconds and a handful of statements.
-    #[default]
-    Record,
-    /// The additional facts of an audit.
-    Audit,
-}
-
-impl Collector {
-    /// The entry of the table that covers a fact.
-    pub fn info(&self, id: &str) -> Option<&'static FactInfo> {
-        // A plain name wins over a family that would cover it too.
-        let plain = self.facts.iter().find(|f| f.id == id);
-        plain.or_else(|| self.facts.iter().find(|f| f.covers(id)))
-    }
-}
+pub use crate::context::Depth;
 
 /// All collectors, in the order in which their facts stand in a fact set.
 pub fn all() -> Vec<&'static Collector> {
@@ -134,21 +33,6 @@ pub fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_family_covers_its_members_and_nothing_else() {
-        let variable = fact("server.variable.NAME", "", "");
-        assert!(variable.covers("server.variable.validate_password.policy"));
-        assert!(!variable.covers("server.variable"));
-        assert!(!variable.covers("server.variable."));
-        let disk = fact("block.DISK.size_bytes", "", "");
-        assert!(disk.covers("block.sda.size_bytes"));
-        assert!(!disk.covers("block.sda.b.size_bytes"));
-        assert!(!disk.covers("block..size_bytes"));
-        let plain = fact("host.cpu.count", "", "");
-        assert!(plain.covers("host.cpu.count") && !plain.is_family() && disk.is_family());
-        assert!(!plain.covers("host.cpu") && !plain.covers("host.cpu.count.x"));
-    }
 
     #[test]
     fn every_fact_is_declared_once_and_says_what_it_is() {

@@ -11,7 +11,10 @@ pub mod bundle;
 pub mod catalogue;
 pub mod cgroup;
 pub mod collect;
+mod collector;
 mod collectors;
+mod context;
+mod dialect;
 mod digest;
 mod error;
 mod mounts;
@@ -28,6 +31,7 @@ mod sys;
 #[cfg(test)]
 mod tree;
 mod usable;
+mod version;
 mod wording;
 
 pub use bounds::{open_regular, read_regular};

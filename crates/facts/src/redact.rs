@@ -8,7 +8,7 @@ use mydyno_model::facts::{Fact, FactSet, Status};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::catalogue::{FactInfo, fact};
+use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.

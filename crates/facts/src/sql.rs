@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::bounds;
+use crate::bounds::{LONGEST_REASON, shortened};
+use crate::dialect::Dialect;
 use crate::source::Missing;
-use crate::wording::Dialect;
 
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
@@ -93,6 +93,15 @@ impl SqlError {
     }
 }
 
+/// Most bytes that are kept of one value; SHOW ENGINE INNODB STATUS is at most 1 MiB long.
+const LONGEST_CELL: usize = 1 << 20;
+
+/// Most memory that the rows of one statement may take.
+const LARGEST_TABLE: usize = 8 << 20;
+
+/// Memory of a cell beside its text.
+const CELL_BYTES: usize = 64;
+
 /// Longest pause after an answer.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
@@ -157,7 +166,7 @@ impl<'a> ReadOnly<'a> {
             Some(left) => self.inner.table(&bounded(sql, left), Some(left)),
             None => self.inner.table(sql, None),
         };
-        let answer = answer.map_err(bounds::error).and_then(bounds::table);
+        let answer = answer.map_err(bounded_error).and_then(bounded_table);
         if let Err(lost @ SqlError::Connection(_)) = &answer {
             self.lost = Some(lost.clone());
         }
@@ -172,6 +181,33 @@ impl<'a> ReadOnly<'a> {
     /// As [`ReadOnly::table`].
     pub fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
         self.table(sql).map(|table| table.rows)
+    }
+}
+
+/// An answer within bounds: long cells are cut, and too many of them are an error.
+fn bounded_table(mut table: Table) -> Result<Table, SqlError> {
+    let mut bytes: usize = table.columns.iter().map(|name| name.len() + CELL_BYTES).sum();
+    for row in &mut table.rows {
+        bytes += CELL_BYTES;
+        for cell in row {
+            *cell = cell.take().map(|text| shortened(text, LONGEST_CELL));
+            bytes += CELL_BYTES + cell.as_ref().map_or(0, String::len);
+        }
+        if bytes > LARGEST_TABLE {
+            return Err(SqlError::TooLarge { limit: LARGEST_TABLE });
+        }
+    }
+    Ok(table)
+}
+
+/// A refusal or a lost connection with a text within bounds.
+fn bounded_error(error: SqlError) -> SqlError {
+    match error {
+        SqlError::Refused { code, message } => {
+            SqlError::Refused { code, message: shortened(message, LONGEST_REASON) }
+        }
+        SqlError::Connection(why) => SqlError::Connection(shortened(why, LONGEST_REASON)),
+        other => other,
     }
 }
 
@@ -287,6 +323,16 @@ mod tests {
         assert_eq!(refused(1227), Missing::Denied("no (error 1227); it needs PROCESS".to_owned()));
         assert!(matches!(refused(1109), Missing::Absent(_)));
         assert!(matches!(refused(3024), Missing::Error(_)));
+    }
+
+    #[test]
+    fn an_answer_is_bounded_in_cells_and_in_rows() {
+        let one = Table { columns: vec!["a".to_owned()], rows: vec![vec![Some("x".repeat(3 << 20))]] };
+        let cut = bounded_table(one).unwrap();
+        assert!(cut.rows[0][0].as_ref().unwrap().len() < LONGEST_CELL + 20);
+        let rows = vec![vec![None]; LARGEST_TABLE / CELL_BYTES];
+        let error = bounded_table(Table { columns: vec![], rows }).unwrap_err();
+        assert_eq!(error.to_string(), "the answer is larger than 8 MiB, more than facts are taken from");
     }
 
     struct Nothing;

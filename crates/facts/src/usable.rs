@@ -2,7 +2,7 @@
 
 use mydyno_model::facts::{FactSet, Status};
 
-use crate::collect::NO_CONNECTION;
+use crate::context::NO_CONNECTION;
 
 /// Why a look holds no usable fact of the server that was asked; `None` for one that does, and for a look at a host
 /// alone.

@@ -58,12 +58,11 @@ pub enum RunError {
     NoServer(Box<WireError>),
     /// The server of an audit let us in and answered no statement.
     #[error(
-        "{server} accepted the login and answered no statement that could be read, so nothing can be said of it: look at its \
-         error log and at what stands between (a proxy?)"
+        "no fact of the server could be read, so nothing can be said of it: {why}; without a server, `mydyno audit --host-only` looks at this host"
     )]
     NoAnswer {
-        /// Its address.
-        server: String,
+        /// Why.
+        why: String,
     },
     /// Facts, a bundle or another host.
     #[error(transparent)]

@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{flat_number, unexpected};
 use crate::source::{Missing, Read, Source};
 use crate::sys;

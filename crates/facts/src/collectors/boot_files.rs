@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::sysctl::{SETTINGS, path_of};
+use crate::context::{Context, Depth};
 use crate::parse::unescape;
 use crate::source::{Missing, Read, Source};
 

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, FactInfo, Run, fact};
 use crate::cgroup::{Group, Version, limit, limit_v1, quota, throttled};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, FactInfo, Run, fact};
+use crate::context::Context;
+use crate::context::Depth;
 use crate::parse::{flat_number, list, number};
 use crate::source::{Missing, Read, Source};
 

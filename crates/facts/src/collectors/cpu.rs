@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{distinct, field, kib_field, list, number, required};
 use crate::source::{Missing, Read, Source};
 

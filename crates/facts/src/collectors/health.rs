@@ -2,8 +2,8 @@
 //! sets.
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::number;
 use crate::source::{Missing, Read, Source};
 use crate::sys;

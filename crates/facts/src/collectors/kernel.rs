@@ -1,8 +1,8 @@
 //! The kernel and the distribution.
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{field, number};
 use crate::source::{Missing, Read, Source};
 use crate::sys;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{kib_field, number_field, unescape, unexpected};
 use crate::source::{Read, Source};
 

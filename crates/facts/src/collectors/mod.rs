@@ -1,6 +1,6 @@
 //! The collectors, one file each.
 
-use crate::catalogue::Collector;
+use crate::collector::Collector;
 
 pub mod activity;
 pub mod boot_files;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{number, unexpected};
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
-use crate::collectors::server::{family_of, version_number};
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::option_files::{LARGEST_FILE, Start, facts_of, groups, normal, read};
 use crate::process::Process;
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
+use crate::version::{family_of, version_number};
 
 /// Option files.
 pub static COLLECTOR: Collector = Collector {

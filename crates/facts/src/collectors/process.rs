@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{kib_field, list, number, number_field, required, unexpected};
 use crate::process::{Process, Stat};
 use crate::secrets;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{field, kib_field, list};
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};

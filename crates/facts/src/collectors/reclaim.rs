@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::bag::Bag;
 use crate::block;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::parse::{number, unescape, unexpected};
 use crate::source::{Missing, Read, Source};

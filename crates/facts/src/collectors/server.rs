@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::secrets;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
+use crate::version::{family_of, version_number};
 
 /// Version, variables, uptime.
 pub static COLLECTOR: Collector = Collector {
@@ -145,29 +146,6 @@ pub(super) fn single(sql: &mut ReadOnly<'_>, statement: &str) -> Read<String> {
     value.ok_or_else(|| Missing::Error(format!("{statement} gave no value")))
 }
 
-/// `mariadb` or `mysql`.
-pub fn family_of(version: &str) -> String {
-    if version.to_ascii_lowercase().contains("mariadb") { "mariadb" } else { "mysql" }.to_owned()
-}
-
-/// `10.11.19-MariaDB` as 101119.
-///
-/// # Errors
-/// The text does not begin with three numbers.
-pub fn version_number(version: &str) -> Read<u64> {
-    let wrong = || Missing::Error(format!("the version {version:?} does not begin like 8.0.36"));
-    // MariaDB behind some proxies calls itself 5.5.5-10.11.19-MariaDB for old replicas.
-    let bare = version.strip_prefix("5.5.5-").filter(|v| v.contains("MariaDB")).unwrap_or(version);
-    let mut parts = bare.split(|c: char| !c.is_ascii_digit());
-    let mut next = || parts.next().and_then(|p| p.parse::<u64>().ok()).filter(|n| *n < 100_000);
-    match (next(), next(), next()) {
-        (Some(major), Some(minor), Some(patch)) if minor < 100 && patch < 100 => {
-            Ok(major * 10_000 + minor * 100 + patch)
-        }
-        _ => Err(wrong()),
-    }
-}
-
 /// A variable's text as a value: a number when it is one and would be written the same way again.
 pub fn typed(name: &str, text: &str) -> Value {
     if TEXT.contains(&name) {
@@ -219,23 +197,5 @@ mod tests {
             assert_eq!(typed("x", text), value, "{text}");
         }
         assert_eq!(typed("hostname", "17"), json!("17"));
-    }
-
-    #[test]
-    fn versions_become_numbers_that_can_be_compared() {
-        for (text, number) in [
-            ("10.11.19-MariaDB-0+deb12u1-log", 101_119),
-            ("5.5.5-10.6.7-MariaDB", 100_607),
-            ("8.0.46", 80_046),
-            ("9.7.0-commercial", 90_700),
-            ("5.7.44-48-log", 50_744),
-        ] {
-            assert_eq!(version_number(text), Ok(number), "{text}");
-        }
-        for text in ["", "8", "8.0", "x.y.z", "8.100.1", "99999999999999999999.1.1"] {
-            assert!(version_number(text).is_err(), "{text}");
-        }
-        assert_eq!(family_of("10.11.19-MariaDB"), "mariadb");
-        assert_eq!(family_of("8.0.46"), "mysql");
     }
 }

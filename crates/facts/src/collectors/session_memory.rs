@@ -1,8 +1,8 @@
 //! Memory of sessions as the server reports it: the part of its memory that grows with their number.
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};

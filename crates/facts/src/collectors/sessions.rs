@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::typed;
+use crate::context::{Context, Depth};
 use crate::secrets;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};

@@ -7,9 +7,9 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::{Context, StatusReading};
+use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::{pairs, typed};
+use crate::context::{Context, Depth, StatusReading};
 use crate::secrets;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, SqlError};

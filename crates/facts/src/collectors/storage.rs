@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::bag::Bag;
 use crate::block;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::{device, file_system};
+use crate::context::{Context, Depth};
 use crate::mounts::{self, Mount};
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};

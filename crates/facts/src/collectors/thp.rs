@@ -1,8 +1,8 @@
 //! Transparent huge pages of the host.
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::{choice, number};
 use crate::source::Missing;
 

@@ -1,8 +1,8 @@
 //! The kind of host (bare metal, virtual machine, container), which tells whose /proc and /sys are read.
 
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::parse::field;
 use crate::source::{Missing, Read, Source};
 use crate::sys;

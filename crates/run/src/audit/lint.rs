@@ -24,7 +24,6 @@ pub fn is_check(id: &str) -> bool {
 /// The options of a file and of the files that it includes, as a server of a release would read them.
 ///
 /// # Errors
-<<<<<<< HEAD:crates/run/src/audit/lint.rs
 /// The file cannot be read.
 pub fn facts(path: &Path, release: &Target, suffix: Option<&str>) -> Result<FactSet, RunError> {
     let failed = |source| RunError::OptionFile { path: path.to_owned(), source };
@@ -38,24 +37,6 @@ pub fn facts(path: &Path, release: &Target, suffix: Option<&str>) -> Result<Fact
     let knobs = Knobs::embedded()?;
     // The groups that a server of this series reported, where one was asked.
     let asked = knobs.nearest_server(release).filter(|server| server.series() == release.version.series());
-=======
-/// No release is named, or the file cannot be read.
-pub fn facts(path: &Path, args: &Args) -> Result<FactSet, Failure> {
-    let Some(target) = &args.release else {
-        return Err(Failure::usage("--config: say which release it is for, as in --for mysql-9.7"));
-    };
-    let failed = |e: std::io::Error| Failure::usage(format!("--config {}: {e}", path.display()));
-    let path = path.canonicalize().map_err(failed)?;
-    mydyno_facts::read_regular(&path, mydyno_facts::option_files::LARGEST_FILE)
-        .map(drop)
-        .or_else(|e| if e.kind() == std::io::ErrorKind::InvalidData { Ok(()) } else { Err(e) })
-        .map_err(failed)?;
-    let number = u64::from(target.version.major) * 10_000 + u64::from(target.version.minor) * 100;
-    let suffix = args.target.defaults_group_suffix.as_deref();
-    let knobs = Knobs::embedded().map_err(|e| Failure::environment(e.to_string()))?;
-    // What a server of this series said that it reads, where one was asked.
-    let asked = knobs.nearest_server(target).filter(|server| server.series() == target.version.series());
->>>>>>> 8c3e900 (Read option files, bundles and answers within bounds; sample on a bus):crates/mydyno/src/verbs/audit/options.rs
     let groups = match asked {
         Some(server) => suffixed(server.rules.groups.clone(), suffix),
         None => groups(&release.family, number, suffix),

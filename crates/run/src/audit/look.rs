@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use mydyno_facts::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process};
+use mydyno_facts::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process, server_unusable};
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
@@ -35,16 +35,11 @@ pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
         FactSource::Bundle(path) => mydyno_facts::bundle::load(path)?,
         FactSource::OptionFile { path, release, suffix } => lint::facts(path, release, suffix.as_deref())?,
     };
+    if let Some(why) = server_unusable(&open) {
+        return Err(RunError::NoAnswer { why });
+    }
     let redacted = if plan.redact { Some(mydyno_facts::redact(&open)?) } else { None };
     Ok(Facts { open, redacted, of_option_file: matches!(plan.source, FactSource::OptionFile { .. }) })
-}
-
-/// Whether the server answered any of the statements: its version and variables come from nowhere else.
-fn answered(facts: &FactSet) -> bool {
-    facts.facts.iter().any(|(id, fact)| {
-        (id == "server.version" || id.starts_with("server.variable.") || id.starts_with("server.status."))
-            && fact.status == Status::Ok
-    })
 }
 
 /// Looks at a server and, where it runs here, at this host.
@@ -53,9 +48,6 @@ fn server(connect: &ConnectOptions, options: &Options) -> Result<FactSet, RunErr
     let mut client = Client::connect(connect).map_err(|e| RunError::NoServer(Box::new(e)))?;
     let server = process_behind(&source, &client, connect);
     let mut facts = collect_of(&source, Some(&mut client), server, options);
-    if !answered(&facts) {
-        return Err(RunError::NoAnswer { server: connect.endpoint.to_string() });
-    }
     if facts.number("server.process.pid").is_none() {
         let why = match &connect.endpoint {
             // The address is a name of the user's: it stands in no text.

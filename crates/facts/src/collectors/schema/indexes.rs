@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::statistics::STATISTICS;
 use super::{LISTED, OURS, text};
-use crate::collect::Context;
+use crate::context::Context;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
 

@@ -13,8 +13,8 @@ use self::indexes::INDEX_USAGE;
 use self::statistics::{Names, names, totals};
 use self::unkeyed::primary_keys;
 use crate::bag::Bag;
-use crate::catalogue::{Collector, Cost, Depth, Run, fact};
-use crate::collect::Context;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 

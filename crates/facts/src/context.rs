@@ -1,0 +1,76 @@
+//! The options of a look and the inputs of collectors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::process::Process;
+use crate::source::{Read, Source};
+
+/// Why facts of a server are absent when only a host is looked at.
+pub(crate) const NO_CONNECTION: &str = "no connection to a server";
+
+/// The amount of facts that are collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Depth {
+    /// The facts of a run's record: a few milliseconds and a handful of statements.
+    #[default]
+    Record,
+    /// The additional facts of an audit.
+    Audit,
+}
+
+/// How much a look reads, and how long it may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The amount of facts that are collected.
+    pub depth: Depth,
+    /// Time between the two readings of counters, for rates. Without it counters are read once.
+    pub window: Option<Duration>,
+    /// Multiplies every collector's deadline; above 1 for a slow way to the host.
+    pub patience: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { depth: Depth::Record, window: None, patience: 1.0 }
+    }
+}
+
+impl Options {
+    /// The options of an audit.
+    pub fn audit() -> Self {
+        Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), patience: 1.0 }
+    }
+}
+
+/// The inputs of collectors.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The host's files.
+    pub source: Source,
+    /// The server's process, when it runs on this host and is known.
+    pub server: Read<Process>,
+    /// The server's variables as text; empty without a connection.
+    pub variables: Arc<BTreeMap<String, String>>,
+    /// The server's status at the start, when the look has a window.
+    pub first_status: Option<Arc<StatusReading>>,
+    /// The options of the look.
+    pub options: Options,
+}
+
+/// SHOW GLOBAL STATUS at an instant.
+#[derive(Debug, Clone)]
+pub struct StatusReading {
+    /// When the answer was there.
+    pub at: Instant,
+    /// Names in lower case, with their texts.
+    pub values: BTreeMap<String, String>,
+}
+
+impl Context {
+    /// A server variable that is set to something.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|v| !v.is_empty())
+    }
+}
