@@ -63,7 +63,7 @@ fn option_file(folder: &Path, input: &[u8]) {
     }
     let groups = ["mysqld".to_owned()];
     let reading = read(&Source::at(folder), "", &["/a.cnf".to_owned()], &groups);
-    assert!(reading.options.len() + reading.groups.len() + reading.faults.len() <= 10_001);
+    assert!(reading.options.len() + reading.groups.len() + reading.faults.len() <= 2_501);
     assert_eq!(facts_of(&groups, reading).len(), 6);
 }
 

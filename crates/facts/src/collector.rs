@@ -1,7 +1,7 @@
 //! Collectors: groups of facts that are read together.
 
 use crate::bag::Bag;
-use crate::context::Context;
+use crate::context::{Context, Depth};
 use crate::sql::ReadOnly;
 
 /// One fact, or a family of facts, that a collector gives.
