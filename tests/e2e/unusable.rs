@@ -35,6 +35,7 @@ fn an_audit_of_a_server_that_answers_nothing_usable_ends_with_3_and_says_why() {
 }
 
 #[test]
+#[allow(clippy::zombie_processes, reason = "wait4 waits for the child and tells its memory")]
 fn error_packets_of_10_mb_cost_an_audit_little_memory() {
     let home = Home::new();
     let error = error(1, 1105, &"x".repeat(10 << 20));
