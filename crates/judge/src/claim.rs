@@ -26,6 +26,11 @@ pub struct ReadyStep {
     pub undo: Option<Template>,
 }
 
+/// The most names of `[let]`.
+const MOST_BINDINGS: usize = 200;
+/// The longest file of a claim, in bytes.
+const LONGEST_FILE: usize = 256 << 10;
+
 /// A claim, ready to be judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
@@ -55,10 +60,19 @@ impl Claim {
     /// # Errors
     /// All that is wrong with its form, each with its line.
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        if text.len() > LONGEST_FILE {
+            return Err(vec![Problem::of(file, format!("a claim has at most {} KiB", LONGEST_FILE >> 10))]);
+        }
         let document: Document = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             vec![Problem { file: file.to_owned(), line, text: error.message().trim().to_owned() }]
         })?;
+        if document.bindings.len() > MOST_BINDINGS {
+            return Err(vec![Problem::of(
+                file,
+                format!("[let] names more than {MOST_BINDINGS} expressions"),
+            )]);
+        }
         let mut reader = Reader { file, text, problems: vec![], bindings: Bindings::new() };
         let claim = reader.claim(document);
         match claim {

@@ -60,12 +60,21 @@ pub type Scope<'s> = &'s [(String, Value)];
 /// How many things an `any` or `all` names as evidence.
 const WITNESSES: usize = 10;
 
-/// How many things are gone over at most.
+/// The most items that the quantifiers of one evaluation go over.
 const MOST_ITEMS: usize = 200_000;
+
+/// The most expressions that one evaluation computes; a quantifier computes its body for each item.
+const MOST_STEPS: usize = 5_000_000;
 
 /// Evaluates an expression.
 pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
-    let mut machine = Machine { facts, locals: scope.to_vec(), trace: Trace::default(), left: MOST_ITEMS };
+    let mut machine = Machine {
+        facts,
+        locals: scope.to_vec(),
+        trace: Trace::default(),
+        left: MOST_ITEMS,
+        steps_left: MOST_STEPS,
+    };
     let result = machine.value(expr);
     // Where nothing was compared, as in `not on(@@general_log)`, the whole shows what decided.
     if let (Ok(Value::Bool(is)), true) = (&result, machine.trace.steps.is_empty()) {
@@ -79,7 +88,8 @@ pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
 /// # Errors
 /// It could not be had.
 pub fn domain(over: &Over, facts: &FactSet) -> Result<Vec<Value>, Stop> {
-    let mut machine = Machine { facts, locals: vec![], trace: Trace::default(), left: MOST_ITEMS };
+    let mut machine =
+        Machine { facts, locals: vec![], trace: Trace::default(), left: MOST_ITEMS, steps_left: MOST_STEPS };
     machine.domain(over)
 }
 
@@ -123,12 +133,17 @@ pub struct Machine<'a> {
     locals: Vec<(String, Value)>,
     trace: Trace,
     left: usize,
+    steps_left: usize,
 }
 
 type Found = Result<Value, Stop>;
 
 impl Machine<'_> {
     pub fn value(&mut self, expr: &Expr) -> Found {
+        self.steps_left = self
+            .steps_left
+            .checked_sub(1)
+            .ok_or_else(|| Stop::Fault(format!("takes more than {MOST_STEPS} steps")))?;
         match expr {
             Expr::Bool(b) => Ok(Value::Bool(*b)),
             Expr::Number { value, unit } => {

@@ -10,6 +10,7 @@ mod lexer;
 mod mutate;
 mod parser;
 mod show;
+pub(crate) mod size;
 #[cfg(test)]
 mod tests;
 mod token;

@@ -7,6 +7,7 @@ use mydyno_settings::nearest;
 
 use super::ast::{Arithmetic, Call, Compare, Expr, FactRef, Over, Part, Quantifier};
 use super::lexer::{Position, words};
+use super::size;
 use super::token::Token;
 use super::unit;
 use super::value::Version;
@@ -23,6 +24,9 @@ pub struct ParseError {
 
 /// Names that stand for other expressions, written `$name`.
 pub type Bindings = BTreeMap<String, Arc<Expr>>;
+
+/// The most words of one expression. A chain of operators is a tree as deep as it is long, and trees are walked recursively.
+const MOST_WORDS: usize = 1000;
 
 /// How deep brackets and quantifiers may be nested.
 const DEEPEST: usize = 40;
@@ -41,11 +45,18 @@ pub fn parse(text: &str) -> Result<Expr, ParseError> {
 /// As [`parse`].
 pub fn parse_with(text: &str, bindings: &Bindings, locals: &[&str]) -> Result<Expr, ParseError> {
     let words = words(text)?;
+    if let Some((_, at)) = words.get(MOST_WORDS) {
+        let text = format!("an expression has at most {MOST_WORDS} words: split it with [let]");
+        return Err(ParseError { at: *at, text });
+    }
     let locals = locals.iter().map(|l| (*l).to_owned()).collect();
     let mut parser = Parser { words, next: 0, bindings, locals, depth: 0 };
     let expr = parser.either()?;
     match parser.peek() {
-        Token::End => Ok(expr),
+        Token::End => match size::check(&expr) {
+            Ok(_) => Ok(expr),
+            Err(text) => Err(ParseError { at: Position { line: 1, column: 1 }, text }),
+        },
         other => Err(parser.error(format!("{} is not expected here", other.shown()))),
     }
 }
