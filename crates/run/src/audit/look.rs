@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use mydyno_facts::{Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process, server_unusable};
+use mydyno_facts::{
+    Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process, server_unusable,
+};
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
