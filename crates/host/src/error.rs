@@ -60,6 +60,12 @@ pub enum HostError {
         /// What its first line says.
         found: String,
     },
+    /// The journal holds NUL bytes only: what it said is lost.
+    #[error("{} holds only NUL bytes, so what it said is lost: run `mydyno host restore`, which finds private servers, mounts and loop devices by their marks, and begins a new journal", path.display())]
+    JournalLost {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A living command answers for the same thing.
     #[error("{what} is in use by `mydyno {command}` (pid {pid}): wait for it, or end it")]
     Held {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, StartedProcess};
+use crate::change::Change;
 use crate::error::HostError;
 use crate::journal::{Closing, Journal};
 use crate::lease::Lease;
@@ -59,25 +59,6 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
     }
 }
 
-/// Writes a folder of ours, and the process that works in it, into a journal that has lost them. The folder's own mark
-/// is what makes it ours.
-///
-/// # Errors
-/// The folder has no mark, or the journal cannot be written.
-pub fn adopt(
-    journal: &Journal,
-    lease: &Lease,
-    purpose: &str,
-    path: &Path,
-    process: Option<StartedProcess>,
-) -> Result<(), HostError> {
-    journal.record(lease, purpose, Change::Folder(MarkedFolder::found(path)?))?;
-    if let Some(process) = process {
-        journal.record(lease, purpose, Change::Process(process))?;
-    }
-    Ok(())
-}
-
 /// Takes the name from a folder of ours that the journal does not know, and leaves it to the journal to remove: the change
 /// stays open until its purpose is put back. A crash leaves the folder whole under its name, or without a name that anybody
 /// would use and known to the journal.
@@ -106,7 +87,7 @@ pub fn is_leaving(path: &Path) -> bool {
 }
 
 /// Whether a text can be a mark; names of folders are made of it.
-fn is_mark(text: &str) -> bool {
+pub(crate) fn is_mark(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
@@ -124,7 +105,7 @@ pub(crate) fn random_mark() -> Result<String, HostError> {
 
 impl MarkedFolder {
     /// A folder that is there, with the mark that it carries.
-    fn found(path: &Path) -> Result<Self, HostError> {
+    pub(crate) fn found(path: &Path) -> Result<Self, HostError> {
         let file = path.join(MARK_FILE);
         let mark = fs::read_to_string(&file).map_err(|e| HostError::io("read", &file, e))?;
         if !is_mark(&mark) {

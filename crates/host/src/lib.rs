@@ -19,6 +19,7 @@ pub mod journal;
 pub mod lease;
 pub mod limit;
 pub mod loops;
+pub mod lost;
 pub mod machine;
 pub mod mounts;
 pub mod named_disk;

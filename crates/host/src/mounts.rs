@@ -77,6 +77,17 @@ pub fn mount(
 }
 
 impl Mounted {
+    /// A mount that is there, as if it had been made here.
+    pub(crate) fn found(machine: &Machine, line: &MountLine) -> Self {
+        Self {
+            point: line.point.clone(),
+            device: line.source.clone(),
+            file_system: line.kind.clone(),
+            options: line.options.clone(),
+            namespace: machine.namespace("mnt"),
+        }
+    }
+
     /// Whether it is mounted on top there.
     pub(crate) fn is_there(&self, machine: &Machine) -> Result<bool, HostError> {
         Ok(self.line(machine)?.is_some())

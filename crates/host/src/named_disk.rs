@@ -13,6 +13,7 @@ use crate::file_system::FileSystem;
 use crate::folder;
 use crate::host::Host;
 use crate::journal::Open;
+use crate::lost;
 use crate::restore::{self, NoServers, Outcome};
 
 /// An emulated disk as it was asked for.
@@ -160,7 +161,13 @@ pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
 /// # Errors
 /// There is no such disk, or the journal cannot be written.
 pub fn down(host: &Host, name: &str) -> Result<Vec<String>, HostError> {
-    folder_of(host, name)?;
+    let path = folder_of(host, name)?;
+    let purpose_of_it = purpose(name);
+    let known = host.journal.read()?.open.iter().any(|open| open.entry.purpose == purpose_of_it);
+    if !known && folder::is_marked(&path) {
+        // Its journal was lost; the folder carries our mark.
+        lost::adopt(&host.journal, &host.lease, &purpose_of_it, &path, None)?;
+    }
     let done = put_back(host, &purpose(name))?;
     if done.is_empty() {
         wanted_of(host, name)?;

@@ -325,6 +325,28 @@ pub fn restore(
     Ok(outcomes)
 }
 
+/// Puts back what was done for one purpose and reports it, as [`restore`] does. The entries are this command's own: it wrote them
+/// for what the journal had lost.
+///
+/// # Errors
+/// As [`restore`].
+pub fn restore_found(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    servers: &dyn Servers,
+) -> Result<Vec<RestoreOutcome>, HostError> {
+    let machine = lease.machine();
+    let taken = journal.take_over(lease, |open| open.entry.purpose == purpose)?;
+    let done = put_back(journal, machine, &taken, servers)?;
+    done.into_iter()
+        .map(|(open, outcome)| {
+            let why = format!("the journal did not know it, its mark did: {}", outcome.why);
+            report(&open, machine, Outcome { why, ..outcome })
+        })
+        .collect()
+}
+
 /// What `mydyno host status` shows: changes in force, oldest first.
 ///
 /// # Errors

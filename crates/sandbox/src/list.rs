@@ -6,7 +6,7 @@ use std::fs;
 use mydyno_host::change::StartedProcess;
 use mydyno_host::journal::{Open, Replay, refusal};
 use mydyno_host::machine::{Presence, ProcessIdentity};
-use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder};
+use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder, lost};
 use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
@@ -83,7 +83,7 @@ pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
     if !known {
         // Its journal was lost. The folder is in our own state folder and says which process it was.
         let process = folder.load()?.map(|d| StartedProcess { identity: d.process, program: d.program });
-        folder::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
+        lost::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
     }
     check_in_sight(site, name, &purpose)?;
     data::check_in_reach(site, &folder)?;

@@ -399,3 +399,8 @@ fn within_patience<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) 
     });
     answer.recv_timeout(ORDER_PATIENCE).ok()
 }
+
+/// Whether the source of a mount is that of an emulated disk.
+pub(crate) fn is_source(source: &Path) -> bool {
+    source.to_str().is_some_and(|source| source.starts_with(SOURCE))
+}

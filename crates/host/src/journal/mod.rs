@@ -208,6 +208,24 @@ impl Journal {
         self.update(|_| Ok(((), vec![line])))
     }
 
+    /// Empties a journal that holds NUL bytes only, so that what it lost can be written down again.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn empty_if_lost(&self) -> Result<bool, HostError> {
+        if !self.read()?.only_nul {
+            return Ok(false);
+        }
+        let io = |action| move |e| HostError::io(action, &self.path, e);
+        let file = OpenOptions::new().read(true).append(true).open(&self.path).map_err(io("open"))?;
+        let mut file = self.lock(file, true)?;
+        if !self.load(&mut file)?.only_nul {
+            return Ok(false);
+        }
+        file.set_len(0).and_then(|()| file.sync_all()).map_err(io("empty"))?;
+        Ok(true)
+    }
+
     /// Closes an entry as its change was put back; one that could not be stays open.
     ///
     /// # Errors
@@ -235,6 +253,13 @@ impl Journal {
         let mut file = self.lock(file, true)?;
         let before = self.load(&mut file)?;
         let (answer, lines) = decide(&before)?;
+        if before.only_nul && !lines.is_empty() {
+            return match lines.iter().any(|line| matches!(line, Line::Change(_))) {
+                true => Err(HostError::JournalLost { path: self.path.clone() }),
+                // No entry is known that could be closed or handed over; the damage must stay in sight.
+                false => Ok(answer),
+            };
+        }
         let length = file.metadata().map_err(io("read"))?.len();
         if lines.is_empty() {
             // Whoever closed the last entry was killed before it emptied the file.

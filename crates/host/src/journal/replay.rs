@@ -27,6 +27,8 @@ pub struct Replay {
     pub sound_bytes: u64,
     /// Numbers (from 1) of lines before the last that cannot be read: no crash of ours does that.
     pub damaged_lines: Vec<usize>,
+    /// All bytes are NUL: a crash of the machine, or a fault of the disk, took what the file said. Line 1 then counts as damaged.
+    pub only_nul: bool,
     /// What the first line says, if that is not the form that this build knows.
     pub other_form: Option<String>,
 }
@@ -34,6 +36,9 @@ pub struct Replay {
 /// Reads the journal.
 pub fn replay(bytes: &[u8]) -> Replay {
     let mut state = Replay { next_id: 1, ..Replay::default() };
+    if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
+        return Replay { only_nul: true, damaged_lines: vec![1], ..state };
+    }
     let mut at = 0;
     let mut number = 0;
     while let Some(length) = bytes[at..].iter().position(|b| *b == b'\n') {

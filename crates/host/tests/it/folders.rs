@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mydyno_host::folder::{self, MARK_FILE, MarkedFolder};
-use mydyno_host::{Change, HostError, Lease, StateDir, data_directory, restore};
+use mydyno_host::{Change, HostError, Lease, StateDir, data_directory, lost, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
@@ -135,12 +135,12 @@ fn a_folder_whose_journal_was_lost_is_known_by_its_own_mark() {
     folder::create(&f.journal, &f.lease, "test", &path).unwrap();
     fs::write(path.join("file"), "x").unwrap();
     fs::remove_file(f.journal.path()).unwrap();
-    folder::adopt(&f.journal, &f.lease, "test", &path, None).unwrap();
+    lost::adopt(&f.journal, &f.lease, "test", &path, None).unwrap();
     assert_eq!(put_back(&f).0, RestoreState::Restored);
     assert!(!path.exists());
     let unmarked = f.path("unmarked");
     fs::create_dir(&unmarked).unwrap();
-    assert!(folder::adopt(&f.journal, &f.lease, "test", &unmarked, None).is_err());
+    assert!(lost::adopt(&f.journal, &f.lease, "test", &unmarked, None).is_err());
 }
 
 #[test]

@@ -182,6 +182,21 @@ fn a_damaged_line_in_the_middle_is_reported_and_hides_no_other() {
 }
 
 #[test]
+fn a_journal_of_nul_bytes_is_damage_and_takes_no_change_until_it_is_emptied() {
+    let f = fixture();
+    std::fs::write(f.journal.path(), [0u8; 4096]).unwrap();
+    let read = f.journal.read().unwrap();
+    assert!(read.only_nul && read.damaged_lines == [1] && read.open.is_empty());
+    let error = f.journal.record(&f.lease, "test", folder("a")).unwrap_err().to_string();
+    assert!(error.contains("NUL") && error.contains("mydyno host restore"), "{error}");
+    f.journal.keep(&[1], "x").unwrap();
+    assert_eq!(f.journal_bytes(), [0u8; 4096], "the damage stays in sight");
+    assert!(f.journal.empty_if_lost().unwrap());
+    assert!(!f.journal.empty_if_lost().unwrap());
+    f.journal.record(&f.lease, "test", folder("a")).unwrap();
+}
+
+#[test]
 fn a_journal_of_a_newer_form_is_refused_untouched() {
     let f = fixture();
     let text = b"{\"record\":\"journal\",\"schema\":\"mydyno.journal/9\"}\n{\"record\":\"new\"}\n";

@@ -5,11 +5,12 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use mydyno_host::change::StartedProcess;
 use mydyno_host::journal::{Closing, Line};
 use mydyno_host::machine::Presence;
-use mydyno_host::restore::{NoServers, put_back, restore, status};
+use mydyno_host::restore::{NoServers, put_back, restore, restore_found, status};
 use mydyno_host::swap::SwapFile;
-use mydyno_host::{Change, Lease, Machine, folder, process};
+use mydyno_host::{Change, Lease, Machine, folder, loops, lost, process};
 use mydyno_model::change::{LeaseState, RestoreState};
 
 use crate::fixture::{Fixture, MadeUp, fixture, process_change};
@@ -47,6 +48,33 @@ fn what_a_dead_command_left_is_put_back_newest_first() {
     let _ = started.child.wait();
     assert_eq!(outcomes(&f, false), []);
     assert_eq!(status(&f.journal, &f.machine).unwrap(), []);
+}
+
+#[test]
+fn what_a_lost_journal_named_is_found_by_its_marks_and_put_back() {
+    let f = fixture();
+    let path = f.path("lost");
+    folder::create(&f.journal, &f.lease, "server lost", &path).unwrap();
+    let started = process::start(&f.journal, &f.lease, "server lost", sleeper()).unwrap();
+    let backing = path.join("image");
+    fs::File::create(&backing).unwrap().set_len(1 << 20).unwrap();
+    let attached = loops::check(&f.machine)
+        .is_ok()
+        .then(|| loops::attach(&f.journal, &f.lease, "server lost", &backing).unwrap().1);
+    fs::write(f.journal.path(), []).unwrap();
+    assert_eq!(outcomes(&f, true), []);
+    assert_eq!(lost::marked_below(path.parent().unwrap(), |name| name == "lost").unwrap(), [path.as_path()]);
+    let found = StartedProcess { identity: started.identity.clone(), program: "sleep".into() };
+    lost::adopt(&f.journal, &f.lease, "server lost", &path, Some(found)).unwrap();
+    let done = restore_found(&f.journal, &f.lease, "server lost", &NoServers).unwrap();
+    assert_eq!(done.len(), 2 + usize::from(attached.is_some()), "{done:?}");
+    for outcome in &done {
+        assert_eq!(outcome.outcome, RestoreState::Restored, "{outcome:?}");
+        assert!(outcome.why.starts_with("the journal did not know it"), "{}", outcome.why);
+    }
+    assert!(!path.exists());
+    assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
+    assert!(attached.is_none_or(|a| loops::attached_to(&f.machine, &a.backing).unwrap().is_none()));
 }
 
 #[test]

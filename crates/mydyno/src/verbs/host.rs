@@ -60,10 +60,13 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
     if ui.json {
         let header = Header::of::<HostStatus>(OffsetDateTime::now_utc());
         ui.out(&HostStatus { header, changes, extra: damage_document(&damaged) }.to_json());
-    } else if changes.is_empty() {
+    } else if changes.is_empty() && damaged.is_empty() {
         ui.out("Nothing is changed on this host.");
     } else {
         ui.out(&changes.iter().map(describe).collect::<Vec<_>>().join("\n"));
+    }
+    if only_nul(host.as_ref())? {
+        return Err(lost_journal("Run `mydyno host restore`"));
     }
     damage(&damaged)?;
     Ok(Status::Fine)
@@ -110,21 +113,30 @@ fn lever(lever: &LeverInfo) -> String {
 
 fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
     let host = find_host("host restore")?;
-    let outcomes = match &host {
-        Some(host) => {
-            restore::restore(&host.journal, &host.lease, args.all, &PrivateServers).map_err(environment)?
-        }
-        None => vec![],
-    };
+    let mut outcomes = vec![];
+    let (mut damaged, mut only_nul) = (vec![], false);
+    if let Some(host) = &host {
+        only_nul = host.journal.empty_if_lost().map_err(environment)?;
+        outcomes =
+            restore::restore(&host.journal, &host.lease, args.all, &PrivateServers).map_err(environment)?;
+        let lost = mydyno_sandbox::put_back_lost(host, args.all);
+        outcomes.extend(lost.map_err(|e| Failure::environment(e.to_string()))?);
+        damaged = if only_nul { vec![1] } else { damaged_lines(Some(host))? };
+    }
     let failed = outcomes.iter().any(|o| o.outcome == RestoreState::Failed);
-    let damaged = damaged_lines(host.as_ref())?;
     if ui.json {
         let header = Header::of::<RestoreReport>(OffsetDateTime::now_utc());
         ui.out(&RestoreReport { header, outcomes, extra: damage_document(&damaged) }.to_json());
     } else if outcomes.is_empty() {
-        ui.out("Nothing to restore: nothing is changed on this host.");
+        ui.out(match damaged.is_empty() {
+            true => "Nothing to restore: nothing is changed on this host.",
+            false => "Nothing was found that could be restored.",
+        });
     } else {
         ui.out(&outcomes.iter().map(outcome).collect::<Vec<_>>().join("\n"));
+    }
+    if only_nul {
+        return Err(lost_journal("It is emptied"));
     }
     damage(&damaged)?;
     Ok(if failed { Status::Bad } else { Status::Fine })
@@ -136,6 +148,21 @@ fn damaged_lines(host: Option<&Host>) -> Result<Vec<usize>, Failure> {
         Some(host) => Ok(host.journal.read().map_err(environment)?.damaged_lines),
         None => Ok(vec![]),
     }
+}
+
+fn only_nul(host: Option<&Host>) -> Result<bool, Failure> {
+    match host {
+        Some(host) => Ok(host.journal.read().map_err(environment)?.only_nul),
+        None => Ok(false),
+    }
+}
+
+/// What a journal of NUL bytes means for the user; `then` says what became of it or what to do.
+fn lost_journal(then: &str) -> Failure {
+    let problem = format!(
+        "journal.jsonl in the state folder held only NUL bytes, so what it said is lost. {then}. `host restore` finds private servers and disks by their marks, with their mounts, loop devices, swap files and control groups; kernel settings carry no mark: compare `mydyno host levers` with what you expect, or reboot"
+    );
+    Failure { status: Status::Bad, problems: vec![problem] }
 }
 
 fn damage_document(lines: &[usize]) -> Map<String, serde_json::Value> {

@@ -263,7 +263,9 @@ fn table(servers: &[ServerInfo]) -> String {
     let mut text = ui::columns(&rows);
     if servers.iter().any(|s| s.state == ServerState::Orphaned) {
         text.push(
-            "Orphaned ones were left by commands that died: `mydyno host restore` removes them.".to_owned(),
+            "Orphaned ones were left by commands that died: `mydyno host restore` removes them. One that runs and that the \
+             journal has lost: `mydyno server down NAME`."
+                .to_owned(),
         );
     }
     text.join("\n")

@@ -1,0 +1,162 @@
+//! Changes that the journal has lost, found by the marks that they carry: an emptied or damaged journal must not leave a server, a
+//! mount or a loop device behind.
+//!
+//! Only what lies below a folder with mydyno's mark, or holds a process that such a folder names, counts as ours. Kernel settings
+//! carry no mark: nothing but the journal tells what they were.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::MadeGroup;
+use crate::change::{Change, StartedProcess};
+use crate::error::HostError;
+use crate::folder::{MarkedFolder, is_mark, is_marked};
+use crate::journal::Journal;
+use crate::lease::Lease;
+use crate::loops::AttachedLoop;
+use crate::machine::{Machine, MountLine};
+use crate::mounts::Mounted;
+use crate::swap::{self, SwapFile};
+use crate::{emulated, sys};
+
+/// Hexadecimal digits of a random mark.
+const MARK_DIGITS: usize = 32;
+
+/// Writes a marked folder into a journal that has lost it, together with the loop devices, mounts and swap files below it, the
+/// process that works in it, and that process's control group: in the order in which they were made, so that putting them back
+/// newest first takes them apart.
+///
+/// # Errors
+/// The folder has no mark, the journal knows it, or the journal, `/proc` or `/sys` cannot be read or written.
+pub fn adopt(
+    journal: &Journal,
+    lease: &Lease,
+    purpose: &str,
+    path: &Path,
+    process: Option<StartedProcess>,
+) -> Result<(), HostError> {
+    let machine = lease.machine();
+    journal.record(lease, purpose, Change::Folder(MarkedFolder::found(path)?))?;
+    let (loops, mounts) = (loops_below(machine, path)?, machine.mounts()?);
+    let below = |line: &&MountLine| line.point.starts_with(path);
+    let served = mounts.iter().filter(below).filter(|line| emulated::is_source(&line.source));
+    let on_loops = mounts
+        .iter()
+        .filter(below)
+        .filter(|line| loops.iter().any(|attached| attached.device == line.source));
+    let mounted = |line: &MountLine| Change::Mount(Mounted::found(machine, line));
+    let mut changes: Vec<Change> = served.map(mounted).collect();
+    changes.extend(loops.iter().cloned().map(Change::Loop));
+    changes.extend(on_loops.map(mounted));
+    changes.extend(swap_files_below(machine, path)?.into_iter().map(Change::Swap));
+    if let Some(process) = process {
+        changes.extend(groups_of(machine, process.identity.pid)?.into_iter().map(Change::Cgroup));
+        changes.push(Change::Process(process));
+    }
+    for change in changes {
+        journal.record(lease, purpose, change)?;
+    }
+    Ok(())
+}
+
+/// Marked folders directly below a folder whose names `wanted` accepts. A folder that is not there holds none.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn marked_below(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, HostError> {
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(|e| HostError::io("read", folder, e))?,
+    };
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&wanted))
+        .filter(|path| is_marked(path))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Loop devices with one of our labels whose file lies below a folder.
+fn loops_below(machine: &Machine, folder: &Path) -> Result<Vec<AttachedLoop>, HostError> {
+    let all = machine.sys().join("block");
+    let entries = match fs::read_dir(&all) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(|e| HostError::io("read", &all, e))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries.filter_map(Result::ok) {
+        let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+        let backing = PathBuf::from(backing.trim_end_matches('\n'));
+        if !backing.starts_with(folder) {
+            continue;
+        }
+        let device = Path::new("/dev").join(entry.file_name());
+        let handle = File::open(&device).map_err(|e| HostError::io("open", &device, e))?;
+        let attached = sys::loops::attached(&handle).map_err(|e| HostError::io("ask", &device, e))?;
+        let ours = attached.filter(|found| found.label.len() == MARK_DIGITS && is_mark(&found.label));
+        found.extend(ours.map(|a| AttachedLoop { device, backing, inode: a.inode, label: a.label }));
+    }
+    Ok(found)
+}
+
+fn swap_files_below(machine: &Machine, folder: &Path) -> Result<Vec<SwapFile>, HostError> {
+    let swaps = match swap::swaps(machine) {
+        // A kernel without swap has no such file.
+        Err(HostError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => vec![],
+        swaps => swaps?,
+    };
+    let below = swaps.into_iter().filter(|swap| swap.path.starts_with(folder));
+    below
+        .map(|swap| {
+            let meta = fs::metadata(&swap.path).map_err(|e| HostError::io("read", &swap.path, e))?;
+            Ok(SwapFile {
+                inode: meta.ino(),
+                device: Some(meta.dev()),
+                bytes: meta.len(),
+                namespace: machine.namespace("mnt"),
+                path: swap.path,
+            })
+        })
+        .collect()
+}
+
+/// The control groups of mydyno's that a process is in: cgroups(7), `/proc/PID/cgroup`.
+fn groups_of(machine: &Machine, pid: u32) -> Result<Vec<MadeGroup>, HostError> {
+    let text = fs::read_to_string(machine.proc().join(format!("{pid}/cgroup"))).unwrap_or_default();
+    let mut names: Vec<&str> = text.lines().filter_map(|line| group_name(line)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mounts = machine.mounts()?;
+    let trees = || mounts.iter().filter(|line| matches!(line.kind.as_str(), "cgroup" | "cgroup2"));
+    let folders = |name: &str| -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> =
+            trees().map(|line| line.point.join(name)).filter(|f| f.is_dir()).collect();
+        all.dedup();
+        all
+    };
+    Ok(names.iter().map(|name| MadeGroup { name: (*name).to_owned(), folders: folders(name) }).collect())
+}
+
+/// As in `4:memory:/mydyno-2f…`.
+fn group_name(line: &str) -> Option<&str> {
+    let name = line.rsplit('/').next()?;
+    let mark = name.strip_prefix("mydyno-")?;
+    (mark.len() == MARK_DIGITS && is_mark(mark)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_groups_with_a_whole_mark_are_ours() {
+        let mark = "2f".repeat(16);
+        let name = format!("mydyno-{mark}");
+        assert_eq!(group_name(&format!("4:memory:/{name}")), Some(name.as_str()));
+        assert_eq!(group_name(&format!("0::/docker/x/{name}")), Some(name.as_str()));
+        assert_eq!(group_name("0::/mydyno-2f"), None);
+        assert_eq!(group_name("0::/system.slice/mydyno.service"), None);
+    }
+}
