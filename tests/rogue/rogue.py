@@ -322,6 +322,13 @@ class Recording:
         return getattr(self.s, name)
 
 
+def fill(args, home, schema):
+    """Makes the tables that a verb needs, on the real server."""
+    command = [args.binary, *VERBS["prepare"], "-h", "127.0.0.1", "-P", str(args.upstream), "--no-defaults", "-u", args.user, "--password-file",
+               args.password_file, "--schema", schema, "--tables", "1", "--table-size", "500", "--allow-load", "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MYDYNO_STATE": os.path.join(home, "state")})
+
+
 def peak_of(pid):
     """The most memory that the process had since it began to run the program, in kB."""
     try:
@@ -347,7 +354,10 @@ def run(case, args, home):
     out = os.path.join(work, "out")
     empty = os.path.join(work, "cwd")
     os.mkdir(empty)
-    schema = "rogue_kept" if verb in ("run", "check") else f"rogue_{rogue.port}"
+    schema = "rogue_kept" if verb == "check" else f"rogue_{rogue.port}"
+    if verb == "run" and phase == "load":
+        # Two loads on one database wait for each other.
+        fill(args, home, schema)
     command = [args.binary, *VERBS[verb], "-h", "127.0.0.1", "-P", str(rogue.port), "--no-defaults", "--connect-timeout", f"{CONNECT}s",
                "--read-timeout", f"{READ}s", "--ssl-mode", "disabled", "-u", "rogue" if authenticating else args.user,
                "--password-file", args.own_password if authenticating else args.password_file]
@@ -400,7 +410,9 @@ def cases(args):
                   "check": ["control", "check"], "cleanup": ["control", "setting up"], "audit": ["control", "audit"]}[verb]
         for phase in phases:
             for mode, play in ANSWERS.items():
-                yield verb, phase, mode, play
+                # As the answer to a statement under load it is a valid OK packet.
+                if (phase, mode) != ("load", "65,535 parameters"):
+                    yield verb, phase, mode, play
 
 
 # A few of each phase, none of which waits for a limit of its own for long.
@@ -423,10 +435,7 @@ def main():
         args.own_password = os.path.join(home, "password")
         with open(os.open(args.own_password, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
             file.write(SECRET + "\n")
-        # Tables for the verbs that need some.
-        subprocess.run([args.binary, *VERBS["prepare"], "-h", "127.0.0.1", "-P", str(args.upstream), "--no-defaults", "-u", args.user, "--password-file",
-                        args.password_file, "--schema", "rogue_kept", "--tables", "1", "--table-size", "500", "--allow-load"], check=True,
-                       stdout=subprocess.DEVNULL, env={**os.environ, "MYDYNO_STATE": os.path.join(home, "state")})
+        fill(args, home, "rogue_kept")
         failed, missed, worst_s, worst_kb = 0, 0, 0.0, 0
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             for case, reached, status, took, kb, wrong, text in pool.map(lambda c: run(c, args, home), wanted):
