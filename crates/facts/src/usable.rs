@@ -17,6 +17,13 @@ pub fn server_unusable(facts: &FactSet) -> Option<String> {
         Status::Absent { .. } if id == "server.version_comment" => None,
         Status::Denied { why } | Status::Error { why } | Status::Absent { why } => Some(why.as_str()),
     };
+    // A server that stopped half-way has answered some statements: what it said counts, and the rest is unknown.
+    let answered = facts.facts.iter().any(|(id, fact)| {
+        (id.starts_with("server.status.") || id.starts_with("server.variable.")) && fact.status == Status::Ok
+    });
+    if answered {
+        return None;
+    }
     let said =
         ["server.version", "server.version_number", "server.version_comment"].into_iter().find_map(why)?;
     Some(match why("server.variable.version") {
