@@ -18,6 +18,7 @@ use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::ConnectOptions;
 use serde_json::Map;
 
+use crate::design;
 use crate::error::ProveError;
 use crate::slice::{self, Load, Measured};
 use crate::store::Store;
@@ -195,7 +196,10 @@ impl<'a> Servers<'a> {
         clock: &MonotonicClock,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), ProveError> {
-        for arm in self.alternation.arms {
+        let order = design::start_order(self.start, self.alternation.design.seed);
+        let arms =
+            order.into_iter().filter_map(|role| self.alternation.arms.iter().find(|a| a.arm.role == role));
+        for arm in arms {
             let role = arm.arm.role;
             let name = format!("prove-{}-{}-{}", std::process::id(), self.start, role.name());
             let made = self.make(arm, &name, clock, watch);

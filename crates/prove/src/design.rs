@@ -7,7 +7,18 @@
 use mydyno_model::experiment::{Role, Row};
 use mydyno_stats::rng::Rng;
 
-/// Label of the random stream of the order.
+/// Label of the random stream of the order in which servers start.
+const STARTING: u64 = u64::from_be_bytes(*b"starting");
+
+/// The order in which the servers of a start come up, tossed for each start: which server comes first decides where its memory
+/// lies and what the others find, and a fixed order would give one arm the same place each time.
+pub fn start_order(start: usize, seed: u64) -> [Role; 3] {
+    let mut arms = Role::ALL;
+    Rng::stream(seed, &[STARTING, start as u64]).shuffle(&mut arms);
+    arms
+}
+
+/// Label of the random stream of the order of slices.
 const ORDER: u64 = u64::from_be_bytes(*b"alternat");
 
 /// The table of `starts` × `blocks` blocks with one slice of each arm.
@@ -53,6 +64,16 @@ mod tests {
         for arm in Role::ALL {
             let first = rows.iter().step_by(3).filter(|row| row.arm == arm).count();
             assert!((900..1100).contains(&first), "{arm:?} is first in {first} of 3000 blocks");
+        }
+    }
+
+    #[test]
+    fn each_arm_starts_in_each_place_equally_often() {
+        for arm in Role::ALL {
+            for place in 0..3 {
+                let there = (0..3000).filter(|start| start_order(*start, 7)[place] == arm).count();
+                assert!((900..1100).contains(&there), "{arm:?} in place {place}: {there} of 3000");
+            }
         }
     }
 
