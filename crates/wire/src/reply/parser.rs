@@ -254,7 +254,8 @@ impl ReplyParser {
 
     #[inline]
     fn end_of_result(&mut self, ok: OkPacket) {
-        self.affected_rows += ok.affected_rows;
+        // A server may announce any count in any result: the sum has no more meaning than they have.
+        self.affected_rows = self.affected_rows.saturating_add(ok.affected_rows);
         self.ok = ok;
         if ok.status & status::MORE_RESULTS != 0 {
             self.state = State::First;
