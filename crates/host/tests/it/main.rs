@@ -8,6 +8,7 @@ mod folders;
 mod journal;
 mod levers;
 mod processes;
+mod recorded;
 mod restoring;
 mod settings;
 mod sync_delay;
