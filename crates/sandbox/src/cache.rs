@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::copy::occupied_bytes;
-use crate::template::RECIPE;
 
+/// File of a finished template: its recipe.
+pub(crate) const RECIPE: &str = "template.json";
 /// Templates beside the one that is made.
 const KEPT: usize = 8;
 /// What they may occupy on disk.

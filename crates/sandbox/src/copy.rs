@@ -12,6 +12,9 @@ use crate::error::SandboxError;
 /// Copied at a time; a block of zeros of this size is not written.
 const BLOCK: usize = 64 << 10;
 
+/// Files of a data directory that must differ between servers: MySQL's server UUID.
+pub(crate) const UNIQUE: &[&str] = &["auto.cnf"];
+
 /// How files were copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Copied {

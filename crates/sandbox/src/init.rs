@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -14,10 +13,10 @@ use crate::deadline::wait_until;
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::log;
+use crate::program::{base_command, how_it_ended, owner_option};
 use crate::quirks::{When, initialises_from_scripts, options};
 use crate::settings::Setting;
 use crate::site::Site;
-use crate::start::{base_command, owner_option};
 
 /// Scripts of the system tables in the order in which a server's own installer runs them: beginnings of names that
 /// vary by series, and whether every series has it. The scripts run as they come, so nothing of the host is touched:
@@ -128,15 +127,6 @@ fn write_script(install: &Install, path: &Path) -> Result<(), SandboxError> {
     File::create_new(path)
         .and_then(|mut file| file.write_all(&script))
         .map_err(|e| SandboxError::io("write", path, e))
-}
-
-/// As in `exit status 1` or `signal 11`.
-pub(crate) fn how_it_ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => status.to_string(),
-    }
 }
 
 #[cfg(test)]

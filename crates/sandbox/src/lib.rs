@@ -22,6 +22,7 @@ mod log;
 mod lost;
 mod memory;
 mod option_file;
+mod program;
 mod purpose;
 mod quirks;
 mod settings;

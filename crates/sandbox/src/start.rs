@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mydyno_host::cgroup::MadeGroup;
-use mydyno_host::effective_uid;
 use mydyno_host::process::{self, Guest, Placement, Started};
 use mydyno_host::sync_delay;
 
@@ -17,8 +16,8 @@ use crate::connect::{self, Attempt};
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::folder::ServerFolder;
-use crate::init::how_it_ended;
 use crate::log;
+use crate::program::{base_command, how_it_ended, owner_option};
 use crate::quirks::{When, options};
 use crate::settings::Setting;
 use crate::site::{Progress, Site};
@@ -29,21 +28,6 @@ const READY_PATIENCE: Duration = Duration::from_secs(120);
 const SYNCS_OF_A_START: u32 = 300;
 /// Ports that are tried; each is free when it is chosen, but nothing keeps it so.
 const PORT_ATTEMPTS: usize = 5;
-/// Variables of the environment that a server may see. Others can hold secrets, and would live as long as it does.
-const ENVIRONMENT: &[&str] = &[
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TZDIR",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "GLIBC_TUNABLES",
-    "MALLOC_CONF",
-    "MALLOC_ARENA_MAX",
-    "TCMALLOC_RELEASE_RATE",
-];
 
 /// A server that accepts connections.
 #[derive(Debug)]
@@ -52,21 +36,6 @@ pub(crate) struct Ready {
     pub(crate) port: u16,
     /// What `SELECT VERSION()` says.
     pub(crate) version: String,
-}
-
-/// A command that runs the server program with nothing but its own files and a small environment.
-pub(crate) fn base_command(install: &Install) -> Command {
-    let mut command = Command::new(&install.program);
-    command.env_clear();
-    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
-    // Only as the first option does this one count.
-    command.arg("--no-defaults").args(install.options());
-    command
-}
-
-/// Servers refuse to run as root unless they are told to; for everybody else the option is an error.
-pub(crate) fn owner_option() -> Option<&'static str> {
-    (effective_uid() == 0).then_some("--user=root")
 }
 
 /// With what a server is started.

@@ -10,7 +10,7 @@ use mydyno_host::{Change, data_directory, effective_uid, folder, room};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::cache::{self, InUse};
+use crate::cache::{self, InUse, RECIPE};
 use crate::copy::{occupied_bytes, sync_folder};
 use crate::error::SandboxError;
 use crate::find::Install;
@@ -43,8 +43,6 @@ pub(crate) struct Template {
 }
 
 const FORM: u32 = 1;
-/// A template is finished once it has this file.
-pub(crate) const RECIPE: &str = "template.json";
 /// Fresh data directories of the known series occupy 20 to 200 MB, and making one takes that much again.
 const ROOM_TO_BUILD: u64 = 400 << 20;
 

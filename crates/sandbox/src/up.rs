@@ -16,7 +16,7 @@ use serde_json::Map;
 
 use crate::accounts::{USER, init_statements, new_password};
 use crate::arrangement::{check_environment, check_syncs, make_disk, make_group};
-use crate::copy::{Copied, copy_folder, shares_blocks};
+use crate::copy::{Copied, UNIQUE, copy_folder, shares_blocks};
 use crate::data::{DataAtRest, Reading};
 use crate::error::SandboxError;
 use crate::find::{Install, find};
@@ -88,8 +88,6 @@ impl Spec {
 
 /// What a fresh server writes beside a copy of its template: temporary tables, rotated logs.
 const ROOM_TO_START: u64 = 64 << 20;
-/// Files of a template that must not be the same in two servers: MySQL's server UUID.
-pub(crate) const UNIQUE: &[&str] = &["auto.cnf"];
 
 /// Makes and starts a private server and returns once it accepts connections.
 ///

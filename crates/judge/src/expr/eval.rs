@@ -1,47 +1,15 @@
-//! What an expression comes to over facts, and what that rests on.
+//! Evaluates expressions over facts and records the evidence.
 
 use mydyno_model::facts::{FactSet, Status};
-use mydyno_model::finding::MissingFact;
 
-use super::ast::{Arithmetic, Compare, Expr, FactRef, Over, Part, Quantifier, shown_parts};
+use super::ast::{Expr, FactRef, Over, Part, Quantifier, shown_parts};
 use super::functions::call;
+use super::operators::{arithmetic, compared, equal};
+use super::show::with_values;
+use super::stop::{Found, Stop};
+use super::trace::Trace;
 use super::unit::Dimension;
 use super::value::Value;
-
-/// Why there is no value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Stop {
-    /// Facts are missing, or a calculation has no result.
-    Missing(Vec<MissingFact>),
-    /// The expression makes no sense of the values: a mistake in the claim, or a server that answers oddly.
-    Fault(String),
-}
-
-impl Stop {
-    fn missing(fact: impl Into<String>, status: &str, why: impl Into<String>) -> Self {
-        Self::Missing(vec![MissingFact { fact: fact.into(), status: status.to_owned(), why: why.into() }])
-    }
-
-    /// A calculation without a result.
-    pub fn undefined(what: impl Into<String>, why: &str) -> Self {
-        Self::missing(what, "undefined", why)
-    }
-
-    /// Both reasons.
-    fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Fault(text), _) | (_, Self::Fault(text)) => Self::Fault(text),
-            (Self::Missing(mut a), Self::Missing(b)) => {
-                for fact in b {
-                    if !a.contains(&fact) {
-                        a.push(fact);
-                    }
-                }
-                Self::Missing(a)
-            }
-        }
-    }
-}
 
 /// An expression's value and what it rests on.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,48 +51,23 @@ pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
     Evaluation { result, facts: machine.trace.facts, steps: machine.trace.steps }
 }
 
-/// What a collection holds.
+/// The items of a collection.
 ///
 /// # Errors
-/// It could not be had.
+/// A fact is missing, or the expression is not a list.
 pub fn domain(over: &Over, facts: &FactSet) -> Result<Vec<Value>, Stop> {
     let mut machine =
         Machine { facts, locals: vec![], trace: Trace::default(), left: MOST_ITEMS, steps_left: MOST_STEPS };
     machine.domain(over)
 }
 
-#[derive(Debug, Clone, Default)]
-struct Trace {
-    facts: Vec<String>,
-    steps: Vec<String>,
-}
-
-impl Trace {
-    fn add(&mut self, other: Self) {
-        for fact in other.facts {
-            self.fact(&fact);
-        }
-        for step in other.steps {
-            if !self.steps.contains(&step) {
-                self.steps.push(step);
-            }
-        }
-    }
-
-    fn fact(&mut self, id: &str) {
-        if !self.facts.iter().any(|f| f == id) {
-            self.facts.push(id.to_owned());
-        }
-    }
-}
-
-/// What is known of a fact's id.
+/// The result of looking up a fact.
 pub enum Lookup {
-    /// Its value.
+    /// The fact has a value.
     Value(Value),
-    /// This system does not have it.
+    /// This system does not have the fact.
     Absent(Stop),
-    /// It may have it.
+    /// The fact was not read, so the system may have it.
     Unknown(Stop),
 }
 
@@ -135,8 +78,6 @@ pub struct Machine<'a> {
     left: usize,
     steps_left: usize,
 }
-
-type Found = Result<Value, Stop>;
 
 impl Machine<'_> {
     pub fn value(&mut self, expr: &Expr) -> Found {
@@ -280,7 +221,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What is known of a fact.
+    /// Looks up a fact.
     pub fn look_up(&mut self, fact: &FactRef) -> Result<Lookup, Stop> {
         let id = self.id(fact)?;
         let Some(found) = self.facts.facts.get(&id) else {
@@ -305,7 +246,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Whether somebody looked for a fact that is not there: others of its family were read, which differ from it in the
+    /// Whether a collector looked for a fact that is not there: others of its family were read, which differ from it in the
     /// last part (`server.variable.NAME`) or in the one before (`schema.engine.ENGINE.tables`).
     fn looked_for(&self, id: &str) -> bool {
         let Some((family, last)) = id.rsplit_once('.') else { return false };
@@ -419,10 +360,8 @@ impl Machine<'_> {
     /// Notes a comparison with its values.
     fn step(&mut self, expr: &Expr, is: bool) {
         let outcome = if is { "true" } else { "false" };
-        let text = format!("{}: {outcome}", super::show::with_values(expr, self));
-        if !self.trace.steps.contains(&text) {
-            self.trace.steps.push(text);
-        }
+        let text = with_values(expr, &mut |part| self.glance(part));
+        self.trace.step(format!("{text}: {outcome}"));
     }
 
     /// A value for showing, that leaves no trace.
@@ -432,90 +371,4 @@ impl Machine<'_> {
         self.trace = trace;
         value
     }
-}
-
-/// Whether two values are the same; texts without regard to case, since servers differ in it.
-pub fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Text(a), Value::Text(b)) => a.eq_ignore_ascii_case(b),
-        (Value::Number(a, d), Value::Number(b, e)) => d.fits(*e) && a == b,
-        _ => a == b,
-    }
-}
-
-fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value)) -> Result<bool, Stop> {
-    let ordering = match (left.1, right.1) {
-        (Value::Number(a, d), Value::Number(b, e)) => {
-            if !d.fits(*e) || lacks_percent(left, right) || lacks_percent(right, left) {
-                let text = format!("{} is {d}, {} is {e}: they cannot be compared", left.0, right.0);
-                return Err(Stop::Fault(text));
-            }
-            a.partial_cmp(b)
-        }
-        (Value::Version(a), Value::Version(b)) => Some(a.cmp(b)),
-        _ => {
-            let same = match (left.1, right.1) {
-                (Value::Text(_), Value::Text(_)) | (Value::Bool(_), Value::Bool(_)) | (_, Value::Nothing) => {
-                    equal(left.1, right.1)
-                }
-                (Value::Nothing, _) => false,
-                (a, b) => {
-                    let text = format!(
-                        "{} is {}, {} is {}: they cannot be compared",
-                        left.0,
-                        a.kind(),
-                        right.0,
-                        b.kind()
-                    );
-                    return Err(Stop::Fault(text));
-                }
-            };
-            return match compare {
-                Compare::Equal => Ok(same),
-                Compare::Unequal => Ok(!same),
-                _ => Err(Stop::Fault(format!("{} and {} have no order", left.0, right.0))),
-            };
-        }
-    };
-    let Some(ordering) = ordering else {
-        return Err(Stop::undefined(left.0.to_string(), "it is no number"));
-    };
-    Ok(match compare {
-        Compare::Equal => ordering.is_eq(),
-        Compare::Unequal => ordering.is_ne(),
-        Compare::Less => ordering.is_lt(),
-        Compare::LessOrEqual => ordering.is_le(),
-        Compare::Greater => ordering.is_gt(),
-        Compare::GreaterOrEqual => ordering.is_ge(),
-    })
-}
-
-/// A share against a bare number: 20 % would silently be 0.2.
-fn lacks_percent(share: (&Expr, &Value), literal: (&Expr, &Value)) -> bool {
-    matches!(share.1, Value::Number(_, Dimension::Share))
-        && matches!(literal.0, Expr::Number { value, unit } if unit.is_empty() && *value != 0.0)
-}
-
-fn arithmetic(
-    operation: Arithmetic,
-    expr: &Expr,
-    (a, d): (f64, Dimension),
-    (b, e): (f64, Dimension),
-) -> Found {
-    let sum = || {
-        if d.fits(e) { Ok(d.sum(e)) } else { Err(Stop::Fault(format!("{expr}: {d} and {e} do not add up"))) }
-    };
-    let (n, dimension) = match operation {
-        Arithmetic::Add => (a + b, sum()?),
-        Arithmetic::Subtract => (a - b, sum()?),
-        Arithmetic::Multiply => (a * b, d.product(e)),
-        Arithmetic::Divide if b == 0.0 => {
-            return Err(Stop::undefined(expr.to_string(), "it would divide by 0"));
-        }
-        Arithmetic::Divide => (a / b, d.quotient(e)),
-    };
-    if n.is_nan() {
-        return Err(Stop::undefined(expr.to_string(), "it has no result"));
-    }
-    Ok(Value::Number(n, dimension))
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::ast::{Call, Compare, Expr, Over, Part, shown_parts};
-use super::eval::Machine;
 use super::value::Value;
 
 /// How tightly an expression binds; brackets stand where one binds less than what is around it.
@@ -25,7 +24,7 @@ fn binds(expr: &Expr) -> u8 {
     }
 }
 
-/// Writes an expression, asking `leaf` what to write for those that it wants to write itself.
+/// Writes an expression; `leaf` may supply the text of a part.
 fn write(expr: &Expr, leaf: &mut dyn FnMut(&Expr) -> Option<String>) -> String {
     if let Some(text) = leaf(expr) {
         return text;
@@ -112,22 +111,24 @@ impl fmt::Display for Expr {
 }
 
 /// A comparison with the values of its sides: `@@innodb_buffer_pool_size [8 GiB] <= 75 % * … [4 GiB] = 3 GiB`.
-pub fn with_values(expr: &Expr, machine: &mut Machine<'_>) -> String {
+///
+/// `value_of` evaluates a part.
+pub fn with_values(expr: &Expr, value_of: &mut dyn FnMut(&Expr) -> Option<Value>) -> String {
     let mut side = |expr: &Expr| {
         let text = write(expr, &mut |part| match part {
             Expr::Fact(fact) => {
-                let value = machine.glance(part)?;
+                let value = value_of(part)?;
                 Some(format!("{} [{}]", fact_name(&fact.0), value.shown()))
             }
-            Expr::Local(name) => Some(format!("${name} [{}]", machine.glance(part)?.shown())),
+            Expr::Local(name) => Some(format!("${name} [{}]", value_of(part)?.shown())),
             // What a name stands for is shown whole once, by its value here.
-            Expr::Named(name, _) => Some(format!("${name} [{}]", machine.glance(part)?.shown())),
-            Expr::Call(Call::Version, _) => Some(format!("{part} [{}]", machine.glance(part)?.shown())),
+            Expr::Named(name, _) => Some(format!("${name} [{}]", value_of(part)?.shown())),
+            Expr::Call(Call::Version, _) => Some(format!("{part} [{}]", value_of(part)?.shown())),
             _ => None,
         });
         let calculated = matches!(expr, Expr::Arithmetic(..) | Expr::Call(..) | Expr::Each(..))
             && !matches!(expr, Expr::Call(Call::Version, _));
-        match machine.glance(expr) {
+        match value_of(expr) {
             // Yes or no is what the step itself ends with.
             Some(value) if calculated && !matches!(value, Value::Bool(_)) => {
                 format!("{text} = {}", value.shown())

@@ -1,4 +1,4 @@
-//! The checks, and what they found as findings.
+//! The checks, and their problems as findings.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ pub const AREA: &str = "options";
 pub struct Check {
     /// Its id; findings add what they are about, as in `option-removed/query_cache_size`.
     pub id: &'static str,
-    /// What ought to hold.
+    /// The condition that should hold.
     pub title: &'static str,
-    /// What goes wrong where it does not.
+    /// The consequence where the condition does not hold.
     pub why: &'static str,
 }
 
@@ -87,23 +87,30 @@ pub fn is_of(id: &str, check: &str) -> bool {
     id == check || id.strip_prefix(check).is_some_and(|rest| rest.starts_with(['/', '@']))
 }
 
-/// One thing that was found.
-pub struct Told {
+/// A problem with an option.
+pub struct Problem {
     about: String,
-    said: String,
+    summary: String,
     evidence: Vec<Evidence>,
     remedy: Option<String>,
     traps: Vec<String>,
     missing: Vec<MissingFact>,
 }
 
-impl Told {
-    /// What it is about, and what is said.
-    pub fn new(about: &str, said: String) -> Self {
-        Self { about: about.to_owned(), said, evidence: vec![], remedy: None, traps: vec![], missing: vec![] }
+impl Problem {
+    /// A problem with `about`, the option or the file.
+    pub fn new(about: &str, summary: String) -> Self {
+        Self {
+            about: about.to_owned(),
+            summary,
+            evidence: vec![],
+            remedy: None,
+            traps: vec![],
+            missing: vec![],
+        }
     }
 
-    /// What it rests on.
+    /// Adds a fact that shows the problem.
     #[must_use]
     pub fn evidence(mut self, fact: &str, source: &str, value: &str) -> Self {
         self.evidence.push(Evidence {
@@ -115,21 +122,21 @@ impl Told {
         self
     }
 
-    /// What to do.
+    /// Sets the remedy.
     #[must_use]
     pub fn remedy(mut self, text: String) -> Self {
         self.remedy = Some(text);
         self
     }
 
-    /// What to mind.
+    /// Adds a warning about applying the remedy.
     #[must_use]
     pub fn trap(mut self, text: String) -> Self {
         self.traps.push(text);
         self
     }
 
-    /// What is not known: it cannot be told.
+    /// Adds a missing fact; the finding's state is then unknown.
     #[must_use]
     pub fn missing(mut self, missing: MissingFact) -> Self {
         self.missing.push(missing);
@@ -137,39 +144,40 @@ impl Told {
     }
 }
 
-/// What was found.
+/// The problems of all checks.
 pub struct Report {
     target: Target,
     certain: bool,
-    told: Vec<(&'static str, Severity, Told)>,
+    problems: Vec<(&'static str, Severity, Problem)>,
     unseen: Vec<MissingFact>,
 }
 
 impl Report {
     /// `certain`: the release's series was asked itself.
     pub fn new(target: &Target, certain: bool) -> Self {
-        Self { target: target.clone(), certain, told: Vec::new(), unseen: Vec::new() }
+        Self { target: target.clone(), certain, problems: Vec::new(), unseen: Vec::new() }
     }
 
     /// Adds a finding of a check.
-    pub fn tell(&mut self, check: &'static str, severity: Severity, told: Told) {
-        self.told.push((check, severity, told));
+    pub fn add(&mut self, check: &'static str, severity: Severity, problem: Problem) {
+        self.problems.push((check, severity, problem));
     }
 
-    /// Options that nobody saw: no check holds for them.
+    /// Records options that could not be read: no check holds for them.
     pub fn unseen(&mut self, missing: MissingFact) {
         self.unseen.push(missing);
     }
 
-    /// As findings: those of each check, or that it holds for all options, or that some were not seen.
+    /// Converts the problems to findings. A check without problems holds, or is unknown where options could not be read.
     pub fn findings(self, options: usize, server: &Server) -> Vec<Finding> {
         let confidence = if self.certain { Confidence::Certain } else { Confidence::Likely };
         let sources = vec![format!("{} {}, asked by scripts/knobs", server.engine, server.version)];
         let mut findings = Vec::new();
-        let mut told = self.told;
+        let mut problems = self.problems;
         for check in &CHECKS {
-            let (of_check, rest): (Vec<_>, Vec<_>) = told.into_iter().partition(|(id, ..)| *id == check.id);
-            told = rest;
+            let (of_check, rest): (Vec<_>, Vec<_>) =
+                problems.into_iter().partition(|(id, ..)| *id == check.id);
+            problems = rest;
             if of_check.is_empty() {
                 let mut summary = format!("{options} options examined for {}", self.target);
                 let mut state = State::Holds;
@@ -183,26 +191,27 @@ impl Report {
                 findings.push(finding);
             }
             let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-            for (_, severity, told) in of_check {
-                let state = if told.missing.is_empty() { State::Violated } else { State::Unknown };
-                let mut finding = plain(check, &sources, state, severity, confidence, told.said);
-                finding.claim = format!("{}/{}", check.id, told.about);
+            for (_, severity, problem) in of_check {
+                let state = if problem.missing.is_empty() { State::Violated } else { State::Unknown };
+                let mut finding = plain(check, &sources, state, severity, confidence, problem.summary);
+                finding.claim = format!("{}/{}", check.id, problem.about);
                 // A file that is read twice has its faults twice.
                 let times = seen.entry(finding.claim.clone()).or_default();
                 *times += 1;
                 if *times > 1 {
                     finding.claim = format!("{}@{times}", finding.claim);
                 }
-                finding.evidence = told.evidence;
-                finding.missing = told.missing;
-                finding.traps = told.traps;
-                finding.remedy = told.remedy.filter(|_| state == State::Violated).map(|text| FindingRemedy {
-                    cost: Cost::Restart,
-                    now: vec![],
-                    persistent: vec![RemedyStep { kind: StepKind::Text, text }],
-                    risk: "the server reads it at its next start: try that on another machine first"
-                        .to_owned(),
-                });
+                finding.evidence = problem.evidence;
+                finding.missing = problem.missing;
+                finding.traps = problem.traps;
+                finding.remedy =
+                    problem.remedy.filter(|_| state == State::Violated).map(|text| FindingRemedy {
+                        cost: Cost::Restart,
+                        now: vec![],
+                        persistent: vec![RemedyStep { kind: StepKind::Text, text }],
+                        risk: "the server reads it at its next start: try that on another machine first"
+                            .to_owned(),
+                    });
                 findings.push(finding);
             }
         }
@@ -250,7 +259,7 @@ fn plain(
     }
 }
 
-/// The options could not be seen: nothing is said of them.
+/// A finding for options that could not be read.
 pub fn not_seen(facts: &FactSet, target: &Target) -> Finding {
     let why = match facts.facts.get("server.options.set").map(|fact| &fact.status) {
         Some(

@@ -27,27 +27,11 @@ use crate::worker::{self, EventLoop, LONGEST_WAIT_NS};
 
 use network::Network;
 pub use network::Served;
-pub use script::{ServerScript, ServiceTime, Stretch};
+pub use script::{START_NS, ServerScript, ServiceTime, Simulation, Stretch};
 use transport::{SimulatedTransport, World};
-
-/// When the load starts, on the virtual clock: the connections have been opened before.
-pub const START_NS: u64 = 1_000_000;
 
 /// Rounds of the event loops at one instant, beyond which the simulation is stuck.
 const MOST_ROUNDS: u32 = 100_000;
-
-/// What a simulated step runs on. Instants are nanoseconds after the start of the load.
-#[derive(Debug, Clone, Default)]
-pub struct Simulation {
-    /// Seed of service times and faults.
-    pub seed: u64,
-    /// The server.
-    pub server: ServerScript,
-    /// Stretches of time in which the load generator does not run.
-    pub client_stalls: Vec<Stretch>,
-    /// When the user interrupts the run.
-    pub interrupt_at_ns: Option<u64>,
-}
 
 /// For [`StepSpec::connect`] of a simulated step, which opens its connections itself.
 pub const NO_SERVER: Connect<'static> =

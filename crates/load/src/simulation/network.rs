@@ -6,8 +6,7 @@ use std::io;
 use mydyno_stats::rng::Rng;
 use mydyno_wire::WireError;
 
-use super::Simulation;
-use super::script::ServerScript;
+use super::script::{ServerScript, Simulation};
 use crate::error::LoadError;
 use crate::transport::OPENED;
 

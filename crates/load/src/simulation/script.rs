@@ -1,8 +1,22 @@
-//! A server as a script: its service times and its faults.
+//! The script of a simulation: service times and faults of the server, stalls of the client.
 
 use mydyno_stats::rng::Rng;
 
-use super::START_NS;
+/// When the load starts, on the virtual clock: the connections have been opened before.
+pub const START_NS: u64 = 1_000_000;
+
+/// The surroundings of a simulated step. Instants are nanoseconds after the start of the load.
+#[derive(Debug, Clone, Default)]
+pub struct Simulation {
+    /// Seed of service times and faults.
+    pub seed: u64,
+    /// The server.
+    pub server: ServerScript,
+    /// Stretches of time in which the load generator does not run.
+    pub client_stalls: Vec<Stretch>,
+    /// When the user interrupts the run.
+    pub interrupt_at_ns: Option<u64>,
+}
 
 /// A stretch of time, in nanoseconds after the start of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,14 +21,13 @@ use mydyno_wire::{Client, WireError};
 use serde_json::Map;
 
 use crate::connect::connect_options;
-use crate::copy::{copy_folder, occupied_bytes, shares_blocks, sync_folder};
+use crate::copy::{UNIQUE, copy_folder, occupied_bytes, shares_blocks, sync_folder};
 use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder, check_name};
 use crate::list::check_ours;
 use crate::purpose;
 use crate::site::{Progress, Site};
 use crate::template::{check_owner, check_room};
-use crate::up::UNIQUE;
 use home::Home;
 use manifest::{MANIFEST, Manifest};
 pub(crate) use reading::{Reading, claim, leave_unused};

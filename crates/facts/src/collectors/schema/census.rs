@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::indexes::{duplicates, grouped};
-use super::{LISTED, text, whole};
+use super::rows::{LISTED, text, whole};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::rows::{LISTED, OURS, text};
 use super::statistics::STATISTICS;
-use super::{LISTED, OURS, text};
 use crate::context::Context;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};

@@ -3,6 +3,7 @@
 
 mod census;
 mod indexes;
+mod rows;
 mod statistics;
 mod unkeyed;
 
@@ -10,13 +11,14 @@ use std::collections::BTreeMap;
 
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
+use self::rows::{COUNTED, OURS, text, whole};
 use self::statistics::{Names, names, totals};
 use self::unkeyed::primary_keys;
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
-use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::source::Missing;
+use crate::sql::ReadOnly;
 
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
@@ -96,18 +98,6 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// Tables that are read in detail.
-const SAMPLE: usize = 128;
-
-/// Tables up to which the server counts engines and names are fetched: for each of them older servers read a file, and a
-/// name takes its way through both programs.
-const COUNTED: u64 = 5000;
-
-/// Names kept in a list.
-const LISTED: usize = 20;
-
-const OURS: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
-
 /// Why tables are not looked at one by one.
 const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
 
@@ -153,13 +143,4 @@ fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
         .filter(|row| !text(row, 0).is_empty())
         .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
         .collect()
-}
-
-fn text(row: &Row, place: usize) -> &str {
-    row.get(place).and_then(Option::as_deref).unwrap_or_default()
-}
-
-fn whole(row: &Row, place: usize) -> Read<u64> {
-    let digits = text(row, place).split('.').next().unwrap_or_default();
-    digits.parse().map_err(|_| Missing::Error(format!("expected a number, found {:?}", text(row, place))))
 }

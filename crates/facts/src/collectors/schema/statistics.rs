@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{COUNTED, OURS, SAMPLE, text, whole};
+use super::rows::{COUNTED, OURS, SAMPLE, text, whole};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LISTED, OURS, text};
+use super::rows::{LISTED, OURS, text};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};

@@ -1,0 +1,28 @@
+//! Bounds of the reading, and columns of its rows.
+
+use crate::source::{Missing, Read};
+use crate::sql::Row;
+
+/// Tables that are read in detail.
+pub const SAMPLE: usize = 128;
+
+/// Tables up to which the server counts engines and names are fetched: for each of them older servers read a file, and a
+/// name takes its way through both programs.
+pub const COUNTED: u64 = 5000;
+
+/// Names kept in a list.
+pub const LISTED: usize = 20;
+
+/// Schemas that belong to the server, as a list for SQL.
+pub const OURS: &str = "('mysql', 'information_schema', 'performance_schema', 'sys')";
+
+/// A column as text; empty where it is NULL.
+pub fn text(row: &Row, place: usize) -> &str {
+    row.get(place).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// A column as a whole number, without decimals.
+pub fn whole(row: &Row, place: usize) -> Read<u64> {
+    let digits = text(row, place).split('.').next().unwrap_or_default();
+    digits.parse().map_err(|_| Missing::Error(format!("expected a number, found {:?}", text(row, place))))
+}

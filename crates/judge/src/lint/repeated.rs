@@ -1,0 +1,116 @@
+//! Options that are written more than once, and options that differ from the running server.
+
+use mydyno_model::claim::Severity;
+use mydyno_model::knob::KnobType;
+
+use super::check::Problem;
+use super::linter::{Known, Linter};
+use super::lists::ADDING;
+use super::runtime;
+use super::written::Place;
+use crate::knobs::Presence;
+
+impl Linter<'_> {
+    /// Options that are written more than once.
+    pub fn duplicates(&mut self) {
+        let mut names: Vec<&str> = self.found.iter().map(|known| known.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        for name in names.iter().filter(|name| !ADDING.contains(&name.as_str())) {
+            let all: Vec<&Known<'_>> = self.found.iter().filter(|known| known.name == *name).collect();
+            let [before @ .., last] = all.as_slice() else { continue };
+            if before.is_empty() {
+                continue;
+            }
+            let values: Vec<String> =
+                all.iter().map(|known| self.canonical(name, known.value.as_deref())).collect();
+            let differ =
+                values.windows(2).any(|pair| pair[0] != pair[1]) && !all.iter().any(|k| k.written.secret);
+            // Scripts that start servers repeat what they read.
+            if !differ && last.written.place == Place::CommandLine {
+                continue;
+            }
+            let places: Vec<String> = before
+                .iter()
+                .map(|known| format!("{} ({})", known.written.text(), known.written.place.text()))
+                .collect();
+            let winner = format!("{} ({})", last.written.text(), last.written.place.text());
+            let summary = match differ {
+                true => format!("{winner} wins over {}", places.join(", ")),
+                false if all.iter().any(|known| known.written.secret) => {
+                    format!("{winner} wins over {}; the values are not known here", places.join(", "))
+                }
+                false => format!("{name} is written {} times with the same value", all.len()),
+            };
+            let mut problem = Problem::new(name, summary);
+            for known in &all {
+                problem = problem.evidence(
+                    known.written.place.fact(),
+                    &known.written.place.text(),
+                    &known.written.text(),
+                );
+            }
+            let problem = problem.remedy(format!(
+                "Keep one line: {winner} is in force; remove {}",
+                before.iter().map(|known| known.written.place.text()).collect::<Vec<_>>().join(", ")
+            ));
+            self.report.add(
+                "option-duplicate",
+                if differ { Severity::Medium } else { Severity::Info },
+                problem,
+            );
+        }
+    }
+
+    fn canonical(&self, name: &str, value: Option<&str>) -> String {
+        let kind = match self.knobs.presence(name, self.target) {
+            Presence::Has { on: Some(on), .. } => on.seen.kind,
+            _ => KnobType::Text,
+        };
+        runtime::canonical(kind, self.rules, value.unwrap_or("1"))
+    }
+
+    /// What is written against what the server runs with.
+    pub fn in_force(&mut self) {
+        let found = std::mem::take(&mut self.found);
+        // Of each name only the line that wins is problem.
+        self.turn = 1;
+        for (at, known) in found.iter().enumerate() {
+            let wins = !found[at + 1..].iter().any(|later| later.name == known.name);
+            if !wins || known.written.secret || known.loose {
+                continue;
+            }
+            let Presence::Has { on: Some(on), .. } = self.knobs.presence(&known.name, self.target) else {
+                continue;
+            };
+            let Some(now) = runtime::value_of(self.facts, &known.name) else { continue };
+            let asked = known.value.as_deref().unwrap_or("1");
+            let Some(differs) = runtime::differs(&on.seen, self.rules, asked, &now) else { continue };
+            let name = &known.name;
+            let origin = self.facts.text(&format!("server.origin.{name}")).unwrap_or_default();
+            let by = match origin.to_ascii_uppercase().as_str() {
+                "DYNAMIC" | "SQL" => "somebody has set it while the server ran",
+                "AUTO" => "the server chose it",
+                _ if differs.slight => "the server rounded it",
+                _ => {
+                    "it was set while the server ran, the file was changed since, or the server chose another"
+                }
+            };
+            let summary =
+                format!("{name} is {asked} in {} and {now} in the server: {by}", known.written.place.text());
+            let problem = self
+                .problem(known.written, name, summary)
+                .evidence(&format!("server.variable.{name}"), "SHOW GLOBAL VARIABLES", &now)
+                .remedy(format!(
+                    "Write into {} what is meant to be after a restart",
+                    known.written.place.text()
+                ));
+            self.report.add(
+                "option-not-in-force",
+                if differs.slight { Severity::Info } else { Severity::Medium },
+                problem,
+            );
+        }
+    }
+}
