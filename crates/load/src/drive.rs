@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use mydyno_model::plan::{Arrivals, Spread, Think};
 use mydyno_stats::rng::Rng;
 use mydyno_wire::WireError;
-use mydyno_workload::{Fault, Workload};
+use mydyno_workload::{Fault, TransactionStream as _, Workload};
 
 use crate::connection::Connection;
 use crate::context::StepContext;
@@ -38,7 +38,7 @@ pub async fn drive<W: Workload, T: Transport>(
     let began_ns = connection.done_ns;
     while let Some(intended_ns) = pace.next(shared, &connection).await {
         shared.recorder.borrow_mut().started += 1;
-        let before = stream.clone();
+        stream.begin();
         connection.begin(intended_ns);
         transactions += 1;
         let mut attempt_ns = 0;
@@ -70,7 +70,7 @@ pub async fn drive<W: Workload, T: Transport>(
                     recorder.retried.record(connection.done_ns - connection.first_sent_ns.max(attempt_ns));
                     attempt_ns = connection.done_ns;
                     // The same transaction again; its first statement is due now.
-                    stream = before.clone();
+                    stream.redraw();
                     connection.intended_ns = connection.done_ns;
                 }
                 after => {

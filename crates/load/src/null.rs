@@ -2,7 +2,7 @@
 
 use mydyno_stats::Histogram;
 use mydyno_workload::session::{Answer, Kept};
-use mydyno_workload::{Fault, Param, Session, Statement, Workload};
+use mydyno_workload::{Fault, Param, Session, Statement, TransactionStream as _, Workload};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::executor::Tasks;
@@ -122,6 +122,7 @@ async fn drive<W: Workload>(workload: &W, mut connection: Nowhere<'_>, number: u
     while !shared.stopping.get() {
         let intended_ns = connection.intended_ns;
         connection.first_sent_ns = 0;
+        stream.begin();
         if workload.transaction(&mut stream, &mut connection).await.is_ok() {
             let mut recorder = shared.recorder.borrow_mut();
             recorder.transactions += 1;

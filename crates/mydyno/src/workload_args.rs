@@ -11,7 +11,7 @@ pub struct WorkloadArgs(pub Vec<(String, String)>);
 /// Every option of every workload, once.
 fn all() -> Vec<&'static OptionSpec> {
     let mut all: Vec<&OptionSpec> = Vec::new();
-    for spec in catalogue::ALL.iter().flat_map(|w| w.options) {
+    for spec in catalogue::all().flat_map(|w| w.options) {
         if !all.iter().any(|known| known.name == spec.name) {
             all.push(spec);
         }

@@ -2,7 +2,7 @@
 
 use mydyno_wire::column::kind;
 use mydyno_wire::{Client, Column, ServerVersion, WireError};
-use mydyno_workload::mix::{Asked, Keep};
+use mydyno_workload::asked::{Asked, Keep};
 use mydyno_workload::sql_text::{Class, named_databases};
 
 use crate::error::RunError;

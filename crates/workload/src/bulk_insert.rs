@@ -2,12 +2,15 @@
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
+use crate::draws::Draws;
 use crate::engine::{self, Engine};
-use crate::options::{OptionSpec, Options};
+use crate::options::{OptionError, OptionSpec, Options};
 use crate::own_tables::{OwnTables, TableSpec};
 use crate::prepare::Tuning;
+use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, StatementSpec, Workload};
 use crate::table::push_int;
+use crate::work_tables::WorkTables;
 
 /// Options.
 pub const OPTIONS: &[OptionSpec] = &[
@@ -73,16 +76,35 @@ impl BulkInsert {
     }
 }
 
-/// The rows of one connection.
+/// Position of one connection in its table.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct Position {
     table: u64,
     /// The last row's key.
     id: i64,
 }
 
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "bulk_insert",
+    summary: "fills one table a connection, many rows a statement",
+    transaction: "1 statement, sent as text: an INSERT of as many rows as fit into --bulk-bytes; each step begins with empty tables",
+    options: OPTIONS,
+    example: Spec::EXAMPLE,
+}];
+
+impl Registered for BulkInsert {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let Request { options, database, connections, seed, .. } = *request;
+        let tables = WorkTables::Own(Self::tables(database, options, connections, seed));
+        Ok((Self::new(options, connections), tables))
+    }
+}
+
 impl Workload for BulkInsert {
-    type Stream = Stream;
+    type Stream = Draws<Position>;
 
     fn operations(&self) -> &[OperationInfo] {
         &self.operations
@@ -92,8 +114,8 @@ impl Workload for BulkInsert {
         &[]
     }
 
-    fn stream(&self, connection: u64) -> Stream {
-        Stream { table: connection % self.tables + 1, id: 0 }
+    fn stream(&self, connection: u64) -> Draws<Position> {
+        Draws::new(Position { table: connection % self.tables + 1, id: 0 })
     }
 
     fn transactional(&self) -> bool {
@@ -117,21 +139,26 @@ impl Workload for BulkInsert {
         self.bytes
     }
 
-    async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
+    async fn transaction<S: Session>(
+        &self,
+        stream: &mut Draws<Position>,
+        session: &mut S,
+    ) -> Result<(), Fault> {
+        let position = &mut stream.current;
         let mut sql = Vec::with_capacity(self.bytes);
         sql.extend_from_slice(b"INSERT INTO bulk_insert");
-        push_int(stream.table as i64, &mut sql);
+        push_int(position.table as i64, &mut sql);
         sql.extend_from_slice(b" VALUES");
         let mut comma = false;
         while !comma || sql.len() + LONGEST_ROW <= self.bytes {
             if std::mem::replace(&mut comma, true) {
                 sql.push(b',');
             }
-            stream.id += 1;
+            position.id += 1;
             sql.push(b'(');
-            push_int(stream.id, &mut sql);
+            push_int(position.id, &mut sql);
             sql.push(b',');
-            push_int(stream.id, &mut sql);
+            push_int(position.id, &mut sql);
             sql.push(b')');
         }
         session.query(0, &sql).await.map(drop)

@@ -8,11 +8,14 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
+use crate::draws::Draws;
 use crate::generator::{Constant, Generator};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
 use crate::prepare::Tuning;
+use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
+use crate::work_tables::WorkTables;
 
 /// Key of the tables in the mark.
 pub const FAMILY: &str = "hot_row";
@@ -90,11 +93,8 @@ struct Places {
     rollback: Option<Statement>,
 }
 
-/// The operations of one connection.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    rng: Rng,
-}
+/// The transactions of one connection.
+pub type Stream = Draws<Rng>;
 
 impl HotRow {
     /// The workload with these options.
@@ -275,6 +275,24 @@ fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<C
     checks
 }
 
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "hot_row",
+    summary: "many sessions sell from few rows: the flash sale",
+    transaction: "1 statement: a row's stock less one, if there is any; with an order, a lock or a chosen sequence of the statements 3 to 5, BEGIN and COMMIT included",
+    options: OPTIONS,
+    example: "--sandbox --set max_connections=300 --connections 1,8,72,96,144,192,256 --time 10s",
+}];
+
+impl Registered for HotRow {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let Request { options, database, seed, .. } = *request;
+        Ok((Self::new(options, seed)?, WorkTables::Own(Self::tables(database, options, seed))))
+    }
+}
+
 impl Workload for HotRow {
     type Stream = Stream;
 
@@ -287,7 +305,7 @@ impl Workload for HotRow {
     }
 
     fn stream(&self, connection: u64) -> Stream {
-        Stream { rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]) }
+        Draws::new(Rng::stream(self.seed, &[Purpose::Operations as u64, connection]))
     }
 
     fn transactional(&self) -> bool {
@@ -299,8 +317,8 @@ impl Workload for HotRow {
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let row = [Param::Int(stream.rng.below(self.rows) as i64 + 1)];
-        let buyer = Param::Int(stream.rng.below(BUYERS) as i64 + 1);
+        let row = [Param::Int(stream.current.below(self.rows) as i64 + 1)];
+        let buyer = Param::Int(stream.current.below(BUYERS) as i64 + 1);
         let order = [row[0], buyer];
         let place = &self.place;
         if let Some(begin) = place.begin {

@@ -5,10 +5,12 @@
 //! prepares and, as an `async fn` over a [`Session`], what one transaction asks. How transactions are driven
 //! (connections, clocks, arrivals, recording) is crate `load`'s.
 
+pub mod asked;
 pub mod bulk_insert;
 pub mod catalogue;
 pub mod data;
 pub mod distribution;
+pub mod draws;
 pub mod engine;
 pub mod fingerprint;
 pub mod generator;
@@ -22,6 +24,8 @@ pub mod oltp_insert;
 pub mod options;
 pub mod own_tables;
 pub mod prepare;
+pub mod registered;
+pub mod registry;
 pub mod sbtest;
 pub mod select_random;
 pub mod session;
@@ -35,4 +39,4 @@ pub mod zipf;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};
-pub use session::{Fault, Param, Session, Statement, StatementSpec, Workload};
+pub use session::{Fault, Param, Session, Statement, StatementSpec, TransactionStream, Workload};

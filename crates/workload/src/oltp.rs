@@ -5,10 +5,13 @@ use mydyno_stats::rng::Rng;
 
 use crate::data::{C_BYTES, PAD_BYTES, Purpose, fill_digits};
 use crate::distribution::{self, Keys};
+use crate::draws::Draws;
 use crate::engine::{self, Engine};
 use crate::options::{OptionError, OptionSpec, Options, join};
+use crate::registered::{Registered, Request, Spec, both};
 use crate::sbtest;
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
+use crate::work_tables::WorkTables;
 
 /// Which transaction of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,12 +220,12 @@ impl Oltp {
 
     /// The statement of this kind on a table that is drawn once for all `n` statements of the kind.
     fn on_a_table(&self, ask: Ask, stream: &mut Stream) -> Statement {
-        let table = if self.tables == 1 { 0 } else { stream.rng.below(self.tables) as u32 };
+        let table = if self.tables == 1 { 0 } else { stream.current.below(self.tables) as u32 };
         Statement(self.first[ask as usize] + table)
     }
 
     fn key(&self, stream: &mut Stream) -> i64 {
-        self.keys.draw(&mut stream.rng) as i64
+        self.keys.draw(&mut stream.current) as i64
     }
 
     async fn points<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
@@ -268,7 +271,7 @@ impl Oltp {
             let statement = self.on_a_table(Ask::UpdateNonIndex, stream);
             for _ in 0..n {
                 let mut c = [0; C_BYTES];
-                fill_digits(&mut stream.rng, &mut c);
+                fill_digits(&mut stream.current, &mut c);
                 let id = self.key(stream);
                 session.execute(statement, &[Param::Bytes(&c), Param::Int(id)]).await?;
             }
@@ -279,7 +282,7 @@ impl Oltp {
     async fn delete_inserts<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
         let n = self.counts.of(Ask::Delete);
         if n > 0 {
-            let table = if self.tables == 1 { 0 } else { stream.rng.below(self.tables) as u32 };
+            let table = if self.tables == 1 { 0 } else { stream.current.below(self.tables) as u32 };
             let delete = Statement(self.first[Ask::Delete as usize] + table);
             let insert = Statement(self.first[Ask::Insert as usize] + table);
             for _ in 0..n {
@@ -290,8 +293,8 @@ impl Oltp {
                 }
                 let k = self.key(stream);
                 let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
-                fill_digits(&mut stream.rng, &mut c);
-                fill_digits(&mut stream.rng, &mut pad);
+                fill_digits(&mut stream.current, &mut c);
+                fill_digits(&mut stream.current, &mut pad);
                 session.execute(delete, &[Param::Int(id)]).await?;
                 let row = [Param::Int(id), Param::Int(k), Param::Bytes(&c), Param::Bytes(&pad)];
                 session.execute(insert, &row).await?;
@@ -343,10 +346,82 @@ fn counts(mix: Mix, options: &Options) -> Counts {
     counts
 }
 
-/// The operations of one connection.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    rng: Rng,
+/// The transactions of one connection.
+pub type Stream = Draws<Rng>;
+
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[
+    Spec {
+        name: "oltp_point_select",
+        summary: "reads one row by its primary key",
+        transaction: "1 statement: a row by primary key; no BEGIN or COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_read_only",
+        summary: "reads rows and ranges in a transaction",
+        transaction: "16 statements: BEGIN, 10 rows by primary key, 4 ranges (plain, sum, ordered, distinct), COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_write_only",
+        summary: "updates, deletes and inserts in a transaction",
+        transaction: "6 statements: BEGIN, update of an indexed column, update of another, delete, insert, COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_read_write",
+        summary: "reads and writes in a transaction: the classic mix",
+        transaction: "20 statements: BEGIN, 10 rows by primary key, 4 ranges, 2 updates, delete, insert, COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_delete",
+        summary: "deletes one row by its primary key",
+        transaction: "1 statement: DELETE by primary key, also of rows that are gone; no BEGIN or COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_update_index",
+        summary: "updates an indexed column of one row",
+        transaction: "as many statements as --index-updates says, 1 by default: k = k + 1 by primary key; no BEGIN or COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "oltp_update_non_index",
+        summary: "updates a column without index of one row",
+        transaction: "as many statements as --non-index-updates says, 1 by default: another c by primary key; no BEGIN or COMMIT",
+        options: OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+];
+
+/// Transactions of the entries in the catalogue, in their order.
+const MIXES: [Mix; 7] = [
+    Mix::PointSelect,
+    Mix::ReadOnly,
+    Mix::WriteOnly,
+    Mix::ReadWrite,
+    Mix::Delete,
+    Mix::UpdateIndex,
+    Mix::UpdateNonIndex,
+];
+
+impl Registered for Oltp {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let mix =
+            SPECS.iter().position(|spec| spec.name == request.name).map_or(Mix::PointSelect, |n| MIXES[n]);
+        both(sbtest::tables(request), Self::new(mix, request.options, request.seed))
+            .map(|(tables, workload)| (workload, tables))
+    }
 }
 
 impl Workload for Oltp {
@@ -361,7 +436,7 @@ impl Workload for Oltp {
     }
 
     fn stream(&self, connection: u64) -> Stream {
-        Stream { rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]) }
+        Draws::new(Rng::stream(self.seed, &[Purpose::Operations as u64, connection]))
     }
 
     fn transactional(&self) -> bool {

@@ -7,8 +7,13 @@ use mydyno_stats::rng::Rng;
 
 use crate::data::{C_BYTES, PAD_BYTES, Purpose, fill_digits};
 use crate::distribution::Keys;
-use crate::options::Options;
+use crate::draws::Draws;
+use crate::oltp::OPTIONS;
+use crate::options::{OptionError, Options};
+use crate::registered::{Registered, Request, Spec};
+use crate::sbtest;
 use crate::session::{Fault, Session, StatementSpec, Workload};
+use crate::work_tables::WorkTables;
 
 /// The longest statement: its words, four numbers and the two texts.
 const LONGEST: usize = 64 + 4 * 20 + C_BYTES + PAD_BYTES;
@@ -57,16 +62,34 @@ impl OltpInsert {
     }
 }
 
-/// The rows of one connection.
+/// Position of one connection.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct Position {
     rng: Rng,
     connection: u64,
+    /// Rows that it has inserted.
     rows: u64,
 }
 
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "oltp_insert",
+    summary: "inserts one row",
+    transaction: "1 statement, sent as text: a row into one of the tables; no BEGIN or COMMIT",
+    options: OPTIONS,
+    example: Spec::EXAMPLE,
+}];
+
+impl Registered for OltpInsert {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        Ok((Self::new(request.options, request.seed), sbtest::tables(request)?))
+    }
+}
+
 impl Workload for OltpInsert {
-    type Stream = Stream;
+    type Stream = Draws<Position>;
 
     fn operations(&self) -> &[OperationInfo] {
         &self.operations
@@ -76,9 +99,9 @@ impl Workload for OltpInsert {
         &[]
     }
 
-    fn stream(&self, connection: u64) -> Stream {
+    fn stream(&self, connection: u64) -> Draws<Position> {
         let rng = Rng::stream(self.seed, &[Purpose::Operations as u64, connection]);
-        Stream { rng, connection, rows: 0 }
+        Draws::new(Position { rng, connection, rows: 0 })
     }
 
     fn transactional(&self) -> bool {
@@ -106,16 +129,20 @@ impl Workload for OltpInsert {
         LONGEST
     }
 
-    async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let rng = &mut stream.rng;
+    async fn transaction<S: Session>(
+        &self,
+        stream: &mut Draws<Position>,
+        session: &mut S,
+    ) -> Result<(), Fault> {
+        let Position { rng, connection, rows } = &mut stream.current;
         let table = if self.tables == 1 { 1 } else { rng.below(self.tables) + 1 };
         let k = self.keys.draw(rng);
         let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
         fill_digits(rng, &mut c);
         fill_digits(rng, &mut pad);
         // 0 has the server make the key.
-        let id = if self.auto_increment { 0 } else { self.own_key(stream.connection, stream.rows) };
-        stream.rows += 1;
+        let id = if self.auto_increment { 0 } else { self.own_key(*connection, *rows) };
+        *rows += 1;
         let mut sql = [0; LONGEST];
         let mut rest = &mut sql[..];
         // There is room for the longest statement, so writing cannot fail.
@@ -132,7 +159,6 @@ impl Workload for OltpInsert {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oltp::OPTIONS;
     use crate::transcript::recite;
 
     fn insert(given: &[(&str, &str)]) -> OltpInsert {

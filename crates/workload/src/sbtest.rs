@@ -7,7 +7,10 @@ use serde_json::Map;
 use crate::data::{C_BYTES, PAD_BYTES, Row};
 use crate::engine::{self, Engine};
 use crate::options::{OptionError, OptionSpec, Options};
+use crate::prepare::Tables;
+use crate::registered::Request;
 use crate::table::{DataSet, Fields, LateIndex, Table};
+use crate::work_tables::WorkTables;
 
 /// Options that shape the tables.
 pub const OPTIONS: [OptionSpec; 6] = [
@@ -45,6 +48,14 @@ pub fn data(options: &Options, seed: u64) -> Result<DataSet, Vec<OptionError>> {
     };
     let tables = (1..=options.count("tables")).map(|n| Arc::new(make(n)) as Arc<dyn Table>).collect();
     Ok(DataSet { family: "oltp", names: "^sbtest[0-9]+$".to_owned(), shape, seed, engine, tables })
+}
+
+/// [`data`] in the request's database.
+///
+/// # Errors
+/// Options that do not fit together.
+pub fn tables(request: &Request<'_>) -> Result<WorkTables, Vec<OptionError>> {
+    Ok(WorkTables::Oltp(Tables::new(request.database, data(request.options, request.seed)?)))
 }
 
 /// One of the tables.

@@ -5,9 +5,15 @@ use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
 use crate::distribution::Keys;
+use crate::draws::Draws;
 use crate::oltp;
-use crate::options::{OptionSpec, Options, join};
-use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
+use crate::options::{OptionError, OptionSpec, Options, join};
+use crate::registered::{Registered, Request, Spec};
+use crate::sbtest;
+use crate::session::{
+    Fault, Param, ParamType, Session, Statement, StatementSpec, TransactionStream, Workload,
+};
+use crate::work_tables::WorkTables;
 
 /// What a statement reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,21 +89,48 @@ impl SelectRandom {
     }
 }
 
-/// The places of one connection, and room for those of a statement.
+/// The transactions of one connection.
 #[derive(Debug)]
 pub struct Stream {
-    rng: Rng,
+    draws: Draws<Rng>,
+    /// Buffer, refilled for each statement.
     params: Vec<Param<'static>>,
 }
 
-/// The room is refilled for each statement: a copy of the stream starts with an empty one.
-impl Clone for Stream {
-    fn clone(&self) -> Self {
-        Self { rng: self.rng.clone(), params: Vec::new() }
+impl TransactionStream for Stream {
+    fn begin(&mut self) {
+        self.draws.begin();
     }
 
-    fn clone_from(&mut self, source: &Self) {
-        self.rng = source.rng.clone();
+    fn redraw(&mut self) {
+        self.draws.redraw();
+    }
+}
+
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[
+    Spec {
+        name: "select_random_points",
+        summary: "reads the rows of some values of an indexed column",
+        transaction: "1 statement on the first table: k IN (10 values), each drawn from the whole table; no BEGIN or COMMIT",
+        options: POINTS_OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+    Spec {
+        name: "select_random_ranges",
+        summary: "counts the rows of some ranges of an indexed column",
+        transaction: "1 statement on the first table: 10 times k BETWEEN … AND …, joined by OR, each drawn from the whole table; no BEGIN or COMMIT",
+        options: RANGES_OPTIONS,
+        example: Spec::EXAMPLE,
+    },
+];
+
+impl Registered for SelectRandom {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let shape = if request.name == SPECS[0].name { Shape::Points } else { Shape::Ranges };
+        Ok((Self::new(shape, request.options, request.seed), sbtest::tables(request)?))
     }
 }
 
@@ -114,7 +147,7 @@ impl Workload for SelectRandom {
 
     fn stream(&self, connection: u64) -> Stream {
         let rng = Rng::stream(self.seed, &[Purpose::Operations as u64, connection]);
-        Stream { rng, params: Vec::with_capacity(2 * self.places) }
+        Stream { draws: Draws::new(rng), params: Vec::with_capacity(2 * self.places) }
     }
 
     fn transactional(&self) -> bool {
@@ -126,10 +159,10 @@ impl Workload for SelectRandom {
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let Stream { rng, params } = stream;
+        let Stream { draws, params } = stream;
         params.clear();
         for _ in 0..self.places {
-            let from = self.keys.draw(rng) as i64;
+            let from = self.keys.draw(&mut draws.current) as i64;
             params.push(Param::Int(from));
             if self.shape == Shape::Ranges {
                 params.push(Param::Int(from + self.delta));

@@ -102,11 +102,20 @@ pub trait Session {
     fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>>;
 }
 
+/// The transactions of one connection, in their order. The load engine calls [`Self::begin`] before the first attempt
+/// at a transaction and [`Self::redraw`] before each further attempt.
+pub trait TransactionStream {
+    /// Starts the next transaction.
+    fn begin(&mut self);
+
+    /// Returns to the start of the current transaction, so that it is drawn again with the same parameters.
+    fn redraw(&mut self);
+}
+
 /// What the load engine sees of a workload.
 pub trait Workload: Sync {
-    /// What one connection's stream of operations depends on, besides the options: cheap to copy, so that a
-    /// transaction that is tried again asks the same.
-    type Stream: Clone;
+    /// State of one connection's transactions: random generator, counters, buffers.
+    type Stream: TransactionStream;
 
     /// Operations that are recorded; the first is the transaction.
     fn operations(&self) -> &[OperationInfo];
@@ -139,7 +148,7 @@ pub trait Workload: Sync {
         0
     }
 
-    /// Asks one transaction.
+    /// Sends one attempt at the current transaction of the stream.
     ///
     /// # Errors
     /// The first [`Fault`] of a statement.

@@ -8,11 +8,14 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
+use crate::draws::Draws;
 use crate::generator::{Generator, Turn};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{ColumnSpec, OwnTables, TableSpec};
 use crate::prepare::Tuning;
+use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, StatementSpec, Workload};
+use crate::work_tables::WorkTables;
 
 /// Key of the table in the mark.
 pub const FAMILY: &str = "slap";
@@ -151,11 +154,8 @@ pub struct Slap {
     at_once: u64,
 }
 
-/// The operations of one connection: how many came before.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    asked: usize,
-}
+/// The transactions of one connection: how many statements it has sent.
+pub type Stream = Draws<usize>;
 
 impl Slap {
     /// The workload with these options.
@@ -344,6 +344,24 @@ fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTabl
     }
 }
 
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "slap",
+    summary: "the load that mysqlslap generates by itself, in its five kinds",
+    transaction: "1 statement, sent as text: a read of the whole table or by key, an insert, an update, or inserts and reads in turn",
+    options: OPTIONS,
+    example: Spec::EXAMPLE,
+}];
+
+impl Registered for Slap {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let Request { options, database, seed, .. } = *request;
+        Ok((Self::new(options, seed)?, WorkTables::Own(Self::tables(database, options, seed)?)))
+    }
+}
+
 impl Workload for Slap {
     type Stream = Stream;
 
@@ -356,7 +374,7 @@ impl Workload for Slap {
     }
 
     fn stream(&self, _: u64) -> Stream {
-        Stream { asked: 0 }
+        Draws::new(0)
     }
 
     fn transactional(&self) -> bool {
@@ -369,8 +387,8 @@ impl Workload for Slap {
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
         for _ in 0..self.at_once {
-            let turn = stream.asked;
-            stream.asked += 1;
+            let turn = stream.current;
+            stream.current += 1;
             let (list, turn, operation) = match (self.writes.is_empty(), self.reads.is_empty()) {
                 (false, true) => (&self.writes, turn, self.write_operation),
                 (true, _) => (&self.reads, turn, self.read_operation),

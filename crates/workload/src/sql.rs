@@ -3,11 +3,14 @@
 use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
+use crate::asked::Asked;
 use crate::data::Purpose;
-use crate::mix::Asked;
+use crate::draws::Draws;
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
+use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, Statement, StatementSpec, Workload};
 use crate::sql_text::{self, Class, NotOne, Token};
+use crate::work_tables::WorkTables;
 
 /// Options.
 pub const OPTIONS: &[OptionSpec] = &[
@@ -66,11 +69,8 @@ struct Given {
     statement: Statement,
 }
 
-/// The operations of one connection.
-#[derive(Debug, Clone)]
-pub struct Stream {
-    rng: Rng,
-}
+/// The transactions of one connection.
+pub type Stream = Draws<Rng>;
 
 impl Sql {
     /// The workload of these options.
@@ -115,11 +115,6 @@ impl Sql {
         };
         sql.lay_out();
         Ok(sql)
-    }
-
-    /// The user's statements.
-    pub fn asked(&self) -> &[Asked] {
-        &self.asked
     }
 
     /// Operations and statements. One statement by itself is recorded once, as the transaction.
@@ -256,6 +251,28 @@ fn split(text: &str) -> Vec<(&str, usize)> {
     statements
 }
 
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "sql",
+    summary: "your own statements on your own tables",
+    transaction: "1 of the given statements, drawn by weight; with --transaction all of them, BEGIN and COMMIT around",
+    options: OPTIONS,
+    example: "--sandbox --sql 'SELECT 1' --connections 1,4,16 --time 10s",
+}];
+
+impl Registered for Sql {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let tables = WorkTables::Users(request.database.to_owned());
+        Ok((Self::new(request.options, request.seed)?, tables))
+    }
+
+    fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+}
+
 impl Workload for Sql {
     type Stream = Stream;
 
@@ -268,7 +285,7 @@ impl Workload for Sql {
     }
 
     fn stream(&self, connection: u64) -> Stream {
-        Stream { rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]) }
+        Draws::new(Rng::stream(self.seed, &[Purpose::Operations as u64, connection]))
     }
 
     fn transactional(&self) -> bool {
@@ -291,7 +308,7 @@ impl Workload for Sql {
         let chosen = match self.up_to.as_slice() {
             [_] => 0,
             sums => {
-                let drawn = stream.rng.below(sums[sums.len() - 1]);
+                let drawn = stream.current.below(sums[sums.len() - 1]);
                 sums.partition_point(|sum| *sum <= drawn)
             }
         };

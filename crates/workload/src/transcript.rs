@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::session::{Answer, Fault, Kept, Param, Session, Statement, Workload};
+use crate::session::{Answer, Fault, Kept, Param, Session, Statement, TransactionStream as _, Workload};
 
 /// One statement that is asked.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +48,7 @@ pub fn recite<W: Workload>(
     let mut stream = workload.stream(connection);
     let mut reciter = Reciter { workload, sink };
     for _ in 0..transactions {
+        stream.begin();
         // The reciter answers at once and never fails, so neither can the transaction.
         let asked = pin!(workload.transaction(&mut stream, &mut reciter));
         let done = asked.poll(&mut Context::from_waker(Waker::noop()));

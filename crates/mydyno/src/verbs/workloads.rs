@@ -17,7 +17,7 @@ pub struct Args {
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let specs: Vec<&Spec> = match &args.name {
         Some(name) => vec![mydyno_workload::find(name).map_err(|e| Failure::usage(e.to_string()))?],
-        None => catalogue::ALL.iter().collect(),
+        None => catalogue::all().collect(),
     };
     if ui.json {
         let list: Vec<_> = specs.iter().map(|s| json(s)).collect();

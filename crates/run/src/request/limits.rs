@@ -26,7 +26,9 @@ pub(super) const LONGEST_S: f64 = 7.0 * 86_400.0;
 /// The database: the named one, mydyno's own, or none for statements on tables that are there, which may name theirs.
 pub(super) fn database(request: &Request, found: Option<&(&Spec, Options)>, faults: &mut Faults) -> String {
     let Some(name) = &request.database else {
-        let brings = found.is_none_or(|(spec, options)| catalogue::brings_tables(spec, options));
+        let brings = found.is_none_or(|(spec, options)| {
+            catalogue::check(spec, options).is_ok_and(|checked| checked.brings_tables())
+        });
         return if brings { DATABASE.to_owned() } else { String::new() };
     };
     if let Err(problem) = check_database(name) {

@@ -68,7 +68,10 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     {
         first.arrivals = Arrivals::open(*rate, *spacing);
     }
-    let pause = Think { mean_s: catalogue::think_s(spec, &options), spread: Spread::Constant };
+    let pause = Think {
+        mean_s: catalogue::check(spec, &options).map_or(0.0, |checked| checked.think_s()),
+        spread: Spread::Constant,
+    };
     for step in &mut steps {
         if let Arrivals::Closed { think: think @ None } = &mut step.arrivals {
             *think = (pause.mean_s > 0.0).then_some(pause);
@@ -115,7 +118,7 @@ fn workload(request: &Request, errors: &mut Vec<PlanError>) -> Option<(&'static 
     }
     match Options::resolve(spec.name, spec.options, &given) {
         Ok(options) => match catalogue::check(spec, &options) {
-            Ok(()) => Some((spec, options)),
+            Ok(_) => Some((spec, options)),
             Err(problems) => {
                 errors.extend(problems.into_iter().map(PlanError::from));
                 None

@@ -12,11 +12,12 @@ mod run;
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
+use crate::asked::{Asked, Keep};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::own_tables::{CheckSpec, OwnTables, TableSpec};
 use crate::prepare::Tuning;
 use crate::session::StatementSpec;
-use crate::sql_text::{self, Class};
+use crate::sql_text;
 
 pub use place::MixError;
 pub use run::Stream;
@@ -50,28 +51,6 @@ pub struct Mix {
     content: String,
     seed: u64,
     step: u64,
-}
-
-/// How a column of a result is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// As a whole number of 64 bits.
-    Int,
-    /// As a text.
-    Text,
-}
-
-/// A statement of the user's: where it is written, and what it does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// As in `shop.toml:12:3`, or the name of an option.
-    pub place: String,
-    /// Its text, parameters as `?`.
-    pub sql: String,
-    /// How the first columns of its result are kept, none when they are not.
-    pub keeps: Vec<Keep>,
-    /// What it does.
-    pub class: Class,
 }
 
 impl Mix {
@@ -124,22 +103,6 @@ impl Mix {
             tuning: Tuning::default(),
             seed: self.seed,
         })
-    }
-
-    /// The same in another step of a run, whose unique numbers are none of the other steps'.
-    #[must_use]
-    pub fn at_step(&self, step: u64) -> Self {
-        Self { step, ..self.clone() }
-    }
-
-    /// The user's statements.
-    pub fn asked(&self) -> &[Asked] {
-        &self.asked
-    }
-
-    /// Hash of the file.
-    pub fn content(&self) -> &str {
-        &self.content
     }
 
     /// Operations, statements and the program. A mix of one statement is recorded once, as the transaction.

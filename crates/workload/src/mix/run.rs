@@ -4,36 +4,47 @@ use mydyno_model::record::OperationInfo;
 use mydyno_stats::rng::Rng;
 use mydyno_wire::Value;
 
-use super::Mix;
 use super::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES};
 use super::program::{Ask, Path, Source};
+use super::{Mix, OPTIONS};
+use crate::asked::Asked;
 use crate::data::Purpose;
+use crate::draws::Draws;
 use crate::generator::{Made, Turn};
-use crate::session::{Fault, Param, Session, Statement, StatementSpec, Workload};
+use crate::options::OptionError;
+use crate::registered::{Registered, Request, Spec};
+use crate::session::{Fault, Param, Session, Statement, StatementSpec, TransactionStream, Workload};
 use crate::sql_text::Class;
+use crate::work_tables::WorkTables;
 
-/// The operations of one connection.
-#[derive(Debug, Clone)]
+/// The transactions of one connection.
+#[derive(Debug)]
 pub struct Stream {
-    rng: Rng,
+    draws: Draws<Position>,
     connection: u64,
-    /// How often each sequence and unique number was drawn.
-    counts: [u64; MOST_COUNTERS],
-    room: Room,
+    /// Texts of the current transaction, one after the other.
+    texts: Vec<u8>,
 }
 
-/// Where texts are put together. A copy of a stream starts with an empty one: nothing in it outlives a transaction, so
-/// that the copy that is made before each transaction costs nothing.
-#[derive(Debug, Default)]
-struct Room(Vec<u8>);
+/// Position of one connection.
+#[derive(Debug, Clone)]
+struct Position {
+    rng: Rng,
+    /// How often each sequence and unique number was drawn.
+    counts: [u64; MOST_COUNTERS],
+}
 
-impl Clone for Room {
-    fn clone(&self) -> Self {
-        Self::default()
+impl TransactionStream for Stream {
+    fn begin(&mut self) {
+        self.draws.begin();
+    }
+
+    fn redraw(&mut self) {
+        self.draws.redraw();
     }
 }
 
-/// A value of a transaction: a number, or the place of a text in the room.
+/// A value of a transaction: a number, or the place of a text in [`Stream::texts`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Held {
     number: i64,
@@ -45,16 +56,17 @@ struct Held {
 impl Stream {
     fn draw(&mut self, source: &Source, seed: u64, step: u64) -> Held {
         let Source::Made(generator, counter) = source else { return Held::default() };
+        let Position { rng, counts } = &mut self.draws.current;
         let count = counter.map_or(0, |counter| {
-            let count = &mut self.counts[usize::from(counter)];
+            let count = &mut counts[usize::from(counter)];
             *count += 1;
             *count - 1
         });
         let turn = Turn::Execution { connection: self.connection, count, seed, step };
-        let start = self.room.0.len() as u32;
-        let made = generator.make(&mut self.rng, turn, &mut self.room.0);
+        let start = self.texts.len() as u32;
+        let made = generator.make(rng, turn, &mut self.texts);
         let number = if let Made::Int(number) = made { number } else { 0 };
-        Held { number, start, end: self.room.0.len() as u32, null: false }
+        Held { number, start, end: self.texts.len() as u32, null: false }
     }
 
     /// Keeps a value that a result gave.
@@ -63,20 +75,20 @@ impl Stream {
         if !is_text {
             return number(value).map_or(null, |number| Held { number, ..Held::default() });
         }
-        let start = self.room.0.len() as u32;
+        let start = self.texts.len() as u32;
         match value {
             Value::Null => return null,
-            Value::Bytes(bytes) => self.room.0.extend_from_slice(bytes),
+            Value::Bytes(bytes) => self.texts.extend_from_slice(bytes),
             // Numbers that are wanted as texts: seldom, and short.
-            Value::Int(n) => self.room.0.extend_from_slice(n.to_string().as_bytes()),
-            Value::UInt(n) => self.room.0.extend_from_slice(n.to_string().as_bytes()),
-            Value::Float(x) => self.room.0.extend_from_slice(x.to_string().as_bytes()),
-            Value::Double(x) => self.room.0.extend_from_slice(x.to_string().as_bytes()),
+            Value::Int(n) => self.texts.extend_from_slice(n.to_string().as_bytes()),
+            Value::UInt(n) => self.texts.extend_from_slice(n.to_string().as_bytes()),
+            Value::Float(x) => self.texts.extend_from_slice(x.to_string().as_bytes()),
+            Value::Double(x) => self.texts.extend_from_slice(x.to_string().as_bytes()),
             Value::DateTime { .. } | Value::Time { .. } => {
-                self.room.0.extend_from_slice(time_text(value).as_bytes());
+                self.texts.extend_from_slice(time_text(value).as_bytes());
             }
         }
-        Held { number: 0, start, end: self.room.0.len() as u32, null: false }
+        Held { number: 0, start, end: self.texts.len() as u32, null: false }
     }
 }
 
@@ -118,7 +130,7 @@ impl Mix {
         let chosen = if program.paths.len() == 1 {
             0
         } else {
-            let drawn = stream.rng.below(program.up_to[program.up_to.len() - 1]);
+            let drawn = stream.draws.current.rng.below(program.up_to[program.up_to.len() - 1]);
             program.up_to.partition_point(|sum| *sum <= drawn)
         };
         &program.paths[chosen]
@@ -132,7 +144,7 @@ impl Mix {
         stream: &mut Stream,
         session: &mut S,
     ) -> Result<bool, Fault> {
-        let room = stream.room.0.len();
+        let length = stream.texts.len();
         let mut drawn = [Held::default(); MOST_PARAMS];
         for (drawn, source) in drawn.iter_mut().zip(&ask.sources) {
             *drawn = match source {
@@ -150,7 +162,7 @@ impl Mix {
             *param = match (drawn.null, is_text) {
                 (true, _) => Param::Null,
                 (false, false) => Param::Int(drawn.number),
-                (false, true) => Param::Bytes(&stream.room.0[drawn.start as usize..drawn.end as usize]),
+                (false, true) => Param::Bytes(&stream.texts[drawn.start as usize..drawn.end as usize]),
             };
         }
         let params = &params[..ask.sources.len()];
@@ -158,16 +170,55 @@ impl Mix {
         if ask.keep.is_empty() {
             session.execute(statement, params).await?;
             // What was drawn for this statement is needed no more.
-            stream.room.0.truncate(room);
+            stream.texts.truncate(length);
             return Ok(true);
         }
         let kept = session.execute_keeping(statement, params).await?;
-        stream.room.0.truncate(room);
+        stream.texts.truncate(length);
         let Some(row) = kept.row else { return Ok(false) };
         for (slot, value) in ask.keep.iter().zip(&row) {
             held[usize::from(slot.number)] = stream.hold(value, slot.text.is_some());
         }
         Ok(true)
+    }
+}
+
+/// Entries in the catalogue.
+const SPECS: &[Spec] = &[Spec {
+    name: "mix",
+    summary: "tables, transactions and values that a TOML file describes; `mydyno bench FILE.toml` is short for it",
+    transaction: "one of the file's transactions, drawn by weight (docs/guides/mixes.md)",
+    options: OPTIONS,
+    example: "--sandbox --connections 1,4,16 --time 10s",
+}];
+
+impl Registered for Mix {
+    const SPECS: &'static [Spec] = SPECS;
+
+    fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+        let Request { options, database, seed, .. } = *request;
+        let mix = Self::new(options, seed)?;
+        let tables = match mix.tables(database) {
+            Some(tables) => WorkTables::Own(tables),
+            None => WorkTables::Users(database.to_owned()),
+        };
+        Ok((mix, tables))
+    }
+
+    fn think_s(&self) -> f64 {
+        self.think_s
+    }
+
+    fn asked(&self) -> &[Asked] {
+        &self.asked
+    }
+
+    fn content(&self) -> Option<&str> {
+        Some(&self.content)
+    }
+
+    fn at_step(&self, step: u64) -> Option<Self> {
+        Some(Self { step, ..self.clone() })
     }
 }
 
@@ -184,10 +235,12 @@ impl Workload for Mix {
 
     fn stream(&self, connection: u64) -> Stream {
         Stream {
-            rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]),
+            draws: Draws::new(Position {
+                rng: Rng::stream(self.seed, &[Purpose::Operations as u64, connection]),
+                counts: [0; MOST_COUNTERS],
+            }),
             connection,
-            counts: [0; MOST_COUNTERS],
-            room: Room::default(),
+            texts: Vec::new(),
         }
     }
 
@@ -201,7 +254,7 @@ impl Workload for Mix {
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
         let path = self.choose(stream);
-        stream.room.0.clear();
+        stream.texts.clear();
         let mut held = [Held::default(); MOST_VALUES];
         for (held, source) in held.iter_mut().zip(&path.values) {
             *held = stream.draw(source, self.seed, self.step);

@@ -1,10 +1,7 @@
 //! sysbench's workloads by name, for tests that go through all of them.
 
-use mydyno_workload::bulk_insert::BulkInsert;
-use mydyno_workload::catalogue::Kind;
-use mydyno_workload::oltp::Oltp;
-use mydyno_workload::oltp_insert::OltpInsert;
-use mydyno_workload::select_random::SelectRandom;
+use mydyno_workload::registered::Request;
+use mydyno_workload::registry::{AnyWorkload, Visitor};
 use mydyno_workload::transcript::{Asked, recite};
 use mydyno_workload::{Options, Workload};
 
@@ -37,25 +34,26 @@ pub fn recited(
     transactions: usize,
     sink: &mut dyn FnMut(&Asked<'_>),
 ) {
-    let options = options(workload, given);
-    let mut run = Run { connection, transactions, sink };
-    match mydyno_workload::find(workload).unwrap().kind {
-        Kind::Oltp(mix) => run.recite(&Oltp::new(mix, &options, 1).unwrap()),
-        Kind::OltpInsert => run.recite(&OltpInsert::new(&options, 1)),
-        Kind::SelectRandom(shape) => run.recite(&SelectRandom::new(shape, &options, 1)),
-        Kind::BulkInsert => run.recite(&BulkInsert::new(&options, 2)),
-        other => panic!("{other:?} is none of sysbench's"),
-    }
+    built(workload, given).visit(0, Recital { connection, transactions, sink });
 }
 
-struct Run<'a> {
+/// A workload for two connections, seed 1.
+pub fn built(workload: &str, given: &[(&str, &str)]) -> AnyWorkload {
+    let options = options(workload, given);
+    let request = Request { name: workload, options: &options, database: "d", connections: 2, seed: 1 };
+    AnyWorkload::build(&request).unwrap().0
+}
+
+struct Recital<'a> {
     connection: u64,
     transactions: usize,
     sink: &'a mut dyn FnMut(&Asked<'_>),
 }
 
-impl Run<'_> {
-    fn recite<W: Workload>(&mut self, workload: &W) {
+impl Visitor for Recital<'_> {
+    type Output = ();
+
+    fn visit<W: Workload>(self, workload: &W) {
         recite(workload, self.connection, self.transactions, self.sink);
     }
 }

@@ -10,7 +10,7 @@ use mydyno_workload::mix::Mix;
 use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::slap::{self, Slap};
 use mydyno_workload::sql::{self, Sql};
-use mydyno_workload::{Fault, Options, Param, Session, Statement, Workload};
+use mydyno_workload::{Fault, Options, Param, Session, Statement, TransactionStream as _, Workload};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -58,18 +58,22 @@ impl Session for Nowhere {
     }
 }
 
-/// Allocations of this many transactions, each after a copy of the stream as the load engine makes it.
+/// Allocations of this many transactions, each of them tried twice.
 fn allocations<W: Workload>(workload: &W, transactions: usize) -> u64 {
     let mut stream = workload.stream(0);
     let mut session = Nowhere(0);
     let mut run = |transactions| {
         let before = ALLOCATIONS.with(Cell::get);
         for _ in 0..transactions {
-            let kept = stream.clone();
-            let asked = pin!(workload.transaction(&mut stream, &mut session));
-            let done = asked.poll(&mut Context::from_waker(Waker::noop()));
-            assert!(matches!(done, Poll::Ready(Ok(()))));
-            drop(kept);
+            stream.begin();
+            for _ in 0..2 {
+                {
+                    let sent = pin!(workload.transaction(&mut stream, &mut session));
+                    let done = sent.poll(&mut Context::from_waker(Waker::noop()));
+                    assert!(matches!(done, Poll::Ready(Ok(()))));
+                }
+                stream.redraw();
+            }
         }
         ALLOCATIONS.with(Cell::get) - before
     };

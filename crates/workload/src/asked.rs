@@ -1,0 +1,25 @@
+//! Statements that a user wrote.
+
+use crate::sql_text::Class;
+
+/// How a column of a result is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// As a whole number of 64 bits.
+    Int,
+    /// As a text.
+    Text,
+}
+
+/// A statement of the user's: where it is written, and what it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// As in `shop.toml:12:3`, or the name of an option.
+    pub place: String,
+    /// Its text, parameters as `?`.
+    pub sql: String,
+    /// How the first columns of its result are kept, none when they are not.
+    pub keeps: Vec<Keep>,
+    /// What it does.
+    pub class: Class,
+}
