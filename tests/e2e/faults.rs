@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use mydyno_host::setting::{self, AllowHostChange};
-use mydyno_host::{Journal, Lease, Machine, StateDir, restore};
+use mydyno_host::{Lease, Machine, StateDir, restore};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -181,11 +181,11 @@ fn faults_of_the_host_are_named_and_gone_and_its_settings_are_as_before() {
     let home = Home::new();
     let server = home.server("hosted", &[]);
     let state = StateDir::open(&home.path().join("changes")).unwrap();
-    let (journal, machine) = (Journal::of(&state), Machine::real().unwrap());
+    let (journal, machine) = (state.journal(), Machine::real().unwrap());
     let lease = Lease::take(&machine, "test").unwrap();
     let put_back = || {
         let ours = journal.read().unwrap().open;
-        for (_, outcome) in restore::put_back(&journal, &machine, &ours, &restore::NoServers).unwrap() {
+        for (_, outcome) in restore::put_back(&journal, &machine, &ours, &restore::NoHooks).unwrap() {
             println!("{}", outcome.why);
         }
     };

@@ -22,6 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-sim", 3),
     ("mydyno-wire", 3),
     ("mydyno-host", 3),
+    ("mydyno-journal", 2),
     ("mydyno-settings", 2),
     ("mydyno-stats", 2),
     ("mydyno-model", 1),

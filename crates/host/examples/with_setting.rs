@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mydyno_host::setting::{self, AllowHostChange};
-use mydyno_host::{HostError, Journal, Lease, Machine, StateDir, restore};
+use mydyno_host::{HostError, Lease, Machine, StateDir, restore};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 
 fn with_setting(name: &str, value: &str, command: &[String]) -> Result<ExitCode, HostError> {
     let state = StateDir::open(&StateDir::default_path()?)?;
-    let (journal, machine) = (Journal::of(&state), Machine::real()?);
+    let (journal, machine) = (state.journal(), Machine::real()?);
     let lease = Lease::take(&machine, "bench")?;
     // Whoever types the command of this program names the setting.
     let changed = setting::set(&journal, &lease, "bench", name, value, AllowHostChange::by_the_user());
@@ -60,7 +60,7 @@ fn with_setting(name: &str, value: &str, command: &[String]) -> Result<ExitCode,
     let status = Command::new(&command[0]).args(&command[1..]).status();
     if let Some(id) = changed {
         let ours: Vec<_> = journal.read()?.open.into_iter().filter(|open| open.entry.id == id).collect();
-        for (_, outcome) in restore::put_back(&journal, &machine, &ours, &restore::NoServers)? {
+        for (_, outcome) in restore::put_back(&journal, &machine, &ours, &restore::NoHooks)? {
             eprintln!("{name}: {}", outcome.why);
         }
     }

@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use mydyno_journal::Lease;
+use mydyno_journal::{Closing, Journal, Open};
+use mydyno_journal::{NoHooks, restore};
 use mydyno_model::change::RestoreState;
 
-use crate::change::Change;
 use crate::emulated::{self, EmulatedDisk, Order, Service};
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
-use crate::journal::{Closing, Journal, Open};
-use crate::lease::Lease;
 use crate::loops::AttachedLoop;
+use crate::mounts::Mounted;
 use crate::process::Ended;
-use crate::restore::{self, NoServers};
 use crate::room::check_space;
-use crate::setting::{self, AllowHostChange};
+use crate::setting::{self, AllowHostChange, ChangedSetting};
 use crate::{loops, mounts, process, sys};
-
 /// Kept free on the disk below.
 const SPACE_KEPT: u64 = 1 << 30;
 /// What the kernel does not find out of an emulated drive: that it rotates, that FUSE takes no more at once, and how many
@@ -230,20 +229,21 @@ impl DiskFolder<'_> {
         restore::check_in_reach(self.journal, self.lease.machine(), |open| {
             open.entry.purpose == self.purpose
         })?;
+        let of_queue = |open: &Open| {
+            let name = open.as_kind::<ChangedSetting>().map(|setting| &setting.name);
+            matches!((name, &queue), (Some(name), Some(queue)) if name.starts_with(queue))
+        };
         let wanted = |open: &Open| {
             open.entry.purpose == self.purpose
-                && match &open.entry.change {
-                    Change::Loop(attached) => attached.backing == *image,
-                    Change::Mount(mounted) => mounted.point == point,
-                    Change::Setting(setting) => queue.as_ref().is_some_and(|q| setting.name.starts_with(q)),
-                    _ => false,
-                }
+                && (open.as_kind::<AttachedLoop>().is_some_and(|attached| attached.backing == *image)
+                    || open.as_kind::<Mounted>().is_some_and(|mounted| mounted.point == point)
+                    || of_queue(open))
         };
         let taken = match for_all {
             true => self.journal.take_from_all(self.lease, wanted)?,
             false => self.journal.take_over(self.lease, wanted)?,
         };
-        let outcomes = restore::put_back(self.journal, self.lease.machine(), &taken, &NoServers)?;
+        let outcomes = restore::put_back(self.journal, self.lease.machine(), &taken, &NoHooks)?;
         match outcomes.into_iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
             None => Ok(()),
             Some((open, outcome)) => {
@@ -286,10 +286,10 @@ impl DiskFolder<'_> {
 
     /// The loop device that the journal has for an image.
     fn attached_to(&self, image: &Path) -> Result<Option<AttachedLoop>, HostError> {
-        Ok(self.journal.read()?.open.into_iter().find_map(|open| match open.entry.change {
-            Change::Loop(attached) if attached.backing == image => Some(attached),
-            _ => None,
-        }))
+        let of_image = |open: &Open| {
+            open.as_kind::<AttachedLoop>().filter(|attached| attached.backing == image).cloned()
+        };
+        Ok(self.journal.read()?.open.iter().find_map(of_image))
     }
 
     fn format(&self, image: &Path, spec: &DiskSpec) -> Result<(), HostError> {

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::JournalError;
 use thiserror::Error;
-
 /// Why a host cannot be changed, or a change cannot be put back.
 #[derive(Debug, Error)]
 pub enum HostError {
@@ -43,58 +43,6 @@ pub enum HostError {
         path: PathBuf,
         /// Why.
         source: io::Error,
-    },
-    /// Another mydyno does not let go of the journal.
-    #[error("another mydyno has held the lock of {} for {waited_s} s: see who with `fuser {}`", path.display(), path.display())]
-    JournalBusy {
-        /// The journal.
-        path: PathBuf,
-        /// How long this process waited.
-        waited_s: u64,
-    },
-    /// A newer mydyno wrote the journal in a form that this one would misread.
-    #[error("{} was written in the form {found:?}, which this mydyno ({}) does not know: use the newer mydyno that wrote it", path.display(), env!("CARGO_PKG_VERSION"))]
-    JournalNewer {
-        /// The journal.
-        path: PathBuf,
-        /// What its first line says.
-        found: String,
-    },
-    /// The journal holds NUL bytes only: what it said is lost.
-    #[error("{} holds only NUL bytes, so what it said is lost: run `mydyno host restore`, which finds private servers, mounts and loop devices by their marks, and begins a new journal", path.display())]
-    JournalLost {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// A living command answers for the same thing.
-    #[error("{what} is in use by `mydyno {command}` (pid {pid}): wait for it, or end it")]
-    Held {
-        /// What was to be changed.
-        what: String,
-        /// The process that holds it.
-        pid: u32,
-        /// What that process does.
-        command: String,
-    },
-    /// A command that died has left the same thing changed.
-    #[error(
-        "{what} was left behind by `mydyno {command}` (pid {pid}), which died: run `mydyno host restore` first"
-    )]
-    Abandoned {
-        /// What was to be changed.
-        what: String,
-        /// The process that held it.
-        pid: u32,
-        /// What that process did.
-        command: String,
-    },
-    /// The same thing is kept on purpose.
-    #[error("{what} is kept in place until `{until}`")]
-    Kept {
-        /// What was to be changed.
-        what: String,
-        /// The command that ends it.
-        until: String,
     },
     /// The folder that was to be made exists.
     #[error("{} exists already and is not mydyno's: move it away", path.display())]
@@ -234,14 +182,6 @@ pub enum HostError {
         /// What it said.
         why: String,
     },
-    /// Something that can only be put back from elsewhere.
-    #[error("{what} cannot be put back from here: {why}")]
-    OutOfReach {
-        /// The change.
-        what: String,
-        /// Why, and where it can.
-        why: String,
-    },
     /// A change of the whole host that was not permitted.
     #[error("{what} concerns the whole host: give --allow-host-change if that is meant")]
     NotAllowed {
@@ -256,12 +196,18 @@ pub enum HostError {
         /// One that looks like it.
         nearest: Option<String>,
     },
-    /// `/proc` does not say what it should.
-    #[error("{} is not readable as the kernel's proc(5) form: is /proc mounted?", path.display())]
-    Proc {
-        /// The file.
-        path: PathBuf,
-    },
+    /// The journal refuses a change or cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl From<HostError> for JournalError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Journal(error) => error,
+            other => Self::Change(Box::new(other)),
+        }
+    }
 }
 
 impl HostError {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::HostError;
-use crate::machine::Machine;
+use mydyno_journal::Machine;
 
+use crate::error::HostError;
 /// A file system with the way it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {

@@ -5,15 +5,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::{Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
-use crate::lease::Lease;
-use crate::machine::Machine;
-use crate::restore::Outcome;
-
 /// The file inside a folder of ours that says so.
 pub const MARK_FILE: &str = ".mydyno-mark";
 
@@ -41,18 +37,18 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
             .read()?
             .open
             .into_iter()
-            .any(|o| matches!(&o.entry.change, Change::Folder(f) if f.path == path));
+            .any(|o| o.as_kind::<MarkedFolder>().is_some_and(|f| f.path == path));
         if !known {
             return Err(HostError::FolderExists { path: path.to_owned() });
         }
     }
     let folder = MarkedFolder { path: path.to_owned(), mark: random_mark()? };
-    let id = journal.record(lease, purpose, Change::Folder(folder.clone()))?;
+    let id = journal.record(lease, purpose, folder.clone())?;
     match folder.make() {
         Ok(()) => Ok(id),
         Err(error) => {
             // Only what carries our mark is removed, so this cannot hit a folder that was there before.
-            let outcome = folder.put_back(lease.machine())?;
+            let outcome = folder.remove_if_ours(lease.machine())?;
             journal.close_with(id, &outcome)?;
             Err(error)
         }
@@ -71,7 +67,7 @@ pub fn give_away(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -
         return Err(HostError::FolderExists { path: path.to_owned() });
     };
     // The journal knows the new name alone: the old one may soon be another folder's.
-    let change = Change::Folder(MarkedFolder { path: leaving.clone(), mark: folder.mark });
+    let change = MarkedFolder { path: leaving.clone(), mark: folder.mark };
     let id = journal.record(lease, purpose, change)?;
     if let Err(error) = fs::rename(path, &leaving) {
         journal.close(id, Closing::Released, "it kept its name")?;
@@ -139,7 +135,7 @@ impl MarkedFolder {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+    fn remove_if_ours(&self, machine: &Machine) -> Result<Outcome, HostError> {
         if let Some(leaving) = self.leaving().filter(|path| path.symlink_metadata().is_ok()) {
             return Ok(match remove_all(&leaving) {
                 Ok(()) => Outcome::restored("removed"),
@@ -217,6 +213,44 @@ impl MarkedFolder {
         let Some(leaving) = self.leaving() else { return Err(io::ErrorKind::InvalidData.into()) };
         fs::rename(&self.path, &leaving)?;
         remove_all(&leaving)
+    }
+}
+
+impl Change for MarkedFolder {
+    fn kind(&self) -> &str {
+        "folder"
+    }
+
+    fn what(&self) -> String {
+        format!("folder {}", self.path.display())
+    }
+
+    fn key(&self) -> String {
+        format!("folder:{}", self.path.display())
+    }
+
+    fn was(&self) -> Value {
+        Value::from("absent")
+    }
+
+    fn now(&self) -> Value {
+        Value::from("present")
+    }
+
+    fn ends_with_boot(&self) -> bool {
+        false
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn tree(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.remove_if_ours(context.machine)?)
     }
 }
 

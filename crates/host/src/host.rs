@@ -1,11 +1,11 @@
 //! This host in the hands of one command.
 
-use crate::error::HostError;
-use crate::journal::Journal;
-use crate::lease::Lease;
-use crate::machine::Machine;
-use crate::state::StateDir;
+use mydyno_journal::Journal;
+use mydyno_journal::Lease;
+use mydyno_journal::Machine;
 
+use crate::error::HostError;
+use crate::state::StateDir;
 /// All that changing a host rests on: the state folder, its journal, and the lease of the command that answers.
 #[derive(Debug, Clone)]
 pub struct Host {
@@ -48,7 +48,7 @@ impl Host {
 
     /// A state folder under a lease that was taken.
     pub fn held(state: StateDir, lease: Lease) -> Self {
-        Self { journal: Journal::of(&state), state, lease }
+        Self { journal: state.journal(), state, lease }
     }
 
     /// The machine.

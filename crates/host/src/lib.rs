@@ -1,13 +1,11 @@
 //! Settings of a Linux host, each behind the journal that puts it back.
 //!
-//! Law 4, leave no trace: whatever changes a host is first written to the [`Journal`] and synced, then done, and
-//! put back afterwards, also after `kill -9`, a crash or a reboot ([`restore::restore`]). Each kind of change is
-//! a variant of [`Change`] that knows what it is called, what identifies it, and how to put it back only if it
-//! is still what we made.
+//! Law 4, leave no trace: every change to a host is first written to the journal and synced, then made, and put back afterwards,
+//! also after SIGKILL, a crash or a reboot ([`restore::restore`]). Each kind of change is a file with a type that implements
+//! [`Change`], and a line in [`kinds::KINDS`].
 
 pub mod allocator;
 pub mod cgroup;
-pub mod change;
 pub mod data_directory;
 pub mod disk;
 pub mod emulated;
@@ -15,16 +13,14 @@ pub mod error;
 pub mod file_system;
 pub mod folder;
 pub mod host;
-pub mod journal;
-pub mod lease;
+pub mod kinds;
 pub mod limit;
 pub mod loops;
 pub mod lost;
-pub mod machine;
 pub mod mounts;
 pub mod named_disk;
+mod privilege;
 pub mod process;
-pub mod restore;
 pub mod room;
 pub mod setting;
 pub mod state;
@@ -33,15 +29,16 @@ pub mod sync_delay;
 mod sys;
 pub mod task;
 pub mod user;
+pub mod variable;
 mod view;
 mod whitelist;
 pub mod zram;
 
-pub use change::Change;
 pub use error::HostError;
 pub use host::Host;
-pub use journal::{Entry, Journal};
-pub use lease::{Lease, LeaseIdentity, Liveness};
-pub use machine::Machine;
+pub use mydyno_journal as journal;
+pub use mydyno_journal::{
+    Change, Entry, Journal, JournalError, Lease, LeaseIdentity, Liveness, Machine, machine, restore,
+};
 pub use state::StateDir;
 pub use sys::effective_uid;

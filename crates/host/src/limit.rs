@@ -2,12 +2,11 @@
 
 use std::io;
 
+use mydyno_journal::Machine;
 use mydyno_model::units::parse_size;
 
 use crate::error::HostError;
-use crate::machine::Machine;
 use crate::sys;
-
 /// What is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {

@@ -10,17 +10,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mydyno_journal::{Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
 use crate::folder::random_mark;
-use crate::journal::{Closing, Journal};
-use crate::lease::Lease;
-use crate::machine::Machine;
-use crate::restore::Outcome;
+use crate::mounts::Mounted;
+use crate::privilege::check_admin;
 use crate::sys;
-
 const CONTROL: &str = "/dev/loop-control";
 /// Others take devices too; each try takes another number.
 const ATTEMPTS: usize = 16;
@@ -53,7 +51,7 @@ impl AttachedLoop {
 /// # Errors
 /// Why not, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
-    machine.check_admin("a loop device")?;
+    check_admin(machine, "a loop device")?;
     open_control().map(drop)
 }
 
@@ -98,7 +96,7 @@ pub fn attach(
             .open(&device)
             .map_err(|e| HostError::io("open", &device, e))?;
         let wanted = AttachedLoop { device, backing: backing.to_owned(), inode, label: random_mark()? };
-        let id = journal.record(lease, purpose, Change::Loop(wanted.clone()))?;
+        let id = journal.record(lease, purpose, wanted.clone())?;
         match sys::loops::attach(&handle, &file, &wanted.label) {
             Ok(()) => return Ok((id, wanted)),
             Err(e) => {
@@ -142,7 +140,7 @@ impl AttachedLoop {
     }
 
     /// Detaches the device if it is still the one that was attached.
-    pub(crate) fn put_back(&self) -> Outcome {
+    fn detach_if_ours(&self) -> Outcome {
         let opened = OpenOptions::new().read(true).write(true).open(&self.device);
         let device = match opened {
             Ok(device) => device,
@@ -195,6 +193,44 @@ impl AttachedLoop {
             Some(found) if found.label == self.label && found.inode == self.inode => Attachment::Ours,
             Some(_) => Attachment::Another,
         })
+    }
+}
+
+impl Change for AttachedLoop {
+    fn kind(&self) -> &str {
+        "loop"
+    }
+
+    fn what(&self) -> String {
+        format!("loop device {} ({})", self.device.display(), self.backing.display())
+    }
+
+    fn key(&self) -> String {
+        format!("loop:{}:{}", self.device.display(), self.label)
+    }
+
+    fn was(&self) -> Value {
+        Value::from("free")
+    }
+
+    fn now(&self) -> Value {
+        Value::from("attached")
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.backing)
+    }
+
+    fn device(&self) -> Option<&Path> {
+        Some(&self.device)
+    }
+
+    fn carries(&self, other: &dyn Change) -> bool {
+        other.as_kind::<Mounted>().is_some_and(|mount| mount.device == self.device)
+    }
+
+    fn put_back(&self, _context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.detach_if_ours())
     }
 }
 

@@ -8,18 +8,19 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::Journal;
+use mydyno_journal::Lease;
+use mydyno_journal::{Machine, machine::MountLine};
+
 use crate::cgroup::MadeGroup;
-use crate::change::{Change, StartedProcess};
+use crate::emulated::control;
 use crate::error::HostError;
 use crate::folder::{MarkedFolder, is_mark, is_marked};
-use crate::journal::Journal;
-use crate::lease::Lease;
 use crate::loops::AttachedLoop;
-use crate::machine::{Machine, MountLine};
 use crate::mounts::Mounted;
+use crate::process::StartedProcess;
 use crate::swap::{self, SwapFile};
-use crate::{emulated, sys};
-
+use crate::sys;
 /// Hexadecimal digits of a random mark.
 const MARK_DIGITS: usize = 32;
 
@@ -37,25 +38,31 @@ pub fn adopt(
     process: Option<StartedProcess>,
 ) -> Result<(), HostError> {
     let machine = lease.machine();
-    journal.record(lease, purpose, Change::Folder(MarkedFolder::found(path)?))?;
+    journal.record(lease, purpose, MarkedFolder::found(path)?)?;
     let (loops, mounts) = (loops_below(machine, path)?, machine.mounts()?);
     let below = |line: &&MountLine| line.point.starts_with(path);
-    let served = mounts.iter().filter(below).filter(|line| emulated::is_source(&line.source));
+    let served = mounts.iter().filter(below).filter(|line| control::is_source(&line.source));
     let on_loops = mounts
         .iter()
         .filter(below)
         .filter(|line| loops.iter().any(|attached| attached.device == line.source));
-    let mounted = |line: &MountLine| Change::Mount(Mounted::found(machine, line));
-    let mut changes: Vec<Change> = served.map(mounted).collect();
-    changes.extend(loops.iter().cloned().map(Change::Loop));
-    changes.extend(on_loops.map(mounted));
-    changes.extend(swap_files_below(machine, path)?.into_iter().map(Change::Swap));
-    if let Some(process) = process {
-        changes.extend(groups_of(machine, process.identity.pid)?.into_iter().map(Change::Cgroup));
-        changes.push(Change::Process(process));
+    for line in served {
+        journal.record(lease, purpose, Mounted::found(machine, line))?;
     }
-    for change in changes {
-        journal.record(lease, purpose, change)?;
+    for attached in loops.iter().cloned() {
+        journal.record(lease, purpose, attached)?;
+    }
+    for line in on_loops {
+        journal.record(lease, purpose, Mounted::found(machine, line))?;
+    }
+    for swap in swap_files_below(machine, path)? {
+        journal.record(lease, purpose, swap)?;
+    }
+    if let Some(process) = process {
+        for group in groups_of(machine, process.identity.pid)? {
+            journal.record(lease, purpose, group)?;
+        }
+        journal.record(lease, purpose, process)?;
     }
     Ok(())
 }

@@ -4,17 +4,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mydyno_journal::{
+    Change, Context, Journal, JournalError, Lease, Machine, Outcome, Preparation, machine::MountLine,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
+use crate::emulated::control;
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
-use crate::journal::Journal;
-use crate::lease::Lease;
-use crate::machine::{Machine, MountLine};
-use crate::restore::Outcome;
+use crate::folder::MarkedFolder;
 use crate::sys;
-
 /// How long a process that was ended may keep a mount busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -54,7 +54,7 @@ pub fn mount(
         options: options.to_string(),
         namespace: machine.namespace("mnt"),
     };
-    let id = journal.record(lease, purpose, Change::Mount(mounted.clone()))?;
+    let id = journal.record(lease, purpose, mounted.clone())?;
     let (flags, data) = options.for_mount();
     let done = sys::storage::mount(device, point, file_system.kind(), flags, &data);
     // Read back: what the kernel lists is what is mounted.
@@ -63,7 +63,7 @@ pub fn mount(
         Ok(()) => io::Error::other("it is not in /proc/self/mountinfo"),
         Err(e) => e,
     };
-    let outcome = mounted.put_back(machine)?;
+    let outcome = mounted.unmount_if_ours(machine)?;
     journal.close_with(id, &outcome)?;
     Err(HostError::Mount {
         what: format!(
@@ -107,22 +107,11 @@ impl Mounted {
         line.kind == self.file_system && line.source == self.device
     }
 
-    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
-        let here = machine.namespace("mnt");
-        (self.namespace.is_some() && self.namespace != here).then(|| {
-            format!(
-                "it was mounted in mount namespace {}: run `mydyno host restore` there, or with --all if that namespace is \
-                 gone",
-                self.namespace.clone().unwrap_or_default()
-            )
-        })
-    }
-
     /// Unmounts it if it is what was mounted.
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+    pub(crate) fn unmount_if_ours(&self, machine: &Machine) -> Result<Outcome, HostError> {
         if let Some(why) = self.out_of_reach(machine) {
             return Ok(Outcome::left_alone(why));
         }
@@ -157,5 +146,73 @@ impl Mounted {
                 Err(e) => return Ok(Outcome::failed(format!("cannot unmount it: {e}: run it as root"))),
             }
         }
+    }
+}
+
+impl Change for Mounted {
+    fn kind(&self) -> &str {
+        "mount"
+    }
+
+    fn what(&self) -> String {
+        format!("mount of {} at {}", self.device.display(), self.point.display())
+    }
+
+    fn key(&self) -> String {
+        format!("mount:{}", self.point.display())
+    }
+
+    fn was(&self) -> Value {
+        Value::from("not mounted")
+    }
+
+    fn now(&self) -> Value {
+        Value::from(format!("{} {}", self.file_system, self.options).trim_end())
+    }
+
+    fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        let here = machine.namespace("mnt");
+        (self.namespace.is_some() && self.namespace != here).then(|| {
+            format!(
+                "it was mounted in mount namespace {}: run `mydyno host restore` there, or with --all if that namespace is \
+                 gone",
+                self.namespace.clone().unwrap_or_default()
+            )
+        })
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.point)
+    }
+
+    fn tree(&self) -> Option<&Path> {
+        Some(&self.point)
+    }
+
+    fn rests_on(&self, earlier: &dyn Change) -> bool {
+        earlier.tree().is_some_and(|tree| self.point.starts_with(tree))
+            || earlier.device() == Some(&self.device)
+    }
+
+    /// Folders of other purposes: other servers live on the disk of kept data.
+    fn carries(&self, other: &dyn Change) -> bool {
+        other.as_kind::<MarkedFolder>().is_some_and(|folder| folder.path.starts_with(&self.point))
+    }
+
+    fn may_be_shared(&self) -> bool {
+        true
+    }
+
+    /// Unmounting waits for dirty data at the speed of an emulated disk, and for ever where that does not answer, unless its process
+    /// is ended before: then all requests fail at once.
+    fn prepare(&self) -> Preparation {
+        match control::hurry(&self.file_system, &self.device, &self.point) {
+            true => Preparation::Ready,
+            false => Preparation::AfterItsProcess,
+        }
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.unmount_if_ours(context.machine)?)
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::Open;
+use mydyno_journal::{JournalError, NoHooks, Outcome, restore};
 use mydyno_model::change::RestoreState;
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +14,7 @@ use crate::error::HostError;
 use crate::file_system::FileSystem;
 use crate::folder;
 use crate::host::Host;
-use crate::journal::Open;
 use crate::lost;
-use crate::restore::{self, NoServers, Outcome};
-
 /// An emulated disk as it was asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wanted {
@@ -106,13 +105,13 @@ fn keep(host: &Host, name: &str) -> Result<(), HostError> {
     let purpose = purpose(name);
     let own = |open: &&Open| open.entry.purpose == purpose;
     let ids: Vec<u64> = host.journal.read()?.open.iter().filter(own).map(|open| open.entry.id).collect();
-    host.journal.keep(&ids, &format!("mydyno host disk down {name}"))
+    Ok(host.journal.keep(&ids, &format!("mydyno host disk down {name}"))?)
 }
 
 fn put_back(host: &Host, purpose: &str) -> Result<Vec<(Open, Outcome)>, HostError> {
     restore::check_in_reach(&host.journal, host.machine(), |open| open.entry.purpose == purpose)?;
     let ours = host.journal.take_over(&host.lease, |open| open.entry.purpose == purpose)?;
-    restore::put_back(&host.journal, host.machine(), &ours, &NoServers)
+    Ok(restore::put_back(&host.journal, host.machine(), &ours, &NoHooks)?)
 }
 
 /// Cuts its power, and takes its mount and its device away.
@@ -123,7 +122,7 @@ pub fn cut(host: &Host, name: &str) -> Result<State, HostError> {
     wanted_of(host, name)?;
     let path = folder_of(host, name)?;
     disk_of(host, &purpose(name), &path).cut_power()?;
-    let disk = EmulatedDisk::of(&path).ok_or_else(|| HostError::Proc { path: path.clone() })?;
+    let disk = EmulatedDisk::of(&path).ok_or_else(|| JournalError::Proc { path: path.clone() })?;
     disk.state()
 }
 

@@ -10,19 +10,29 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mydyno_journal::{
+    Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome, Presence, ProcessIdentity,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use crate::cgroup::MadeGroup;
-use crate::change::{Change, StartedProcess};
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
-use crate::lease::Lease;
 use crate::limit::Limit;
-use crate::machine::{Machine, Presence, ProcessIdentity};
-use crate::restore::Outcome;
 use crate::sys;
 use crate::sys::user::Credentials;
 use crate::task::Attribute;
 use crate::user::User;
 use crate::view::View;
+/// A process that mydyno started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedProcess {
+    /// The process.
+    #[serde(flatten)]
+    pub identity: ProcessIdentity,
+    /// The program that it runs.
+    pub program: PathBuf,
+}
 
 /// How long a killed process may take to give its memory back.
 const END_PATIENCE: Duration = Duration::from_secs(60);
@@ -181,7 +191,7 @@ fn record(
         source: io::Error::other("it ended before it started"),
     })?;
     let process = StartedProcess { identity: identity.clone(), program: program.to_owned() };
-    Ok((journal.record(lease, purpose, Change::Process(process))?, identity))
+    Ok((journal.record(lease, purpose, process)?, identity))
 }
 
 struct Gate {
@@ -234,13 +244,47 @@ fn open_files() -> Vec<RawFd> {
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).filter(|fd| *fd > 2).collect()
 }
 
-impl StartedProcess {
-    /// Ends the process if it is still the one that was started.
-    ///
-    /// # Errors
-    /// `/proc` cannot be read.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
-        Ok(match end(machine, &self.identity)? {
+impl Change for StartedProcess {
+    fn kind(&self) -> &str {
+        "process"
+    }
+
+    fn what(&self) -> String {
+        format!("process {} ({})", self.identity.pid, self.program.display())
+    }
+
+    fn key(&self) -> String {
+        format!("process:{}:{}", self.identity.pid, self.identity.start_ticks)
+    }
+
+    fn was(&self) -> Value {
+        Value::from("absent")
+    }
+
+    fn now(&self) -> Value {
+        Value::from("running")
+    }
+
+    /// Its identity says so.
+    fn ends_with_boot(&self) -> bool {
+        false
+    }
+
+    fn process(&self) -> Option<&ProcessIdentity> {
+        Some(&self.identity)
+    }
+
+    /// It may use all of its purpose.
+    fn rests_on(&self, earlier: &dyn Change) -> bool {
+        earlier.tree().is_some() || earlier.takes_processes()
+    }
+
+    fn rests_by_presumption(&self) -> bool {
+        true
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(match end(context.machine, &self.identity)? {
             Ended::Killed => Outcome::restored("ended"),
             Ended::Already(Presence::Recycled) => Outcome::left_alone(format!(
                 "it had ended, and another process has the id {} now",

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::error::HostError;
-use crate::machine::Machine;
-use crate::sys;
+use mydyno_journal::Machine;
 
+use crate::error::HostError;
+use crate::sys;
 /// What the host keeps free of memory while mydyno stresses it.
 pub const MEMORY_KEPT: u64 = 2 << 30;
 

@@ -5,17 +5,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use mydyno_journal::{Change, Closing, Context, Journal, JournalError, Lease, Machine, Open, Outcome, Place};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::{Closing, Journal, Open};
-use crate::lease::Lease;
-use crate::machine::{Machine, Place};
-use crate::restore::Outcome;
 use crate::sys;
 use crate::whitelist::{self, Form, Known};
-
 /// The user's permission to change what concerns the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]
 pub struct AllowHostChange(());
@@ -190,14 +186,14 @@ fn set_beside(
     };
     let mut unmoved = Vec::new();
     let in_the_way = |open: &Open| in_the_way(open, &known, lease, purpose);
-    let recorded = journal.record_beside(lease, purpose, in_the_way, || {
+    let recorded = journal.record_beside::<HostError>(lease, purpose, in_the_way, || {
         let was = read_known(machine, &known)?;
         if was == value {
             return Ok(None);
         }
         before = Some(was.clone());
         unmoved = values(&known.unmoved);
-        Ok(Some(Change::Setting(ChangedSetting {
+        Ok(Some(Box::new(ChangedSetting {
             name: name.to_owned(),
             was,
             now: value.to_owned(),
@@ -233,7 +229,7 @@ fn set_beside(
 /// along with it, or of one that it was changed along with. For the last, the same purpose may: it puts the later change
 /// back first.
 fn in_the_way(open: &Open, known: &Known, lease: &Lease, purpose: &str) -> bool {
-    let Change::Setting(there) = &open.entry.change else { return false };
+    let Some(there) = open.as_kind::<ChangedSetting>() else { return false };
     let own = is_own(open, lease, purpose);
     there.name == known.name
         || known.along.contains(&there.name)
@@ -245,18 +241,33 @@ fn is_own(open: &Open, lease: &Lease, purpose: &str) -> bool {
     open.entry.purpose == purpose && open.lease.process == lease.identity().process
 }
 
-/// What two commands must not change at the same time.
-fn key(name: &str) -> String {
-    format!("setting:{name}")
-}
-
-impl ChangedSetting {
-    pub(crate) fn key(&self) -> String {
-        key(&self.name)
+impl Change for ChangedSetting {
+    fn kind(&self) -> &str {
+        "setting"
     }
 
-    /// Why it cannot be put back from here, though it can from elsewhere.
-    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+    fn what(&self) -> String {
+        format!("kernel setting {}", self.name)
+    }
+
+    fn key(&self) -> String {
+        format!("setting:{}", self.name)
+    }
+
+    fn was(&self) -> Value {
+        Value::from(self.was.as_str())
+    }
+
+    fn now(&self) -> Value {
+        Value::from(self.now.as_str())
+    }
+
+    /// It compares the boots itself, and leaves the value alone.
+    fn ends_with_boot(&self) -> bool {
+        false
+    }
+
+    fn out_of_reach(&self, machine: &Machine) -> Option<String> {
         let here = known_namespace(machine, &self.name);
         let there = self.namespace.clone();
         (there.is_some() && there != here).then(|| {
@@ -269,8 +280,24 @@ impl ChangedSetting {
         })
     }
 
+    /// Settings of a queue stay with the device's number: its next user would get them.
+    fn rests_on(&self, earlier: &dyn Change) -> bool {
+        let name = earlier.device().and_then(|device| device.file_name());
+        name.is_some_and(|name| self.name.starts_with(&format!("queue.{}.", name.to_string_lossy())))
+    }
+
+    fn note_side_effects(&mut self, values: &[(String, String)]) {
+        self.along_after = values.to_vec();
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.set_back(context.machine, context.place))
+    }
+}
+
+impl ChangedSetting {
     /// Puts the value back if it is still the one that was set, on the same device and in the same boot.
-    pub(crate) fn put_back(&self, machine: &Machine, place: &Place) -> Outcome {
+    fn set_back(&self, machine: &Machine, place: &Place) -> Outcome {
         if place.boot_id != machine.place().boot_id {
             return Outcome::left_alone("it ended with an earlier boot");
         }
@@ -431,4 +458,32 @@ fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, Host
 pub(crate) fn bracketed(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::AttachedLoop;
+
+    #[test]
+    fn a_loop_device_waits_for_the_settings_of_its_own_queue() {
+        let device = AttachedLoop {
+            device: "/dev/loop3".into(),
+            backing: "/d/image".into(),
+            inode: 7,
+            label: "ab".to_owned(),
+        };
+        let setting = |name: &str| ChangedSetting {
+            name: name.to_owned(),
+            was: "none".to_owned(),
+            now: "bfq".to_owned(),
+            device: None,
+            namespace: None,
+            along: vec![],
+            along_after: vec![],
+        };
+        assert!(setting("queue.loop3.scheduler").rests_on(&device));
+        assert!(!setting("queue.loop30.scheduler").rests_on(&device));
+        assert!(!setting("vm.swappiness").rests_on(&device));
+    }
 }

@@ -6,10 +6,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::Journal;
+
 use crate::data_directory;
 use crate::error::HostError;
+use crate::kinds::KINDS;
 use crate::sys;
-
 /// A folder that only its owner can read: it holds passwords of private servers and the journal that undoes changes.
 #[derive(Debug, Clone)]
 pub struct StateDir {
@@ -86,9 +88,9 @@ impl StateDir {
         &self.path
     }
 
-    /// The journal's file.
-    pub fn journal(&self) -> PathBuf {
-        self.path.join("journal.jsonl")
+    /// The journal of changes, with all kinds that mydyno makes.
+    pub fn journal(&self) -> Journal {
+        Journal::at(self.path.join("journal.jsonl"), KINDS)
     }
 
     /// The folder of private servers.

@@ -5,18 +5,15 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Outcome};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::Journal;
-use crate::lease::Lease;
-use crate::machine::Machine;
-use crate::restore::Outcome;
+use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory, check_space};
 use crate::setting::AllowHostChange;
 use crate::sys;
-
 /// Kept free on the disk beside a swap file.
 const SPACE_KEPT: u64 = 1 << 30;
 /// The smallest that is worth having; the kernel wants ten pages.
@@ -50,7 +47,7 @@ pub struct SwapFile {
 /// # Errors
 /// What is missing, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
-    machine.check_admin("a swap file")?;
+    check_admin(machine, "a swap file")?;
     check_memory(machine)
 }
 
@@ -85,13 +82,13 @@ pub fn turn_on(
     drop(file);
     let (inode, device) = (meta.ino(), Some(meta.dev()));
     let swap = SwapFile { path: path.to_owned(), inode, device, bytes, namespace: machine.namespace("mnt") };
-    let id = journal.record(lease, purpose, Change::Swap(swap.clone()))?;
+    let id = journal.record(lease, purpose, swap.clone())?;
     let problem = match sys::storage::swap_on(path) {
         Ok(()) if matches!(swap.listed(machine)?, Listed::Here(_)) => return Ok(id),
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
         Err(e) => e,
     };
-    let outcome = swap.put_back(machine)?;
+    let outcome = swap.turn_off(machine)?;
     journal.close_with(id, &outcome)?;
     Err(HostError::io("swap to (as root, outside a container)", path, problem))
 }
@@ -156,19 +153,11 @@ impl SwapFile {
         Ok(all.iter().find(may_be).map_or(Listed::No, |swap| Listed::Unseen(swap.path.clone())))
     }
 
-    pub(crate) fn out_of_reach(&self, machine: &Machine) -> Option<String> {
-        let here = machine.namespace("mnt");
-        (self.namespace.is_some() && self.namespace != here).then(|| {
-            "it was made in another mount namespace: run `mydyno host restore` there, or with --all if that one is gone"
-                .to_owned()
-        })
-    }
-
     /// Brings back what was swapped to the file and stops swapping to it.
     ///
     /// # Errors
     /// `/proc/swaps` cannot be read.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+    fn turn_off(&self, machine: &Machine) -> Result<Outcome, HostError> {
         let swap = match self.listed(machine)? {
             Listed::Here(swap) => swap,
             Listed::No => return Ok(Outcome::restored("nothing is swapped to it")),
@@ -192,6 +181,44 @@ impl SwapFile {
             Ok(()) => Outcome::restored("turned off"),
             Err(e) => Outcome::failed(format!("cannot turn it off: {e}: run it as root")),
         })
+    }
+}
+
+impl Change for SwapFile {
+    fn kind(&self) -> &str {
+        "swap"
+    }
+
+    fn what(&self) -> String {
+        format!("swap file {}", self.path.display())
+    }
+
+    fn key(&self) -> String {
+        format!("swap:{}", self.path.display())
+    }
+
+    fn was(&self) -> Value {
+        Value::from("off")
+    }
+
+    fn now(&self) -> Value {
+        Value::from(format!("{} bytes", self.bytes))
+    }
+
+    fn out_of_reach(&self, machine: &Machine) -> Option<String> {
+        let here = machine.namespace("mnt");
+        (self.namespace.is_some() && self.namespace != here).then(|| {
+            "it was made in another mount namespace: run `mydyno host restore` there, or with --all if that one is gone"
+                .to_owned()
+        })
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.turn_off(context.machine)?)
     }
 }
 
@@ -222,7 +249,7 @@ pub(crate) fn swaps(machine: &Machine) -> Result<Vec<Swap>, HostError> {
 
 fn parse_swap(line: &str) -> Option<Swap> {
     let mut fields = line.split_ascii_whitespace();
-    let path = crate::machine::unescape_octal(fields.next()?).into();
+    let path = mydyno_journal::machine::unescape_octal(fields.next()?).into();
     let kib = |text: &str| text.parse::<u64>().ok()?.checked_mul(1024);
     Some(Swap { path, bytes: kib(fields.nth(1)?)?, used: kib(fields.next()?)? })
 }

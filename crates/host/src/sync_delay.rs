@@ -13,12 +13,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mydyno_journal::Machine;
 use mydyno_model::units::parse_duration;
 
 use crate::error::HostError;
-use crate::machine::Machine;
 use crate::sys;
-
 /// The lever's name.
 pub const NAME: &str = "server.sync_delay";
 /// What values it takes, for people.

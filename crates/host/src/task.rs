@@ -3,16 +3,14 @@
 use std::fs;
 use std::io;
 
+use mydyno_journal::{
+    Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome, Presence, ProcessIdentity,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
-use crate::journal::{Closing, Journal};
-use crate::lease::Lease;
-use crate::machine::{Machine, Presence, ProcessIdentity};
-use crate::restore::Outcome;
 use crate::sys;
-
 /// What can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -205,11 +203,12 @@ pub fn set(
     let machine = lease.machine();
     let now = attribute.normal(value)?;
     let mut changed = None;
-    let recorded = journal.record_if_needed(lease, purpose, &key(process, attribute), || {
+    let recorded = journal.record_if_needed::<HostError>(lease, purpose, &key(process, attribute), || {
         let was = read(machine, process, attribute)?;
         let change = ChangedTask { process: process.clone(), attribute, was, now: now.clone() };
         changed = Some(change.clone());
-        Ok((change.was != change.now).then_some(Change::Task(change)))
+        let differs = change.was != change.now;
+        Ok(differs.then(|| Box::new(change) as Box<dyn Change>))
     })?;
     let (Some(id), Some(changed)) = (recorded, changed) else { return Ok(None) };
     let problem = match changed.write(machine, &changed.now) {
@@ -239,10 +238,6 @@ fn key(process: &ProcessIdentity, attribute: Attribute) -> String {
 }
 
 impl ChangedTask {
-    pub(crate) fn key(&self) -> String {
-        key(&self.process, self.attribute)
-    }
-
     /// Sets all threads, again until a round finds none that differs.
     fn write(&self, machine: &Machine, value: &str) -> Result<(), HostError> {
         for _ in 0..ROUNDS {
@@ -273,7 +268,7 @@ impl ChangedTask {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
+    fn set_back(&self, machine: &Machine) -> Result<Outcome, HostError> {
         match machine.presence(&self.process)? {
             Presence::Running => {}
             Presence::Recycled => {
@@ -310,6 +305,32 @@ impl ChangedTask {
         } else {
             Outcome::left_alone(format!("somebody else has changed {others} of its threads since"))
         })
+    }
+}
+
+impl Change for ChangedTask {
+    fn kind(&self) -> &str {
+        "task"
+    }
+
+    fn what(&self) -> String {
+        format!("{} of process {}", self.attribute.name(), self.process.pid)
+    }
+
+    fn key(&self) -> String {
+        key(&self.process, self.attribute)
+    }
+
+    fn was(&self) -> Value {
+        Value::from(self.was.as_str())
+    }
+
+    fn now(&self) -> Value {
+        Value::from(self.now.as_str())
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.set_back(context.machine)?)
     }
 }
 

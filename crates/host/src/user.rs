@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::Machine;
+
 use crate::error::HostError;
-use crate::machine::Machine;
 use crate::sys;
 use crate::sys::user::Credentials;
 use crate::view;
-
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {

@@ -14,11 +14,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_journal::{Machine, machine::MountLine};
+
 use crate::error::HostError;
-use crate::machine::{Machine, MountLine};
 use crate::sys::storage;
 use crate::user::User;
-
 /// The folders of root's that a process of another user is shown, under their own names.
 #[derive(Debug, Clone)]
 pub(crate) struct View {

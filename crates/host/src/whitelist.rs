@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::machine::Machine;
-use crate::task::{parse_cpus, show_cpus};
+use mydyno_journal::Machine;
 
+use crate::task::{parse_cpus, show_cpus};
 /// The values of a setting. All of them read back as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {

@@ -9,21 +9,18 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Open, Outcome};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
 use crate::folder::random_mark;
-use crate::journal::Journal;
-use crate::lease::Lease;
-use crate::machine::Machine;
-use crate::restore::Outcome;
+use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory_for};
 use crate::setting::{AllowHostChange, bracketed};
 use crate::swap::{self, LABEL_BYTES};
 use crate::sys;
 use crate::whitelist::disk_identity;
-
 /// How long others, as udev, may look at a device that was made or turned off.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -86,7 +83,7 @@ pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
             "run `modprobe zram`, or boot a kernel that has CONFIG_ZRAM",
         ));
     }
-    machine.check_admin("swap in compressed memory")?;
+    check_admin(machine, "swap in compressed memory")?;
     let Some(device) = free(machine, &devices) else {
         return Err(none_free());
     };
@@ -115,15 +112,15 @@ pub fn turn_on(
     let bytes = swap::whole_pages("swap.zram", bytes)?;
     check(machine, bytes)?;
     let mut wanted = None;
-    let other = |open: &crate::journal::Open| matches!(open.entry.change, Change::Zram(_));
-    let recorded = journal.record_beside(lease, purpose, other, || {
+    let other = |open: &Open| open.as_kind::<ZramSwap>().is_some();
+    let recorded = journal.record_beside::<HostError>(lease, purpose, other, || {
         let devices = devices(machine);
         let Some(device) = free(machine, &devices).cloned() else { return Ok(None) };
         let label = random_mark()?[..LABEL_BYTES].to_owned();
         let (disk, chosen) = (disk_identity(machine, &device), chosen(machine, &device));
         let swap = ZramSwap { device, bytes, label, disk, chosen };
         wanted = Some(swap.clone());
-        Ok(Some(Change::Zram(swap)))
+        Ok(Some(Box::new(swap)))
     })?;
     // Otherwise somebody has taken the last one since it was looked for.
     let (Some(id), Some(swap)) = (recorded, wanted) else { return Err(none_free()) };
@@ -132,7 +129,7 @@ pub fn turn_on(
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
         Err(e) => e,
     };
-    let outcome = swap.put_back(machine);
+    let outcome = swap.turn_off(machine);
     journal.close_with(id, &outcome)?;
     Err(HostError::io("swap to (as root, outside a container)", swap.node(), problem))
 }
@@ -216,7 +213,7 @@ impl ZramSwap {
     }
 
     /// Brings back what was swapped to it, stops swapping to it and empties it, if it is ours still.
-    pub(crate) fn put_back(&self, machine: &Machine) -> Outcome {
+    fn turn_off(&self, machine: &Machine) -> Outcome {
         match self.holds(machine) {
             Err(why) => return Outcome::failed(why),
             Ok(Holds::Nothing) => return self.choose_again(machine, "it is free"),
@@ -275,6 +272,32 @@ impl ZramSwap {
             }
         }
         Outcome::restored(done)
+    }
+}
+
+impl Change for ZramSwap {
+    fn kind(&self) -> &str {
+        "zram"
+    }
+
+    fn what(&self) -> String {
+        format!("swap in compressed memory {}", self.device)
+    }
+
+    fn key(&self) -> String {
+        format!("zram:{}", self.device)
+    }
+
+    fn was(&self) -> Value {
+        Value::from("off")
+    }
+
+    fn now(&self) -> Value {
+        Value::from(format!("{} bytes", self.bytes))
+    }
+
+    fn put_back(&self, context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.turn_off(context.machine))
     }
 }
 

@@ -92,8 +92,8 @@ pub fn find_host(command: &str) -> Result<Option<Host>, Failure> {
 }
 
 /// How a command ends that the host does not let do its work.
-pub fn environment(error: HostError) -> Failure {
-    Failure::environment(error.to_string())
+pub fn environment(error: impl Into<HostError>) -> Failure {
+    Failure::environment(error.into().to_string())
 }
 
 /// Says what is going on while a server comes up.

@@ -97,6 +97,12 @@ pub enum ProbeError {
     },
 }
 
+impl From<mydyno_host::JournalError> for ProbeError {
+    fn from(error: mydyno_host::JournalError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
 impl ProbeError {
     pub(crate) fn system(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::System { action, source }

@@ -109,8 +109,7 @@ impl<'a> Scratch<'a> {
         let taken = self.host.journal.take_over(&self.host.lease, |open| {
             open.entry.purpose == self.purpose && open.lease.process == *own
         })?;
-        let outcomes =
-            restore::put_back(&self.host.journal, self.host.machine(), &taken, &restore::NoServers)?;
+        let outcomes = restore::put_back(&self.host.journal, self.host.machine(), &taken, &restore::NoHooks)?;
         match outcomes.iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
             None => Ok(()),
             Some((_, outcome)) => Err(ProbeError::Lacks {

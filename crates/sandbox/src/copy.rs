@@ -200,7 +200,7 @@ fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
 mod tests {
     use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Medium};
     use mydyno_host::file_system::FileSystem;
-    use mydyno_host::restore::{NoServers, put_back};
+    use mydyno_host::restore::{NoHooks, put_back};
     use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops};
 
     use super::*;
@@ -258,7 +258,7 @@ mod tests {
                 copy_folder(&from, &disk.point.join("to"), &[], &NEVER).unwrap()
             });
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
-            put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
+            put_back(&host.journal, host.machine(), &ours, &NoHooks).unwrap();
             assert_eq!(copied.unwrap(), Copied { files: 2, shared: 2 });
         }
     }
@@ -315,7 +315,7 @@ mod tests {
                 format!("1 GiB on {file_system}: {:?}; {copied:?}", begin.elapsed())
             });
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
-            put_back(&host.journal, host.machine(), &ours, &NoServers).unwrap();
+            put_back(&host.journal, host.machine(), &ours, &NoHooks).unwrap();
             println!("{}", told.unwrap());
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mydyno_host::HostError;
+use mydyno_host::{HostError, JournalError};
 use thiserror::Error;
 
 /// Why a private server cannot be made, reached or ended.
@@ -437,6 +437,12 @@ pub enum SandboxError {
         /// Why.
         why: String,
     },
+}
+
+impl From<JournalError> for SandboxError {
+    fn from(error: JournalError) -> Self {
+        Self::Host(HostError::Journal(error))
+    }
 }
 
 impl SandboxError {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use mydyno_host::change::StartedProcess;
 use mydyno_host::journal::{Open, Replay, refusal};
 use mydyno_host::machine::{Presence, ProcessIdentity};
-use mydyno_host::{Change, Journal, Liveness, Machine, StateDir, folder, lost};
+use mydyno_host::process::StartedProcess;
+use mydyno_host::{Liveness, Machine, StateDir, folder, lost};
 use mydyno_model::server::{ServerInfo, ServerState};
 use serde_json::Map;
 
@@ -21,7 +21,7 @@ use crate::site::Site;
 /// # Errors
 /// The journal, the state folder or `/proc` cannot be read.
 pub fn list(state: &StateDir, machine: &Machine) -> Result<Vec<ServerInfo>, SandboxError> {
-    let replay = Journal::of(state).read()?;
+    let replay = state.journal().read()?;
     names(state, &replay)?.iter().map(|name| describe(state, machine, &replay, name)).collect()
 }
 
@@ -30,7 +30,7 @@ pub fn list(state: &StateDir, machine: &Machine) -> Result<Vec<ServerInfo>, Sand
 /// # Errors
 /// As [`list`].
 pub fn free(state: &StateDir, machine: &Machine) -> Result<Vec<String>, SandboxError> {
-    let replay = Journal::of(state).read()?;
+    let replay = state.journal().read()?;
     let mut free = Vec::new();
     for name in names(state, &replay)? {
         if in_use(machine, &replay, &purpose::of_server(&name))?.is_none() {
@@ -56,9 +56,9 @@ fn in_use<'a>(
 }
 
 fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> {
-    Ok(match &open.entry.change {
-        Change::Process(process) => machine.presence(&process.identity)? == Presence::Unseen,
-        _ => false,
+    Ok(match open.entry.change.process() {
+        Some(process) => machine.presence(process)? == Presence::Unseen,
+        None => false,
     })
 }
 
@@ -162,10 +162,7 @@ fn describe(
     let process: Option<ProcessIdentity> = entries
         .iter()
         .rev()
-        .find_map(|open| match &open.entry.change {
-            Change::Process(process) => Some(process.identity.clone()),
-            _ => None,
-        })
+        .find_map(|open| open.entry.change.process().cloned())
         .or_else(|| saved.as_ref().map(|s| s.process.clone()));
     let runs = match &process {
         Some(process) => matches!(machine.presence(process)?, Presence::Running | Presence::Unseen),

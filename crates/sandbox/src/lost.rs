@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use mydyno_host::change::StartedProcess;
 use mydyno_host::machine::Presence;
+use mydyno_host::process::StartedProcess;
 use mydyno_host::restore::restore_found;
 use mydyno_host::{Host, lost};
 use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};

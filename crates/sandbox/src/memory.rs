@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use mydyno_host::Machine;
 use mydyno_host::cgroup::MadeGroup;
 use mydyno_host::journal::Open;
 use mydyno_host::machine::{Presence, ProcessIdentity};
 use mydyno_host::room::MEMORY_KEPT;
-use mydyno_host::{Change, Machine};
+use mydyno_host::variable::ChangedVariable;
 use mydyno_model::units::{parse_size, show_bytes};
 
 use crate::error::SandboxError;
@@ -150,7 +151,7 @@ fn size(value: &str) -> Option<u64> {
 fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     let (mut bytes, mut bounded) = (0_u64, vec![]);
     for one in open {
-        if let Change::Cgroup(group) = &one.entry.change
+        if let Some(group) = one.as_kind::<MadeGroup>()
             && let Some(left) = left_of(group)
         {
             bytes = bytes.saturating_add(left);
@@ -158,11 +159,11 @@ fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
         }
     }
     for one in open.iter().filter(|one| !bounded.contains(&&one.entry.purpose)) {
-        if let Change::Process(process) = &one.entry.change
-            && machine.presence(&process.identity)? == Presence::Running
+        if let Some(process) = one.entry.change.process()
+            && machine.presence(process)? == Presence::Running
         {
-            let told = told_to(&process.identity, open, machine.total_bytes()?);
-            bytes = bytes.saturating_add(told.saturating_sub(held_by(process.identity.pid)));
+            let told = told_to(process, open, machine.total_bytes()?);
+            bytes = bytes.saturating_add(told.saturating_sub(held_by(process.pid)));
         }
     }
     Ok(bytes)
@@ -180,10 +181,9 @@ fn told_to(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
     let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
     let options = line.split('\0').filter_map(|one| one.strip_prefix("--")?.split_once('='));
-    let variables = open.iter().filter_map(|one| match &one.entry.change {
-        Change::Variable(set) if set.process == *process => Some((set.name.as_str(), set.now.as_str())),
-        _ => None,
-    });
+    let variables = open.iter().filter_map(|one| one.as_kind::<ChangedVariable>());
+    let variables = variables.filter(|set| set.process == *process);
+    let variables = variables.map(|set| (set.name.as_str(), set.now.as_str()));
     sum(told(options, variables, total_bytes).iter().map(|one| one.bytes))
 }
 

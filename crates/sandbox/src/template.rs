@@ -5,8 +5,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use mydyno_host::folder::MarkedFolder;
 use mydyno_host::journal::Closing;
-use mydyno_host::{Change, data_directory, effective_uid, folder, room};
+use mydyno_host::{data_directory, effective_uid, folder, room};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -171,7 +172,7 @@ fn read(template: &Path) -> Option<Recipe> {
 /// may be.
 fn journalled(site: &Site, folder: &Path) -> bool {
     site.journal.read().map_or(true, |replay| {
-        replay.open.iter().any(|open| matches!(&open.entry.change, Change::Folder(f) if f.path == folder))
+        replay.open.iter().any(|open| open.as_kind::<MarkedFolder>().is_some_and(|f| f.path == folder))
     })
 }
 

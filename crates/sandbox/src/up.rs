@@ -8,7 +8,7 @@ use std::time::Instant;
 use mydyno_host::emulated::EmulatedDisk;
 use mydyno_host::journal::{Open, refusal};
 use mydyno_host::setting::AllowHostChange;
-use mydyno_host::{HostError, folder, room, sync_delay};
+use mydyno_host::{HostError, JournalError, folder, room, sync_delay};
 use mydyno_model::server::{ServerInfo, ServerState};
 use mydyno_model::units::show_bytes;
 use mydyno_settings::ledger;
@@ -337,12 +337,13 @@ fn percent(text: &str) -> String {
 fn name_taken(error: HostError, name: &str) -> SandboxError {
     let name = name.to_owned();
     match error {
-        HostError::Held { pid, command, .. } => {
+        HostError::Journal(JournalError::Held { pid, command, .. }) => {
             SandboxError::NameTaken { name, detail: format!(", in use by `mydyno {command}` (pid {pid})") }
         }
-        HostError::Kept { .. } => SandboxError::NameTaken { name, detail: String::new() },
-        HostError::FolderExists { .. } => SandboxError::NameTaken { name, detail: String::new() },
-        HostError::Abandoned { .. } => SandboxError::NameAbandoned { name },
+        HostError::Journal(JournalError::Kept { .. }) | HostError::FolderExists { .. } => {
+            SandboxError::NameTaken { name, detail: String::new() }
+        }
+        HostError::Journal(JournalError::Abandoned { .. }) => SandboxError::NameAbandoned { name },
         other => SandboxError::Host(other),
     }
 }
@@ -352,7 +353,7 @@ impl Site<'_> {
     fn check_name_is_free(&self, name: &str) -> Result<(), SandboxError> {
         let purpose = purpose::of_server(name);
         match self.journal.read()?.open.iter().find(|open| open.entry.purpose == purpose) {
-            Some(open) => Err(name_taken(refusal(open, self.lease.machine())?, name)),
+            Some(open) => Err(name_taken(refusal(open, self.lease.machine())?.into(), name)),
             None => Ok(()),
         }
     }

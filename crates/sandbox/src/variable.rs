@@ -5,10 +5,10 @@ use std::fs::File;
 use std::time::Duration;
 
 use mydyno_host::Change;
-use mydyno_host::change::ChangedVariable;
-use mydyno_host::journal::{Closing, Open};
+use mydyno_host::journal::Closing;
 use mydyno_host::machine::Presence;
-use mydyno_host::restore::{Outcome, Servers};
+use mydyno_host::restore::{Hooks, Outcome};
+use mydyno_host::variable::ChangedVariable;
 use mydyno_model::server::ServerInfo;
 use mydyno_wire::{Client, ConnectOptions};
 
@@ -77,17 +77,19 @@ pub fn set(
     let key = changed.key();
     let mut refused = None;
     let recorded =
-        site.journal.record_if_needed(site.lease, purpose, &key, || match show(&mut asked, name) {
-            Ok(was) if same(&was, &changed.now) => Ok(None),
-            Ok(was) => {
-                changed.was = was;
-                let value = |n: &str| Some((n.to_owned(), show(&mut asked, n).ok()?));
-                changed.along = neighbours(name).filter_map(value).collect();
-                Ok(Some(Change::Variable(changed.clone())))
-            }
-            Err(error) => {
-                refused = Some(error);
-                Ok(None)
+        site.journal.record_if_needed::<SandboxError>(site.lease, purpose, &key, || {
+            match show(&mut asked, name) {
+                Ok(was) if same(&was, &changed.now) => Ok(None),
+                Ok(was) => {
+                    changed.was = was;
+                    let value = |n: &str| Some((n.to_owned(), show(&mut asked, n).ok()?));
+                    changed.along = neighbours(name).filter_map(value).collect();
+                    Ok(Some(Box::new(changed.clone()) as Box<dyn Change>))
+                }
+                Err(error) => {
+                    refused = Some(error);
+                    Ok(None)
+                }
             }
         })?;
     drop(asked);
@@ -162,16 +164,17 @@ fn shows(given: &str, shown: &str) -> bool {
 #[derive(Debug, Clone, Copy)]
 pub struct PrivateServers;
 
-impl Servers for PrivateServers {
-    fn put_back(&self, variable: &ChangedVariable) -> Outcome {
-        match put_back(variable) {
-            Ok(outcome) => outcome,
-            Err(error) => Outcome::failed(error.to_string()),
+impl Hooks for PrivateServers {
+    fn put_back(&self, change: &dyn Change) -> Outcome {
+        match change.as_kind().map(put_back) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => Outcome::failed(error.to_string()),
+            None => Outcome::failed("no private server can put it back"),
         }
     }
 
-    fn claim(&self, mount: &Open) -> Result<Option<File>, String> {
-        data::claim(mount)
+    fn claim(&self, purpose: &str, mount: &dyn Change) -> Result<Option<File>, String> {
+        data::claim(purpose, mount)
     }
 }
 

@@ -4,6 +4,7 @@
 //! A process of its own serves the file through FUSE. A global `sync` by anyone waits for what is dirty on it, so it
 //! counts as a change of the whole host. Every result that was measured on one says *emulated disk*.
 
+pub(crate) mod control;
 pub mod drive;
 pub mod mechanism;
 mod pace;
@@ -13,39 +14,34 @@ mod watch;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use mydyno_journal::Lease;
+use mydyno_journal::Machine;
+use mydyno_journal::{Closing, Journal};
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
 use crate::error::HostError;
 use crate::folder::random_mark;
-use crate::journal::{Closing, Journal};
-use crate::lease::Lease;
-use crate::machine::Machine;
 use crate::mounts::Mounted;
+use crate::privilege::check_admin;
 use crate::process;
 use crate::room::check_memory_for;
 use crate::setting::AllowHostChange;
 use crate::sys;
+pub use control::Order;
+use control::{KIND, SOURCE, give_order};
 use drive::Drive;
 use mechanism::{CacheMode, Counters, Model};
 pub use pace::Pace;
 pub use watch::serve;
-
 /// What results on such a disk are marked with.
 pub const LABEL: &str = "emulated disk";
-/// How its mount is listed, with a secret of its own.
-const SOURCE: &str = "mydyno-disk-";
-const KIND: &str = "fuse";
 /// How long its process may take until it serves: it locks its memory first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a process that serves may take for an order.
-const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 /// The largest cache: what a flush, and with it a global sync, can have to write.
 const CACHE_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u64 = 16 << 20;
@@ -127,39 +123,6 @@ impl Default for Service {
     }
 }
 
-/// What a disk can be told while it is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Cut the power: what was not flushed is lost, and all requests fail.
-    Cut,
-    /// Switch it on again.
-    On,
-    /// Serve without taking time.
-    Hurry,
-    /// Take the time of the model.
-    Time,
-    /// Write the cache back, whatever is thought of flushes: what was written so far is at rest.
-    Settle,
-}
-
-const ORDERS: [(Order, &str); 5] = [
-    (Order::Cut, "cut"),
-    (Order::On, "on"),
-    (Order::Hurry, "hurry"),
-    (Order::Time, "time"),
-    (Order::Settle, "settle"),
-];
-
-impl Order {
-    fn named(name: &str) -> Option<Self> {
-        ORDERS.iter().find(|(_, n)| *n == name).map(|(order, _)| *order)
-    }
-
-    fn name(self) -> &'static str {
-        ORDERS.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
-    }
-}
-
 /// What a disk says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -187,7 +150,7 @@ pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
     let device = mount.source.strip_prefix("/dev").ok()?;
     let file = machine.sys().join("block").join(device).join("loop/backing_file");
     let served = mount_of(Path::new(fs::read_to_string(file).ok()?.trim()))?;
-    let ours = served.kind == KIND && served.source.to_string_lossy().starts_with(SOURCE);
+    let ours = served.kind == KIND && control::is_source(&served.source);
     ours.then(|| EmulatedDisk { point: served.point.clone() })
 }
 
@@ -216,7 +179,7 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
         lack,
         way_out: way_out.to_owned(),
     };
-    machine.check_admin("an emulated disk")?;
+    check_admin(machine, "an emulated disk")?;
     if !machine.has_capability(CAP_IPC_LOCK) {
         let lack =
             "this process does not have CAP_IPC_LOCK, and the disk's memory has to be locked".to_owned();
@@ -287,7 +250,7 @@ pub fn start(
         namespace: machine.namespace("mnt"),
     };
     // The process makes the mount: so the mount is written down first.
-    let mount_id = journal.record(lease, purpose, Change::Mount(mounted.clone()))?;
+    let mount_id = journal.record(lease, purpose, mounted.clone())?;
     let log = folder.join("emulated.log");
     let output = File::create(&log).map_err(|e| HostError::io("create", &log, e))?;
     let mut command = new.service.command(folder);
@@ -322,7 +285,7 @@ pub fn start(
         });
     }
     journal.close(started.id, Closing::Restored, "ended")?;
-    journal.close_with(mount_id, &mounted.put_back(machine)?)?;
+    journal.close_with(mount_id, &mounted.unmount_if_ours(machine)?)?;
     Err(HostError::Program { program: "the emulated disk".into(), why })
 }
 
@@ -347,10 +310,7 @@ impl EmulatedDisk {
     /// # Errors
     /// The disk is not served.
     pub fn order(&self, order: Order) -> Result<(), HostError> {
-        let path = self.point.join("control");
-        let done =
-            OpenOptions::new().write(true).open(&path).and_then(|mut f| f.write_all(order.name().as_bytes()));
-        done.map_err(|e| HostError::io("give an order to", &path, e))
+        give_order(&self.point, order)
     }
 
     /// Brings all that was written to its file system so far to the platter, in no time and whatever barriers and flushes
@@ -379,28 +339,4 @@ impl EmulatedDisk {
             .map_err(|e| HostError::io("read", &path, e))?;
         serde_json::from_str(&text).map_err(|e| HostError::io("read", &path, e.into()))
     }
-}
-
-/// Tells a disk whose mount is about to be put back not to take its time any more: what is dirty above it would be waited
-/// for. `false` where one does not answer: it is not waited for.
-pub(crate) fn hurry(mount: &Mounted) -> bool {
-    if mount.file_system != KIND || !mount.device.to_string_lossy().starts_with(SOURCE) {
-        return true;
-    }
-    let disk = EmulatedDisk { point: mount.point.clone() };
-    within_patience(move || disk.order(Order::Hurry)).is_some()
-}
-
-/// What comes of asking a disk's process; `None` where it does not answer: it is not waited for.
-fn within_patience<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (said, answer) = mpsc::channel();
-    std::thread::spawn(move || {
-        let _ = said.send(ask());
-    });
-    answer.recv_timeout(ORDER_PATIENCE).ok()
-}
-
-/// Whether the source of a mount is that of an emulated disk.
-pub(crate) fn is_source(source: &Path) -> bool {
-    source.to_str().is_some_and(|source| source.starts_with(SOURCE))
 }

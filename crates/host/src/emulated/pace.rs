@@ -2,7 +2,8 @@
 
 use mydyno_model::Warning;
 
-use super::{EmulatedDisk, within_patience};
+use super::EmulatedDisk;
+use super::control::within_patience;
 
 /// Emulated disks on which something is measured, with what each had served without its time when that began.
 #[derive(Debug, Clone, Default)]

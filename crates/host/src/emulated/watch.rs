@@ -9,16 +9,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fuser::{Config, Session, SessionACL};
+use mydyno_journal::Liveness;
+use mydyno_journal::{Journal, Open};
+use mydyno_journal::{Machine, ProcessIdentity};
 
+use super::control::{KIND, Order};
 use super::service::{Drive, Files};
-use super::{KIND, Order, Serving, description};
-use crate::change::Change;
+use super::{Serving, description};
 use crate::error::HostError;
-use crate::journal::Journal;
-use crate::lease::Liveness;
-use crate::machine::{Machine, ProcessIdentity};
+use crate::kinds::KINDS;
 use crate::sys;
-
 /// How often the watchdog looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often it looks at memory and at the journal.
@@ -56,7 +56,7 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         })
         .map_err(|e| HostError::io("mount FUSE at", &point, e))?;
     let session = thread::spawn(move || session.run());
-    let journal = Journal::at(serving.journal);
+    let journal = Journal::at(serving.journal, KINDS);
     let (mut looked_around, mut late) = (Instant::now(), false);
     while !session.is_finished() {
         thread::sleep(LOOK_EVERY);
@@ -99,8 +99,8 @@ fn look_around(
     }
     // A journal that is busy is looked at the next time.
     let Ok(replay) = journal.read() else { return Ok(()) };
-    let ours = |change: &Change| matches!(change, Change::Process(p) if Some(&p.identity) == own);
-    let Some(open) = replay.open.iter().find(|open| ours(&open.entry.change)) else {
+    let ours = |open: &&Open| own.is_some() && open.entry.change.process() == own;
+    let Some(open) = replay.open.iter().find(ours) else {
         let why = "no change in the journal is this process's".to_owned();
         return Err(HostError::Program { program: "the emulated disk".into(), why });
     };

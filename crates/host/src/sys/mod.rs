@@ -82,25 +82,6 @@ pub fn collect_child(pid: u32) {
     }
 }
 
-/// Locks a file for this open file description without waiting: flock(2). False when another one has it.
-pub fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
-    let kind = if exclusive { libc::LOCK_EX } else { libc::LOCK_SH };
-    // SAFETY: flock(2) takes an open descriptor and flags.
-    if unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } == 0 {
-        return Ok(true);
-    }
-    match io::Error::last_os_error() {
-        e if e.kind() == io::ErrorKind::WouldBlock || e.kind() == io::ErrorKind::Interrupted => Ok(false),
-        e => Err(e),
-    }
-}
-
-/// Gives up the lock of this open file description, whoever has copies of its descriptor.
-pub fn unlock(file: &File) {
-    // SAFETY: flock(2) takes an open descriptor and flags. Unlocking what is locked cannot fail.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
-}
-
 /// Gives a file a length with all its blocks: fallocate(2).
 pub fn allocate(file: &File, length: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -116,18 +97,4 @@ pub fn may_write(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: `path` is a C string that lives for the call.
     unsafe { libc::access(path.as_ptr(), libc::W_OK) == 0 }
-}
-
-/// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).
-/// File systems that cannot (EOPNOTSUPP, ENOSYS) are no error.
-pub fn reserve(file: &File, length: u64) -> io::Result<()> {
-    let length = libc::off_t::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: fallocate(2) takes an open descriptor and integers.
-    if unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, 0, length) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        e if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => Ok(()),
-        e => Err(e),
-    }
 }

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mydyno_host::cgroup::{self, Limits, MadeGroup, Resource};
-use mydyno_host::change::ChangedVariable;
 use mydyno_host::disk::{DiskFolder, DiskSpec, Medium};
 use mydyno_host::emulated::{self, EmulatedDisk, Service, Spec};
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::loops::{self, AttachedLoop};
 use mydyno_host::machine::ProcessIdentity;
 use mydyno_host::mounts::Mounted;
-use mydyno_host::restore::{NoServers, put_back, restore};
+use mydyno_host::restore::{NoHooks, put_back, restore};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::swap::{self, SwapFile};
 use mydyno_host::task::{self, Attribute, ChangedTask};
+use mydyno_host::variable::ChangedVariable;
 use mydyno_host::zram::ZramSwap;
 use mydyno_host::{Change, Lease, Machine, folder, setting};
 use mydyno_model::change::RestoreState;
@@ -27,7 +27,7 @@ use crate::whole_host::whole_host;
 
 fn put_all_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let done = put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
+    let done = put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap();
     done.into_iter().map(|(open, o)| (open.entry.change.what(), o.state, o.why)).collect()
 }
 
@@ -90,7 +90,7 @@ fn with_namesakes(f: &Fixture, boot_id: &str, mount_namespace: &str) -> Machine 
     machine
 }
 
-fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) -> Vec<Change> {
+fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) -> Vec<Box<dyn Change>> {
     let text = str::to_owned;
     let namespace = Some(text(mount_namespace));
     let swap = fs::metadata(f.path("swap")).unwrap();
@@ -103,8 +103,8 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
         namespace: namespace.clone(),
     };
     vec![
-        process_change(process.clone()),
-        Change::Setting(setting::ChangedSetting {
+        Box::new(process_change(process.clone())),
+        Box::new(setting::ChangedSetting {
             name: text("vm.swappiness"),
             was: text("60"),
             now: text("1"),
@@ -114,30 +114,30 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
             along_after: vec![],
         }),
         // Whoever asks this device what is attached to it learns that it is none.
-        Change::Loop(AttachedLoop {
+        Box::new(AttachedLoop {
             device: f.path("loop3"),
             backing: f.path("image"),
             inode: 1,
             label: text("00"),
         }),
-        Change::Mount(mounted("disk", "/dev/loop3", "ext4")),
-        Change::Mount(mounted("emulated", "mydyno-disk-0", "fuse")),
-        Change::Swap(SwapFile { path: f.path("swap"), inode, device, bytes: 16 << 20, namespace }),
-        Change::Zram(ZramSwap {
+        Box::new(mounted("disk", "/dev/loop3", "ext4")),
+        Box::new(mounted("emulated", "mydyno-disk-0", "fuse")),
+        Box::new(SwapFile { path: f.path("swap"), inode, device, bytes: 16 << 20, namespace }),
+        Box::new(ZramSwap {
             device: text("zram0"),
             bytes: 16 << 20,
             label: text("0123456789abcdef"),
             disk: None,
             chosen: vec![(text("comp_algorithm"), text("lz4"))],
         }),
-        Change::Cgroup(MadeGroup { name: text("mydyno-0"), folders: vec![f.path("mydyno-0")] }),
-        Change::Task(ChangedTask {
+        Box::new(MadeGroup { name: text("mydyno-0"), folders: vec![f.path("mydyno-0")] }),
+        Box::new(ChangedTask {
             process: process.clone(),
             attribute: Attribute::Nice,
             was: text("0"),
             now: text("5"),
         }),
-        Change::Variable(ChangedVariable {
+        Box::new(ChangedVariable {
             process: process.clone(),
             folder: f.path("server"),
             name: text("max_connections"),
@@ -163,12 +163,12 @@ fn after_a_reboot_nothing_is_done_to_what_has_the_name_or_number_of_what_was_our
     let changes = one_of_each(&f, &process, "mnt:[1]");
     let count = changes.len();
     for change in changes {
-        f.journal.record(&lease, "prove", change).unwrap();
+        f.journal.record_boxed(&lease, "prove", change).unwrap();
     }
     // Namespaces have other numbers as well.
     let after = with_namesakes(&f, "b2", "mnt:[2]");
     let restorer = Lease::of_process(&after, 7, "host restore").unwrap();
-    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
     assert_eq!(done.len(), count);
     for one in &done {
         assert!(one.outcome != RestoreState::Failed && one.why.contains("earlier boot"), "{one:?}");
@@ -188,15 +188,15 @@ fn a_process_that_has_the_id_of_ours_keeps_its_scheduling_and_its_variables() {
     let real = f.machine.identify(child.id()).unwrap().unwrap();
     let recycled = ProcessIdentity { start_ticks: real.start_ticks - 1, ..real.clone() };
     let nice = task::read(&f.machine, &real, Attribute::Nice).unwrap();
-    for change in [
+    let changes: [Box<dyn Change>; 2] = [
         // It has by chance the value that was set.
-        Change::Task(ChangedTask {
+        Box::new(ChangedTask {
             process: recycled.clone(),
             attribute: Attribute::Nice,
             was: "19".to_owned(),
             now: nice.clone(),
         }),
-        Change::Variable(ChangedVariable {
+        Box::new(ChangedVariable {
             process: recycled,
             folder: f.path("server"),
             name: "max_connections".to_owned(),
@@ -204,8 +204,9 @@ fn a_process_that_has_the_id_of_ours_keeps_its_scheduling_and_its_variables() {
             now: "77".to_owned(),
             along: vec![],
         }),
-    ] {
-        f.journal.record(&f.lease, "test", change).unwrap();
+    ];
+    for change in changes {
+        f.journal.record_boxed(&f.lease, "test", change).unwrap();
     }
     let done = put_all_back(&f);
     let (_, state, why) = of(&done, "nice");
@@ -226,7 +227,7 @@ fn a_command_whose_id_another_process_has_answers_for_nothing() {
     folder::create(&f.journal, &lease, "server demo", &f.path("ours")).unwrap();
     let again = MadeUp { processes: &[(7, 100, 'S'), (8, 900, 'S')], ..BOOT }.machine(&at);
     let restorer = Lease::of_process(&again, 7, "host restore").unwrap();
-    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
     assert_eq!((done[0].outcome, f.path("ours").exists()), (RestoreState::Restored, false));
 }
 

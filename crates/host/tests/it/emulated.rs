@@ -59,7 +59,7 @@ fn make(f: &Fixture, folder: &Path, spec: &DiskSpec) -> Disk {
 
 fn all_restored(f: &Fixture) {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let done = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap();
+    let done = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap();
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Restored), "{done:#?}");
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     assert!(!mounts.contains(f.temp.path().to_str().unwrap()), "{mounts}");
@@ -124,13 +124,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
 /// Kills the process behind the disk.
 fn end_its_process(f: &Fixture) {
     let open = f.journal.read().unwrap().open;
-    let server = open
-        .iter()
-        .find_map(|open| match &open.entry.change {
-            mydyno_host::Change::Process(process) => Some(process.identity.pid),
-            _ => None,
-        })
-        .unwrap();
+    let server = open.iter().find_map(|open| open.entry.change.process()).map(|process| process.pid).unwrap();
     let pid = libc::pid_t::try_from(server).unwrap();
     // SAFETY: kill(2) of the process that this test started.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
@@ -163,7 +157,7 @@ fn a_disk_whose_entry_is_gone_ends_by_itself() {
     let allowed = AllowHostChange::by_the_user();
     let served = emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
     let open = f.journal.read().unwrap().open;
-    let process = open.iter().find(|o| matches!(o.entry.change, mydyno_host::Change::Process(_))).unwrap();
+    let process = open.iter().find(|o| o.entry.change.process().is_some()).unwrap();
     f.journal.close(process.entry.id, mydyno_host::journal::Closing::Released, "test").unwrap();
     let begin = Instant::now();
     while served.state().is_ok() {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use mydyno_host::change::StartedProcess;
 use mydyno_host::machine::ProcessIdentity;
-use mydyno_host::restore::{self, NoServers};
-use mydyno_host::{Change, Journal, Lease, Machine, StateDir};
+use mydyno_host::process::StartedProcess;
+use mydyno_host::restore::{self, NoHooks};
+use mydyno_host::{Journal, Lease, Machine, StateDir};
 use tempfile::TempDir;
 
 use crate::whole_host::lock_of_tests;
@@ -36,7 +36,7 @@ fn with_loops(kind: libc::c_int) -> Fixture {
     let loops = lock_of_tests("loops", kind);
     let temp = tempfile::tempdir().unwrap();
     let state = StateDir::open(&temp.path().join("state")).unwrap();
-    let journal = Journal::of(&state);
+    let journal = state.journal();
     let machine = Machine::real().unwrap();
     let lease = Lease::take(&machine, "test").unwrap();
     Fixture { temp, journal, machine, lease, _loops: loops }
@@ -46,7 +46,7 @@ fn with_loops(kind: libc::c_int) -> Fixture {
 impl Drop for Fixture {
     fn drop(&mut self) {
         if let Ok(left) = self.journal.take_over(&self.lease, |_| true) {
-            let _ = restore::put_back(&self.journal, &self.machine, &left, &NoServers);
+            let _ = restore::put_back(&self.journal, &self.machine, &left, &NoHooks);
         }
     }
 }
@@ -120,6 +120,6 @@ impl MadeUp<'_> {
     }
 }
 
-pub fn process_change(identity: ProcessIdentity) -> Change {
-    Change::Process(StartedProcess { identity, program: "/usr/bin/sleep".into() })
+pub fn process_change(identity: ProcessIdentity) -> StartedProcess {
+    StartedProcess { identity, program: "/usr/bin/sleep".into() }
 }

@@ -6,16 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use mydyno_host::folder::{self, MARK_FILE, MarkedFolder};
-use mydyno_host::{Change, HostError, Lease, StateDir, data_directory, lost, restore};
+use mydyno_host::{HostError, Lease, StateDir, data_directory, lost, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
 
 fn mark_of(f: &Fixture) -> MarkedFolder {
-    match &f.journal.read().unwrap().open[0].entry.change {
-        Change::Folder(folder) => folder.clone(),
-        other => panic!("{other:?}"),
-    }
+    f.journal.read().unwrap().open[0].as_kind::<MarkedFolder>().unwrap().clone()
 }
 
 fn put_back(f: &Fixture) -> (RestoreState, String) {
@@ -24,7 +21,7 @@ fn put_back(f: &Fixture) -> (RestoreState, String) {
 
 fn put_back_of(f: &Fixture, wanted: impl Fn(&str) -> bool) -> (RestoreState, String) {
     let taken = f.journal.take_over(&f.lease, |open| wanted(&open.entry.purpose)).unwrap();
-    let outcome = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap().remove(0).1;
+    let outcome = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap().remove(0).1;
     (outcome.state, outcome.why)
 }
 
@@ -84,7 +81,7 @@ fn a_folder_that_somebody_put_in_the_place_of_ours_is_left_alone() {
         assert_eq!(state, RestoreState::LeftAlone, "{why}");
         assert!(why.contains("mark") && path.join("precious").exists(), "{why}");
         fs::remove_dir_all(&path).unwrap();
-        f.journal.record(&f.lease, "test", taken[0].entry.change.clone()).unwrap();
+        f.journal.record_boxed(&f.lease, "test", taken[0].entry.change.clone()).unwrap();
     }
 }
 
@@ -124,7 +121,7 @@ fn what_a_crash_leaves_of_making_a_folder_is_removed() {
         }
         let (state, why) = put_back(&f);
         assert_eq!((state, path.exists()), (RestoreState::Restored, false), "{stage}: {why}");
-        f.journal.record(&f.lease, "test", Change::Folder(ours.clone())).unwrap();
+        f.journal.record(&f.lease, "test", ours.clone()).unwrap();
     }
 }
 
@@ -166,7 +163,7 @@ fn a_folder_that_was_to_be_given_away_is_whole_when_the_command_died_before() {
     fs::remove_file(f.journal.path()).unwrap();
     let mark = fs::read_to_string(path.join(MARK_FILE)).unwrap();
     let leaving = path.with_file_name(format!(".mydyno-leaving-{mark}"));
-    f.journal.record(&f.lease, "test", Change::Folder(MarkedFolder { path: leaving, mark })).unwrap();
+    f.journal.record(&f.lease, "test", MarkedFolder { path: leaving, mark }).unwrap();
     assert_eq!(put_back(&f).0, RestoreState::Restored);
     assert!(folder::is_marked(&path));
 }
@@ -189,16 +186,14 @@ fn a_folder_in_which_something_is_mounted_is_kept_until_it_is_unmounted() {
     let mounted = path.join("disk").display().to_string().replace(' ', "\\040");
     fs::write(at.join("self/mountinfo"), format!("36 35 98:0 / {mounted} rw,noatime - ext4 /dev/loop0 rw\n"))
         .unwrap();
-    let done = restore::restore(&f.journal, &lease, false, &restore::NoServers).unwrap();
+    let done = restore::restore(&f.journal, &lease, false, &restore::NoHooks).unwrap();
     assert_eq!(done[0].outcome, RestoreState::LeftAlone, "it is held by a living command");
     let taken = f.journal.take_over(&lease, |_| true).unwrap();
-    let (_, outcome) =
-        restore::put_back(&f.journal, &machine, &taken, &restore::NoServers).unwrap().remove(0);
+    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken, &restore::NoHooks).unwrap().remove(0);
     assert_eq!(outcome.state, RestoreState::Failed);
     assert!(outcome.why.contains("umount") && path.join("disk").exists(), "{}", outcome.why);
     fs::write(at.join("self/mountinfo"), "").unwrap();
-    let (_, outcome) =
-        restore::put_back(&f.journal, &machine, &taken, &restore::NoServers).unwrap().remove(0);
+    let (_, outcome) = restore::put_back(&f.journal, &machine, &taken, &restore::NoHooks).unwrap().remove(0);
     assert_eq!((outcome.state, path.exists()), (RestoreState::Restored, false));
 }
 

@@ -4,14 +4,19 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 use mydyno_host::folder::MarkedFolder;
-use mydyno_host::journal::{Closing, Replay, replay};
-use mydyno_host::{Change, HostError, Lease};
+use mydyno_host::journal::{self, Closing, Replay};
+use mydyno_host::kinds::KINDS;
+use mydyno_host::{JournalError, Lease};
 use proptest::prelude::*;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
 
-fn folder(name: &str) -> Change {
-    Change::Folder(MarkedFolder { path: format!("/nowhere/{name}").into(), mark: "00".into() })
+fn folder(name: &str) -> MarkedFolder {
+    MarkedFolder { path: format!("/nowhere/{name}").into(), mark: "00".into() }
+}
+
+fn replay(bytes: &[u8]) -> Replay {
+    journal::replay(bytes, KINDS)
 }
 
 fn ids(replay: &Replay) -> Vec<u64> {
@@ -90,7 +95,7 @@ fn a_living_command_keeps_others_from_the_same_thing_by_pid_and_name() {
     f.journal.record(&theirs, "test", folder("a")).unwrap();
     let error = f.journal.record(&f.lease, "test", folder("a")).unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, HostError::Held { .. }), "{text}");
+    assert!(matches!(error, JournalError::Held { .. }), "{text}");
     assert!(text.contains(&format!("pid {}", other.id())) && text.contains("mydyno bench oltp"), "{text}");
     f.journal.record(&f.lease, "test", folder("b")).unwrap();
 

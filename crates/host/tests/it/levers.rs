@@ -10,7 +10,7 @@ use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
 use mydyno_host::limit::Limit;
 use mydyno_host::process::{self, Placement};
-use mydyno_host::restore::{self, NoServers};
+use mydyno_host::restore::{self, NoHooks};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::task::{self, Attribute};
 use mydyno_host::{HostError, folder, loops, swap};
@@ -21,7 +21,7 @@ use crate::whole_host::whole_host;
 
 pub fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    restore::put_back(&f.journal, &f.machine, &taken, &NoServers)
+    restore::put_back(&f.journal, &f.machine, &taken, &NoHooks)
         .unwrap()
         .into_iter()
         .map(|(open, outcome)| (open.entry.change.what(), outcome.state, outcome.why))
@@ -166,7 +166,7 @@ fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
     // Killed before it was attached: the entry names a device that is free.
     f.journal.close(id, Closing::Released, "test").unwrap();
     f.detach(&attached.device);
-    f.journal.record(&f.lease, "test", mydyno_host::Change::Loop(attached)).unwrap();
+    f.journal.record(&f.lease, "test", attached).unwrap();
     all_restored(&f);
 }
 
@@ -289,7 +289,7 @@ fn scheduling_of_a_process_is_changed_and_put_back() {
         assert_eq!(read(attribute), value);
     }
     let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "test").unwrap();
-    for (_, outcome) in restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+    for (_, outcome) in restore::put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap() {
         // Only the superuser may raise a priority again.
         assert_eq!(outcome.state, RestoreState::Restored, "{}", outcome.why);
     }
@@ -301,7 +301,7 @@ fn scheduling_of_a_process_is_changed_and_put_back() {
         .status();
     if renice.is_ok_and(|status| status.success()) {
         let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "test").unwrap();
-        let done = restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
+        let done = restore::put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap();
         assert_eq!(done[0].1.state, RestoreState::LeftAlone);
         assert_eq!(read(Attribute::Nice), "9");
     }
@@ -345,7 +345,7 @@ fn the_kernel_resets_the_read_ahead_of_a_queue_and_it_is_set_again_at_once() {
         }
     }
     let queue = f.journal.take_over(&f.lease, |o| o.entry.change.what().contains("queue")).unwrap();
-    let done = restore::put_back(&f.journal, &f.machine, &queue, &NoServers).unwrap();
+    let done = restore::put_back(&f.journal, &f.machine, &queue, &NoHooks).unwrap();
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Restored), "{done:#?}");
     assert_eq!((read("read_ahead_kb"), read("write_cache"), read("nr_requests")), before);
     all_restored(&f);

@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mydyno_host::machine::{Presence, ProcessIdentity};
+use mydyno_host::process::StartedProcess;
 use mydyno_host::process::{self, Ended, Started};
-use mydyno_host::{Change, HostError, restore};
+use mydyno_host::{HostError, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture, process_change};
@@ -35,27 +36,15 @@ fn a_started_process_is_in_the_journal_and_ends_with_it() {
     let f = fixture();
     let started = start(&f);
     let open = f.journal.read().unwrap().open;
-    assert_eq!(open[0].entry.change, process_change(started.identity.clone()).with_program("sleep"));
+    let expected = StartedProcess { program: "sleep".into(), ..process_change(started.identity.clone()) };
+    assert_eq!(open[0].as_kind(), Some(&expected));
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Running);
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let outcomes = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap();
+    let outcomes = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap();
     assert_eq!(outcomes[0].1.state, RestoreState::Restored);
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
     // No zombie either: it was collected.
     assert!(!std::path::Path::new(&format!("/proc/{}", started.identity.pid)).exists());
-}
-
-trait WithProgram {
-    fn with_program(self, program: &str) -> Self;
-}
-
-impl WithProgram for Change {
-    fn with_program(mut self, program: &str) -> Self {
-        if let Change::Process(process) = &mut self {
-            process.program = program.into();
-        }
-        self
-    }
 }
 
 #[test]
@@ -115,7 +104,7 @@ fn another_process_with_the_same_id_is_not_killed() {
     f.journal.record(&f.lease, "test", process_change(recycled)).unwrap();
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
     let (_, outcome) =
-        restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap().remove(0);
+        restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap().remove(0);
     assert_eq!(outcome.state, RestoreState::LeftAlone);
     assert!(outcome.why.contains("another process"), "{}", outcome.why);
     assert_eq!(f.journal_bytes(), b"");

@@ -5,12 +5,12 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use mydyno_host::change::StartedProcess;
-use mydyno_host::journal::{Closing, Line};
+use mydyno_host::journal::{Closing, Line, UnknownChange};
 use mydyno_host::machine::Presence;
-use mydyno_host::restore::{NoServers, put_back, restore, restore_found, status};
+use mydyno_host::process::StartedProcess;
+use mydyno_host::restore::{NoHooks, put_back, restore, restore_found, status};
 use mydyno_host::swap::SwapFile;
-use mydyno_host::{Change, Lease, Machine, folder, loops, lost, process};
+use mydyno_host::{Lease, Machine, folder, loops, lost, process};
 use mydyno_model::change::{LeaseState, RestoreState};
 
 use crate::fixture::{Fixture, MadeUp, fixture, process_change};
@@ -22,7 +22,7 @@ fn sleeper() -> Command {
 }
 
 fn outcomes(f: &Fixture, all: bool) -> Vec<(u64, RestoreState, String)> {
-    restore(&f.journal, &f.lease, all, &NoServers)
+    restore(&f.journal, &f.lease, all, &NoHooks)
         .unwrap()
         .into_iter()
         .map(|o| (o.change.id, o.outcome, o.why))
@@ -66,7 +66,7 @@ fn what_a_lost_journal_named_is_found_by_its_marks_and_put_back() {
     assert_eq!(lost::marked_below(path.parent().unwrap(), |name| name == "lost").unwrap(), [path.as_path()]);
     let found = StartedProcess { identity: started.identity.clone(), program: "sleep".into() };
     lost::adopt(&f.journal, &f.lease, "server lost", &path, Some(found)).unwrap();
-    let done = restore_found(&f.journal, &f.lease, "server lost", &NoServers).unwrap();
+    let done = restore_found(&f.journal, &f.lease, "server lost", &NoHooks).unwrap();
     assert_eq!(done.len(), 2 + usize::from(attached.is_some()), "{done:?}");
     for outcome in &done {
         assert_eq!(outcome.outcome, RestoreState::Restored, "{outcome:?}");
@@ -155,7 +155,7 @@ fn after_a_reboot_folders_go_and_processes_are_not_looked_for() {
     // The same ids and start times after the boot: other processes.
     let after = MadeUp { boot_id: "b2", ..before }.machine(&at);
     let restorer = Lease::of_process(&after, 7, "host restore").unwrap();
-    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
     assert_eq!(done[0].outcome, RestoreState::LeftAlone);
     assert!(done[0].why.contains("earlier boot"), "{}", done[0].why);
     assert_eq!((done[1].outcome, path.exists()), (RestoreState::Restored, false));
@@ -193,10 +193,10 @@ fn what_another_machine_or_container_holds_is_left_alone_until_all_is_asked_for(
         };
         let machine: Machine = here.machine(&f.path("here"));
         let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
-        let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+        let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
         assert_eq!((done[0].outcome, path.exists()), (RestoreState::LeftAlone, true));
         assert!(done[0].why.contains(elsewhere.host), "{}", done[0].why);
-        let done = restore(&f.journal, &restorer, true, &NoServers).unwrap();
+        let done = restore(&f.journal, &restorer, true, &NoHooks).unwrap();
         assert_eq!((done[0].outcome, path.exists()), (RestoreState::Restored, false));
     }
 }
@@ -218,10 +218,10 @@ fn swapping(f: &Fixture, swaps: &str) -> Machine {
     machine
 }
 
-fn swap_file(path: &Path, device: Option<u64>, namespace: &str) -> Change {
+fn swap_file(path: &Path, device: Option<u64>, namespace: &str) -> SwapFile {
     let inode = fs::metadata(path).unwrap().ino();
     let namespace = Some(namespace.to_owned());
-    Change::Swap(SwapFile { path: path.to_owned(), inode, device, bytes: 16 << 20, namespace })
+    SwapFile { path: path.to_owned(), inode, device, bytes: 16 << 20, namespace }
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn the_folder_of_a_swap_file_of_another_mount_namespace_stays() {
     // It died.
     fs::remove_dir_all(f.path("here/8")).unwrap();
     let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
-    let done = restore(&f.journal, &restorer, false, &NoServers).unwrap();
+    let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
     assert!(path.join("swap").exists(), "{done:#?}");
     assert_eq!(f.journal.read().unwrap().open.len(), 2);
 }
@@ -253,13 +253,11 @@ fn a_swap_file_is_known_by_its_inode_when_its_folder_was_renamed() {
     for (device, outcome) in [(device, RestoreState::Failed), (device + 1, RestoreState::Restored)] {
         let machine = swapping(&f, &lines);
         let lease = Lease::of_process(&machine, 9, "prove").unwrap();
-        let Change::Swap(swap) = swap_file(&path.join("swap"), Some(device), "mnt:[1]") else {
-            unreachable!()
-        };
+        let swap = swap_file(&path.join("swap"), Some(device), "mnt:[1]");
         let swap = SwapFile { path: f.path("ours/swap"), ..swap };
-        f.journal.record(&lease, "prove", Change::Swap(swap)).unwrap();
+        f.journal.record(&lease, "prove", swap).unwrap();
         let taken = f.journal.take_over(&lease, |_| true).unwrap();
-        let done = put_back(&f.journal, &machine, &taken, &NoServers).unwrap();
+        let done = put_back(&f.journal, &machine, &taken, &NoHooks).unwrap();
         // The kernel does not swap to it in truth, so the one that is found cannot be turned off.
         assert_eq!(done[0].1.state, outcome, "{done:#?}");
         for open in taken {
@@ -277,7 +275,7 @@ fn what_is_swapped_out_comes_back_only_where_memory_stays_free() {
     let lease = Lease::of_process(&machine, 9, "prove").unwrap();
     let id = f.journal.record(&lease, "prove", swap_file(&path, None, "mnt:[1]")).unwrap();
     let taken = f.journal.take_over(&lease, |_| true).unwrap();
-    let done = put_back(&f.journal, &machine, &taken, &NoServers).unwrap();
+    let done = put_back(&f.journal, &machine, &taken, &NoHooks).unwrap();
     assert_eq!(done[0].1.state, RestoreState::Failed);
     assert!(done[0].1.why.contains("are to stay free"), "{}", done[0].1.why);
     f.journal.close(id, Closing::Released, "tested").unwrap();
@@ -307,10 +305,10 @@ fn a_folder_stays_while_the_process_in_it_cannot_be_ended() {
     let path = f.path("ours");
     folder::create(&f.journal, &f.lease, "server demo", &path).unwrap();
     // A kind that cannot be put back stands for a process that cannot be ended.
-    let unknown = serde_json::from_str(r#"{"kind":"teleport"}"#).unwrap();
+    let unknown = UnknownChange(serde_json::from_str(r#"{"kind":"teleport"}"#).unwrap());
     f.journal.record(&f.lease, "server demo", unknown).unwrap();
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    let done = mydyno_host::restore::put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap();
+    let done = mydyno_host::restore::put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap();
     assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Failed));
     assert!(path.exists());
 }

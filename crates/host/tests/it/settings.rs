@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mydyno_host::setting::{self, AllowHostChange};
-use mydyno_host::{HostError, Lease, Machine, restore};
+use mydyno_host::{HostError, JournalError, Lease, Machine, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
@@ -86,7 +86,7 @@ impl Settings {
     fn put_back(&self, machine: &Machine) -> (RestoreState, String) {
         let taken = self.f.journal.take_over(&self.lease, |_| true).unwrap();
         let (_, outcome) =
-            restore::put_back(&self.f.journal, machine, &taken, &restore::NoServers).unwrap().remove(0);
+            restore::put_back(&self.f.journal, machine, &taken, &restore::NoHooks).unwrap().remove(0);
         (outcome.state, outcome.why)
     }
 }
@@ -307,7 +307,7 @@ fn on_the_real_kernel_a_setting_goes_there_and_back() {
     setting::set(&f.journal, &f.lease, "test", name, other, AllowHostChange::by_the_user()).unwrap().unwrap();
     assert_eq!(setting::read(&f.machine, name).unwrap(), other);
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    restore::put_back(&f.journal, &f.machine, &taken, &restore::NoServers).unwrap();
+    restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap();
     assert_eq!(setting::read(&f.machine, name).unwrap(), was);
 }
 
@@ -317,7 +317,7 @@ fn a_setting_that_another_command_holds_is_refused_whatever_the_value() {
     s.set("vm.swappiness", "1").unwrap();
     // It has this value only until the other one puts it back.
     let error = s.set("vm.swappiness", "1").unwrap_err();
-    assert!(matches!(error, HostError::Held { .. }), "{error}");
+    assert!(matches!(error, HostError::Journal(JournalError::Held { .. })), "{error}");
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
     fs::remove_dir_all(s.file("7")).unwrap();
     BOOT.process(&s.file("."), 9, 500, 'S');
     let restorer = Lease::of_process(&s.machine(), 9, "host restore").unwrap();
-    let done = restore::restore(&s.f.journal, &restorer, false, &restore::NoServers).unwrap();
+    let done = restore::restore(&s.f.journal, &restorer, false, &restore::NoHooks).unwrap();
     assert_eq!(done[0].outcome, RestoreState::LeftAlone);
     assert!(done[0].why.contains("net:[1]") && done[0].why.contains("nsenter"), "{}", done[0].why);
     assert_eq!(s.text("sys/net/core/somaxconn"), "128");
@@ -376,7 +376,7 @@ fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
     fs::remove_file(&namespace).unwrap();
     symlink("net:[1]", &namespace).unwrap();
     let restorer = Lease::of_process(&s.machine(), 9, "host restore").unwrap();
-    let done = restore::restore(&s.f.journal, &restorer, false, &restore::NoServers).unwrap();
+    let done = restore::restore(&s.f.journal, &restorer, false, &restore::NoHooks).unwrap();
     assert_eq!(done[0].outcome, RestoreState::Restored);
     assert_eq!(s.text("sys/net/core/somaxconn"), "4096");
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mydyno_host::restore::{NoServers, put_back, restore};
+use mydyno_host::restore::{NoHooks, put_back, restore};
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops, zram};
 use mydyno_model::change::RestoreState;
@@ -20,7 +20,7 @@ fn there_and_back(f: &Fixture, name: &str, value: &str) -> Result<(), HostError>
     setting::set(&f.journal, &f.lease, "turned", name, value, allowed)?.unwrap();
     assert_eq!(setting::read(&f.machine, name).unwrap(), value, "{name}");
     let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "turned").unwrap();
-    for (_, outcome) in put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+    for (_, outcome) in put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap() {
         assert_eq!(outcome.state, RestoreState::Restored, "{name}: {}", outcome.why);
     }
     assert_eq!(setting::read(&f.machine, name).unwrap(), was, "{name}");
@@ -96,7 +96,7 @@ fn tunables_of_a_scheduler_are_set_and_a_switch_takes_all_of_them_back() {
     };
     let undo = |purpose: &str| {
         let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == purpose).unwrap();
-        for (open, outcome) in put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+        for (open, outcome) in put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap() {
             assert_eq!(
                 outcome.state,
                 RestoreState::Restored,
@@ -161,7 +161,7 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
         match setting::set_of_own_disk(&f.journal, &f.lease, "theirs", &name(file), value) {
             Ok(id) => {
                 let taken = f.journal.take_over(&f.lease, |open| Some(open.entry.id) == id).unwrap();
-                for (_, outcome) in put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+                for (_, outcome) in put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap() {
                     assert_eq!(outcome.state, RestoreState::Restored, "{file}: {}", outcome.why);
                 }
             }
@@ -170,7 +170,7 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
         assert_eq!(queue(&f.machine, &device), before, "{file}");
     }
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();
-    for (open, outcome) in put_back(&f.journal, &f.machine, &taken, &NoServers).unwrap() {
+    for (open, outcome) in put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap() {
         assert_eq!(outcome.state, RestoreState::Restored, "{}: {}", open.entry.change.what(), outcome.why);
     }
 }
@@ -228,7 +228,7 @@ fn swap_in_memory_of_a_command_that_was_killed_is_off_and_its_device_free_after_
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(memory_swaps(), before);
-    let done = restore(&f.journal, &f.lease, false, &NoServers).unwrap();
+    let done = restore(&f.journal, &f.lease, false, &NoHooks).unwrap();
     let outcomes: Vec<_> = done.iter().map(|one| (one.outcome, one.why.as_str())).collect();
     assert_eq!(outcomes, [(RestoreState::Restored, "turned off and emptied")]);
     assert_eq!(memory_swaps(), before);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mydyno_host::setting::AllowHostChange;
-use mydyno_host::{Change, zram};
+use mydyno_host::zram;
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
@@ -71,10 +71,10 @@ fn memory_is_swapped_to_and_a_device_that_somebody_else_has_taken_since_is_left_
         chosen: vec![],
     };
     fs::write(device.join("disksize"), (8u64 << 20).to_string()).unwrap();
-    f.journal.record(&f.lease, "test", Change::Zram(swap(4 << 20))).unwrap();
+    f.journal.record(&f.lease, "test", swap(4 << 20)).unwrap();
     let done = put_back(&f);
     assert_eq!(done[0].1, RestoreState::LeftAlone, "{done:?}");
-    f.journal.record(&f.lease, "test", Change::Zram(swap(8 << 20))).unwrap();
+    f.journal.record(&f.lease, "test", swap(8 << 20)).unwrap();
     all_restored(&f);
     assert_eq!(sizes(), before);
 }

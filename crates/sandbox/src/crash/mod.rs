@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use mydyno_host::disk::Disk;
 use mydyno_host::emulated::{EmulatedDisk, LABEL, Order, Pace};
+use mydyno_host::folder as host_folder;
 use mydyno_host::room::check_memory;
-use mydyno_host::{Change, folder as host_folder};
 use mydyno_model::Header;
 use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_model::server::ServerInfo;
@@ -289,7 +289,7 @@ fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
         .read()?
         .open
         .into_iter()
-        .rfind(|open| open.entry.purpose == purpose && matches!(open.entry.change, Change::Process(_)));
+        .rfind(|open| open.entry.purpose == purpose && open.entry.change.process().is_some());
     server.map_or(Ok(()), |server| site.undo_one(server.entry.id))
 }
 

@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::disk::{self, DiskFolder, DiskSpec, Medium};
 use mydyno_host::file_system::FileSystem;
+use mydyno_host::folder::MarkedFolder;
 use mydyno_host::journal::Open;
-use mydyno_host::{Change, HostError, Liveness, folder};
+use mydyno_host::loops::AttachedLoop;
+use mydyno_host::mounts::Mounted;
+use mydyno_host::{JournalError, Liveness, folder};
 use sha2::{Digest, Sha256};
 
 use crate::error::SandboxError;
@@ -93,12 +96,12 @@ impl Home {
 
     /// All that are mounted, as the journal has it.
     pub(super) fn all(site: &Site) -> Result<Vec<Self>, SandboxError> {
-        let mounted = site.journal.read()?.open.into_iter().filter_map(|open| match &open.entry.change {
-            Change::Mount(mount) if purpose::is_of_data(&open.entry.purpose) => {
-                Some(Self { folder: mount.point.parent()?.to_owned(), purpose: open.entry.purpose })
-            }
-            _ => None,
-        });
+        let open = site.journal.read()?.open;
+        let mounted =
+            open.iter().filter(|open| purpose::is_of_data(&open.entry.purpose)).filter_map(|open| {
+                let folder = open.as_kind::<Mounted>()?.point.parent()?.to_owned();
+                Some(Self { folder, purpose: open.entry.purpose.clone() })
+            });
         Ok(mounted.collect())
     }
 
@@ -124,11 +127,10 @@ impl Home {
 
     /// Whether this entry is its device or its mount. Others are made for the same data: a folder that was being filled.
     fn is_own(&self, open: &Open) -> bool {
-        match &open.entry.change {
-            Change::Mount(mount) => mount.point == self.point(),
-            Change::Loop(device) => device.backing.parent() == Some(&self.folder),
-            _ => false,
-        }
+        open.as_kind::<Mounted>().is_some_and(|mount| mount.point == self.point())
+            || open
+                .as_kind::<AttachedLoop>()
+                .is_some_and(|device| device.backing.parent() == Some(&self.folder))
     }
 
     /// Whether somebody has mounted it who says so in the journal. Then this command answers for it too, unless the one who did
@@ -138,11 +140,11 @@ impl Home {
         if !self.is_mounted()? {
             return Ok(false);
         }
-        if !own.iter().any(|open| matches!(open.entry.change, Change::Mount(_))) {
+        if !own.iter().any(|open| open.as_kind::<Mounted>().is_some()) {
             return Err(SandboxError::MountUnknown { point: self.point() });
         }
         match site.journal.take_over(site.lease, |open| self.is_own(open)) {
-            Ok(_) | Err(HostError::Held { .. }) => Ok(true),
+            Ok(_) | Err(JournalError::Held { .. }) => Ok(true),
             Err(error) => Err(error.into()),
         }
     }
@@ -157,7 +159,7 @@ impl Home {
             let elsewhere =
                 || "it was made on another machine or in another container: do this there".to_owned();
             if let Some(why) = open.entry.out_of_reach(machine).or_else(|| unseen.then(elsewhere)) {
-                return Err(HostError::OutOfReach { what: open.entry.change.what(), why }.into());
+                return Err(JournalError::OutOfReach { what: open.entry.change.what(), why }.into());
             }
         }
         Ok(own)
@@ -195,7 +197,7 @@ impl Home {
             return Ok(());
         }
         let in_journal = |path: &Path| {
-            replay.open.iter().any(|open| matches!(&open.entry.change, Change::Folder(f) if f.path == path))
+            replay.open.iter().any(|open| open.as_kind::<MarkedFolder>().is_some_and(|f| f.path == path))
         };
         let links: Vec<PathBuf> = fs::read_dir(site.state.servers())
             .map(|all| {
@@ -244,9 +246,9 @@ impl Home {
     pub(super) fn servers(&self, site: &Site) -> Result<Vec<String>, SandboxError> {
         let point = self.point();
         let open = site.journal.read()?.open;
-        let on_it = open.iter().filter(
-            |open| matches!(&open.entry.change, Change::Folder(folder) if folder.path.starts_with(&point)),
-        );
+        let on_it = open.iter().filter(|open| {
+            open.as_kind::<MarkedFolder>().is_some_and(|folder| folder.path.starts_with(&point))
+        });
         Ok(on_it
             .map(|open| purpose::server_of(&open.entry.purpose).unwrap_or(&open.entry.purpose).to_owned())
             .collect())

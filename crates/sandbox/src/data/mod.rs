@@ -84,8 +84,8 @@ pub fn stop(site: &Site, server: &ServerInfo) -> Result<(), SandboxError> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let ended = |change: &Change| matches!(change, Change::Process(p) if p.identity == description.process);
-    for open in site.journal.read()?.open.iter().filter(|open| ended(&open.entry.change)) {
+    let ended = |change: &dyn Change| change.process() == Some(&description.process);
+    for open in site.journal.read()?.open.iter().filter(|open| ended(&*open.entry.change)) {
         site.journal.close(open.entry.id, Closing::Restored, "it was shut down")?;
     }
     Ok(())

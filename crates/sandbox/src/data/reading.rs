@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_host::disk::DiskSpec;
-use mydyno_host::journal::Open;
-use mydyno_host::{Change, HostError};
+use mydyno_host::mounts::Mounted;
+use mydyno_host::{Change, HostError, JournalError};
 
 use super::home::Home;
 use crate::cache::lock;
@@ -83,7 +83,9 @@ pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
     let all = Home::all(site)?.into_iter().filter(|home| home.folder().exists());
     let left: Vec<_> = all.map(|home| leave(site, &home, &lock_file(home.folder())?)).collect();
     // One that was mounted elsewhere says nothing about the others, and `host restore` names it.
-    let elsewhere = |error: &SandboxError| matches!(error, SandboxError::Host(HostError::OutOfReach { .. }));
+    let elsewhere = |error: &SandboxError| {
+        matches!(error, SandboxError::Host(HostError::Journal(JournalError::OutOfReach { .. })))
+    };
     left.into_iter().find(|one| one.as_ref().is_err_and(|error| !elsewhere(error))).unwrap_or(Ok(()))
 }
 
@@ -92,9 +94,9 @@ pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
 ///
 /// # Errors
 /// Who uses it.
-pub(crate) fn claim(open: &Open) -> Result<Option<File>, String> {
-    let Change::Mount(mount) = &open.entry.change else { return Ok(None) };
-    let folder = mount.point.parent().filter(|_| purpose::is_of_data(&open.entry.purpose));
+pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, String> {
+    let Some(mount) = change.as_kind::<Mounted>() else { return Ok(None) };
+    let folder = mount.point.parent().filter(|_| purpose::is_of_data(purpose));
     let Some(Ok(file)) = folder.filter(|folder| folder.exists()).map(lock_file) else { return Ok(None) };
     let deadline = Instant::now() + LAST_BREATH;
     let mut locked = lock(&file, libc::LOCK_EX);

@@ -17,9 +17,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use mydyno_host::change::StartedProcess;
+use mydyno_host::process::StartedProcess;
 use mydyno_host::setting::ChangedSetting;
-use mydyno_host::{Change, Host, Journal, Lease, Machine, StateDir, folder};
+use mydyno_host::{Host, Lease, Machine, StateDir, folder};
 use mydyno_model::server::ServerState;
 use mydyno_sandbox::{SandboxError, Site, down, free, list};
 
@@ -40,14 +40,14 @@ fn machine(at: &Path, pid_namespace: &str) -> Machine {
 fn a_server_of_another_container_is_not_taken_down_from_here() {
     let temp = tempfile::tempdir().unwrap();
     let state = StateDir::open(&temp.path().join("state")).unwrap();
-    let journal = Journal::of(&state);
+    let journal = state.journal();
     let there = machine(&temp.path().join("there"), "pid:[2]");
     let theirs = Lease::of_process(&there, 7, "server up far").unwrap();
     fs::create_dir(state.servers()).unwrap();
     let path = state.servers().join("far");
     let id = folder::create(&journal, &theirs, "server far", &path).unwrap();
     let process = StartedProcess { identity: there.identify(7).unwrap().unwrap(), program: "/m".into() };
-    let process = journal.record(&theirs, "server far", Change::Process(process)).unwrap();
+    let process = journal.record(&theirs, "server far", process).unwrap();
     journal.keep(&[id, process], "mydyno server down far").unwrap();
 
     let here = machine(&temp.path().join("here"), "pid:[1]");
@@ -92,7 +92,7 @@ fn a_server_with_a_change_in_another_namespace_is_taken_down_there_or_not_at_all
         along: vec![],
         along_after: vec![],
     };
-    host.journal.record(&host.lease, "server near", Change::Setting(setting)).unwrap();
+    host.journal.record(&host.lease, "server near", setting).unwrap();
     let error = down(&Site::new(&host), "near").unwrap_err().to_string();
     assert!(error.contains("tcp_tw_reuse") && error.contains("net:[2]"), "{error}");
     assert!(path.exists());
@@ -127,7 +127,7 @@ fn of_all_servers_those_that_another_command_uses_are_not_free() {
     let machine = Machine::real().unwrap();
     let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let theirs = Lease::of_process(&machine, other.id(), "bench").unwrap();
-    let journal = Journal::of(&state);
+    let journal = state.journal();
     fs::create_dir(state.servers()).unwrap();
     folder::create(&journal, &theirs, "server used", &state.servers().join("used")).unwrap();
     let kept = folder::create(&journal, &theirs, "server kept", &state.servers().join("kept")).unwrap();

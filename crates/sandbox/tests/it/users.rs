@@ -87,7 +87,7 @@ fn a_server_runs_as_another_user_who_owns_its_data_and_reaches_nothing_else_of_r
     }
     assert_eq!(client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap(), "3");
     // What only root may read, the server cannot, wherever it lies; nor is there anything else of the state folder.
-    for file in [secret.as_path(), &folder.join("password"), &ground.host.state.journal()] {
+    for file in [secret.as_path(), &folder.join("password"), ground.host.state.journal().path()] {
         let sql = format!("LOAD DATA INFILE '{}' INTO TABLE d.t", file.display());
         let error = client.query(&sql).unwrap_err().to_string();
         assert!(error.contains("rrcode: 13") || error.contains("rrcode: 2 "), "{error}");

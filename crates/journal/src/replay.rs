@@ -1,21 +1,28 @@
 //! From the journal's bytes to the changes in force: a pure function, so that every instant of a crash can be tested.
 
-use crate::change::Change;
-use crate::journal::line::{Entry, Line, SCHEMA};
+use crate::change::{Change, Kinds};
 use crate::lease::LeaseIdentity;
+use crate::line::{Entry, Line, SCHEMA};
 
 /// A change in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     /// The change as it was written down.
     pub entry: Box<Entry>,
-    /// Who answers for it now.
+    /// The command that answers for it now.
     pub lease: LeaseIdentity,
     /// The command that ends it, when it is kept on purpose.
     pub kept_until: Option<String>,
 }
 
-/// What the journal's bytes say.
+impl Open {
+    /// The change as a kind of a known type; `None` when it is another kind.
+    pub fn as_kind<T: Change>(&self) -> Option<&T> {
+        self.entry.as_kind()
+    }
+}
+
+/// The state that the journal's bytes describe.
 #[derive(Debug, Default, PartialEq)]
 pub struct Replay {
     /// Changes in force, oldest first.
@@ -27,14 +34,14 @@ pub struct Replay {
     pub sound_bytes: u64,
     /// Numbers (from 1) of lines before the last that cannot be read: no crash of ours does that.
     pub damaged_lines: Vec<usize>,
-    /// All bytes are NUL: a crash of the machine, or a fault of the disk, took what the file said. Line 1 then counts as damaged.
+    /// All bytes are NUL: a crash of the machine, or a fault of the disk, took the entries. Line 1 then counts as damaged.
     pub only_nul: bool,
-    /// What the first line says, if that is not the form that this build knows.
+    /// The form that the first line names, if this build does not know it.
     pub other_form: Option<String>,
 }
 
-/// Reads the journal.
-pub fn replay(bytes: &[u8]) -> Replay {
+/// Reads the journal, with its changes as the registered kinds.
+pub fn replay(bytes: &[u8], kinds: Kinds) -> Replay {
     let mut state = Replay { next_id: 1, ..Replay::default() };
     if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
         return Replay { only_nul: true, damaged_lines: vec![1], ..state };
@@ -46,7 +53,7 @@ pub fn replay(bytes: &[u8]) -> Replay {
         let line = &bytes[at..at + length];
         at += length + 1;
         match serde_json::from_slice::<Line>(line) {
-            Ok(line) => state.apply(line),
+            Ok(line) => state.apply(line, kinds),
             // A last line that is whole and yet unreadable was torn too: its pages reached the disk out of order.
             Err(_) if at == bytes.len() => break,
             Err(_) => state.damaged_lines.push(number),
@@ -60,7 +67,7 @@ pub fn replay(bytes: &[u8]) -> Replay {
 }
 
 impl Replay {
-    fn apply(&mut self, line: Line) {
+    fn apply(&mut self, line: Line, kinds: Kinds) {
         match line {
             Line::Journal { schema } => {
                 if schema != SCHEMA {
@@ -69,13 +76,12 @@ impl Replay {
             }
             Line::Change(entry) => {
                 self.next_id = self.next_id.max(entry.id.saturating_add(1));
+                let entry = Box::new(entry.parsed(kinds));
                 self.open.push(Open { lease: entry.lease.clone(), entry, kept_until: None });
             }
             Line::Along { id, values, .. } => {
                 for open in self.named(&[id]) {
-                    if let Change::Setting(setting) = &mut open.entry.change {
-                        setting.along_after.clone_from(&values);
-                    }
+                    open.entry.change.note_side_effects(&values);
                 }
             }
             Line::Kept { ids, until, .. } => {

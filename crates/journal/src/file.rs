@@ -3,9 +3,6 @@
 //! A file of JSON lines, only ever appended to under a lock, each line synced before what it announces happens.
 //! When no change is in force the file is emptied.
 
-mod line;
-mod replay;
-
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::{Deref, DerefMut};
@@ -14,19 +11,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_model::document::rfc3339;
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::Errno;
 use time::OffsetDateTime;
 
-pub use line::{Closing, Entry, Line};
-pub use replay::{Open, Replay, replay};
-
-use crate::change::Change;
-use crate::error::HostError;
-use crate::folder;
+use crate::change::{Change, Kinds};
+use crate::error::JournalError;
 use crate::lease::{Lease, Liveness};
+use crate::line::{Entry, Line, SCHEMA};
 use crate::machine::Machine;
-use crate::restore::Outcome;
-use crate::state::StateDir;
-use crate::sys;
+use crate::outcome::{Closing, Outcome};
+use crate::replay::{Open, Replay, replay};
 
 /// How long to wait for another mydyno's append; one takes milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -39,17 +34,13 @@ const RESERVE_BYTES: u64 = 64 << 10;
 #[derive(Debug, Clone)]
 pub struct Journal {
     path: PathBuf,
+    kinds: Kinds,
 }
 
 impl Journal {
-    /// The journal of a state folder. The file is made by the first entry.
-    pub fn of(state: &StateDir) -> Self {
-        Self { path: state.journal() }
-    }
-
-    /// The journal in a file that another process named.
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path }
+    /// The journal in a file, which is made by the first entry, with the kinds of change that this program knows.
+    pub fn at(path: PathBuf, kinds: Kinds) -> Self {
+        Self { path, kinds }
     }
 
     /// The file.
@@ -61,11 +52,11 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be read, is locked for too long, or a newer mydyno wrote it.
-    pub fn read(&self) -> Result<Replay, HostError> {
+    pub fn read(&self) -> Result<Replay, JournalError> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(replay(&[])),
-            Err(e) => return Err(HostError::io("read", &self.path, e)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(replay(&[], self.kinds)),
+            Err(e) => return Err(JournalError::io("read", &self.path, e)),
         };
         self.load(&mut *self.lock(file, false)?)
     }
@@ -75,9 +66,23 @@ impl Journal {
     /// # Errors
     /// The same thing is changed already (by a living command, a dead one, or on purpose), or the journal cannot be
     /// written; then the change must not be made.
-    pub fn record(&self, lease: &Lease, purpose: &str, change: Change) -> Result<u64, HostError> {
+    pub fn record(&self, lease: &Lease, purpose: &str, change: impl Change) -> Result<u64, JournalError> {
+        self.record_boxed(lease, purpose, Box::new(change))
+    }
+
+    /// The same for a change whose type is not known.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_boxed(
+        &self,
+        lease: &Lease,
+        purpose: &str,
+        change: Box<dyn Change>,
+    ) -> Result<u64, JournalError> {
         let key = change.key();
-        let recorded = self.record_if_needed(lease, purpose, &key, || Ok(Some(change)))?;
+        let needed = || Ok::<_, JournalError>(Some(change));
+        let recorded = self.record_if_needed(lease, purpose, &key, needed)?;
         // What was given was needed.
         Ok(recorded.unwrap_or_default())
     }
@@ -87,13 +92,13 @@ impl Journal {
     ///
     /// # Errors
     /// As [`record`](Self::record), and what `needed` says.
-    pub fn record_if_needed(
+    pub fn record_if_needed<E: From<JournalError>>(
         &self,
         lease: &Lease,
         purpose: &str,
         key: &str,
-        needed: impl FnOnce() -> Result<Option<Change>, HostError>,
-    ) -> Result<Option<u64>, HostError> {
+        needed: impl FnOnce() -> Result<Option<Box<dyn Change>>, E>,
+    ) -> Result<Option<u64>, E> {
         self.record_beside(lease, purpose, |open| open.entry.change.key() == key, needed)
     }
 
@@ -101,16 +106,16 @@ impl Journal {
     ///
     /// # Errors
     /// As [`record_if_needed`](Self::record_if_needed).
-    pub(crate) fn record_beside(
+    pub fn record_beside<E: From<JournalError>>(
         &self,
         lease: &Lease,
         purpose: &str,
         in_the_way: impl Fn(&Open) -> bool,
-        needed: impl FnOnce() -> Result<Option<Change>, HostError>,
-    ) -> Result<Option<u64>, HostError> {
+        needed: impl FnOnce() -> Result<Option<Box<dyn Change>>, E>,
+    ) -> Result<Option<u64>, E> {
         self.update(|replay| {
             if let Some(open) = replay.open.iter().find(|open| in_the_way(open)) {
-                return Err(refusal(open, lease.machine())?);
+                return Err(refusal(open, lease.machine())?.into());
             }
             let Some(change) = needed()? else { return Ok((None, vec![])) };
             let id = fresh_id(replay);
@@ -124,7 +129,8 @@ impl Journal {
                 lease: lease.identity().clone(),
                 at: now(),
             };
-            Ok((Some(id), vec![Line::Change(Box::new(entry))]))
+            let stored = entry.stored().map_err(|e| JournalError::io("write", &self.path, e.into()))?;
+            Ok((Some(id), vec![Line::Change(Box::new(stored))]))
         })
     }
 
@@ -132,7 +138,7 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be written.
-    pub(crate) fn note_along(&self, id: u64, values: Vec<(String, String)>) -> Result<(), HostError> {
+    pub fn note_along(&self, id: u64, values: Vec<(String, String)>) -> Result<(), JournalError> {
         let line = Line::Along { id, values, at: now() };
         self.update(|_| Ok(((), vec![line])))
     }
@@ -141,7 +147,7 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be written.
-    pub fn keep(&self, ids: &[u64], until: &str) -> Result<(), HostError> {
+    pub fn keep(&self, ids: &[u64], until: &str) -> Result<(), JournalError> {
         let line = Line::Kept { ids: ids.to_vec(), until: until.to_owned(), at: now() };
         self.update(|_| Ok(((), vec![line])))
     }
@@ -150,7 +156,11 @@ impl Journal {
     ///
     /// # Errors
     /// A living command answers for one of them, or the journal cannot be written.
-    pub fn take_over(&self, lease: &Lease, wanted: impl Fn(&Open) -> bool) -> Result<Vec<Open>, HostError> {
+    pub fn take_over(
+        &self,
+        lease: &Lease,
+        wanted: impl Fn(&Open) -> bool,
+    ) -> Result<Vec<Open>, JournalError> {
         self.take(lease, wanted, true)
     }
 
@@ -159,11 +169,11 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be written.
-    pub(crate) fn take_from_all(
+    pub fn take_from_all(
         &self,
         lease: &Lease,
         wanted: impl Fn(&Open) -> bool,
-    ) -> Result<Vec<Open>, HostError> {
+    ) -> Result<Vec<Open>, JournalError> {
         self.take(lease, wanted, false)
     }
 
@@ -172,7 +182,7 @@ impl Journal {
         lease: &Lease,
         wanted: impl Fn(&Open) -> bool,
         from_dead_ones_only: bool,
-    ) -> Result<Vec<Open>, HostError> {
+    ) -> Result<Vec<Open>, JournalError> {
         self.update(|replay| {
             let mut taken: Vec<Open> = replay.open.iter().filter(|open| wanted(open)).cloned().collect();
             for open in &taken {
@@ -203,7 +213,7 @@ impl Journal {
     ///
     /// # Errors
     /// The journal cannot be written; the change stays listed, and `host restore` finds nothing left to do.
-    pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), HostError> {
+    pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), JournalError> {
         let line = Line::Closed { id, how, why: why.to_owned(), at: now() };
         self.update(|_| Ok(((), vec![line])))
     }
@@ -212,11 +222,11 @@ impl Journal {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn empty_if_lost(&self) -> Result<bool, HostError> {
+    pub fn empty_if_lost(&self) -> Result<bool, JournalError> {
         if !self.read()?.only_nul {
             return Ok(false);
         }
-        let io = |action| move |e| HostError::io(action, &self.path, e);
+        let io = |action| move |e| JournalError::io(action, &self.path, e);
         let file = OpenOptions::new().read(true).append(true).open(&self.path).map_err(io("open"))?;
         let mut file = self.lock(file, true)?;
         if !self.load(&mut file)?.only_nul {
@@ -230,7 +240,7 @@ impl Journal {
     ///
     /// # Errors
     /// As [`close`](Self::close).
-    pub fn close_with(&self, id: u64, outcome: &Outcome) -> Result<(), HostError> {
+    pub fn close_with(&self, id: u64, outcome: &Outcome) -> Result<(), JournalError> {
         match outcome.closing() {
             Some(how) => self.close(id, how, &outcome.why),
             None => Ok(()),
@@ -238,11 +248,11 @@ impl Journal {
     }
 
     /// Reads, decides and appends under one exclusive lock.
-    fn update<T>(
+    fn update<T, E: From<JournalError>>(
         &self,
-        decide: impl FnOnce(&Replay) -> Result<(T, Vec<Line>), HostError>,
-    ) -> Result<T, HostError> {
-        let io = |action| move |e| HostError::io(action, &self.path, e);
+        decide: impl FnOnce(&Replay) -> Result<(T, Vec<Line>), E>,
+    ) -> Result<T, E> {
+        let io = |action| move |e| JournalError::io(action, &self.path, e);
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -255,7 +265,7 @@ impl Journal {
         let (answer, lines) = decide(&before)?;
         if before.only_nul && !lines.is_empty() {
             return match lines.iter().any(|line| matches!(line, Line::Change(_))) {
-                true => Err(HostError::JournalLost { path: self.path.clone() }),
+                true => Err(JournalError::Lost { path: self.path.clone() }.into()),
                 // No entry is known that could be closed or handed over; the damage must stay in sight.
                 false => Ok(answer),
             };
@@ -273,13 +283,13 @@ impl Journal {
             file.set_len(before.sound_bytes).map_err(io("write"))?;
         }
         if lines.iter().any(|line| matches!(line, Line::Change(_))) {
-            sys::reserve(&file, before.sound_bytes + RESERVE_BYTES).map_err(io("write"))?;
+            reserve(&file, before.sound_bytes + RESERVE_BYTES).map_err(io("write"))?;
         }
         let fresh = before.sound_bytes == 0;
         if let Err(e) = append(&mut file, &lines, fresh) {
             // Half a line (a full disk) must not stay as if it were an announcement.
             let _ = file.set_len(before.sound_bytes);
-            return Err(io("write")(e));
+            return Err(io("write")(e).into());
         }
         if fresh {
             self.sync_folder()?;
@@ -293,42 +303,43 @@ impl Journal {
         Ok(answer)
     }
 
-    fn load(&self, file: &mut File) -> Result<Replay, HostError> {
+    fn load(&self, file: &mut File) -> Result<Replay, JournalError> {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0))
             .and_then(|_| file.read_to_end(&mut bytes))
-            .map_err(|e| HostError::io("read", &self.path, e))?;
-        let replay = replay(&bytes);
+            .map_err(|e| JournalError::io("read", &self.path, e))?;
+        let replay = replay(&bytes, self.kinds);
         match replay.other_form {
-            Some(found) => Err(HostError::JournalNewer { path: self.path.clone(), found }),
+            Some(found) => Err(JournalError::Newer { path: self.path.clone(), found }),
             None => Ok(replay),
         }
     }
 
-    fn lock(&self, file: File, exclusive: bool) -> Result<Locked, HostError> {
+    fn lock(&self, file: File, exclusive: bool) -> Result<Locked, JournalError> {
         let deadline = Instant::now() + LOCK_PATIENCE;
         loop {
-            if sys::try_lock(&file, exclusive).map_err(|e| HostError::io("lock", &self.path, e))? {
+            if try_lock(&file, exclusive).map_err(|e| JournalError::io("lock", &self.path, e))? {
                 return Ok(Locked(file));
             }
             if Instant::now() >= deadline {
                 let waited_s = LOCK_PATIENCE.as_secs();
-                return Err(HostError::JournalBusy { path: self.path.clone(), waited_s });
+                return Err(JournalError::Busy { path: self.path.clone(), waited_s });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
     /// A new file survives a power cut only once its folder is synced.
-    fn sync_folder(&self) -> Result<(), HostError> {
-        folder::sync_names(self.path.parent().unwrap_or(Path::new("/")))
+    fn sync_folder(&self) -> Result<(), JournalError> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        File::open(folder).and_then(|f| f.sync_all()).map_err(|e| JournalError::io("sync", folder, e))
     }
 }
 
 /// The journal's file while it is locked.
 ///
 /// A lock lasts until its last descriptor is closed, and a child that another thread forks meanwhile has a copy until it
-/// runs its program; a child at the gate of [`process::start`](crate::process::start) runs it only once the journal was
+/// runs its program; a child that waits to be journalled runs it only once the journal was
 /// written again. So the lock is given up by name, which counts for all copies.
 #[derive(Debug)]
 struct Locked(File);
@@ -349,7 +360,8 @@ impl DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        sys::unlock(&self.0);
+        // Unlocking a file that is locked cannot fail.
+        let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
@@ -361,7 +373,7 @@ fn fresh_id(replay: &Replay) -> u64 {
 }
 
 fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
-    let header = fresh.then(|| Line::Journal { schema: line::SCHEMA.to_owned() });
+    let header = fresh.then(|| Line::Journal { schema: SCHEMA.to_owned() });
     let mut bytes = Vec::new();
     for line in header.iter().chain(lines) {
         serde_json::to_writer(&mut bytes, line)?;
@@ -371,22 +383,45 @@ fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Locks a file for this open file description without waiting: flock(2). `false` when another one has it.
+fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
+    let operation = if exclusive {
+        FlockOperation::NonBlockingLockExclusive
+    } else {
+        FlockOperation::NonBlockingLockShared
+    };
+    match flock(file, operation) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).
+/// File systems that cannot (EOPNOTSUPP, ENOSYS) are no error.
+fn reserve(file: &File, length: u64) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
 /// Why a change that is in force keeps another one from being made.
 ///
 /// # Errors
 /// `/proc` cannot be read.
-pub fn refusal(open: &Open, machine: &Machine) -> Result<HostError, HostError> {
+pub fn refusal(open: &Open, machine: &Machine) -> Result<JournalError, JournalError> {
     let what = open.entry.change.what();
     if let Some(until) = &open.kept_until {
-        return Ok(HostError::Kept { what, until: until.clone() });
+        return Ok(JournalError::Kept { what, until: until.clone() });
     }
     let (pid, command) = (open.lease.process.pid, open.lease.command.clone());
     Ok(match open.lease.liveness(machine)? {
-        Liveness::Alive => HostError::Held { what, pid, command },
-        Liveness::Dead => HostError::Abandoned { what, pid, command },
+        Liveness::Alive => JournalError::Held { what, pid, command },
+        Liveness::Dead => JournalError::Abandoned { what, pid, command },
         Liveness::Unseen => {
             let command = format!("{command} on {}", open.lease.process.place.host);
-            HostError::Held { what, pid, command }
+            JournalError::Held { what, pid, command }
         }
     })
 }
@@ -397,24 +432,19 @@ fn now() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
 
     #[test]
     fn a_copy_of_the_descriptor_does_not_keep_the_journal_locked() {
         let temp = tempfile::tempdir().unwrap();
-        let state = StateDir::open(&temp.path().join("state")).unwrap();
-        let journal = Journal::of(&state);
+        let journal = Journal::at(temp.path().join("journal.jsonl"), &[]);
         let file = OpenOptions::new().append(true).create(true).open(journal.path()).unwrap();
         let locked = journal.lock(file, true).unwrap();
-        // What a fork in another thread makes.
-        // SAFETY: dup(2) of an open descriptor.
-        let copy = unsafe { libc::dup(locked.as_raw_fd()) };
+        // As fork(2) in another thread copies it.
+        let copy = locked.try_clone().unwrap();
         drop(locked);
         let other = File::open(journal.path()).unwrap();
-        assert!(sys::try_lock(&other, true).unwrap());
-        // SAFETY: closes the descriptor made above.
-        unsafe { libc::close(copy) };
+        assert!(try_lock(&other, true).unwrap());
+        drop(copy);
     }
 }

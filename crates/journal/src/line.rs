@@ -1,17 +1,18 @@
 //! The lines of the journal's file.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::change::Change;
+use crate::change::{Change, Kinds, parse};
 use crate::lease::LeaseIdentity;
 use crate::machine::{Machine, Place};
+use crate::outcome::Closing;
 
 /// The form of the file; the first line says it.
 pub const SCHEMA: &str = "mydyno.journal/1";
 
 /// One line. A line is appended and synced as a whole before what it announces happens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Line {
     /// The first line of the file.
@@ -20,8 +21,8 @@ pub enum Line {
         schema: String,
     },
     /// A change that is about to be made.
-    Change(Box<Entry>),
-    /// What other settings became with a change of a setting.
+    Change(Box<Entry<StoredChange>>),
+    /// The values of other settings after a change of a setting.
     Along {
         /// The entry.
         id: u64,
@@ -43,7 +44,7 @@ pub enum Line {
     Taken {
         /// The entries.
         ids: Vec<u64>,
-        /// Who answers.
+        /// The command that answers.
         lease: LeaseIdentity,
         /// When: RFC 3339.
         at: String,
@@ -52,7 +53,7 @@ pub enum Line {
     Closed {
         /// The entry.
         id: u64,
-        /// How that came.
+        /// The end.
         how: Closing,
         /// In words.
         why: String,
@@ -61,44 +62,71 @@ pub enum Line {
     },
 }
 
+/// A change as the journal stores it: an object with the field `kind`.
+pub type StoredChange = Map<String, Value>;
+
 /// A change, as it is written down before it is made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Entry<C = Box<dyn Change>> {
     /// A number that no other entry has or had; later ones are larger.
     pub id: u64,
-    /// What it is for, as in `server demo`; all entries of one purpose are put back together.
+    /// The purpose, as in `server demo`; all entries of one purpose are put back together.
     pub purpose: String,
-    /// What is changed, how to find and read it, and what identifies it.
-    pub change: Change,
+    /// The change.
+    pub change: C,
     /// The value before.
     pub was: Value,
     /// The value that is set.
     pub now: Value,
     /// Machine, boot and PID namespace in which it was made.
     pub place: Place,
-    /// Who answers for it.
+    /// The command that answers for it.
     pub lease: LeaseIdentity,
     /// When: RFC 3339.
     pub at: String,
 }
 
+impl<C> Entry<C> {
+    fn with<D>(self, change: D) -> (Entry<D>, C) {
+        let Self { id, purpose, change: former, was, now, place, lease, at } = self;
+        (Entry { id, purpose, change, was, now, place, lease, at }, former)
+    }
+}
+
+impl Entry<StoredChange> {
+    /// The entry with its change as one of the registered kinds.
+    pub(crate) fn parsed(self, kinds: Kinds) -> Entry {
+        let change = parse(kinds, self.change.clone());
+        self.with(change).0
+    }
+}
+
 impl Entry {
-    /// Why it cannot be put back from here, though it can from elsewhere. Namespaces end with their boot, and their numbers are
-    /// used again.
+    /// The entry as the journal stores it.
+    pub(crate) fn stored(self) -> serde_json::Result<Entry<StoredChange>> {
+        let stored = self.change.stored()?;
+        Ok(self.with(stored).0)
+    }
+
+    /// The change as a kind of a known type; `None` when it is another kind.
+    pub fn as_kind<T: Change>(&self) -> Option<&T> {
+        self.change.as_kind()
+    }
+
+    /// The reason why it cannot be put back from here, though it can from elsewhere. Namespaces end with their boot, and their
+    /// numbers are used again.
     pub fn out_of_reach(&self, machine: &Machine) -> Option<String> {
         let this_boot = self.place.boot_id == machine.place().boot_id;
         this_boot.then(|| self.change.out_of_reach(machine)).flatten()
     }
 }
 
-/// How an entry ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Closing {
-    /// All is as before.
-    Restored,
-    /// It was no longer ours to put back.
-    LeftAlone,
-    /// The change was never made, or it was made permanent on purpose (a finished template).
-    Released,
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        let rest = |e: &Self| (e.id, e.was.clone(), e.now.clone());
+        rest(self) == rest(other)
+            && *self.change == *other.change
+            && (&self.purpose, &self.place, &self.lease, &self.at)
+                == (&other.purpose, &other.place, &other.lease, &other.at)
+    }
 }

@@ -1,20 +1,20 @@
 //! Control groups of mydyno's own, version 1 and 2: made with limits, a process started inside, removed whole.
 
+mod resource;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Outcome};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::change::Change;
 use crate::error::HostError;
 use crate::folder::random_mark;
-use crate::journal::Journal;
-use crate::lease::Lease;
-use crate::machine::{Machine, MountLine};
-use crate::restore::Outcome;
-
+use resource::Tree;
+pub use resource::{RESOURCES, Resource};
 /// Processes that were ended leave their group a little later.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The length of a period of CPU time, the kernel's default.
@@ -50,25 +50,6 @@ pub struct IoLimit {
     pub write_bytes: Option<u64>,
 }
 
-/// What can be limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resource {
-    /// Memory.
-    Memory,
-    /// Swap.
-    Swap,
-    /// CPU time.
-    Cpu,
-    /// CPUs.
-    Cpuset,
-    /// I/O of a device.
-    Io,
-}
-
-/// All of them.
-pub const RESOURCES: [Resource; 5] =
-    [Resource::Memory, Resource::Swap, Resource::Cpu, Resource::Cpuset, Resource::Io];
-
 /// A group: one folder on version 2, one in each controller's tree on version 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeGroup {
@@ -80,121 +61,6 @@ pub struct MadeGroup {
 
 /// A file of a group, and what is written to it.
 type Write = (PathBuf, String);
-
-/// The controller's tree, with its version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Tree {
-    V1(PathBuf),
-    V2(PathBuf),
-}
-
-impl Resource {
-    /// The end of the lever's name, as in `cgroup.memory`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Swap => "swap",
-            Self::Cpu => "cpu",
-            Self::Cpuset => "cpuset",
-            Self::Io => "io",
-        }
-    }
-
-    fn controllers(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Memory | Self::Swap => ("memory", "memory"),
-            Self::Cpu => ("cpu", "cpu"),
-            Self::Cpuset => ("cpuset", "cpuset"),
-            Self::Io => ("blkio", "io"),
-        }
-    }
-
-    /// The file that has to be there in a group of the kind, to tell from a group that exists.
-    fn witness(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Memory => ("memory.limit_in_bytes", "memory.max"),
-            Self::Swap => ("memory.memsw.limit_in_bytes", "memory.swap.max"),
-            Self::Cpu => ("cpu.cfs_quota_us", "cpu.max"),
-            Self::Cpuset => ("cpuset.cpus", "cpuset.cpus"),
-            Self::Io => ("blkio.throttle.read_iops_device", "io.max"),
-        }
-    }
-
-    /// Whether a group can limit it here, without making one.
-    ///
-    /// # Errors
-    /// What is missing, and how to get it.
-    pub fn check(self, machine: &Machine) -> Result<(), HostError> {
-        let tree = self.tree(machine)?;
-        let root = match &tree {
-            Tree::V1(root) | Tree::V2(root) => root,
-        };
-        if let Tree::V1(root) = &tree
-            && !root.join(self.witness().0).exists()
-        {
-            return Err(self.lacks(
-                format!("{} is not in {}", self.witness().0, root.display()),
-                match self {
-                    Self::Swap => "boot with swapaccount=1",
-                    _ => "use a kernel that is built with it",
-                },
-            ));
-        }
-        let writable = fs::metadata(root).is_ok_and(|_| crate::sys::may_write(root));
-        if writable {
-            return Ok(());
-        }
-        Err(self.lacks(
-            format!("{} cannot be written to", root.display()),
-            "run as root, outside a container that keeps it read-only",
-        ))
-    }
-
-    fn lacks(self, lack: String, way_out: &str) -> HostError {
-        let what = format!("a cgroup with a limit of {}", self.name());
-        HostError::Lacks { what, lack, way_out: way_out.to_owned() }
-    }
-
-    /// The controller is either in a tree of version 1 or in the one of version 2: cgroups(7).
-    fn tree(self, machine: &Machine) -> Result<Tree, HostError> {
-        let (v1, v2) = self.controllers();
-        let mounts = machine.mounts()?;
-        let has = |line: &&MountLine| {
-            line.kind == "cgroup" && line.super_options.split(',').any(|option| option == v1)
-        };
-        if let Some(line) = mounts.iter().find(has) {
-            return Ok(Tree::V1(line.point.clone()));
-        }
-        let unified = mounts.iter().find(|line| line.kind == "cgroup2");
-        let root = unified
-            .ok_or_else(|| {
-                self.lacks(
-                    "no cgroup file system is mounted".to_owned(),
-                    "mount -t cgroup2 none /sys/fs/cgroup",
-                )
-            })?
-            .point
-            .clone();
-        let lists = |file: &str| {
-            fs::read_to_string(root.join(file)).unwrap_or_default().split_whitespace().any(|c| c == v2)
-        };
-        if !lists("cgroup.controllers") {
-            return Err(self.lacks(
-                format!("controller {v2} is not in {}/cgroup.controllers", root.display()),
-                "use a kernel that has it, and no cgroup v1 that holds it",
-            ));
-        }
-        if !lists("cgroup.subtree_control") {
-            let file = root.join("cgroup.subtree_control");
-            return Err(HostError::Lacks {
-                what: format!("a cgroup with a limit of {}", self.name()),
-                lack: format!("controller {v2} is not in {}", file.display()),
-                way_out: format!("run `echo +{v2} > {}`", file.display()),
-            });
-        }
-        Ok(Tree::V2(root))
-    }
-}
 
 impl Limits {
     /// Whether there is none.
@@ -304,11 +170,11 @@ pub fn make(
         writes.extend(limits.writes(resource, &tree, &name)?);
     }
     let group = MadeGroup { name, folders };
-    let id = journal.record(lease, purpose, Change::Cgroup(group.clone()))?;
+    let id = journal.record(lease, purpose, group.clone())?;
     match group.fill(&writes) {
         Ok(()) => Ok((id, group)),
         Err(error) => {
-            let outcome = group.put_back();
+            let outcome = group.remove();
             journal.close_with(id, &outcome)?;
             Err(error)
         }
@@ -366,7 +232,7 @@ impl MadeGroup {
     }
 
     /// Removes the group. Its name is nobody else's, so neither are its folders.
-    pub(crate) fn put_back(&self) -> Outcome {
+    fn remove(&self) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         let mut found = false;
         for folder in &self.folders {
@@ -395,8 +261,40 @@ impl MadeGroup {
     }
 }
 
+impl Change for MadeGroup {
+    fn kind(&self) -> &str {
+        "cgroup"
+    }
+
+    fn what(&self) -> String {
+        format!("control group {}", self.name)
+    }
+
+    fn key(&self) -> String {
+        format!("cgroup:{}", self.name)
+    }
+
+    fn was(&self) -> Value {
+        Value::from("absent")
+    }
+
+    fn now(&self) -> Value {
+        Value::from("present")
+    }
+
+    fn takes_processes(&self) -> bool {
+        true
+    }
+
+    fn put_back(&self, _context: &Context) -> Result<Outcome, JournalError> {
+        Ok(self.remove())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use mydyno_journal::Machine;
+
     use super::*;
 
     /// A machine with one tree of version 2 and, if wanted, the memory controller on version 1.

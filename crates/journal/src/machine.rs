@@ -1,4 +1,4 @@
-//! The running machine: its boot, its processes and their identities.
+//! The running machine: its boot, its processes and their identities, its mounts.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::HostError;
+use crate::error::JournalError;
 
 /// Where process ids mean something: one boot of one machine, seen from one PID namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct ProcessIdentity {
     pub place: Place,
 }
 
-/// What became of a process.
+/// The state of a process that was identified earlier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
     /// It runs.
@@ -100,7 +100,7 @@ impl Machine {
     ///
     /// # Errors
     /// `/proc` is not mounted.
-    pub fn real() -> Result<Self, HostError> {
+    pub fn real() -> Result<Self, JournalError> {
         Self::at("/proc", "/sys", "/etc")
     }
 
@@ -112,15 +112,15 @@ impl Machine {
         proc: impl Into<PathBuf>,
         sys: impl Into<PathBuf>,
         etc: impl AsRef<Path>,
-    ) -> Result<Self, HostError> {
+    ) -> Result<Self, JournalError> {
         let (proc, sys) = (proc.into(), sys.into());
         let line = |relative: &str| {
             let path = proc.join(relative);
-            let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
-            Ok::<_, HostError>(text.trim().to_owned())
+            let text = fs::read_to_string(&path).map_err(|e| JournalError::io("read", &path, e))?;
+            Ok::<_, JournalError>(text.trim().to_owned())
         };
         let namespace = proc.join("self/ns/pid");
-        let pid_namespace = fs::read_link(&namespace).map_err(|e| HostError::io("read", &namespace, e))?;
+        let pid_namespace = fs::read_link(&namespace).map_err(|e| JournalError::io("read", &namespace, e))?;
         let place = Place {
             host: line("sys/kernel/hostname")?,
             machine_id: machine_id(etc.as_ref()),
@@ -130,11 +130,13 @@ impl Machine {
         Ok(Self { proc, sys, place })
     }
 
-    pub(crate) fn proc(&self) -> &Path {
+    /// The root of proc(5).
+    pub fn proc(&self) -> &Path {
         &self.proc
     }
 
-    pub(crate) fn sys(&self) -> &Path {
+    /// The root of sysfs(5).
+    pub fn sys(&self) -> &Path {
         &self.sys
     }
 
@@ -147,7 +149,7 @@ impl Machine {
     ///
     /// # Errors
     /// `/proc/PID/stat` is there and not readable.
-    pub fn identify(&self, pid: u32) -> Result<Option<ProcessIdentity>, HostError> {
+    pub fn identify(&self, pid: u32) -> Result<Option<ProcessIdentity>, JournalError> {
         Ok(self.stat(pid)?.filter(|stat| is_alive(stat.state)).map(|stat| ProcessIdentity {
             pid,
             start_ticks: stat.start_ticks,
@@ -155,11 +157,11 @@ impl Machine {
         }))
     }
 
-    /// What became of a process.
+    /// The state of a process that was identified earlier.
     ///
     /// # Errors
     /// `/proc/PID/stat` is there and not readable.
-    pub fn presence(&self, process: &ProcessIdentity) -> Result<Presence, HostError> {
+    pub fn presence(&self, process: &ProcessIdentity) -> Result<Presence, JournalError> {
         let (there, here) = (&process.place, &self.place);
         if there.boot_id != here.boot_id {
             // Without ids nothing tells an earlier boot of this machine from another machine.
@@ -187,7 +189,7 @@ impl Machine {
     ///
     /// # Errors
     /// `mountinfo` cannot be read.
-    pub fn mounts_below(&self, folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+    pub fn mounts_below(&self, folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
         Ok(self
             .mounts()?
             .into_iter()
@@ -200,18 +202,21 @@ impl Machine {
     ///
     /// # Errors
     /// `mountinfo` cannot be read.
-    pub fn mounts(&self) -> Result<Vec<MountLine>, HostError> {
+    pub fn mounts(&self) -> Result<Vec<MountLine>, JournalError> {
         self.mounts_in("self/mountinfo")
     }
 
-    /// Those of the calling thread's, which may be another one than its process's.
-    pub(crate) fn mounts_of_this_thread(&self) -> Result<Vec<MountLine>, HostError> {
+    /// All mounts of the calling thread's mount namespace, which may be another one than its process's.
+    ///
+    /// # Errors
+    /// `mountinfo` cannot be read.
+    pub fn mounts_of_this_thread(&self) -> Result<Vec<MountLine>, JournalError> {
         self.mounts_in("thread-self/mountinfo")
     }
 
-    fn mounts_in(&self, table: &str) -> Result<Vec<MountLine>, HostError> {
+    fn mounts_in(&self, table: &str) -> Result<Vec<MountLine>, JournalError> {
         let path = self.proc.join(table);
-        let text = fs::read(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let text = fs::read(&path).map_err(|e| JournalError::io("read", &path, e))?;
         Ok(String::from_utf8_lossy(&text).lines().filter_map(MountLine::parse).collect())
     }
 
@@ -219,9 +224,9 @@ impl Machine {
     ///
     /// # Errors
     /// `/proc/filesystems` cannot be read.
-    pub fn knows_file_system(&self, kind: &str) -> Result<bool, HostError> {
+    pub fn knows_file_system(&self, kind: &str) -> Result<bool, JournalError> {
         let path = self.proc.join("filesystems");
-        let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let text = fs::read_to_string(&path).map_err(|e| JournalError::io("read", &path, e))?;
         let here = text.lines().any(|line| line.split_whitespace().next_back() == Some(kind));
         Ok(here || self.has_module(kind))
     }
@@ -236,38 +241,15 @@ impl Machine {
     }
 
     /// Whether this process has a capability in force: `CapEff` of proc_pid_status(5), numbers of capabilities(7).
-    pub(crate) fn has_capability(&self, number: u32) -> bool {
+    pub fn has_capability(&self, number: u32) -> bool {
         let text = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("CapEff:"));
         line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
             .is_some_and(|set| set >> number & 1 == 1)
     }
 
-    /// Mounting, attaching and swapping need CAP_SYS_ADMIN.
-    ///
-    /// # Errors
-    /// This process does not have it.
-    pub(crate) fn check_admin(&self, what: &str) -> Result<(), HostError> {
-        const CAP_SYS_ADMIN: u32 = 21;
-        if !self.has_capability(CAP_SYS_ADMIN) {
-            return Err(HostError::Lacks {
-                what: what.to_owned(),
-                lack: "this process does not have CAP_SYS_ADMIN".to_owned(),
-                way_out: "run as root, in a container with that capability".to_owned(),
-            });
-        }
-        if self.is_host_user_namespace() {
-            return Ok(());
-        }
-        Err(HostError::Lacks {
-            what: what.to_owned(),
-            lack: "its capabilities hold in a user namespace only (a rootless container)".to_owned(),
-            way_out: "run as the host's root".to_owned(),
-        })
-    }
-
     /// Whether all users are themselves, user_namespaces(7): what a kernel without that shows is the host's, too.
-    fn is_host_user_namespace(&self) -> bool {
+    pub fn is_host_user_namespace(&self) -> bool {
         let Ok(map) = fs::read_to_string(self.proc.join("self/uid_map")) else { return true };
         map.split_whitespace().eq(["0", "0", "4294967295"])
     }
@@ -276,7 +258,7 @@ impl Machine {
     ///
     /// # Errors
     /// `/proc/meminfo` cannot be read.
-    pub fn available_bytes(&self) -> Result<u64, HostError> {
+    pub fn available_bytes(&self) -> Result<u64, JournalError> {
         self.memory("MemAvailable:")
     }
 
@@ -284,29 +266,29 @@ impl Machine {
     ///
     /// # Errors
     /// `/proc/meminfo` cannot be read.
-    pub fn total_bytes(&self) -> Result<u64, HostError> {
+    pub fn total_bytes(&self) -> Result<u64, JournalError> {
         self.memory("MemTotal:")
     }
 
-    fn memory(&self, field: &str) -> Result<u64, HostError> {
+    fn memory(&self, field: &str) -> Result<u64, JournalError> {
         let path = self.proc.join("meminfo");
-        let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
+        let text = fs::read_to_string(&path).map_err(|e| JournalError::io("read", &path, e))?;
         let line = text.lines().find_map(|line| line.strip_prefix(field));
         let kib: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
-        kib.map(|kib| kib * 1024).ok_or(HostError::Proc { path })
+        kib.map(|kib| kib * 1024).ok_or(JournalError::Proc { path })
     }
 
-    fn stat(&self, pid: u32) -> Result<Option<Stat>, HostError> {
+    fn stat(&self, pid: u32) -> Result<Option<Stat>, JournalError> {
         let path = self.proc.join(pid.to_string()).join("stat");
         match fs::read(&path) {
             Ok(bytes) => {
-                parse_stat(&String::from_utf8_lossy(&bytes)).map(Some).ok_or(HostError::Proc { path })
+                parse_stat(&String::from_utf8_lossy(&bytes)).map(Some).ok_or(JournalError::Proc { path })
             }
             // ESRCH: the process ended between open and read.
             Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => {
                 Ok(None)
             }
-            Err(e) => Err(HostError::io("read", &path, e)),
+            Err(e) => Err(JournalError::io("read", &path, e)),
         }
     }
 }
@@ -334,7 +316,7 @@ fn parse_stat(line: &str) -> Option<Stat> {
 }
 
 /// mountinfo writes space, tab, newline and backslash as three octal digits.
-pub(crate) fn unescape_octal(text: &str) -> String {
+pub fn unescape_octal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {

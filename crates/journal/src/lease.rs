@@ -1,8 +1,8 @@
-//! Who answers for a change: a running command. It cannot outlive its process, so a dead one is always seen.
+//! Leases: the running command that answers for a change. A lease ends with its process, so a dead one is always seen.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::HostError;
+use crate::error::JournalError;
 use crate::machine::{Machine, Presence, ProcessIdentity};
 
 /// A lease as the journal keeps it.
@@ -10,11 +10,11 @@ use crate::machine::{Machine, Presence, ProcessIdentity};
 pub struct LeaseIdentity {
     /// The process that answers.
     pub process: ProcessIdentity,
-    /// What it does, as in `server up`.
+    /// Its command, as in `server up`.
     pub command: String,
 }
 
-/// Whether somebody still answers.
+/// Whether the command of a lease still answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// The process of the lease runs: boot, process id and start time are those of the lease.
@@ -37,7 +37,7 @@ impl Lease {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn take(machine: &Machine, command: &str) -> Result<Self, HostError> {
+    pub fn take(machine: &Machine, command: &str) -> Result<Self, JournalError> {
         Self::of_process(machine, std::process::id(), command)
     }
 
@@ -45,10 +45,10 @@ impl Lease {
     ///
     /// # Errors
     /// `/proc` cannot be read, or there is no such process.
-    pub fn of_process(machine: &Machine, pid: u32, command: &str) -> Result<Self, HostError> {
+    pub fn of_process(machine: &Machine, pid: u32, command: &str) -> Result<Self, JournalError> {
         let process = machine
             .identify(pid)?
-            .ok_or_else(|| HostError::Proc { path: format!("/proc/{pid}/stat").into() })?;
+            .ok_or_else(|| JournalError::Proc { path: format!("/proc/{pid}/stat").into() })?;
         Ok(Self {
             machine: machine.clone(),
             identity: LeaseIdentity { process, command: command.to_owned() },
@@ -60,18 +60,18 @@ impl Lease {
         &self.machine
     }
 
-    /// What the journal keeps of it.
+    /// The part that the journal keeps.
     pub fn identity(&self) -> &LeaseIdentity {
         &self.identity
     }
 }
 
 impl LeaseIdentity {
-    /// Whether somebody still answers.
+    /// Whether the command still answers.
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn liveness(&self, machine: &Machine) -> Result<Liveness, HostError> {
+    pub fn liveness(&self, machine: &Machine) -> Result<Liveness, JournalError> {
         Ok(match machine.presence(&self.process)? {
             Presence::Running => Liveness::Alive,
             Presence::Ended | Presence::Recycled | Presence::OtherBoot => Liveness::Dead,

@@ -1,0 +1,84 @@
+//! Orders to the process that serves an emulated disk, and how its mount is recognised.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::error::HostError;
+
+/// The source of its mount in mountinfo begins with this; a random mark follows.
+pub(super) const SOURCE: &str = "mydyno-disk-";
+/// The file system of its mount.
+pub(super) const KIND: &str = "fuse";
+/// How long a process that serves may take for an order.
+const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// An order to a disk that is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Cut the power: what was not flushed is lost, and all requests fail.
+    Cut,
+    /// Switch it on again.
+    On,
+    /// Serve without taking time.
+    Hurry,
+    /// Take the time of the model.
+    Time,
+    /// Write the cache back, even where flushes are ignored: everything written so far is on the platter.
+    Settle,
+}
+
+const ORDERS: [(Order, &str); 5] = [
+    (Order::Cut, "cut"),
+    (Order::On, "on"),
+    (Order::Hurry, "hurry"),
+    (Order::Time, "time"),
+    (Order::Settle, "settle"),
+];
+
+impl Order {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        ORDERS.iter().find(|(_, n)| *n == name).map(|(order, _)| *order)
+    }
+
+    fn name(self) -> &'static str {
+        ORDERS.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// Gives an order to the disk that is served at a mount point. It is followed when this returns.
+///
+/// # Errors
+/// The disk is not served.
+pub(super) fn give_order(point: &Path, order: Order) -> Result<(), HostError> {
+    let path = point.join("control");
+    let done =
+        OpenOptions::new().write(true).open(&path).and_then(|mut f| f.write_all(order.name().as_bytes()));
+    done.map_err(|e| HostError::io("give an order to", &path, e))
+}
+
+/// Whether the source of a mount is that of an emulated disk.
+pub(crate) fn is_source(source: &Path) -> bool {
+    source.to_str().is_some_and(|source| source.starts_with(SOURCE))
+}
+
+/// Orders the disk behind a mount that is about to be put back to serve without taking time: unmounting waits for all dirty data
+/// above it. `false` where the disk does not answer. Any other mount needs no order.
+pub(crate) fn hurry(file_system: &str, source: &Path, point: &Path) -> bool {
+    if file_system != KIND || !is_source(source) {
+        return true;
+    }
+    let point = point.to_owned();
+    within_patience(move || give_order(&point, Order::Hurry)).is_some()
+}
+
+/// The answer of a disk's process; `None` where it does not answer in time.
+pub(super) fn within_patience<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, answer) = mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = sender.send(ask());
+    });
+    answer.recv_timeout(ORDER_PATIENCE).ok()
+}

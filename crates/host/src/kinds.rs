@@ -1,0 +1,27 @@
+//! The kinds of change that mydyno makes: one line each.
+
+use mydyno_journal::{Kind, Kinds};
+
+use crate::cgroup::MadeGroup;
+use crate::folder::MarkedFolder;
+use crate::loops::AttachedLoop;
+use crate::mounts::Mounted;
+use crate::process::StartedProcess;
+use crate::setting::ChangedSetting;
+use crate::swap::SwapFile;
+use crate::task::ChangedTask;
+use crate::variable::ChangedVariable;
+use crate::zram::ZramSwap;
+/// All kinds, under their names in the journal. A name that was once written is never used for another kind.
+pub const KINDS: Kinds = &[
+    Kind::of::<MarkedFolder>("folder"),
+    Kind::of::<StartedProcess>("process"),
+    Kind::of::<ChangedSetting>("setting"),
+    Kind::of::<AttachedLoop>("loop"),
+    Kind::of::<Mounted>("mount"),
+    Kind::of::<SwapFile>("swap"),
+    Kind::of::<ZramSwap>("zram"),
+    Kind::of::<MadeGroup>("cgroup"),
+    Kind::of::<ChangedTask>("task"),
+    Kind::of::<ChangedVariable>("variable"),
+];
