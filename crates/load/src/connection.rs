@@ -4,15 +4,20 @@ use std::future::Future;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mydyno_wire::WireError;
 use mydyno_wire::envelope::Envelope;
-use mydyno_wire::reply::{Expect, FirstRow, Progress, Reply, ReplyParser};
-use mydyno_workload::session::{Answer, Kept};
-use mydyno_workload::{Fault, Param, Session, Statement};
+use mydyno_wire::packet::answer_sequence;
+use mydyno_wire::reply::{Expect, FirstRow, PrepareReader, Reply, ReplyParser, ResultReader, ResultSink};
+use mydyno_wire::{Column, command};
+use mydyno_workload::session::{Answer, Kept, unknown_statement};
+use mydyno_workload::{Command, Fault, Handle, Param, Session, Statement, StatementSpec};
 
+use crate::answer::{Counted, Decode, Preparing, Streamed};
 use crate::error::LoadError;
+use crate::late_statements::LateStatements;
 use crate::opening::{Keeping, Ready};
 use crate::packets::{self, AS_TEXT};
 use crate::send_queue;
@@ -49,9 +54,10 @@ pub struct Connection<'w, T: Transport> {
     ids: Box<[u32]>,
     /// The statement under way; [`TEXT`] where it was not prepared.
     statement: usize,
-    /// How rows are decoded, and the row that is being kept.
-    keeping: Option<Box<Keeping>>,
-    first_row: Option<Box<FirstRow>>,
+    /// Data with which rows are decoded.
+    keeping: Box<Keeping>,
+    /// Statements that were prepared while running.
+    late: LateStatements,
     turn: Turn,
     /// The transport submits the statement under way, and knows when.
     enqueued: bool,
@@ -85,7 +91,7 @@ impl<'w, T: Transport> Connection<'w, T> {
             ids: ready.ids,
             statement: TEXT,
             keeping: ready.keeping,
-            first_row: None,
+            late: LateStatements::default(),
             turn: Turn::Sent,
             enqueued: false,
             operation: None,
@@ -142,7 +148,8 @@ impl<'w, T: Transport> Connection<'w, T> {
             .map_err(|source| LoadError::System { what: "watching a connection".to_owned(), source })?;
         self.socket = Some(ready.socket);
         (self.parser, self.envelope, self.ids) = (ready.parser, ready.envelope, ready.ids);
-        (self.keeping, self.first_row) = (ready.keeping, None);
+        self.keeping = ready.keeping;
+        self.late.renew();
         self.unsent = Vec::new();
         self.broken = None;
         Ok(())
@@ -155,7 +162,7 @@ impl<'w, T: Transport> Connection<'w, T> {
         self.parser.start(Expect::Text);
         self.post(packets.rollback(), None);
         drop(packets);
-        async move { Exchange { connection: self }.await.map(|_| ()) }
+        async move { Exchange { connection: self, decoder: Counted }.await.map(|_| ()) }
     }
 
     /// Sends COM_QUIT, so that the server does not log an aborted connection. Best effort: the socket closes next.
@@ -253,16 +260,16 @@ impl<'w, T: Transport> Connection<'w, T> {
 
     /// Receives until nothing is left, as edge-triggered epoll requires, or until the answer is complete, after which a
     /// server sends nothing. A short read is not the end: a close that came with the last bytes has no event of its own.
-    fn receive(&mut self) -> Poll<Result<Reply, Fault>> {
-        let Self { shared, socket, task, parser, first_row, envelope, .. } = self;
+    fn receive<D: Decode>(&mut self, decoder: &mut D) -> Poll<Result<D::Output, Fault>> {
+        let Self { shared, socket, task, parser, envelope, .. } = self;
         let Some(socket) = socket else {
             return Poll::Ready(Err(lost("waiting for an answer", io::ErrorKind::NotConnected.into())));
         };
         loop {
-            let take = |bytes: &[u8]| take(shared, parser, first_row, envelope, bytes);
+            let take = |bytes: &[u8]| take(shared, parser, decoder, envelope, bytes);
             match shared.transport.receive(socket, *task, take) {
-                Ok(Some(Ok(Progress::Done(reply)))) => return Poll::Ready(Ok(reply)),
-                Ok(Some(Ok(Progress::More))) => {}
+                Ok(Some(Ok(Some(output)))) => return Poll::Ready(Ok(output)),
+                Ok(Some(Ok(None))) => {}
                 Ok(Some(Err(fault))) => return Poll::Ready(Err(fault)),
                 Ok(None) => return Poll::Pending,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -309,26 +316,25 @@ impl<'w, T: Transport> Connection<'w, T> {
 
 /// Parses received bytes; none mean that the server has closed the connection.
 #[inline]
-fn take<T: Transport>(
+fn take<T: Transport, D: Decode>(
     shared: &Shared<T>,
     parser: &mut ReplyParser,
-    first_row: &mut Option<Box<FirstRow>>,
+    decoder: &mut D,
     envelope: &mut Option<Box<Envelope>>,
     received: &[u8],
-) -> Result<Progress, Fault> {
+) -> Result<Option<D::Output>, Fault> {
     if received.is_empty() {
         return Err(lost("waiting for an answer", io::ErrorKind::UnexpectedEof.into()));
     }
     let fed = match envelope {
-        None => feed(parser, first_row, received),
+        None => decoder.feed(parser, received),
         Some(envelope) => {
             let mut wrapped = shared.wrapped.borrow_mut();
             let mut received = received;
             loop {
                 wrapped.clear();
-                let fed =
-                    envelope.open(received, &mut wrapped).and_then(|()| feed(parser, first_row, &wrapped));
-                if !matches!(fed, Ok(Progress::More)) || !envelope.has_more() {
+                let fed = envelope.open(received, &mut wrapped).and_then(|()| decoder.feed(parser, &wrapped));
+                if !matches!(fed, Ok(None)) || !envelope.has_more() {
                     break fed;
                 }
                 // Compressed frames that arrived together are opened one after the other.
@@ -337,19 +343,6 @@ fn take<T: Transport>(
         }
     };
     fed.map_err(|e| Fault::Lost(Box::new(e)))
-}
-
-/// Feeds received bytes to the parser, and to the row that is being kept, if any.
-#[inline]
-fn feed(
-    parser: &mut ReplyParser,
-    first_row: &mut Option<Box<FirstRow>>,
-    bytes: &[u8],
-) -> Result<Progress, WireError> {
-    if let Some(first_row) = first_row {
-        first_row.feed(bytes)?;
-    }
-    parser.feed(bytes)
 }
 
 fn lost(doing: &'static str, error: io::Error) -> Fault {
@@ -378,19 +371,13 @@ impl<T: Transport> Session for Connection<'_, T> {
         let packet = packets.execute(index, self.ids[index], params);
         self.post(packet, Some(operation));
         drop(packets);
-        Exchange { connection: self }
+        Exchange { connection: self, decoder: Counted }
     }
 
     async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
-        let index = statement.0 as usize;
-        let expect = self.expected(index);
-        self.first_row = self
-            .keeping
-            .as_ref()
-            .map(|keeping| Box::new(FirstRow::new(&keeping.session, expect, keeping.columns[index].clone())));
-        let answer = self.execute(statement, params).await;
-        let row = self.first_row.take().and_then(|first| first.into_row());
-        Ok(Kept { answer: answer?, row })
+        let mut first = FirstRow::default();
+        let answer = self.stream(Command::Prepared(statement, params), &mut first).await?;
+        Ok(Kept { answer, row: first.into_row() })
     }
 
     fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>> {
@@ -402,21 +389,88 @@ impl<T: Transport> Session for Connection<'_, T> {
         self.statement = TEXT;
         self.post(packet, Some(operation));
         drop(packets);
-        Exchange { connection: self }
+        Exchange { connection: self, decoder: Counted }
+    }
+
+    fn generation(&self) -> u64 {
+        self.late.generation()
+    }
+
+    async fn prepare(&mut self, spec: &StatementSpec) -> Result<Handle, Fault> {
+        let mut packet = Vec::new();
+        command::stmt_prepare(&mut packet, spec.sql.as_bytes());
+        let sequence = answer_sequence(&packet);
+        self.last_operation = spec.operation;
+        self.statement = TEXT;
+        self.post(&packet, None);
+        let reader = PrepareReader::new(&self.keeping.session);
+        let decoder = Preparing::new(reader, sequence);
+        let prepared = Exchange { connection: &mut *self, decoder }.await;
+        self.late.add(prepared, spec)
+    }
+
+    fn close(&mut self, handle: Handle) {
+        if let Some(id) = self.late.remove(handle) {
+            let mut packet = Vec::new();
+            command::stmt_close(&mut packet, id);
+            self.send(&packet);
+        }
+    }
+
+    async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
+        let (expect, known): (Expect, Arc<[Column]>) = match command {
+            Command::Prepared(statement, params) => {
+                let index = statement.0 as usize;
+                drop(self.execute(statement, params));
+                let known = self.keeping.columns.get(index).cloned().unwrap_or_default();
+                (self.expected(index), known)
+            }
+            Command::Text(operation, sql) => {
+                drop(self.query(operation, sql));
+                (Expect::Text, Arc::default())
+            }
+            Command::Handle(handle, params) => {
+                let late = self.late.get(handle).ok_or_else(unknown_statement)?;
+                let (expect, operation) = (late.expect(), late.operation);
+                let known = Arc::clone(&late.columns);
+                let packet = late.packet(params).to_vec();
+                self.last_operation = operation;
+                self.parser.start_at(expect, answer_sequence(&packet));
+                self.statement = TEXT;
+                self.post(&packet, Some(operation));
+                (expect, known)
+            }
+        };
+        let reader = ResultReader::new(&self.keeping.session, expect, known);
+        let mut decoder = Streamed::new(reader, sink);
+        let answer = Exchange { connection: &mut *self, decoder: &mut decoder }.await;
+        let redefined = decoder.redefined_columns();
+        match command {
+            Command::Handle(handle, _) if answer.is_ok() => self.late.executed(handle, redefined),
+            Command::Prepared(statement, _) => {
+                let columns = self.keeping.columns.get_mut(statement.0 as usize);
+                if let (Some(columns), Some(redefined)) = (columns, redefined) {
+                    *columns = redefined;
+                }
+            }
+            _ => {}
+        }
+        answer
     }
 }
 
 /// The wait for an answer.
-struct Exchange<'c, 'w, T: Transport> {
+struct Exchange<'c, 'w, T: Transport, D> {
     connection: &'c mut Connection<'w, T>,
+    decoder: D,
 }
 
-impl<T: Transport> Future for Exchange<'_, '_, T> {
-    type Output = Result<Answer, Fault>;
+impl<T: Transport, D: Decode + Unpin> Future for Exchange<'_, '_, T, D> {
+    type Output = Result<D::Answer, Fault>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        let connection = &mut *self.get_mut().connection;
+        let Self { connection, decoder } = self.get_mut();
         let shared = connection.shared;
         if let Turn::Queued(place) = &connection.turn {
             if !shared.sending.get() {
@@ -435,10 +489,10 @@ impl<T: Transport> Future for Exchange<'_, '_, T> {
         if let Some(error) = connection.broken.take() {
             return Poll::Ready(Err(Fault::Lost(error)));
         }
-        let Poll::Ready(received) = connection.receive() else { return Poll::Pending };
+        let Poll::Ready(received) = connection.receive(decoder) else { return Poll::Pending };
         if connection.enqueued {
             connection.take_submission_time();
         }
-        Poll::Ready(received.and_then(|reply| connection.finish(reply)))
+        Poll::Ready(received.and_then(|output| D::finish(output, |reply| connection.finish(reply))))
     }
 }

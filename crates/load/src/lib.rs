@@ -7,6 +7,7 @@
 //!
 //! Time, bytes and events come through `transport::Transport`: from sockets, or from a simulation in virtual time.
 
+mod answer;
 mod barrier;
 pub mod clock;
 mod connection;
@@ -17,6 +18,7 @@ mod error;
 mod event;
 mod executor;
 mod handover;
+mod late_statements;
 mod merger;
 mod net;
 pub mod null;

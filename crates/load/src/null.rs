@@ -1,11 +1,16 @@
 //! A driver that answers at once: what the load generator itself costs, all bookkeeping on.
 
 use mydyno_stats::Histogram;
-use mydyno_workload::session::{Answer, Kept};
-use mydyno_workload::{Fault, Param, Session, Statement, TransactionStream as _, Workload};
+use mydyno_wire::packet::OkPacket;
+use mydyno_wire::reply::{Prepared, ResultSink};
+use mydyno_workload::session::{Answer, Kept, unknown_statement};
+use mydyno_workload::{
+    Command, Fault, Handle, Param, Session, Statement, StatementSpec, TransactionStream as _, Workload,
+};
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::executor::Tasks;
+use crate::late_statements::LateStatements;
 use crate::packets::{self, Packets};
 use crate::recorder::Recorder;
 
@@ -24,6 +29,9 @@ pub struct NullRun {
 struct Nowhere<'a> {
     shared: &'a NullShared<'a>,
     ids: Box<[u32]>,
+    /// Statements that were prepared while running, and the id of the next.
+    late: LateStatements,
+    late_id: u32,
     intended_ns: u64,
     first_sent_ns: u64,
 }
@@ -71,6 +79,34 @@ impl Session for Nowhere<'_> {
         std::hint::black_box(self.shared.packets.borrow_mut().query(sql));
         Ok(self.exchange(operation).await)
     }
+
+    async fn prepare(&mut self, spec: &StatementSpec) -> Result<Handle, Fault> {
+        suspend_once().await;
+        let prepared = Prepared { id: self.late_id, params: Vec::new(), columns: Vec::new() };
+        self.late_id += 1;
+        self.late.add(Ok(prepared), spec)
+    }
+
+    fn close(&mut self, handle: Handle) {
+        self.late.remove(handle);
+    }
+
+    /// One result without columns.
+    async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
+        let answer = match command {
+            Command::Prepared(statement, params) => self.execute(statement, params).await?,
+            Command::Text(operation, sql) => self.query(operation, sql).await?,
+            Command::Handle(handle, params) => {
+                let late = self.late.get(handle).ok_or_else(unknown_statement)?;
+                std::hint::black_box(late.packet(params));
+                let operation = late.operation;
+                self.late.executed(handle, None);
+                self.exchange(operation).await
+            }
+        };
+        sink.end(&OkPacket::default());
+        Ok(answer)
+    }
 }
 
 fn suspend_once() -> impl Future<Output = ()> {
@@ -96,7 +132,14 @@ pub fn run<W: Workload>(workload: &W, connections: usize, queries: u64) -> NullR
     let ids: Box<[u32]> = (1..=workload.statements().len() as u32).collect();
     let start_ns = clock.now_ns();
     let mut tasks = Tasks::new((0..connections).map(|number| {
-        let connection = Nowhere { shared: &shared, ids: ids.clone(), intended_ns: 0, first_sent_ns: 0 };
+        let connection = Nowhere {
+            shared: &shared,
+            ids: ids.clone(),
+            late: LateStatements::default(),
+            late_id: ids.len() as u32 + 1,
+            intended_ns: 0,
+            first_sent_ns: 0,
+        };
         drive(workload, connection, number as u64)
     }));
     while tasks.live() > 0 {

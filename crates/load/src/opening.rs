@@ -23,14 +23,13 @@ pub struct Ready<S> {
     pub envelope: Option<Box<Envelope>>,
     /// The server's statement ids, by statement.
     pub ids: Box<[u32]>,
-    /// Present where statements keep rows.
-    pub keeping: Option<Box<Keeping>>,
+    pub keeping: Box<Keeping>,
 }
 
 /// Data with which rows of a connection's results are decoded.
 pub struct Keeping {
     pub session: Session,
-    /// Columns as they were prepared, by statement; empty where it keeps no row.
+    /// Columns as they were prepared, by statement: none where no statement keeps rows, empty where one does not.
     pub columns: Box<[Arc<[Column]>]>,
 }
 
@@ -69,7 +68,7 @@ pub fn open<W: Workload>(
         .collect::<Result<_, _>>()?;
     let (socket, session, envelope) = client.into_enveloped_parts().map_err(refused)?;
     let parser = ReplyParser::new(&session);
-    let keeping = keeps.then(|| Box::new(Keeping { session, columns: columns.into() }));
+    let keeping = Box::new(Keeping { session, columns: columns.into() });
     Ok(Ready { socket, parser, envelope, ids, keeping })
 }
 

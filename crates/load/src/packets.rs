@@ -39,6 +39,34 @@ pub fn id_of(prepared: Result<Prepared, WireError>, statement: &StatementSpec) -
     }
 }
 
+/// The packet that executes a statement with such parameters.
+pub fn template(id: u32, params: &[ParamType]) -> ExecuteTemplate {
+    let params: Vec<execute::Param> = params
+        .iter()
+        .map(|param| match param {
+            ParamType::Int => execute::Param::Int,
+            ParamType::Double => execute::Param::Double,
+            ParamType::Fixed(length) => execute::Param::Bytes(*length),
+            // Laid out for short ones, which most are; longer ones make room for themselves.
+            ParamType::Bytes(most) => execute::Param::Bytes((*most).min(SHORT_BYTES)),
+        })
+        .collect();
+    ExecuteTemplate::new(id, &params)
+}
+
+/// Sets the values of a packet.
+#[inline]
+pub fn set_params(template: &mut ExecuteTemplate, params: &[Param<'_>]) {
+    for (number, param) in params.iter().enumerate() {
+        match param {
+            Param::Int(value) => template.set_i64(number, *value),
+            Param::Bytes(bytes) => template.set_bytes(number, bytes),
+            Param::Double(value) => template.set_f64(number, *value),
+            Param::Null => template.set_null(number),
+        }
+    }
+}
+
 /// The packets of one worker.
 pub struct Packets {
     statements: Vec<Laid>,
@@ -62,17 +90,8 @@ impl Packets {
         let statements = statements
             .iter()
             .map(|statement| {
-                let params: Vec<execute::Param> = statement
-                    .params
-                    .iter()
-                    .map(|param| match param {
-                        ParamType::Int => execute::Param::Int,
-                        ParamType::Fixed(length) => execute::Param::Bytes(*length),
-                        // Laid out for short ones, which most are; longer ones make room for themselves.
-                        ParamType::Bytes(most) => execute::Param::Bytes((*most).min(SHORT_BYTES)),
-                    })
-                    .collect();
-                let with_types = ExecuteTemplate::new(0, &params);
+                let params = &statement.params;
+                let with_types = template(0, params);
                 let mut without_types = with_types.clone();
                 without_types.types_are_known();
                 let mut text = Vec::new();
@@ -104,13 +123,7 @@ impl Packets {
         }
         let template = if id & TYPES_KNOWN != 0 { &mut laid.without_types } else { &mut laid.with_types };
         template.set_statement(id & !TYPES_KNOWN);
-        for (number, param) in params.iter().enumerate() {
-            match param {
-                Param::Int(value) => template.set_i64(number, *value),
-                Param::Bytes(bytes) => template.set_bytes(number, bytes),
-                Param::Null => template.set_null(number),
-            }
-        }
+        set_params(template, params);
         template.packet()
     }
 

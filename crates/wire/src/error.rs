@@ -161,7 +161,7 @@ impl WireError {
     }
 
     /// A protocol error.
-    pub(crate) fn protocol(packet: &'static str, state: &'static str, detail: impl Into<String>) -> Self {
+    pub fn protocol(packet: &'static str, state: &'static str, detail: impl Into<String>) -> Self {
         Self::Protocol { packet, state, detail: detail.into() }
     }
 }

@@ -31,6 +31,10 @@ fn update(hash: &mut Sha256, asked: &Asked<'_>) {
                 hash.update(b"\0i");
                 hash.update(n.to_le_bytes());
             }
+            Param::Double(x) => {
+                hash.update(b"\0d");
+                hash.update(x.to_le_bytes());
+            }
             Param::Bytes(bytes) => {
                 hash.update(b"\0b");
                 hash.update((bytes.len() as u64).to_le_bytes());

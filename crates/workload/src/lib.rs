@@ -39,4 +39,6 @@ pub mod zipf;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};
-pub use session::{Fault, Param, Session, Statement, StatementSpec, TransactionStream, Workload};
+pub use session::{
+    Command, Fault, Handle, Param, Session, Statement, StatementSpec, TransactionStream, Workload,
+};

@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use mydyno_model::record::OperationInfo;
-use mydyno_wire::{ServerError, Value};
+use mydyno_wire::reply::ResultSink;
+use mydyno_wire::{ServerError, Value, WireError};
 
 /// Number of a statement in [`Workload::statements`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Statement(pub u32);
 pub enum ParamType {
     /// A signed 64-bit integer.
     Int,
+    /// A floating-point number, sent as DOUBLE.
+    Double,
     /// A string or byte string of exactly this length.
     Fixed(usize),
     /// A string or byte string of at most this length.
@@ -21,10 +24,12 @@ pub enum ParamType {
 }
 
 /// Value of a parameter, of the type that the statement declares at its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Param<'a> {
     /// A signed 64-bit integer.
     Int(i64),
+    /// A floating-point number.
+    Double(f64),
     /// Bytes; their length is the declared one, or at most that.
     Bytes(&'a [u8]),
     /// NULL, whatever type is declared.
@@ -40,7 +45,7 @@ pub struct StatementSpec {
     pub params: Vec<ParamType>,
     /// Index in [`Workload::operations`] under which it is recorded.
     pub operation: usize,
-    /// Whether it may be sent by [`Session::execute_keeping`]: connections then remember its columns.
+    /// Whether [`Session::execute_keeping`] or [`Session::stream`] may send it: connections then keep its columns.
     pub keeps_row: bool,
 }
 
@@ -60,6 +65,27 @@ pub struct Kept {
     pub answer: Answer,
     /// The row; `None` where there is none.
     pub row: Option<Vec<Value>>,
+}
+
+/// A statement that a session prepared while running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle {
+    /// Number within the session.
+    pub number: u32,
+    /// [`Session::generation`] in which it was prepared.
+    pub generation: u64,
+}
+
+/// A command that returns rows to the workload.
+#[derive(Debug, Clone, Copy)]
+pub enum Command<'a> {
+    /// A statement of [`Workload::statements`] with [`StatementSpec::keeps_row`].
+    Prepared(Statement, &'a [Param<'a>]),
+    /// A statement that was prepared while running.
+    Handle(Handle, &'a [Param<'a>]),
+    /// A text, recorded under an operation of [`Workload::operations`]. It may hold several statements where the
+    /// connection permits that.
+    Text(usize, &'a [u8]),
 }
 
 /// Why a transaction did not complete.
@@ -100,6 +126,54 @@ pub trait Session {
     /// # Errors
     /// As [`Self::execute`].
     fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>>;
+
+    /// How often the connection was opened again. Statements of another generation are gone: a workload that prepares
+    /// statements prepares them again when this number has changed.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Prepares a statement while running. It is not counted as a statement of the workload; the time that it takes is
+    /// part of the transaction.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; also where the session cannot prepare.
+    fn prepare(&mut self, spec: &StatementSpec) -> impl Future<Output = Result<Handle, Fault>> {
+        let _ = spec;
+        std::future::ready(Err(unsupported("prepare statements while running")))
+    }
+
+    /// Releases a statement that was prepared while running. The server does not answer.
+    fn close(&mut self, handle: Handle) {
+        let _ = handle;
+    }
+
+    /// Sends a command and passes the rows of all its results to `sink` as they arrive, without keeping them.
+    ///
+    /// # Errors
+    /// As [`Self::execute`], also after rows have been passed on. A handle of another generation is the server's error
+    /// 1243 (unknown statement).
+    fn stream<S: ResultSink>(
+        &mut self,
+        command: Command<'_>,
+        sink: &mut S,
+    ) -> impl Future<Output = Result<Answer, Fault>> {
+        let _ = (command, sink);
+        std::future::ready(Err(unsupported("stream rows")))
+    }
+}
+
+fn unsupported(what: &str) -> Fault {
+    Fault::Lost(Box::new(WireError::Unsupported(format!("this session cannot {what}"))))
+}
+
+/// The server's error for a statement that it does not know, ER_UNKNOWN_STMT_HANDLER.
+pub fn unknown_statement() -> Fault {
+    Fault::Server(Box::new(ServerError {
+        code: 1243,
+        sqlstate: "HY000".to_owned(),
+        message: "the statement was prepared on an earlier connection or has been closed".to_owned(),
+    }))
 }
 
 /// The transactions of one connection, in their order. The load engine calls [`Self::begin`] before the first attempt

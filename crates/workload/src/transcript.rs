@@ -6,7 +6,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use crate::session::{Answer, Fault, Kept, Param, Session, Statement, TransactionStream as _, Workload};
+use mydyno_wire::packet::OkPacket;
+use mydyno_wire::reply::ResultSink;
+
+use crate::session::{
+    Answer, Command, Fault, Handle, Kept, Param, Session, Statement, StatementSpec, TransactionStream as _,
+    Workload, unknown_statement,
+};
 
 /// One statement that is asked.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +33,7 @@ impl fmt::Display for Asked<'_> {
             f.write_str(if number == 0 { "  -- " } else { ", " })?;
             match param {
                 Param::Int(n) => write!(f, "{n}")?,
+                Param::Double(x) => write!(f, "{x}")?,
                 Param::Bytes(bytes) => write!(f, "'{}'", String::from_utf8_lossy(bytes))?,
                 Param::Null => f.write_str("NULL")?,
             }
@@ -46,7 +53,7 @@ pub fn recite<W: Workload>(
     sink: &mut dyn FnMut(&Asked<'_>),
 ) {
     let mut stream = workload.stream(connection);
-    let mut reciter = Reciter { workload, sink };
+    let mut reciter = Reciter { workload, sink, handles: Vec::new() };
     for _ in 0..transactions {
         stream.begin();
         // The reciter answers at once and never fails, so neither can the transaction.
@@ -59,6 +66,8 @@ pub fn recite<W: Workload>(
 struct Reciter<'a, W> {
     workload: &'a W,
     sink: &'a mut dyn FnMut(&Asked<'_>),
+    /// Statements that were prepared while running.
+    handles: Vec<Option<StatementSpec>>,
 }
 
 impl<W: Workload> Reciter<'_, W> {
@@ -81,6 +90,32 @@ impl<W: Workload> Session for Reciter<'_, W> {
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
         (self.sink)(&Asked { operation, sql, params: &[] });
+        Ok(FOUND)
+    }
+
+    async fn prepare(&mut self, spec: &StatementSpec) -> Result<Handle, Fault> {
+        self.handles.push(Some(spec.clone()));
+        Ok(Handle { number: self.handles.len() as u32 - 1, generation: 0 })
+    }
+
+    fn close(&mut self, handle: Handle) {
+        if let Some(spec) = self.handles.get_mut(handle.number as usize) {
+            *spec = None;
+        }
+    }
+
+    /// One result without columns: nothing is known of the rows.
+    async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
+        match command {
+            Command::Prepared(statement, params) => self.prepared(statement, params),
+            Command::Text(operation, sql) => (self.sink)(&Asked { operation, sql, params: &[] }),
+            Command::Handle(handle, params) => {
+                let spec = self.handles.get(handle.number as usize).and_then(Option::as_ref);
+                let spec = spec.ok_or_else(unknown_statement)?;
+                (self.sink)(&Asked { operation: spec.operation, sql: spec.sql.as_bytes(), params });
+            }
+        }
+        sink.end(&OkPacket { affected_rows: FOUND.affected_rows, ..OkPacket::default() });
         Ok(FOUND)
     }
 }

@@ -265,6 +265,14 @@ impl Network {
         match command {
             // COM_QUIT.
             [1, ..] => self.links[link].server_open = false,
+            // COM_STMT_CLOSE is not answered.
+            [0x19, ..] => {}
+            // COM_STMT_PREPARE: statement 1, without columns and parameters.
+            [0x16, ..] => {
+                let bytes = framed(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+                let answer = Answer { bytes, completes: Completes::Nothing };
+                self.schedule(self.now_ns + back_ns, Event::Bytes(link, answer));
+            }
             [3, b'R', b'O', b'L', b'L', ..] => {
                 let answer = Answer { bytes: framed(OK), completes: Completes::Nothing };
                 self.schedule(self.now_ns + back_ns, Event::Bytes(link, answer));

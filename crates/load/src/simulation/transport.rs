@@ -11,7 +11,7 @@ use mydyno_wire::session::Session;
 
 use super::network::{Arrived, Network, Served};
 use crate::clock::Clock;
-use crate::opening::Ready;
+use crate::opening::{Keeping, Ready};
 use crate::transport::{Opened, Transport};
 use crate::usage::ThreadUse;
 
@@ -75,7 +75,7 @@ fn ready(link: usize, statements: usize) -> Ready<SimulatedSocket> {
         parser: ReplyParser::new(&session),
         envelope: None,
         ids: (1..=statements as u32).collect(),
-        keeping: None,
+        keeping: Box::new(Keeping { session, columns: Box::default() }),
     }
 }
 

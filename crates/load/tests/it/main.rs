@@ -2,8 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrivals;
+#[allow(dead_code)]
+#[path = "../../../wire/tests/it/certificates.rs"]
+mod certificates;
 mod reconnecting;
 mod script;
+#[allow(dead_code)]
+#[path = "../../../wire/tests/it/server.rs"]
+mod server;
+mod sessions;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

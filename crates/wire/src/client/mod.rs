@@ -22,6 +22,8 @@ use crate::envelope::Envelope;
 use crate::error::WireError;
 use crate::execute;
 use crate::options::ConnectOptions;
+pub use crate::reply::Prepared;
+use crate::reply::ResultSink;
 use crate::rows::Rows;
 use crate::server::ServerVersion;
 use crate::session::Session;
@@ -40,17 +42,6 @@ pub struct Done {
     pub warnings: u32,
     /// Status flags, see [`crate::capability::status`].
     pub status: u16,
-}
-
-/// A prepared statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
-    /// The server's id of it, within this connection.
-    pub id: u32,
-    /// Its parameters. Servers know little of them; their number is what counts.
-    pub params: Vec<Column>,
-    /// Its columns; empty where it gives no rows.
-    pub columns: Vec<Column>,
 }
 
 /// A connection to a server. Dropping it says goodbye.
@@ -136,6 +127,29 @@ impl Client {
         self.results(None).map(|(rows, _)| rows)
     }
 
+    /// Runs a text and passes the rows of every result to `sink` as they arrive; none are kept.
+    ///
+    /// # Errors
+    /// The server's, the connection's or the sink's.
+    pub fn stream(&mut self, sql: &[u8], sink: &mut impl ResultSink) -> Result<(), WireError> {
+        self.command(|out| command::query(out, sql))?;
+        self.stream_results(None, sink)
+    }
+
+    /// [`Self::stream`] for a prepared statement.
+    ///
+    /// # Errors
+    /// As [`Self::stream`]; also when there are not as many values as parameters.
+    pub fn stream_prepared(
+        &mut self,
+        statement: &Prepared,
+        values: &[Value],
+        sink: &mut impl ResultSink,
+    ) -> Result<(), WireError> {
+        self.send_prepared(statement, values)?;
+        self.stream_results(Some(statement.id), sink)
+    }
+
     /// Runs a text and drops its rows, however many.
     ///
     /// # Errors
@@ -175,6 +189,11 @@ impl Client {
     /// # Errors
     /// As [`Self::query`]; also when there are not as many values as parameters.
     pub fn execute_prepared(&mut self, statement: &Prepared, values: &[Value]) -> Result<Rows, WireError> {
+        self.send_prepared(statement, values)?;
+        self.results(Some(statement.id)).map(first_with_columns)
+    }
+
+    fn send_prepared(&mut self, statement: &Prepared, values: &[Value]) -> Result<(), WireError> {
         if values.len() != statement.params.len() {
             return Err(WireError::Unsupported(format!(
                 "the prepared statement has {} parameters, {} values were given",
@@ -182,8 +201,7 @@ impl Client {
                 values.len()
             )));
         }
-        self.command(|out| execute::execute(out, statement.id, values))?;
-        self.results(Some(statement.id)).map(first_with_columns)
+        self.command(|out| execute::execute(out, statement.id, values))
     }
 
     /// Runs a prepared statement once for each row, in one exchange.

@@ -7,7 +7,7 @@ use crate::capability::{Capabilities, status};
 use crate::column::Column;
 use crate::error::WireError;
 use crate::packet::{MAX_FRAME, OkPacket, Reader, parse_error};
-use crate::reply::HeaderForm;
+use crate::reply::{Expect, HeaderForm, PrepareReader, ResultReader, ResultSink, Row};
 use crate::rows::Rows;
 use crate::session_change::{self, SessionChange};
 use crate::value::read_binary_row;
@@ -211,40 +211,65 @@ impl Client {
     /// Reads the answer to COM_STMT_PREPARE.
     pub(super) fn prepare_answer(&mut self) -> Result<Prepared, WireError> {
         self.guarded(|client| {
-            let optional = client.has(Capabilities::OPTIONAL_METADATA);
-            let payload = client.channel.next(PREPARE)?.payload;
-            if payload.first() == Some(&0xFF) {
-                return Err(WireError::Server(parse_error(payload, PREPARE)?));
-            }
-            let mut r = Reader::new(payload, "prepare OK", PREPARE);
-            let header = r.u8("header")?;
-            if header != 0 {
-                return Err(r.error(format!("it begins with {header:#04x}")));
-            }
-            let id = r.u32("statement id")?;
-            let columns = usize::from(r.u16("number of columns")?);
-            let params = usize::from(r.u16("number of parameters")?);
-            let mut follow = true;
-            if optional && r.remaining() >= 4 {
-                r.u8("filler")?;
-                r.u16("warnings")?;
-                follow = r.u8("whether column definitions follow")? != 0;
-            }
-            let mut read = |count: usize| {
-                if count == 0 || !follow {
-                    return Ok(vec![Column::unknown(); count]);
+            let mut reader = PrepareReader::new(&client.session);
+            let prepared = loop {
+                if let Some(prepared) = reader.packet(client.channel.next(PREPARE)?.payload)? {
+                    break prepared;
                 }
-                let definitions = client.columns(count)?;
-                client.expect_eof(COLUMNS)?;
-                Ok::<_, WireError>(definitions)
             };
-            let prepared = Prepared { id, params: read(params)?, columns: read(columns)? };
-            if follow {
+            if reader.sends_definitions {
                 let columns: Arc<[Column]> = prepared.columns.clone().into();
-                client.keep_columns(id, &columns)?;
+                client.keep_columns(prepared.id, &columns)?;
             }
             Ok(prepared)
         })
+    }
+
+    /// Passes every result of the command to `sink`.
+    pub(super) fn stream_results(
+        &mut self,
+        statement: Option<u32>,
+        sink: &mut impl ResultSink,
+    ) -> Result<(), WireError> {
+        self.guarded(|client| {
+            let known = statement.and_then(|id| client.columns.get(&id).cloned()).unwrap_or_default();
+            let expect = if statement.is_some() { Expect::Prepared } else { Expect::Text };
+            let mut reader = ResultReader::new(&client.session, expect, known);
+            for _ in 0..MAX_RESULTS {
+                let mut counted = Ended { sink: &mut *sink, ended: false };
+                while !counted.ended {
+                    reader.packet(client.channel.next(ROWS)?.payload, &mut counted)?;
+                }
+                if reader.is_done() {
+                    if let (Some(id), Some(columns)) = (statement, reader.redefined_columns()) {
+                        client.keep_columns(id, &columns)?;
+                    }
+                    return Ok(());
+                }
+            }
+            Err(WireError::protocol("result", FIRST, format!("more than {MAX_RESULTS} results and no end")))
+        })
+    }
+}
+
+/// Passes a result on, and says when it has ended. It reads all of it, whatever its sink wants.
+struct Ended<'a, S> {
+    sink: &'a mut S,
+    ended: bool,
+}
+
+impl<S: ResultSink> ResultSink for Ended<'_, S> {
+    fn columns(&mut self, columns: &[Column]) {
+        self.sink.columns(columns);
+    }
+
+    fn row(&mut self, row: Row<'_>) -> Result<(), WireError> {
+        if self.sink.wants_more() { self.sink.row(row) } else { Ok(()) }
+    }
+
+    fn end(&mut self, end: &OkPacket) {
+        self.ended = true;
+        self.sink.end(end);
     }
 }
 

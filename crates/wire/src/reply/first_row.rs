@@ -1,154 +1,77 @@
-//! The first row of a reply, kept while [`super::ReplyParser`] counts.
+//! The first row of a reply.
 
-use std::sync::Arc;
-
-use crate::capability::Capabilities;
-use crate::column::Column;
 use crate::error::WireError;
-use crate::packet::{Assembler, MAX_FRAME, Reader};
-use crate::reply::{Expect, HeaderForm};
-use crate::session::Session;
-use crate::value::{Value, read_binary_row};
+use crate::packet::OkPacket;
+use crate::reply::{ResultSink, Row};
+use crate::value::Value;
 
-const STATE: &str = "keeping the first row";
-
-/// Largest row that is kept, and most memory of its columns' definitions.
-const MAX_BYTES: usize = 16 << 20;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Header,
-    Columns { left: u32 },
-    ColumnsEnd,
-    Row,
-    Done,
-}
-
-/// Keeps the first row of a reply's first result. It is fed the bytes that the parser is fed, and leaves it to the
-/// parser to find what is wrong with a reply.
-#[derive(Debug)]
+/// Keeps the first row of a reply's first result.
+#[derive(Debug, Default)]
 pub struct FirstRow {
-    capabilities: Capabilities,
-    binary: bool,
-    stage: Stage,
-    packets: Assembler,
-    /// Columns as the server last sent them, for replies that come without.
-    known: Arc<[Column]>,
-    columns: Vec<Column>,
-    /// Columns of the result.
-    count: u32,
-    definition_bytes: usize,
     row: Option<Vec<Value>>,
+    is_complete: bool,
 }
 
 impl FirstRow {
-    /// For the reply to a command of this kind. `known` are the columns that the statement was prepared with.
-    pub fn new(session: &Session, expect: Expect, known: Arc<[Column]>) -> Self {
-        Self {
-            capabilities: session.capabilities,
-            binary: expect == Expect::Prepared,
-            stage: Stage::Header,
-            packets: Assembler::new(MAX_BYTES),
-            known,
-            columns: Vec::new(),
-            count: 0,
-            definition_bytes: 0,
-            row: None,
-        }
-    }
-
-    /// Takes in bytes of the reply.
-    ///
-    /// # Errors
-    /// A definition or the row is cut short or not valid.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        if self.stage == Stage::Done {
-            return Ok(());
-        }
-        self.packets.extend(bytes);
-        while self.stage != Stage::Done {
-            let Some(packet) = self.packets.next(STATE)? else { return Ok(()) };
-            let payload = packet.payload;
-            let eof = Capabilities::DEPRECATE_EOF;
-            match self.stage {
-                Stage::Header => {
-                    let form = HeaderForm::of(self.capabilities);
-                    let no_rows = matches!(payload.first(), None | Some(0x00 | 0xFB | 0xFF));
-                    self.stage = if no_rows {
-                        Stage::Done
-                    } else {
-                        let (count, follow) = form.read(payload, STATE)?;
-                        self.count = count;
-                        match (count, follow) {
-                            (left, true) => Stage::Columns { left },
-                            (_, false) if self.capabilities.has(eof) => Stage::Row,
-                            (_, false) => Stage::ColumnsEnd,
-                        }
-                    };
-                }
-                Stage::Columns { left } => {
-                    let column = Column::parse(payload, self.capabilities, STATE)?;
-                    self.definition_bytes += column.size_bytes();
-                    if self.definition_bytes > MAX_BYTES {
-                        return Err(WireError::TooLarge {
-                            what: "the column definitions of a result",
-                            limit_bytes: MAX_BYTES,
-                            way_out: "ask for fewer columns",
-                        });
-                    }
-                    self.columns.push(column);
-                    self.stage = match left {
-                        0 | 1 if self.capabilities.has(eof) => Stage::Row,
-                        0 | 1 => Stage::ColumnsEnd,
-                        _ => Stage::Columns { left: left - 1 },
-                    };
-                }
-                Stage::ColumnsEnd => self.stage = Stage::Row,
-                Stage::Row => {
-                    let ends = match payload.first() {
-                        Some(0xFE) if self.capabilities.has(eof) => payload.len() < MAX_FRAME,
-                        Some(0xFE) => payload.len() < 9,
-                        first => matches!(first, None | Some(0xFF)),
-                    };
-                    if !ends {
-                        let columns = if self.columns.is_empty() { &*self.known } else { &*self.columns };
-                        self.row = Some(match self.binary {
-                            true => read_binary_row(payload, columns, STATE)?,
-                            false => text_row(payload, self.count)?,
-                        });
-                    }
-                    self.stage = Stage::Done;
-                }
-                Stage::Done => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The row, once the reply is complete; `None` where there was none.
+    /// The row, once the reply is complete; `None` where the first result has none.
     pub fn into_row(self) -> Option<Vec<Value>> {
         self.row
     }
 }
 
-/// The cells of a text row, as bytes.
-fn text_row(payload: &[u8], count: u32) -> Result<Vec<Value>, WireError> {
-    let mut r = Reader::new(payload, "text row", STATE);
-    let mut row = Vec::new();
-    for _ in 0..count {
-        row.push(r.cell("a cell")?.map_or(Value::Null, |cell| Value::Bytes(cell.to_vec())));
+impl ResultSink for FirstRow {
+    fn row(&mut self, row: Row<'_>) -> Result<(), WireError> {
+        self.row = Some(row.values()?);
+        self.is_complete = true;
+        Ok(())
     }
-    Ok(row)
+
+    fn end(&mut self, _: &OkPacket) {
+        self.is_complete = true;
+    }
+
+    fn wants_more(&self) -> bool {
+        !self.is_complete
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::column::kind;
+    use crate::capability::Capabilities;
+    use std::sync::Arc;
+
+    use crate::column::{Column, kind};
+    use crate::packet::Assembler;
+    use crate::reply::{Expect, ResultReader};
     use crate::server::ServerVersion;
+    use crate::session::Session;
 
     fn session(capabilities: Capabilities) -> Session {
         Session::new(ServerVersion::parse("8.0.36", 1, capabilities), capabilities)
+    }
+
+    /// Feeds the reply in pieces of `size` bytes.
+    fn first(
+        capabilities: Capabilities,
+        expect: Expect,
+        known: Arc<[Column]>,
+        reply: &[u8],
+        size: usize,
+    ) -> Option<Vec<Value>> {
+        let mut reader = ResultReader::new(&session(capabilities), expect, known);
+        let (mut packets, mut first) = (Assembler::new(1 << 20), FirstRow::default());
+        for bytes in reply.chunks(size) {
+            packets.extend(bytes);
+            while let Some(packet) = packets.next("testing").unwrap() {
+                match reader.packet(packet.payload, &mut first) {
+                    Err(WireError::Server(_)) => {}
+                    read => read.unwrap(),
+                }
+            }
+        }
+        assert!(reader.is_done());
+        first.into_row()
     }
 
     fn number() -> Column {
@@ -162,11 +85,8 @@ mod tests {
     fn the_first_row_is_kept_however_its_bytes_arrive() {
         let both = Capabilities::DEPRECATE_EOF | Capabilities::MARIADB_CACHE_METADATA;
         for size in 1..=ROWS.len() {
-            let mut first = FirstRow::new(&session(both), Expect::Prepared, [number()].into());
-            for bytes in ROWS.chunks(size) {
-                first.feed(bytes).unwrap();
-            }
-            assert_eq!(first.into_row(), Some(vec![Value::Int(7)]), "in pieces of {size}");
+            let row = first(both, Expect::Prepared, [number()].into(), ROWS, size);
+            assert_eq!(row, Some(vec![Value::Int(7)]), "in pieces of {size}");
         }
     }
 
@@ -178,17 +98,14 @@ mod tests {
         reply.extend_from_slice(&[definition.len() as u8, 0, 0, 2]);
         reply.extend_from_slice(definition);
         reply.extend_from_slice(b"\x05\0\0\x03\xfe\0\0\x02\0\x02\0\0\x04\x01x\x05\0\0\x05\xfe\0\0\x02\0");
-        let mut first = FirstRow::new(&session(Capabilities::default()), Expect::Text, [].into());
-        first.feed(&reply).unwrap();
-        assert_eq!(first.into_row(), Some(vec![Value::Bytes(b"x".to_vec())]));
+        let row = first(Capabilities::default(), Expect::Text, [].into(), &reply, 1000);
+        assert_eq!(row, Some(vec![Value::Bytes(b"x".to_vec())]));
     }
 
     #[test]
     fn replies_without_rows_have_none() {
         for reply in [&b"\x07\0\0\x01\0\0\0\x02\0\0\0"[..], b"\x09\0\0\x01\xff\x7a\x04#42S02"] {
-            let mut first = FirstRow::new(&session(Capabilities::DEPRECATE_EOF), Expect::Text, [].into());
-            first.feed(reply).unwrap();
-            assert_eq!(first.into_row(), None);
+            assert_eq!(first(Capabilities::DEPRECATE_EOF, Expect::Text, [].into(), reply, 1000), None);
         }
     }
 }

@@ -7,11 +7,15 @@
 mod first_row;
 mod header;
 mod parser;
+mod prepared;
+mod results;
 mod stash;
 
 pub use first_row::FirstRow;
 pub(crate) use header::HeaderForm;
 pub use parser::ReplyParser;
+pub use prepared::{PrepareReader, Prepared};
+pub use results::{ResultReader, ResultSink, Row};
 
 use crate::error::ServerError;
 

@@ -5,7 +5,8 @@ use std::os::unix::net::UnixStream;
 
 use mydyno_wire::capability::Capabilities;
 use mydyno_wire::execute::{ExecuteTemplate, Param};
-use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser};
+use mydyno_wire::packet::OkPacket;
+use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser, ResultSink, Row};
 use mydyno_wire::{Client, Value, WireError, command};
 
 use crate::server::shared;
@@ -349,4 +350,59 @@ fn the_pieces_without_io_drive_a_socket_that_was_taken_over() {
         command::ping(&mut out);
         assert_eq!(drive(&mut stream, &mut parser, &out, Expect::Text, step).error, None);
     }
+}
+
+/// Rows, results and the largest number of bytes of a row.
+#[derive(Default)]
+struct Counted {
+    results: usize,
+    rows: u64,
+    cells: Vec<Vec<String>>,
+}
+
+impl ResultSink for Counted {
+    fn row(&mut self, row: Row<'_>) -> Result<(), WireError> {
+        self.rows += 1;
+        if self.rows <= 10 {
+            let mut cells = Vec::new();
+            row.texts(|cell| cells.push(cell.map_or("NULL".into(), String::from_utf8_lossy).into_owned()))?;
+            self.cells.push(cells);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &OkPacket) {
+        self.results += 1;
+    }
+}
+
+#[test]
+fn rows_of_any_number_of_results_are_streamed() {
+    let server = shared();
+    let mut options = server.options();
+    options.multi_statements = true;
+    // Less than the rows take, so that they cannot be kept.
+    options.max_result_bytes = 64 << 10;
+    let mut client = Client::connect(&options).unwrap();
+    let mut counted = Counted::default();
+    client.stream(b"SELECT seq, 'x' FROM mysql.seq_1_to_100000; DO 1; SELECT NULL", &mut counted).ok();
+    if counted.rows == 0 {
+        // The server has no sequence engine.
+        let sql = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT i, 'x' FROM n; DO 1; SELECT NULL";
+        client.execute("SET max_recursive_iterations = 200000").unwrap();
+        client.stream(sql.as_bytes(), &mut counted).unwrap();
+    }
+    assert_eq!((counted.results, counted.rows), (3, 100_001));
+    assert_eq!(counted.cells[1], ["2", "x"]);
+
+    let prepared = client.prepare("SELECT ? + 1, 'text', NULL").unwrap();
+    let mut counted = Counted::default();
+    // The server sends definitions with the first execution alone.
+    for number in [41, 1] {
+        client.stream_prepared(&prepared, &[Value::Int(number)], &mut counted).unwrap();
+    }
+    assert_eq!(counted.cells, [["42", "text", "NULL"], ["2", "text", "NULL"]]);
+    let failed = client.stream(b"SELECT 1; SELECT * FROM no.such", &mut counted);
+    assert_eq!((failed.unwrap_err().code(), counted.rows), (1146, 3));
+    client.ping().unwrap();
 }

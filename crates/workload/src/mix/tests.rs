@@ -29,6 +29,7 @@ impl Notes<'_> {
         for param in params {
             let _ = match param {
                 Param::Int(n) => write!(self.text, " {n}"),
+                Param::Double(x) => write!(self.text, " {x}"),
                 Param::Bytes(bytes) => write!(self.text, " '{}'", String::from_utf8_lossy(bytes)),
                 Param::Null => write!(self.text, " NULL"),
             };

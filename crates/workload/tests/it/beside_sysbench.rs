@@ -93,6 +93,7 @@ fn ours(server: &Server, workload: &str) -> String {
 fn value(param: &Param<'_>) -> Value {
     match param {
         Param::Int(n) => Value::Int(*n),
+        Param::Double(x) => Value::Double(*x),
         Param::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Param::Null => Value::Null,
     }

@@ -3,14 +3,15 @@
 mod arithmetic;
 mod properties;
 mod scenario;
+mod sessions;
 
 use std::time::Duration;
 
 use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_model::record::{HistogramData, Interval, OperationTimes, Phase};
 use mydyno_stats::{Distribution, Histogram};
-use mydyno_workload::Options;
 use mydyno_workload::oltp::{Mix, OPTIONS, Oltp};
+use mydyno_workload::{Options, Workload};
 
 use super::{NO_SERVER, Served, Simulation, simulate};
 use crate::{End, StepEvent, StepSpec, Warmup};
@@ -61,7 +62,10 @@ fn point_select() -> Oltp {
 
 impl Step {
     fn run(&self, simulation: &Simulation) -> Ran {
-        let workload = point_select();
+        self.run_workload(&point_select(), simulation)
+    }
+
+    fn run_workload<W: Workload>(&self, workload: &W, simulation: &Simulation) -> Ran {
         let wait = WaitPlan::default();
         let is_steady = |seen: &[Interval]| self.steady_after.is_some_and(|windows| seen.len() >= windows);
         let warmup = match self.steady_after {
@@ -70,7 +74,7 @@ impl Step {
         };
         let spec = StepSpec {
             number: 0,
-            workload: &workload,
+            workload,
             connections: self.connections,
             workers: self.workers,
             arrivals: &self.arrivals,

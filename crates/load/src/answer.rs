@@ -1,0 +1,174 @@
+//! Decoders of the answer to one command, fed with its bytes as they arrive.
+
+use mydyno_wire::{Column, WireError};
+use std::sync::Arc;
+
+use mydyno_wire::packet::Assembler;
+use mydyno_wire::reply::{PrepareReader, Prepared, Progress, Reply, ReplyParser, ResultReader, ResultSink};
+use mydyno_workload::Fault;
+use mydyno_workload::session::Answer;
+
+const STATE: &str = "waiting for an answer";
+
+/// Largest packet of which a decoder keeps a part that has arrived.
+const MAX_PACKET_BYTES: usize = 16 << 20;
+
+/// Decodes the answer to one command.
+pub trait Decode {
+    /// What the bytes are decoded to.
+    type Output;
+    /// What the session returns.
+    type Answer;
+
+    /// Decodes bytes. `Some` when the answer is complete.
+    ///
+    /// # Errors
+    /// They are not valid; the connection cannot be used any more.
+    fn feed(&mut self, parser: &mut ReplyParser, bytes: &[u8]) -> Result<Option<Self::Output>, WireError>;
+
+    /// Makes the session's answer; `record` records a reply and turns the server's error into a fault.
+    ///
+    /// # Errors
+    /// The server's error.
+    fn finish(
+        output: Self::Output,
+        record: impl FnOnce(Reply) -> Result<Answer, Fault>,
+    ) -> Result<Self::Answer, Fault>;
+}
+
+impl<D: Decode> Decode for &mut D {
+    type Output = D::Output;
+    type Answer = D::Answer;
+
+    fn feed(&mut self, parser: &mut ReplyParser, bytes: &[u8]) -> Result<Option<Self::Output>, WireError> {
+        (**self).feed(parser, bytes)
+    }
+
+    fn finish(
+        output: Self::Output,
+        record: impl FnOnce(Reply) -> Result<Answer, Fault>,
+    ) -> Result<Self::Answer, Fault> {
+        D::finish(output, record)
+    }
+}
+
+/// Counts rows and drops them.
+pub struct Counted;
+
+impl Decode for Counted {
+    type Output = Reply;
+    type Answer = Answer;
+
+    #[inline]
+    fn feed(&mut self, parser: &mut ReplyParser, bytes: &[u8]) -> Result<Option<Reply>, WireError> {
+        Ok(match parser.feed(bytes)? {
+            Progress::Done(reply) => Some(reply),
+            Progress::More => None,
+        })
+    }
+
+    #[inline]
+    fn finish(reply: Reply, record: impl FnOnce(Reply) -> Result<Answer, Fault>) -> Result<Answer, Fault> {
+        record(reply)
+    }
+}
+
+/// Counts rows and passes them to a sink.
+pub struct Streamed<'s, S> {
+    packets: Assembler,
+    reader: ResultReader,
+    sink: &'s mut S,
+}
+
+impl<'s, S: ResultSink> Streamed<'s, S> {
+    pub fn new(reader: ResultReader, sink: &'s mut S) -> Self {
+        Self { packets: Assembler::new(MAX_PACKET_BYTES), reader, sink }
+    }
+
+    /// As [`ResultReader::redefined_columns`].
+    pub fn redefined_columns(self) -> Option<Arc<[Column]>> {
+        self.reader.redefined_columns()
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.packets.extend(bytes);
+        while !self.reader.is_done() {
+            let Some(packet) = self.packets.next(STATE)? else { break };
+            match self.reader.packet(packet.payload, self.sink) {
+                // The parser finds it too, and reports it.
+                Err(WireError::Server(_)) => {}
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: ResultSink> Decode for Streamed<'_, S> {
+    type Output = Reply;
+    type Answer = Answer;
+
+    fn feed(&mut self, parser: &mut ReplyParser, bytes: &[u8]) -> Result<Option<Reply>, WireError> {
+        if !self.reader.is_done() {
+            self.read(bytes)?;
+        }
+        Counted.feed(parser, bytes)
+    }
+
+    fn finish(reply: Reply, record: impl FnOnce(Reply) -> Result<Answer, Fault>) -> Result<Answer, Fault> {
+        record(reply)
+    }
+}
+
+/// Reads the answer to COM_STMT_PREPARE.
+pub struct Preparing {
+    packets: Assembler,
+    reader: PrepareReader,
+    /// Number that the next packet must have.
+    sequence: u8,
+}
+
+impl Preparing {
+    pub fn new(reader: PrepareReader, sequence: u8) -> Self {
+        Self { packets: Assembler::new(MAX_PACKET_BYTES), reader, sequence }
+    }
+
+    fn next(&mut self) -> Result<Option<Prepared>, WireError> {
+        while let Some(packet) = self.packets.next(STATE)? {
+            if packet.sequence != self.sequence && packet.payload.first() != Some(&0xFF) {
+                let detail = format!("number {} instead of {}", packet.sequence, self.sequence);
+                return Err(WireError::protocol("out of sequence", STATE, detail));
+            }
+            self.sequence = packet.sequence.wrapping_add(1);
+            if let Some(prepared) = self.reader.packet(packet.payload)? {
+                return Ok(Some(prepared));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Decode for Preparing {
+    type Output = Result<Prepared, Fault>;
+    type Answer = Prepared;
+
+    fn feed(&mut self, _: &mut ReplyParser, bytes: &[u8]) -> Result<Option<Self::Output>, WireError> {
+        self.packets.extend(bytes);
+        match self.next() {
+            Err(WireError::Server(error)) => Ok(Some(Err(Fault::Server(Box::new(error))))),
+            Err(error) => Err(error),
+            Ok(None) => Ok(None),
+            Ok(Some(_)) if self.packets.pending() > 0 => {
+                Err(WireError::protocol("unexpected", STATE, "bytes follow the end of the answer"))
+            }
+            Ok(Some(prepared)) => Ok(Some(Ok(prepared))),
+        }
+    }
+
+    fn finish(
+        output: Self::Output,
+        _: impl FnOnce(Reply) -> Result<Answer, Fault>,
+    ) -> Result<Prepared, Fault> {
+        output
+    }
+}
