@@ -5,7 +5,6 @@ import math
 import numpy as np
 import statsmodels.api as sm
 from scipy import optimize, special, stats
-from statsmodels.regression.linear_model import burg
 
 import answers
 
@@ -66,18 +65,6 @@ for (name_a, a), (name_b, b) in itertools.product(shapes.items(), shapes.items()
         case["ks"] = {"d": ks.statistic, "p": ks.pvalue, "exact": exact}
         samples.append(case)
 out["two_samples"] = samples
-
-# Autoregressions by Burg's method, order by order.
-series = []
-for phi, n in [((0.6,), 60), ((0.5, 0.3), 120), ((-0.4,), 40), ((0.9,), 300)]:
-    x = np.zeros(n + 50)
-    for t in range(len(phi), n + 50):
-        x[t] = sum(c * x[t - 1 - i] for i, c in enumerate(phi)) + rng.normal()
-    x = np.round(x[50:], 6)
-    x -= x.mean()
-    fits = [burg(x, order, demean=False)[0] for order in (1, 2, 3, 4)]
-    series.append({"x": x, "fits": fits, "skewness": stats.skew(x, bias=False)})
-out["burg"] = series
 
 # Least squares.
 x = np.round(rng.normal(size=(12, 3)), 6)

@@ -1,8 +1,7 @@
 """Writes series.json: known answers for what crates/stats says of the windows of one run.
 
-The intervals are a design of mydyno's own (docs/journal/statistics.md), which no library holds whole: here they are put
-together a second time from the papers that they rest on, with the reflection coefficients, Levinson's recursion, skewness
-and Student's t of statsmodels and scipy. MSER-5 is computed in fractions, Little's law as the integral of the number in the
+The intervals and the test of steadiness are a design of mydyno's own (docs/journal/statistics.md), which no library holds
+whole: here they are put together a second time with the cosine transform, least squares and Student's t and F of scipy and numpy. MSER-5 is computed in fractions, Little's law as the integral of the number in the
 system over a loop whose every transaction is known.
 """
 import math
@@ -11,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 from scipy.fft import dct
-from statsmodels.tsa.stattools import levinson_durbin_pacf, pacf_burg
 
 import answers
 
@@ -20,12 +18,9 @@ out = {"made_with": answers.MADE_WITH}
 
 LEVEL = 0.95
 SHORTEST = 16  # windows
-RELIABLE = 240  # windows
-WANDERS = 1.73
-UNSEEN = 12
-LOOKS = (3, 9)  # windows in a batch
-MOST_ORDER = 8
-FALSE_ALARM = 0.05
+RELIABLE = 240  # seconds
+LONG = 480  # seconds
+WANDER_ALARM = 0.01
 
 
 # Where a warm-up ends: White (1997), MSER-5, searched over the first half of the batches.
@@ -134,134 +129,52 @@ out["little"] = [
 ]
 
 
-# The error of the mean of correlated windows: an autoregression's spectrum at 0.
-def fitted(x):
-    """Coefficients and innovation variance, order 1 to len/15 by corrected AIC (Hurvich and Tsai 1989)."""
-    n = len(x)
-    reflections = pacf_burg(x, min(max(n // 15, 1), MOST_ORDER, n - 4), demean=False)[0]
-    best = (math.inf, None, None)
-    for order in range(1, len(reflections)):
-        variance = np.mean(x**2) * np.prod(1 - reflections[1 : order + 1] ** 2)
-        k = order + 1
-        criterion = n * math.log(max(variance, np.finfo(float).tiny)) + 2 * k * n / max(n - k - 2, 1)
-        if criterion < best[0]:
-            best = (criterion, levinson_durbin_pacf(reflections[: order + 1])[0], variance)
-    return best[1:]
-
-
-def look(x, effects):
-    """Standard error, its degrees of freedom, and the skewness of the mean, by windows of one width."""
-    n = len(x)
-    if n < SHORTEST or not np.any(x):
+# The error of the mean: the slowest cosines (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
+def mean_error(x, seconds):
+    """Standard error, degrees of freedom, and whether the level wanders; None where nothing differs."""
+    if len(x) < SHORTEST or not np.any(x):
         return None
-    weights, variance = fitted(x)
-    p, total = len(weights), weights.sum()
-    # Kendall (1954), Marriott and Pope (1954), and how much of it simulation asked for.
-    total = min(total + (effects + (effects + 2) * total) / n * (0.4 + 0.3 * min(60 / n, 1) + 18 / n), 0.995)
-    innovation = variance * n / max(n - p - effects, 1)
-    phi = max(total, -0.9)
-    df = max(2 / (4 * p * max(1 + phi, 0.5) / ((1 - phi) * n) + 2 / n), 1)
-    unforeseen = np.array([x[t] - weights @ x[t - p : t][::-1] for t in range(p, n)])
-    skewness = stats.skew(unforeseen, bias=False) if np.ptp(unforeseen) > 0 else 0.0
-    return math.sqrt(innovation / (1 - total) ** 2 / n), df, skewness / math.sqrt(n)
+    power = dct(np.array(x, float), type=2, norm="ortho")[1:13] ** 2
+    used = 4 if seconds >= LONG - 0.5 else 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanders = stats.f.sf(power[:2].mean() / power[2:].mean(), 2, 10) < WANDER_ALARM
+    return math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
 
 
-def means_of(x, size):
-    if size == 1:
-        return x
-    means = x[len(x) % size :].reshape(-1, size).mean(axis=1)
-    return means - means.mean() if len(means) else means
-
-
-def by_neighbours(x, counting):
-    """The error that an AR(1) with the correlation of neighbours has, of whose variance `counting` is independent."""
-    base = len(x) // 1000 + 1
-    x, counting = means_of(x, base), counting / base
-    n, shared = len(x), np.mean(x**2) - counting
-    if shared <= 0:
-        return math.sqrt(counting / n)
-    seen = (x[:-1] @ x[1:]) / (shared * n)
-    phi = min(max(seen + (1 + 3 * seen) / n, -0.5), 0.99)
-    return math.sqrt((shared * (1 + phi) / (1 - phi) + counting) / n)
-
-
-def mean_error(x, effects):
-    base = len(x) // 1000 + 1
-    single = look(means_of(x, base), effects)
-    if single is None:
-        return None
-    se, df, skewness = single
-    for size in LOOKS:
-        coarse = look(means_of(x, base * size), effects)
-        if coarse is None:
-            break
-        between = math.sqrt(single[0] * coarse[0])
-        if between > se:
-            se, df = between, math.sqrt(single[1] * coarse[1])
-    wander = se / by_neighbours(x, 0.0)
-    return {"se": se, "df": df, "skewness": skewness, "worth": np.mean(x**2) / se**2, "wander": wander}
-
-
-def with_slowest_part(error, x):
-    """At least what the slowest cosines say (Müller 2007; Lazarus, Lewis, Stock and Watson 2018): scipy's transform of them."""
-    count = max(len(x) // 120, 5)
-    cosines = dct(x, type=2, norm="ortho")[1 : count + 1]
-    se = math.sqrt(np.mean(cosines**2) / len(x))
-    if se <= error["se"]:
-        return error
-    larger = se / error["se"]
-    return {**error, "se": se, "df": count, "worth": error["worth"] / larger**2, "wander": error["wander"] * larger}
-
-
-def margins(error):
-    """Willink (2005): quantiles of t bent by the skewness of the mean."""
-    b = error["skewness"] / 6
-
-    def bent(t):
-        return t if abs(b) < 1e-6 else (np.cbrt(1 + 6 * b * (t - b)) - 1) / (2 * b)
-
-    t = stats.t.ppf(0.5 + LEVEL / 2, error["df"])
-    return bent(t) * error["se"], -bent(-t) * error["se"]
-
-
-# Steadiness: contrasts against noise as correlated as it is without them.
-def slope(x, shape, hidden):
+# Steadiness: steps and a trend, beside the power of the slowest cosines that is left when both they and the series have lost
+# the step or the trend.
+def statistic(x, shape, first, cosines):
+    n = len(x)
     shape = shape - shape.mean()
-    size = shape @ x / (shape @ shape)
-    error = mean_error(x - x.mean() - size * shape, 2)
-    if error is None:
-        return size, 0.0 if abs(size) > np.finfo(float).eps * len(x) else 1.0
-    se = hidden * error["se"] * math.sqrt(len(x) / (shape @ shape))
-    return size, 2 * stats.t.sf(abs(size) / se, error["df"])
+    size = np.linalg.lstsq(shape[:, None], x, rcond=None)[0][0]
+    waves = np.cos(math.pi * np.outer(np.arange(n) + 0.5, np.arange(first, cosines + 1)) / n)
+    without = waves - np.outer(shape, shape @ waves) / (shape @ shape)
+    plane, _ = np.linalg.qr(without)
+    noise = np.mean((plane.T @ (x - size * shape)) ** 2)
+    return size, size**2 * (shape @ shape) / max(noise, np.finfo(float).tiny)
 
 
-def start(x, windows, hidden):
-    half = x[len(x) // 2 :]
-    size = half.mean() - x[:windows].mean()
-    error = mean_error(half - half.mean(), 1)
-    if error is None:
-        return size, 0.0 if abs(size) > np.finfo(float).eps * len(x) else 1.0
-    se = hidden * error["se"] * math.sqrt(1 + len(half) / windows)
-    return size, 2 * stats.t.sf(abs(size) / se, error["df"])
-
-
-def steadiness(mean, x, relevant=0.01, hidden=1.0):
-    """Steady or not, None where too short to tell, and the change that stands out as a share of the mean."""
+def steadiness(mean, x, relevant=0.01, several=False):
+    """Steady or not, None where too short to tell, and the change that stands out as a share of the earlier level."""
     n = len(x)
     if n < SHORTEST:
         return None, 0.0
-    quarter, tenth = -(-n // 4), max(n // 10, 10)
-    tests = [slope(x, (np.arange(n) + 0.5) / n, hidden)]
-    if n >= 2 * SHORTEST:
-        tests += [start(x, quarter, hidden), start(x, tenth, hidden)]
-    else:
-        tests.append(slope(x, np.where(np.arange(n) < quarter, -1.0, 0.0), hidden))
-    steady, worst = True, 0.0
-    for size, p in tests:
-        change = size / mean if mean else 0.0
-        if p < FALSE_ALARM / len(tests) and abs(change) > max(relevant, abs(worst)):
-            steady, worst = False, change
-    return steady, worst
+    cosines = 4 if n < 120 else 6
+    steps, trends = {(4, False): (50, 26), (6, False): (26, 13), (4, True): (92, 56), (6, True): (41, 21)}[cosines, several]
+    changes = []
+    for twentieth in range(2, 19):
+        k = math.floor(n * twentieth / 20 + 0.5)
+        size, found = statistic(x, np.where(np.arange(n) < k, 0.0, 1.0), 1, cosines)
+        changes.append((found / steps, -size * (n - k) / n, size * k / n))
+    size, found = statistic(x, (np.arange(n) + 0.5) / n, 2, cosines)
+    changes.append((found / trends, -size / 2, size / 2))
+    changes = [c for c in changes if c[0] > 1 and abs(c[2] - c[1]) > relevant * abs(mean)]
+    if not changes:
+        return True, 0.0
+    _, before, after = max(changes)
+    if mean + before > 0:
+        return False, (max(mean + after, 0.0) - mean - before) / (mean + before)
+    return False, (after - before) / abs(mean) if mean else 0.0
 
 
 def estimate(value, low=None, high=None, doubt=False):
@@ -269,16 +182,13 @@ def estimate(value, low=None, high=None, doubt=False):
     return {"value": value, "low": low, "high": high, "kind": kind}
 
 
-def about_mean(value, x):
-    error = mean_error(x, 1)
-    if error is None or np.all(np.abs(x) <= 1e-12 * abs(value)) or steadiness(value, x)[0] is False:
+def about_mean(value, values, x, seconds):
+    error = mean_error(x, seconds)
+    if error is None or np.all(np.abs(x) <= 1e-12 * abs(value)) or steadiness(*centred(values))[0] is False:
         return estimate(value)
-    error = with_slowest_part(error, x)
-    doubt = len(x) < RELIABLE or error["wander"] >= WANDERS
-    independent = error["worth"] * error["se"] ** 2 / len(x)
-    error["se"] = math.sqrt(error["se"] ** 2 + UNSEEN / len(x) * independent)
-    below, above = margins(error)
-    return estimate(value, value - below, value + above, doubt)
+    se, df, wanders = error
+    margin = stats.t.ppf(0.5 + LEVEL / 2, df) * se
+    return estimate(value, value - margin, value + margin, seconds < RELIABLE - 0.5 or wanders)
 
 
 def centred(values):
@@ -288,7 +198,8 @@ def centred(values):
 
 
 def mean(values):
-    return about_mean(*centred(values)) if len(values) else estimate(0.0)
+    about, x = centred(values)
+    return about_mean(about, values, x, len(values)) if len(values) else estimate(0.0)
 
 
 def throughput(counts, widths):
@@ -296,9 +207,16 @@ def throughput(counts, widths):
     if widths.sum() <= 0:
         return estimate(0.0)
     rate = counts.sum() / widths.sum()
-    answer = about_mean(rate, (counts - rate * widths) / widths.mean())
-    if answer["low"] is not None:
-        answer["low"] = max(answer["low"], 0.0)
+    whole = widths >= widths.mean() / 2
+    counts, widths = counts[whole], widths[whole]
+    x = (counts - rate * widths) / widths.mean()
+    answer = about_mean(rate, counts / widths, x - x.mean(), widths.sum())
+    if answer["low"] is None:
+        return answer
+    if answer["low"] <= 0:
+        return estimate(rate)
+    answer["low"] = min(max(answer["low"], min(counts / widths)), rate)
+    answer["high"] = max(min(answer["high"], max(counts / widths)), rate)
     return answer
 
 
@@ -330,7 +248,11 @@ series = {
     "a drift without noise": 100 + np.arange(60) / 10,
     "a change that does not matter": 100 + 0.05 * ar1(0.0, 240) + np.arange(240) / 400,
     "about 0": ar1(0.3, 240) - 0.001,
-    "more windows than an autoregression is fitted to": 100 + 4 * ar1(0.6, 1100),
+    "a second too few for four cosines": 100 + 4 * ar1(0.6, 479),
+    "eight minutes": 100 + 4 * ar1(0.6, 480),
+    "a drop after nine tenths": 100 + ar1(0.2, 240) - 50 * (np.arange(240) >= 216),
+    "a drop to nothing": 100 * (np.arange(60) < 45) + np.abs(ar1(0.0, 60)),
+    "a rise from nothing": 100.0 * (np.arange(60) >= 15),
 }
 out["means"] = []
 for name, values in series.items():
@@ -339,12 +261,11 @@ for name, values in series.items():
     out["means"].append({"name": name, "values": values, "mean": mean(values), "steady": steady, "change": change})
 
 out["mean_errors"] = []
-for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties"]:
+for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties", "eight minutes"]:
     x = centred(rounded(series[name]))[1]
-    for effects in (1, 2):
-        error = mean_error(x, effects)
-        below, above = margins(error)
-        out["mean_errors"].append({"name": name, "effects": effects, **error, "below": below, "above": above})
+    for seconds in (60, 240, 600):
+        se, df, wanders = mean_error(x, seconds)
+        out["mean_errors"].append({"name": name, "seconds": seconds, "se": se, "df": df, "wanders": wanders})
 
 out["throughputs"] = []
 for name, counts, widths in [
@@ -355,13 +276,17 @@ for name, counts, widths in [
     ("widths in turns", None, [0.5, 1.5] * 30),
     ("widths that vary a little", None, rounded(1 + 0.01 * rng.normal(size=260))),
     ("few and rare", rng.poisson(0.1, 250), [1.0] * 250),
+    ("a last window that was cut short", None, [1.0] * 250 + [0.1]),
+    ("six seconds in windows of 20 ms", None, [0.02] * 300),
     ("a window that is twice as long", None, [1.0] * 100 + [2.0] + [1.0] * 150),
 ]:
     if counts is None:
         counts = np.round((1000 + 20 * ar1(0.4, len(widths))) * np.array(widths))
-    out["throughputs"].append(
-        {"name": name, "counts": [int(c) for c in counts], "widths_s": widths, "estimate": throughput(counts, widths)}
-    )
+    rates = [c / w for c, w in zip(counts, widths) if w > 0 and w >= sum(widths) / len(widths) / 2]
+    out["throughputs"].append({
+        "name": name, "counts": [int(c) for c in counts], "widths_s": widths, "estimate": throughput(counts, widths),
+        "steady": steadiness(*centred(rates))[0],
+    })
 
 
 # Percentiles by Woodruff (1952), read off a histogram of 1 ns up to 255 ns and 128 buckets an octave above.
@@ -412,53 +337,8 @@ class Beyond:
         self.counting = share * (1 - share) / typical
         self.n = len(windows)
 
-    def variance(self):
-        return self.x @ self.x / (self.n - 1)
-
-    def error(self):
-        error = mean_error(self.x, 1)
-        return error and with_slowest_part(error, self.x)
-
-    def own(self):
-        floor = math.sqrt(self.counting / self.n)
-        error = self.error()
-        if error is None:
-            error = {"se": floor, "df": self.n - 1, "worth": self.n, "skewness": 0.0}
-        error["se"] = max(error["se"], floor)
-        error["wander"] = error["se"] / max(by_neighbours(self.x, self.counting), floor)
-        return error
-
-    def unmasked(self):
-        """With the correlation that counting masks given back; None where nothing varies."""
-        error = mean_error(self.x, 1)
-        if error is None:
-            return None
-        variance = self.variance()
-        shared = max(variance - self.counting, 0.0)
-        inflation = self.n * error["se"] ** 2 / variance
-        seen = max((inflation - 1) / (inflation + 1), 0.0)
-        freed = min(seen * variance / shared, 0.95) if shared > 0 else (0.95 if seen > 0 else 0.0)
-        if freed > seen:
-            joint = math.sqrt((shared * (1 + freed) / (1 - freed) + self.counting) / self.n)
-            error["se"] *= max(joint / error["se"], 1.0) ** (0.5 * min(60 / self.n, 1.0))
-            error["worth"] = variance / error["se"] ** 2
-        return error
-
-    def with_middle(self, middle):
-        own = self.own()
-        if middle is None:
-            return own
-        worth = min(max(middle["worth"], 1.0), self.n)
-        shared = max(self.variance() - self.counting, 0.0) / worth
-        counting = self.counting / self.n
-        se = math.sqrt(shared + counting)
-        if se <= own["se"]:
-            return own
-        # Welch (1947) and Satterthwaite (1946).
-        df = (shared + counting) ** 2 / (shared**2 / middle["df"] + counting**2 / (self.n - 1))
-        df = min(df, max(own["df"], middle["df"]))
-        w = min((self.counting / self.variance()) ** 0.75, 1.0)
-        return {**own, "se": se**w * own["se"] ** (1 - w), "df": df**w * own["df"] ** (1 - w)}
+    def error(self, seconds):
+        return mean_error(self.x, seconds) or (math.sqrt(self.counting / self.n), 4 if seconds >= LONG - 0.5 else 2, False)
 
 
 def percentile(samples, q):
@@ -469,15 +349,15 @@ def percentile(samples, q):
     if len(windows) < SHORTEST or whole.total * rarer < 10 or whole.least == whole.most:
         return estimate(value)
     here = Beyond(windows, value)
-    own, error = here.own(), here.with_middle(Beyond(windows, whole.quantile(0.5)).unmasked())
-    if steadiness(rarer, here.x, 0.1, error["se"] / own["se"])[0] is False:
+    if steadiness(rarer, here.x, 0.1, several=True)[0] is False:
         return estimate(value)
-    below, above = margins(error)
-    low_q, high_q = max(q - above, 0.0), min(q + below, 1.0)
+    se, df, wanders = here.error(len(windows))
+    margin = stats.t.ppf(0.5 + LEVEL / 2, df) * se
+    low_q, high_q = max(q - margin, 0.0), min(q + margin, 1.0)
     low, high = whole.quantile(low_q), whole.quantile(high_q)
     if whole.place(low_q)[1] == whole.place(high_q)[1]:
         low, high = whole.bounds(low_q)
-    doubt = len(windows) < RELIABLE or error["wander"] >= WANDERS
+    doubt = len(windows) < RELIABLE or wanders
     return estimate(value, min(low, value), max(high, value), doubt)
 
 

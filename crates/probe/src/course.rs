@@ -6,13 +6,13 @@ use std::time::Duration;
 use mydyno_model::Estimate;
 use mydyno_model::probe::{Figure, Measure, NotMeasured};
 use mydyno_model::units::show_seconds;
-use mydyno_stats::{Rng, interval, steady};
+use mydyno_stats::{Rng, interval};
 use serde_json::{Map, Value};
 
 use crate::error::ProbeError;
 use crate::slot::{self, PS_PER_NS, Slot, Window};
 
-/// Windows of all rounds together: enough that intervals can promise their level.
+/// Windows of all rounds together: enough to see how windows resemble their neighbours.
 const WINDOWS: usize = 252;
 
 /// How long and how often.
@@ -204,8 +204,7 @@ impl Kept {
 fn measure(series: Series, windows: &[Window], rounds_per_s: Vec<f64>) -> Measure {
     let counts: Vec<u64> = windows.iter().map(|w| w.operations).collect();
     let widths: Vec<f64> = windows.iter().map(|w| w.width_s).collect();
-    let rates: Vec<f64> = windows.iter().map(|w| w.operations as f64 / w.width_s.max(1e-9)).collect();
-    let steadiness = steady::assess(&rates);
+    let steadiness = interval::steadiness(&counts, &widths);
     Measure {
         figures: figures(series.kind, windows, &counts, &widths),
         id: series.id,
@@ -222,6 +221,7 @@ fn measure(series: Series, windows: &[Window], rounds_per_s: Vec<f64>) -> Measur
 
 fn figures(kind: Kind, windows: &[Window], counts: &[u64], widths: &[f64]) -> Vec<Figure> {
     let values: Vec<_> = windows.iter().map(|w| &w.values).collect();
+    let time_s = widths.iter().sum();
     let named = |names: &[&str], estimates: Vec<Estimate>, factor: f64| -> Vec<Figure> {
         let pairs = names.iter().zip(estimates);
         pairs.map(|(name, e)| Figure { name: (*name).to_owned(), estimate: scaled(e, factor) }).collect()
@@ -229,14 +229,16 @@ fn figures(kind: Kind, windows: &[Window], counts: &[u64], widths: &[f64]) -> Ve
     match kind {
         Kind::Timed => {
             let rate = vec![interval::throughput(counts, widths)];
-            let percentiles = interval::percentiles(&values, &[0.5, 0.95, 0.99, 0.999]);
+            let percentiles = interval::percentiles(&values, &[0.5, 0.95, 0.99, 0.999], time_s);
             let mut all = named(&["per_s"], rate, 1.0);
             all.extend(named(&["p50_us", "p95_us", "p99_us", "p999_us"], percentiles, 1e-3));
             all
         }
-        Kind::Batched => {
-            named(&["p50_ns", "p95_ns"], interval::percentiles(&values, &[0.5, 0.95]), 1.0 / PS_PER_NS)
-        }
+        Kind::Batched => named(
+            &["p50_ns", "p95_ns"],
+            interval::percentiles(&values, &[0.5, 0.95], time_s),
+            1.0 / PS_PER_NS,
+        ),
         Kind::Bytes(bytes) => {
             named(&["bytes_per_s"], vec![interval::throughput(counts, widths)], bytes as f64)
         }

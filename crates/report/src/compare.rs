@@ -6,7 +6,7 @@ use mydyno_model::facts::Status;
 use mydyno_model::record::RunRecord;
 use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
 use mydyno_stats::compare::ratio_of_estimates;
-use mydyno_stats::series::RELIABLE_WINDOWS;
+use mydyno_stats::slow::RELIABLE_S;
 use serde_json::Value;
 
 use crate::RunView;
@@ -61,8 +61,12 @@ pub enum Verdict {
     Worse,
     /// The interval holds no change.
     Unresolved,
-    /// The interval is provisional: it holds no change or not, nobody promises.
-    Provisional,
+    /// The interval is provisional and lies wholly on the good side.
+    MaybeBetter,
+    /// The interval is provisional and lies wholly on the bad side.
+    MaybeWorse,
+    /// The interval is provisional and holds no change.
+    MaybeNone,
     /// There is no interval.
     NoInterval,
 }
@@ -74,8 +78,25 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Unresolved => "not resolved",
-            Self::Provisional => "too short to say",
+            Self::MaybeBetter => "~better",
+            Self::MaybeWorse => "~worse",
+            Self::MaybeNone => "~not resolved",
             Self::NoInterval => "no interval",
+        }
+    }
+
+    /// Whether it rests on a provisional interval.
+    pub fn is_provisional(self) -> bool {
+        matches!(self, Self::MaybeBetter | Self::MaybeWorse | Self::MaybeNone)
+    }
+
+    /// The same from a provisional interval.
+    fn provisional(self) -> Self {
+        match self {
+            Self::Better => Self::MaybeBetter,
+            Self::Worse => Self::MaybeWorse,
+            Self::Unresolved => Self::MaybeNone,
+            other => other,
         }
     }
 }
@@ -94,13 +115,13 @@ impl Difference {
     /// What the interval of the change allows to be said.
     pub fn verdict(&self) -> Verdict {
         let change = self.change();
-        match change.and_then(|c| c.interval) {
-            Some(_) if change.is_some_and(|c| c.provisional) => Verdict::Provisional,
+        let verdict = match change.and_then(|c| c.interval) {
             None => Verdict::NoInterval,
             Some((low, high)) if low <= 0.0 && high >= 0.0 => Verdict::Unresolved,
             Some((low, _)) if (low > 0.0) == self.more_is_better => Verdict::Better,
             Some(_) => Verdict::Worse,
-        }
+        };
+        if change.is_some_and(|c| c.provisional) { verdict.provisional() } else { verdict }
     }
 }
 
@@ -139,7 +160,7 @@ pub fn compared(a: &RunView<'_>, b: &RunView<'_>) -> Vec<Compared> {
 /// Why intervals of some differences promise nothing, and how long to measure for intervals that do; `None` when all do.
 pub fn about_provisional(all: &[Compared]) -> Option<String> {
     let differences = all.iter().flat_map(|c| &c.differences);
-    let undecided = differences.filter(|d| d.verdict() == Verdict::Provisional);
+    let undecided = differences.filter(|d| d.verdict().is_provisional());
     let mut reasons: Vec<&str> = Vec::new();
     for estimate in undecided.flat_map(|d| [&d.a, &d.b]).filter(|e| e.is_provisional()) {
         let why =
@@ -151,20 +172,32 @@ pub fn about_provisional(all: &[Compared]) -> Option<String> {
     if reasons.is_empty() {
         return None;
     }
-    let needed = RELIABLE_WINDOWS.to_string();
+    let needed = RELIABLE_S.to_string();
     let next_step = if reasons.iter().any(|why| why.contains(&needed)) {
-        let minutes = RELIABLE_WINDOWS.div_ceil(60);
+        let minutes = (RELIABLE_S / 60.0).ceil();
         format!(
-            "Give each step of both runs {minutes} minutes or more (--time {minutes}m) for an interval that can be relied on."
+            "Alternate the two, several runs each, or give each step of both runs {minutes} minutes or more (--time {minutes}m)."
         )
     } else {
-        "Measure both again, in turns and for longer, when the host does nothing else.".to_owned()
+        "Alternate the two, several runs each and for longer, when the host does nothing else.".to_owned()
     };
+    let first = all.iter().flat_map(|c| &c.differences).find_map(in_these_two_runs);
+    let first = first.map_or_else(String::new, |said| format!("{said}; alternate them to be sure. "));
     Some(format!(
-        "A change that is {} has an interval with {PROVISIONAL}: made of what was seen, it promises nothing ({}). {next_step}",
-        Verdict::Provisional.word(),
+        "{first}{PROVISIONAL} marks what is said of these two runs only: their intervals promise nothing ({}). {next_step}",
         reasons.join("; ")
     ))
+}
+
+/// A provisional change of throughput as `~faster in these two runs, +43 % … +65 %`; `None` for others.
+fn in_these_two_runs(d: &Difference) -> Option<String> {
+    let word = match d.verdict() {
+        Verdict::MaybeBetter if d.unit == Unit::PerSecond => "faster",
+        Verdict::MaybeWorse if d.unit == Unit::PerSecond => "slower",
+        _ => return None,
+    };
+    let (low, high) = d.change()?.interval?;
+    Some(format!("{PROVISIONAL}{word} in these two runs, {} … {}", change(low), change(high)))
 }
 
 /// Steps of two runs under the same load.
@@ -352,7 +385,7 @@ mod tests {
     fn a_provisional_interval_decides_nothing_and_is_marked() {
         let mut d = difference((100.0, 99.0, 101.0), (150.0, 145.0, 155.0));
         d.b = Estimate::provisional(150.0, 145.0, 155.0, "short");
-        assert_eq!(d.verdict(), Verdict::Provisional);
+        assert_eq!(d.verdict(), Verdict::MaybeBetter);
         let ends = d.change().unwrap().ends().unwrap();
         assert!(ends.starts_with("~+44"), "{ends}");
         assert_eq!(interval(Unit::PerSecond, &d.b).as_deref(), Some("~145–155"));
@@ -368,9 +401,14 @@ mod tests {
         assert_eq!(about(&d), None);
         let provisional =
             |why: &str| Estimate::provisional(150.0, 145.0, 155.0, format!("m; provisional: {why}"));
-        d.b = provisional("fewer than 240 windows cannot tell slow changes from noise");
+        d.b = provisional("less than 240 seconds cannot tell slow changes from noise");
         let text = about(&d).unwrap();
-        assert!(text.contains("too short to say") && text.contains("--time 4m"), "{text}");
+        assert!(
+            text.contains("~faster in these two runs, +4")
+                && text.contains("alternate them to be sure")
+                && text.contains("--time 4m"),
+            "{text}"
+        );
         assert_eq!(text.matches("cannot tell slow changes").count(), 1, "{text}");
         d.b = provisional("its level wanders more slowly than its noise");
         let text = about(&d).unwrap();

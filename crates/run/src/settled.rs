@@ -2,7 +2,7 @@
 
 use mydyno_model::plan::Arrivals;
 use mydyno_model::record::{Interval, Phase};
-use mydyno_stats::series::MIN_WINDOWS;
+use mydyno_stats::slow::MIN_WINDOWS;
 use mydyno_stats::steady;
 
 /// Windows shorter than this, in seconds, say too little.

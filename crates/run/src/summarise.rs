@@ -9,7 +9,7 @@ use mydyno_model::summary::{
     OperationSummary, ServerSummary, StepSummary, Summary, Throughput, percentile_name,
 };
 use mydyno_model::{Estimate, Header};
-use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval, steady};
+use mydyno_stats::{Distribution, Histogram, SparseHistogram, interval};
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -79,9 +79,6 @@ fn bounds(
     bounds.flat_map(|bound| steps.iter().filter(applies).map(move |step| bound.summarise(step))).collect()
 }
 
-/// Windows shorter than this, in seconds, are left out of the judgement of steadiness.
-const SHORT_S: f64 = 0.5;
-
 /// The measured window of a step.
 pub fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
     windows_of(record, step, Phase::Measure)
@@ -103,15 +100,13 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
     }
     let qs = &record.manifest.plan.percentiles;
     let widths_s: Vec<f64> = windows.iter().map(|w| w.width_s).collect();
-    let window_s: f64 = widths_s.iter().sum();
+    let window_s = time_s(&windows);
     let total = |of: fn(&Interval) -> u64| windows.iter().map(|w| of(w)).sum::<u64>();
     let throughput = |of: fn(&Interval) -> u64| {
         interval::throughput(&windows.iter().map(|w| of(w)).collect::<Vec<_>>(), &widths_s)
     };
     let queries = total(|w| w.queries);
-    // A window that was cut short says little of the rate, and would weigh as much as a whole one.
-    let whole = windows.iter().filter(|w| w.width_s >= SHORT_S);
-    let rates: Vec<f64> = whole.map(|w| w.transactions as f64 / w.width_s).collect();
+    let transactions: Vec<u64> = windows.iter().map(|w| w.transactions).collect();
     let summaries: Vec<OperationSummary> =
         operations.iter().map(|info| operation_summary(info, &windows, qs)).collect();
     let headline = summaries.first()?.clone();
@@ -138,14 +133,15 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         },
         response_us: headline.response_us,
         service_us: headline.service_us,
-        lateness_us: latency(windows.iter().map(|w| Some(&w.lateness)), qs),
-        connect_us: Some(latency(windows.iter().map(|w| Some(&w.connect)), qs)).filter(|c| c.count > 0),
+        lateness_us: latency(windows.iter().map(|w| Some(&w.lateness)), qs, window_s),
+        connect_us: Some(latency(windows.iter().map(|w| Some(&w.connect)), qs, window_s))
+            .filter(|c| c.count > 0),
         operations: summaries,
         client: client_summary(&windows, queries, step.workers, window_s),
         server: ServerSummary {
             cpu_us_per_query: server_cpu_us_per_query(record, &windows, queries, window_s),
         },
-        steady: steady::assess(&rates).steady,
+        steady: interval::steadiness(&transactions, &widths_s).steady,
         warnings: Vec::new(),
         extra: Map::new(),
     })
@@ -158,7 +154,7 @@ fn attempts(windows: &[&Interval], qs: &[f64]) -> Option<AttemptSummary> {
     (retries > 0).then(|| AttemptSummary {
         attempts,
         goodput: good as f64 / attempts as f64,
-        retried_us: latency(windows.iter().map(|w| Some(&w.retried)), qs),
+        retried_us: latency(windows.iter().map(|w| Some(&w.retried)), qs, time_s(windows)),
     })
 }
 
@@ -172,19 +168,29 @@ fn errors(windows: &[&Interval]) -> BTreeMap<String, u64> {
 
 fn operation_summary(info: &OperationInfo, windows: &[&Interval], qs: &[f64]) -> OperationSummary {
     let times = || windows.iter().map(|w| w.operations.get(&info.name));
-    let service_us = latency(times().map(|t| t.map(|t| &t.service)), qs);
+    let time_s = time_s(windows);
+    let service_us = latency(times().map(|t| t.map(|t| &t.service)), qs, time_s);
     OperationSummary {
         name: info.name.clone(),
         kind: info.kind,
         count: service_us.count,
-        response_us: latency(times().map(|t| t.map(|t| &t.response)), qs),
+        response_us: latency(times().map(|t| t.map(|t| &t.response)), qs, time_s),
         service_us,
     }
 }
 
-/// A distribution over windows; a window without values takes part as an empty one. A histogram that is damaged
+/// Measured seconds.
+fn time_s(windows: &[&Interval]) -> f64 {
+    windows.iter().map(|w| w.width_s).sum()
+}
+
+/// A distribution over windows of `time_s` seconds together; a window without values takes part as an empty one. A histogram that is damaged
 /// counts as empty, which shows in the count.
-fn latency<'a>(windows: impl Iterator<Item = Option<&'a HistogramData>>, percents: &[f64]) -> LatencySummary {
+fn latency<'a>(
+    windows: impl Iterator<Item = Option<&'a HistogramData>>,
+    percents: &[f64],
+    time_s: f64,
+) -> LatencySummary {
     let empty = HistogramData::default();
     let windows: Vec<SparseHistogram> =
         windows.map(|data| SparseHistogram::from_data(data.unwrap_or(&empty)).unwrap_or_default()).collect();
@@ -195,7 +201,7 @@ fn latency<'a>(windows: impl Iterator<Item = Option<&'a HistogramData>>, percent
         Vec::new()
     } else {
         let qs: Vec<f64> = percents.iter().map(|p| p / 100.0).collect();
-        interval::percentiles(&windows, &qs)
+        interval::percentiles(&windows, &qs, time_s)
     };
     LatencySummary {
         count: whole.count(),

@@ -40,7 +40,7 @@ fn main() -> Result<(), Error> {
     for histograms in &record {
         let windows: Vec<SparseHistogram> =
             histograms.iter().map(SparseHistogram::from_data).collect::<Result<_, _>>()?;
-        let estimates = interval::percentiles(&windows, &[0.5, 0.95, 0.99, 0.999]);
+        let estimates = interval::percentiles(&windows, &[0.5, 0.95, 0.99, 0.999], WINDOWS as f64);
         let counts: Vec<u64> = histograms.iter().map(|h| h.count).collect();
         let rate = interval::throughput(&counts, &vec![1.0; counts.len()]);
         intervals += estimates.iter().chain([&rate]).filter(|e| e.low.is_some()).count();

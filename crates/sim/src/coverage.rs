@@ -55,6 +55,11 @@ impl Tally {
         (self.promised > 0).then(|| self.held as f64 / self.promised as f64)
     }
 
+    /// Share of the provisional intervals that hold the truth; `None` without any.
+    pub fn provisional_coverage(&self) -> Option<f64> {
+        (self.provisional > 0).then(|| self.provisional_held as f64 / self.provisional as f64)
+    }
+
     /// Share of the estimates that promise their level.
     pub fn promised_share(&self) -> f64 {
         self.promised as f64 / self.seeds.max(1) as f64
@@ -78,9 +83,45 @@ pub fn means(noise: Noise, n: usize, seeds: u64) -> Tally {
         let (series, level) = noise.series(n, &mut Rng::stream(seed, &[n as u64]));
         let series: Vec<f64> = series.iter().map(|x| 100.0 + 4.0 * x).collect();
         tally.unsteady += u64::from(steady::assess(&series).steady == Some(false));
-        tally.add(&interval::mean(&series), 100.0 + 4.0 * level);
+        tally.add(&interval::mean(&series, n as f64), 100.0 + 4.0 * level);
     }
     tally
+}
+
+/// A Poisson count with this mean.
+fn poisson(mean: f64, rng: &mut Rng) -> u64 {
+    let (mut time, mut count) = (rng.exponential(), 0);
+    while time < mean {
+        time += rng.exponential();
+        count += 1;
+    }
+    count
+}
+
+/// Throughputs of `n` seconds of Poisson counts about 100, whose mean varies by a tenth with the noise.
+pub fn counts(noise: Noise, n: usize, seeds: u64) -> Tally {
+    let mut tally = Tally::default();
+    for seed in 0..seeds {
+        let mut rng = Rng::stream(seed, &[n as u64, 2]);
+        let (series, level) = noise.series(n, &mut rng);
+        let counts: Vec<u64> = series.iter().map(|x| poisson(100.0 + 10.0 * x, &mut rng)).collect();
+        let widths_s = vec![1.0; n];
+        tally.unsteady += u64::from(interval::steadiness(&counts, &widths_s).steady == Some(false));
+        tally.add(&interval::throughput(&counts, &widths_s), 100.0 + 10.0 * level);
+    }
+    tally
+}
+
+/// Share of series of `n` seconds that are called unsteady when the rate changes by `share` for good after the share `at` of the run.
+pub fn found(noise: Noise, n: usize, at: f64, share: f64, seeds: u64) -> f64 {
+    let found = (0..seeds).filter(|seed| {
+        let (series, _) = noise.series(n, &mut Rng::stream(*seed, &[n as u64, 3]));
+        let change = (at * n as f64).round() as usize;
+        let level = |t: usize| if t < change { 100.0 } else { 100.0 * (1.0 + share) };
+        let series: Vec<f64> = series.iter().enumerate().map(|(t, x)| level(t) + 4.0 * x).collect();
+        steady::assess(&series).steady == Some(false)
+    });
+    found.count() as f64 / seeds as f64
 }
 
 /// Percentiles of `n` windows of `per_window` values whose level is correlated by `phi`; a tally for each of `qs`, half
@@ -91,7 +132,9 @@ pub fn percentiles(phi: f64, n: usize, per_window: u64, qs: &[f64], seeds: u64) 
     for seed in 0..seeds {
         let mut rng = Rng::stream(seed, &[n as u64, per_window]);
         let windows: Vec<SparseHistogram> = latency.windows(n, per_window, &mut rng);
-        for ((q, tally), estimate) in qs.iter().zip(&mut tallies).zip(interval::percentiles(&windows, qs)) {
+        for ((q, tally), estimate) in
+            qs.iter().zip(&mut tallies).zip(interval::percentiles(&windows, qs, n as f64))
+        {
             let truth = latency.quantile_ns(*q);
             let share = |ns: f64| ns / truth;
             let estimate =
@@ -103,47 +146,63 @@ pub fn percentiles(phi: f64, n: usize, per_window: u64, qs: &[f64], seeds: u64) 
 }
 
 /// Numbers of windows that the tables of means have.
-pub const LENGTHS: [usize; 8] = [16, 60, 120, 180, 240, 300, 600, 1200];
+pub const LENGTHS: [usize; 6] = [16, 30, 60, 240, 300, 600];
 
 /// Percentiles that the tables have.
-pub const PERCENTILES: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
+pub const PERCENTILES: [f64; 3] = [0.5, 0.95, 0.99];
 
-/// Windows, values in each, and what the number of seeds is divided by (long cells cost more).
-pub const PERCENTILE_CELLS: [(usize, u64, u64); 8] = [
-    (60, 100, 1),
-    (240, 100, 1),
-    (240, 1000, 1),
-    (240, 5000, 2),
-    (300, 100, 1),
-    (300, 1000, 1),
-    (600, 100, 1),
-    (600, 1000, 2),
-];
+/// Windows and values in each that the table of percentiles has.
+pub const PERCENTILE_CELLS: [(usize, u64); 4] = [(60, 100), (240, 100), (300, 100), (600, 100)];
 
 /// Correlations of windows that the tables of percentiles have.
 pub const CORRELATIONS: [f64; 3] = [0.0, 0.5, 0.9];
 
-/// A cell of a table: coverage of the intervals with a level, and the share of series that get one.
+/// A cell of a table: coverage of the intervals with a level, and the share of series that get one; where none do, coverage of the
+/// provisional ones, marked with `~`.
 pub fn cell(tally: &Tally) -> String {
-    let held = tally.coverage().map(|c| format!("{} of {}", percent(c), percent(tally.promised_share())));
-    held.unwrap_or_else(|| "–".to_owned())
+    match (tally.coverage(), tally.provisional_coverage()) {
+        (Some(held), _) => format!("{} of {:.0} %", percent(held), 100.0 * tally.promised_share()),
+        (None, Some(held)) => format!("~ {}", percent(held)),
+        (None, None) => "–".to_owned(),
+    }
 }
 
 /// Coverage of means on every model of noise, as Markdown.
 pub fn table_of_means(seeds: u64) -> String {
-    by_length(&cell, seeds)
+    by_length(&means, &cell, seeds)
+}
+
+/// Coverage of throughputs of Poisson counts on every model of noise, as Markdown.
+pub fn table_of_counts(seeds: u64) -> String {
+    by_length(&counts, &cell, seeds)
+}
+
+/// Places of a change of 20 % that the table of found changes has.
+pub const PLACES: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
+
+/// Shares of lasting falls by 20 % that are found, as Markdown.
+pub fn table_of_found(seeds: u64) -> String {
+    let heads = ["noise", "windows"].map(str::to_owned).into_iter().chain(PLACES.map(percent));
+    let mut table = row(heads) + &rule(2 + PLACES.len());
+    for (name, noise) in [Noise::ALL[0], Noise::ALL[3], Noise::ALL[4]] {
+        for n in [60, 240, 300, 600] {
+            let cells = PLACES.map(|at| percent(found(noise, n, at, -0.2, seeds)));
+            table += &row([name.to_owned(), n.to_string()].into_iter().chain(cells));
+        }
+    }
+    table
 }
 
 /// Shares that are called unsteady, as Markdown.
 pub fn table_of_alarms(seeds: u64) -> String {
-    by_length(&|tally| percent(tally.unsteady_share()), seeds)
+    by_length(&means, &|tally| percent(tally.unsteady_share()), seeds)
 }
 
-fn by_length(show: &dyn Fn(&Tally) -> String, seeds: u64) -> String {
+fn by_length(of: &dyn Fn(Noise, usize, u64) -> Tally, show: &dyn Fn(&Tally) -> String, seeds: u64) -> String {
     let heads = std::iter::once("noise \\ windows".to_owned()).chain(LENGTHS.map(|n| n.to_string()));
     let mut table = row(heads) + &rule(1 + LENGTHS.len());
-    for (name, noise) in Noise::ALL {
-        let cells = LENGTHS.map(|n| show(&means(noise, n, seeds)));
+    for (name, noise) in Noise::ALL.into_iter().chain(Noise::FURTHER) {
+        let cells = LENGTHS.map(|n| show(&of(noise, n, seeds)));
         table += &row(std::iter::once(name.to_owned()).chain(cells));
     }
     table
@@ -152,14 +211,12 @@ fn by_length(show: &dyn Fn(&Tally) -> String, seeds: u64) -> String {
 /// Coverage of percentiles, as Markdown.
 pub fn table_of_percentiles(seeds: u64) -> String {
     let names = PERCENTILES.map(|q| format!("p{}", 100.0 * q));
-    let mut table =
-        row(["φ", "windows", "values in each", "seeds"].map(str::to_owned).into_iter().chain(names))
-            + &rule(4 + PERCENTILES.len());
+    let mut table = row(["φ", "windows", "values in each"].map(str::to_owned).into_iter().chain(names))
+        + &rule(3 + PERCENTILES.len());
     for phi in CORRELATIONS {
-        for (n, per_window, part) in PERCENTILE_CELLS {
-            let seeds = seeds.div_ceil(part);
+        for (n, per_window) in PERCENTILE_CELLS {
             let tallies = percentiles(phi, n, per_window, &PERCENTILES, seeds);
-            let of = [phi.to_string(), n.to_string(), per_window.to_string(), seeds.to_string()];
+            let of = [phi.to_string(), n.to_string(), per_window.to_string()];
             table += &row(of.into_iter().chain(tallies.iter().map(cell)));
         }
     }

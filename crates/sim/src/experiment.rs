@@ -161,6 +161,9 @@ impl World {
             Noise::Spiky { .. } => 2,
             Noise::Drifting { .. } => 3,
             Noise::Wandering { .. } => 4,
+            Noise::Levels { .. } => 5,
+            Noise::Pink => 6,
+            Noise::Stalls { .. } => 7,
         }
     }
 }

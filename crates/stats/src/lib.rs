@@ -1,7 +1,7 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
 //!
-//! - What a run says: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`series`] (the error of a
-//!   mean of correlated windows), [`little`], [`usl`] (a sweep over connections).
+//! - What a run says: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of
+//!   a mean), [`little`], [`usl`] (a sweep over connections).
 //! - What an experiment says: [`design`] → [`compare`] → [`sequential`] and [`verdict`], together [`decision`]; [`power`] (what it
 //!   could show, blocks still needed), [`factorial`], [`twosample`].
 //! - Below them: [`rng`], [`special`], [`linear`]. Simulated servers with a known truth, to try all this on: the crate `mydyno-sim`.
@@ -22,7 +22,7 @@ pub mod little;
 pub mod power;
 pub mod rng;
 pub mod sequential;
-pub mod series;
+pub mod slow;
 pub mod special;
 pub mod steady;
 pub mod twosample;

@@ -97,7 +97,7 @@ fn class(d: &Difference) -> &'static str {
     match d.verdict() {
         Verdict::Better => "good",
         Verdict::Worse => "bad",
-        Verdict::Unresolved | Verdict::Provisional | Verdict::NoInterval => "dim",
+        _ => "dim",
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the pages of the journal say, to be compared with what the code does.
 
-/// Cells of the row that begins with a name in a page of the journal: the first one.
-pub fn cells(page: &str, name: &str) -> Vec<String> {
+/// Cells of the row that begins with a name below a heading of a page of the journal.
+pub fn cells_of(page: &str, heading: &str, name: &str) -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/journal");
     let page = std::fs::read_to_string(format!("{folder}/{page}")).unwrap();
+    let section = page.split_once(heading).unwrap_or_else(|| panic!("no heading {heading}")).1;
     let start = format!("| {name} | ");
-    let line = page.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no row {name}"));
+    let row = section.lines().find(|line| line.starts_with(&start));
+    let line = row.unwrap_or_else(|| panic!("no row {name}"));
     line[start.len()..].trim_end_matches(" |").split(" | ").map(str::to_owned).collect()
 }
 

@@ -7,7 +7,8 @@ use mydyno_model::Estimate;
 
 use super::{LEVEL, method, relied_on, too_few};
 use crate::histogram::{Distribution, Histogram, SparseHistogram};
-use crate::series::{MeanError, error_by_neighbours, mean_error};
+use crate::slow::{SlowError, cosines, mean_error};
+use crate::special::t_quantile;
 use crate::steady;
 
 /// Values that must lie beyond a percentile before an interval for it is given.
@@ -15,9 +16,6 @@ const MIN_TAIL: f64 = 10.0;
 
 /// A change of the share of values beyond a percentile that matters, as a part of that share.
 const RELEVANT_CHANGE: f64 = 0.1;
-
-/// Correlation of neighbours that unmasking stops at.
-const MOST_CORRELATED: f64 = 0.95;
 
 /// A histogram of one window, dense or sparse.
 pub trait Window: Distribution {
@@ -43,37 +41,29 @@ impl<T: Window> Window for &T {
     }
 }
 
-/// The `q`-quantile (0.99 for the 99th percentile) of all values in windows that follow each other, in the unit of
-/// the histograms (nanoseconds), with its interval.
+/// The `q`-quantile (0.99 for the 99th percentile) of all values in windows that follow each other over `time_s` seconds, in the
+/// unit of the histograms (nanoseconds), with its interval.
 ///
-/// No interval when there are fewer than [`crate::series::MIN_WINDOWS`] windows, fewer than ten values beyond the
+/// No interval when there are fewer than [`crate::slow::MIN_WINDOWS`] windows, fewer than ten values beyond the
 /// percentile, or when it was not steady.
-pub fn percentile<W: Window>(per_window: &[W], q: f64) -> Estimate {
-    percentiles(per_window, &[q]).pop().unwrap_or_else(|| Estimate::without_interval(0.0, "no windows"))
+pub fn percentile<W: Window>(per_window: &[W], q: f64, time_s: f64) -> Estimate {
+    percentiles(per_window, &[q], time_s)
+        .pop()
+        .unwrap_or_else(|| Estimate::without_interval(0.0, "no windows"))
 }
 
 /// [`percentile`] for several `q`, merging the windows once.
-pub fn percentiles<W: Window>(per_window: &[W], qs: &[f64]) -> Vec<Estimate> {
+pub fn percentiles<W: Window>(per_window: &[W], qs: &[f64], time_s: f64) -> Vec<Estimate> {
     let mut whole = Histogram::new();
     per_window.iter().for_each(|window| window.add_to(&mut whole));
     let qs: Vec<f64> = qs.iter().map(|q| q.clamp(0.0, 1.0)).collect();
-    // The median comes first; it serves all of them.
-    let times: Vec<f64> =
-        [0.5].iter().chain(&qs).map(|q| whole.quantile_ns(*q).unwrap_or_default()).collect();
-    let mut beyond = Beyond::of(&whole, per_window, &times).into_iter();
-    // How long windows resemble each other, not how slowly their level wanders: that, each percentile sees for itself.
-    let middle = beyond.next().and_then(|middle| Some(middle.unmasked(mean_error(&middle.residuals, 1)?)));
-    let each = qs.iter().zip(beyond);
-    each.map(|(q, beyond)| percentile_of(&whole, per_window.len(), *q, &beyond, middle.as_ref())).collect()
+    let times: Vec<f64> = qs.iter().map(|q| whole.quantile_ns(*q).unwrap_or_default()).collect();
+    let beyond = Beyond::of(&whole, per_window, &times);
+    let each = qs.iter().zip(&beyond);
+    each.map(|(q, beyond)| percentile_of(&whole, per_window.len(), *q, beyond, time_s)).collect()
 }
 
-fn percentile_of(
-    whole: &Histogram,
-    windows: usize,
-    q: f64,
-    beyond: &Beyond,
-    middle: Option<&MeanError>,
-) -> Estimate {
+fn percentile_of(whole: &Histogram, windows: usize, q: f64, beyond: &Beyond, time_s: f64) -> Estimate {
     let Some(value) = whole.quantile_ns(q) else { return Estimate::without_interval(0.0, "no values") };
     let cannot = |why: String| Estimate::without_interval(value, why);
     if let Some(why) = too_few(windows) {
@@ -89,19 +79,18 @@ fn percentile_of(
     if whole.min_ns() == whole.max_ns() {
         return cannot("all values are equal: no spread to judge by".to_owned());
     }
-    let own = beyond.own_error();
-    let error = beyond.error_with(&own, middle);
-    let hidden = error.standard_error / own.standard_error;
-    let verdict = steady::assess_residuals(q.min(1.0 - q), &beyond.residuals, RELEVANT_CHANGE, hidden);
+    let error = beyond.error(time_s);
+    let rare = q.min(1.0 - q);
+    // The series of the shares themselves: changes are told as shares of the earlier share.
+    let verdict = steady::assess_about(rare, &beyond.residuals, RELEVANT_CHANGE, steady::SEVERAL_SERIES);
     if verdict.steady == Some(false) {
         let why = verdict.why.replacen("it ", "the share of values beyond it ", 1);
         return cannot(format!("not steady: {why}"));
     }
-    // The residuals are of the share *above* the estimate: its upper margin is the lower one of the share below.
-    let (minus, plus) = error.margins(LEVEL);
+    let margin = t_quantile(0.5 + 0.5 * LEVEL, error.df) * error.standard_error;
     // Where the error of the share is so large that it passes 0 or 1, the extremes seen are the ends: to withhold just
     // the wide intervals would leave the ones that are narrow by luck.
-    let (low_q, high_q) = ((q - plus).max(0.0), (q + minus).min(1.0));
+    let (low_q, high_q) = ((q - margin).max(0.0), (q + margin).min(1.0));
     let (mut low, mut high) =
         (whole.quantile_ns(low_q).unwrap_or(value), whole.quantile_ns(high_q).unwrap_or(value));
     if let (Some((a, b)), Some((c, _))) = (whole.quantile_bounds_ns(low_q), whole.quantile_bounds_ns(high_q))
@@ -110,17 +99,12 @@ fn percentile_of(
         // Inside one bucket the recorder cannot tell; the bucket itself is the answer.
         (low, high) = (a as f64, b as f64);
     }
-    relied_on(
-        value,
-        (low.min(value), high.max(value)),
-        method("Woodruff", windows, &error),
-        error.doubt(windows),
-    )
+    relied_on(value, (low.min(value), high.max(value)), method("Woodruff", &error), error.doubt(time_s))
 }
 
 /// The share of values above a time, window by window.
 struct Beyond {
-    /// What the windows differ by from the share of the whole; their mean is 0.
+    /// Deviation of each window's share from that of the whole; their mean is 0.
     residuals: Vec<f64>,
     /// Variance of a residual that would be there if all windows were alike: that of counting.
     counting: f64,
@@ -153,72 +137,10 @@ impl Beyond {
         Self { residuals: residuals.collect(), counting: share * (1.0 - share) / mean_count }
     }
 
-    fn error(&self) -> Option<MeanError> {
-        mean_error(&self.residuals, 1).map(|error| error.with_slowest_part(&self.residuals))
-    }
-
-    /// The error of the share by its own windows, at least that of counting.
-    fn own_error(&self) -> MeanError {
-        let n = self.residuals.len() as f64;
-        let floor = (self.counting / n).sqrt();
-        let none =
-            MeanError { standard_error: floor, df: n - 1.0, effective_n: n, skewness: 0.0, wander: 1.0 };
-        let own = self.error().unwrap_or(none);
-        let standard_error = own.standard_error.max(floor);
-        let wander = standard_error / error_by_neighbours(&self.residuals, self.counting).max(floor);
-        MeanError { standard_error, wander, ..own }
-    }
-
-    /// An error of this share with the persistence that counting masks given back: noise that is known to be independent pulls
-    /// the correlation of neighbours down by its share of the variance.
-    fn unmasked(&self, own: MeanError) -> MeanError {
-        let n = self.residuals.len() as f64;
-        let variance = self.variance();
-        let shared = (variance - self.counting).max(0.0);
-        let seen = n * own.standard_error.powi(2) / variance;
-        let correlation = ((seen - 1.0) / (seen + 1.0)).max(0.0);
-        let unmasked = (correlation * variance / shared.max(f64::MIN_POSITIVE)).min(MOST_CORRELATED);
-        if unmasked <= correlation {
-            return own;
-        }
-        let joint = ((shared * (1.0 + unmasked) / (1.0 - unmasked) + self.counting) / n).sqrt();
-        // Halfway on the log scale, and less in longer series, whose coarser looks see below the noise themselves.
-        let w = 0.5 * (60.0 / n).min(1.0);
-        let standard_error = own.standard_error * (joint / own.standard_error).max(1.0).powf(w);
-        MeanError { standard_error, effective_n: variance / standard_error.powi(2), ..own }
-    }
-
-    /// Variance of a residual.
-    fn variance(&self) -> f64 {
-        self.residuals.iter().map(|r| r * r).sum::<f64>() / (self.residuals.len() as f64 - 1.0)
-    }
-
-    /// The error of the share. Far out in the tail the error of counting hides how much windows resemble their
-    /// neighbours, so what the windows differ by beyond counting is taken to persist as long as it does in the
-    /// `middle` of the distribution, where it is seen best; where that says that the error is larger, the answer lies between.
-    fn error_with(&self, own: &MeanError, middle: Option<&MeanError>) -> MeanError {
-        let n = self.residuals.len() as f64;
-        let Some(middle) = middle else { return own.clone() };
-        let variance = self.variance();
-        let shared = (variance - self.counting).max(0.0);
-        let standard_error = (shared / middle.effective_n.clamp(1.0, n) + self.counting / n).sqrt();
-        if standard_error <= own.standard_error {
-            return own.clone();
-        }
-        // Counting is well known; how well the rest is known, the middle says (Welch and Satterthwaite).
-        let (a, b) = (shared / middle.effective_n.clamp(1.0, n), self.counting / n);
-        let df = ((a + b).powi(2) / (a * a / middle.df + b * b / (n - 1.0))).min(own.df.max(middle.df));
-        // Between the two on the log scale, because the larger one alone would be too wide when it is larger by chance: the
-        // nearer to it the more of what is seen here is counting. Where hardly any is, nothing is hidden.
-        let w = (self.counting / variance).powf(0.75).min(1.0);
-        let standard_error = standard_error.powf(w) * own.standard_error.powf(1.0 - w);
-        let df = df.powf(w) * own.df.powf(1.0 - w);
-        MeanError {
-            standard_error,
-            df,
-            effective_n: variance / standard_error.powi(2),
-            skewness: own.skewness,
-            wander: own.wander,
-        }
+    /// The error of the share by its slowest changes; that of counting, which is known, where the windows do not differ.
+    fn error(&self, time_s: f64) -> SlowError {
+        let counting = (self.counting / self.residuals.len() as f64).sqrt();
+        let none = SlowError { standard_error: counting, df: cosines(time_s) as f64, wanders: false };
+        mean_error(&self.residuals, time_s).unwrap_or(none)
     }
 }

@@ -1,0 +1,94 @@
+//! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below
+//! [`LONG_S`] seconds and four from there, with as many degrees of freedom. It assumes that nothing changes more slowly
+//! than over a quarter of the run.
+//!
+//! The mean square of the slowest cosines is the spectrum near frequency 0, which is the variance of the mean
+//! (Müller 2007; Lazarus, Lewis, Stock and Watson 2018); few cosines look only at changes that are slow beside noise
+//! from second to second. Other designs with their coverage: docs/journal/statistics.md.
+
+use crate::special::f_sf;
+
+/// Fewest windows that an interval, or a judgement of steadiness, can be made of.
+pub const MIN_WINDOWS: usize = 16;
+
+/// Shortest measured time, in seconds, whose intervals promise their level.
+pub const RELIABLE_S: f64 = 240.0;
+
+/// Measured time, in seconds, from which four cosines are used instead of two.
+pub const LONG_S: f64 = 480.0;
+
+/// Cosines after the two slowest that say how much faster changes there are.
+const FASTER: usize = 10;
+
+/// Share of independent series that are said to wander.
+const WANDER_ALARM: f64 = 0.01;
+
+/// The error of the mean of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowError {
+    /// Standard error of the mean, in the unit of the series.
+    pub standard_error: f64,
+    /// Degrees of freedom: the number of cosines.
+    pub df: f64,
+    /// Whether the two slowest cosines are so much larger than the ten after them that the level itself wanders: then
+    /// the assumption does not hold.
+    pub wanders: bool,
+}
+
+impl SlowError {
+    /// Why no level can be promised for an interval over `time_s` seconds; `None` when it can.
+    pub fn doubt(&self, time_s: f64) -> Option<String> {
+        if !reliable(time_s) {
+            return Some(format!("less than {RELIABLE_S} seconds cannot tell slow changes from noise"));
+        }
+        self.wanders.then(|| {
+            "its level changes more slowly than a quarter of the run: it speaks of this stretch of time only".to_owned()
+        })
+    }
+}
+
+/// Whether so many seconds can promise the level of an interval. A window that ends a few milliseconds early does not count.
+pub fn reliable(time_s: f64) -> bool {
+    time_s >= RELIABLE_S - 0.5
+}
+
+/// Cosines that are used for a run of `time_s` seconds.
+pub(crate) fn cosines(time_s: f64) -> usize {
+    if time_s >= LONG_S - 0.5 { 4 } else { 2 }
+}
+
+/// The error of the mean of a series whose mean was taken out, measured over `time_s` seconds. `None` for fewer than
+/// [`MIN_WINDOWS`] values or none that differ.
+pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
+    let n = residuals.len() as f64;
+    if residuals.len() < MIN_WINDOWS || residuals.iter().all(|r| *r == 0.0) {
+        return None;
+    }
+    let squares: Vec<f64> = coefficients(residuals, 2 + FASTER).iter().map(|c| c * c).collect();
+    let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
+    let used = cosines(time_s);
+    let standard_error = (mean(&squares[..used]) / n).sqrt();
+    if !standard_error.is_finite() || standard_error <= 0.0 {
+        return None;
+    }
+    let larger = mean(&squares[..2]) / mean(&squares[2..]);
+    let wanders = larger.is_finite() && f_sf(larger, 2.0, FASTER as f64) < WANDER_ALARM;
+    Some(SlowError { standard_error, df: used as f64, wanders })
+}
+
+/// Coefficients of the first `count` orthonormal cosines (DCT-II without its constant): 1, 2 … half periods in the series.
+pub(crate) fn coefficients(series: &[f64], count: usize) -> Vec<f64> {
+    let n = series.len() as f64;
+    let coefficient = |half_periods: usize| {
+        let step = std::f64::consts::PI * half_periods as f64 / n;
+        // Each cosine from the two before it: a record of an hour needs millions.
+        let (mut before, mut here, double) = ((0.5 * step).cos(), (0.5 * step).cos(), 2.0 * step.cos());
+        let mut sum = 0.0;
+        for value in series {
+            sum += value * here;
+            (before, here) = (here, double * here - before);
+        }
+        sum * (2.0 / n).sqrt()
+    };
+    (1..=count).map(coefficient).collect()
+}
