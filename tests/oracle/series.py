@@ -129,6 +129,9 @@ out["little"] = [
 ]
 
 
+# The factor of the error for power at frequency 0, which the cosines beside it do not see.
+WIDER = 1.1
+
 # The error of the mean: the slowest cosines (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
 def mean_error(x, seconds):
     """Standard error, degrees of freedom, and whether the level wanders; None where nothing differs."""
@@ -138,7 +141,7 @@ def mean_error(x, seconds):
     used = 4 if seconds >= LONG - 0.5 else 2
     with np.errstate(divide="ignore", invalid="ignore"):
         wanders = stats.f.sf(power[:2].mean() / power[2:].mean(), 2, 10) < WANDER_ALARM
-    return math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
+    return WIDER * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
 
 
 # Steadiness: steps and a trend, beside the power of the slowest cosines that is left when both they and the series have lost

@@ -1,6 +1,6 @@
 //! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below
-//! [`LONG_S`] seconds and four from there, with as many degrees of freedom. It assumes that nothing changes more slowly
-//! than over a quarter of the run.
+//! [`LONG_S`] seconds and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]). It assumes that
+//! nothing changes more slowly than over a quarter of the run.
 //!
 //! The mean square of the slowest cosines is the spectrum near frequency 0, which is the variance of the mean
 //! (Müller 2007; Lazarus, Lewis, Stock and Watson 2018); few cosines look only at changes that are slow beside noise
@@ -16,6 +16,10 @@ pub const RELIABLE_S: f64 = 240.0;
 
 /// Measured time, in seconds, from which four cosines are used instead of two.
 pub const LONG_S: f64 = 480.0;
+
+/// Factor of the standard error over what the slowest cosines say. The variance of a mean is the spectrum at frequency 0; the
+/// cosines lie beside it, where correlated noise has less power.
+pub const WIDER: f64 = 1.1;
 
 /// Cosines after the two slowest that say how much faster changes there are.
 const FASTER: usize = 10;
@@ -67,7 +71,7 @@ pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     let squares: Vec<f64> = coefficients(residuals, 2 + FASTER).iter().map(|c| c * c).collect();
     let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
     let used = cosines(time_s);
-    let standard_error = (mean(&squares[..used]) / n).sqrt();
+    let standard_error = WIDER * (mean(&squares[..used]) / n).sqrt();
     if !standard_error.is_finite() || standard_error <= 0.0 {
         return None;
     }

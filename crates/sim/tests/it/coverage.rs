@@ -13,14 +13,11 @@ use mydyno_stats::{Rng, interval, slow, steady};
 
 use super::journal::{alike, cells_of};
 
-/// 92 to 98 %, and one standard error of 400 seeds.
-const BAND: RangeInclusive<f64> = 0.91..=0.99;
-
-/// The one cell that lies outside with these seeds, at 90.8 %; its Poisson counts hold 94.4 %.
-const OUTSIDE: (&str, usize) = ("AR(1) 0.95", 240);
+/// Shares that hold.
+const BAND: RangeInclusive<f64> = 0.92..=0.98;
 
 /// Seeds of the page of the journal.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1000;
 
 /// Noises on which nothing changes more slowly than a quarter of 240 s.
 fn stationary() -> impl Iterator<Item = (&'static str, Noise)> {
@@ -47,7 +44,7 @@ fn means_hold_the_truth_as_often_as_they_promise_where_the_assumption_holds() {
             let tally = means(noise, n, SEEDS);
             kept("## Coverage of nominal 95 % intervals of a mean", name, n, &tally);
             let held = tally.coverage().unwrap();
-            assert!(BAND.contains(&held) || (name, n) == OUTSIDE, "{name}, {n} windows: {held}");
+            assert!(BAND.contains(&held), "{name}, {n} windows: {held}");
         }
     }
 }
@@ -125,7 +122,9 @@ fn less_than_240_seconds_promise_nothing_and_say_so() {
         for n in [slow::MIN_WINDOWS, 30, 60, 239] {
             let tally = means(noise, n, 100);
             assert_eq!(tally.promised, 0, "{name}, {n} windows");
-            let wanted = if name == "drifting" { 40 } else { 70 };
+            // Levels that last as long as half of the run are changes.
+            let changes = name == "drifting" || (name, n) == ("bimodal", slow::MIN_WINDOWS);
+            let wanted = if changes { 40 } else { 70 };
             assert!(tally.provisional >= wanted, "{name}, {n} windows: {tally:?}");
         }
     }
@@ -175,7 +174,7 @@ fn a_trend_is_mostly_seen() {
 fn percentiles_hold_the_truth_as_often_as_they_promise() {
     const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
     for phi in [0.0, 0.5, 0.9] {
-        for (n, seeds) in [(240, 400), (600, 400)] {
+        for (n, seeds) in [(240, SEEDS), (600, SEEDS)] {
             for (q, tally) in QUANTILES.into_iter().zip(percentiles(phi, n, 100, &QUANTILES, seeds)) {
                 let held = tally.coverage().unwrap();
                 assert!(BAND.contains(&held), "φ {phi}, {n} windows, {q}: {held}");
