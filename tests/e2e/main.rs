@@ -37,6 +37,7 @@ mod lacking;
 mod levers;
 mod load;
 mod mixes;
+mod own_session;
 mod passwords;
 mod probe;
 #[path = "../pulse.rs"]

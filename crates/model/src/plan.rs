@@ -179,6 +179,10 @@ pub struct WaitPlan {
     /// How its threads share CPUs with the server's, where both run on one host.
     #[serde(default)]
     pub scheduling: Scheduling,
+    /// The nice value of its session among the sessions of the host, where the kernel shares the CPUs by sessions
+    /// (`kernel.sched_autogroup_enabled=1`, sched(7)) and the load generator has a session of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_nice: Option<u8>,
 }
 
 fn is_none_us(us: &u64) -> bool {

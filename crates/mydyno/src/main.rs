@@ -5,6 +5,7 @@
 mod cli;
 mod failure;
 mod load_args;
+mod own_session;
 mod private;
 mod progress;
 mod secrets;

@@ -182,7 +182,7 @@ fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Vec<Pla
         ..Request::default()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend() };
+    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
     let resolved = request::resolve(&request, machine)?;
     if resolved.draft.steps.len() != 1 {
         let problem = "one number: a comparison measures one point".to_owned();

@@ -50,7 +50,9 @@ fn origin(run: &RunView<'_>) -> Table {
     row("options", options.map(|(k, v)| format!("--{k} {}", shown(v))).collect::<Vec<_>>().join(" "));
     row("seed", manifest.plan.seed.to_string());
     row("answers awaited by", manifest.plan.wait.backend.to_string());
-    row("load generator's scheduling", manifest.plan.wait.scheduling.to_string());
+    let wait = &manifest.plan.wait;
+    let session = wait.session_nice.map(|nice| format!(", its session at nice {nice}")).unwrap_or_default();
+    row("load generator's scheduling", format!("{}{session}", wait.scheduling));
     row("database", manifest.plan.database.clone());
     row("fingerprint of the data", run.summary.fingerprint.data.clone());
     row("fingerprint of the operations", run.summary.fingerprint.operations.clone());

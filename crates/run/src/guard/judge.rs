@@ -201,7 +201,7 @@ mod tests {
         };
         let target =
             TargetPlan { kind, transport: Transport::Unix, address: "/s".to_owned(), user: "u".to_owned() };
-        let machine = Machine { cpus: 2, backend: Backend::Epoll };
+        let machine = Machine { cpus: 2, backend: Backend::Epoll, session_groups: false };
         resolve(&request, machine).unwrap().draft.on(target, time::OffsetDateTime::UNIX_EPOCH)
     }
 

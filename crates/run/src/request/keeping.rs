@@ -31,6 +31,7 @@ pub(super) fn wait(request: &Request, default: Backend, faults: &mut Faults) -> 
         backend,
         coalesce_us: gathering.unwrap_or_default().as_micros() as u64,
         scheduling: Scheduling::Normal,
+        session_nice: None,
     }
 }
 
@@ -52,6 +53,12 @@ pub(super) fn scheduling(request: &Request, faults: &mut Faults) -> Option<Sched
 pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     let at_once = !searches && steps.iter().all(|step| step.arrivals == Arrivals::CLOSED);
     if at_once { Scheduling::Batch } else { Scheduling::Normal }
+}
+
+/// The nice value of the load generator's session: a tenth of the weight of another session (sched_prio_to_weight in the
+/// kernel: 1,024 at 0, 110 at 10). Lower weights gather no more answers, and starve the client beside foreign load.
+pub(super) fn session_nice(scheduling: Scheduling, groups: bool) -> Option<u8> {
+    (groups && scheduling == Scheduling::Batch).then_some(10)
 }
 
 pub(super) fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {

@@ -19,6 +19,8 @@ pub struct Machine {
     pub cpus: usize,
     /// The cheapest event loop that the kernel permits.
     pub backend: Backend,
+    /// Whether the kernel shares the CPUs by sessions (`kernel.sched_autogroup_enabled=1`), and the server's is another.
+    pub session_groups: bool,
 }
 
 /// Resolves a request.
@@ -78,6 +80,7 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
         }
     }
     wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, capacity.is_some()));
+    wait.session_nice = keeping::session_nice(wait.scheduling, machine.session_groups);
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let draft = Draft {
@@ -137,7 +140,7 @@ mod tests {
     use mydyno_model::plan::{Scheduling, Warmup};
 
     fn resolve_on_two_cpus(request: &Request) -> Result<Resolved, Vec<PlanError>> {
-        let machine = Machine { cpus: 2, backend: Backend::Epoll };
+        let machine = Machine { cpus: 2, backend: Backend::Epoll, session_groups: false };
         resolve(request, machine)
     }
 
