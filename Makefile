@@ -15,6 +15,8 @@ build: ## build the release binary, target/release/mydyno
 demo: deps build ## a private server under load, an honest record, a report: about a minute after the build
 	@target/release/mydyno demo
 
+# Most tests wait for servers: twice as many at a time as there are CPUs take two thirds of the time.
+test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: deps ## every test, real servers included
 	@scripts/install-deps file-systems
 	@$(CARGO) test --workspace --locked
@@ -34,10 +36,12 @@ bench: build ## measure beside sysbench (or AGAINST=an earlier build), interleav
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 $(if $(AGAINST),--against $(AGAINST),--must 0.6)
 
-bench-table: build ## the whole speed table beside sysbench, with what must hold: about six minutes on a quiet host
+bench-table: build ## the whole speed table beside sysbench, its loads with autogroups off and on, with what must hold: about ten minutes on a quiet host
 	@scripts/install-deps sysbench
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py
+	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
+	  kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads
 
 bench-probe: build ## fsync and random-I/O probes beside fio, same parameters, interleaved: within 5 %
 	@scripts/install-deps fio

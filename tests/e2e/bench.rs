@@ -269,6 +269,33 @@ fn a_server_with_other_sessions_is_loaded_only_when_that_is_allowed() {
     other.wait().unwrap();
 }
 
+#[test]
+fn a_server_that_short_connections_use_is_not_loaded() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let over = &over;
+    std::thread::scope(|scope| {
+        let server = &server;
+        // One connection a second, each gone after a statement: hardly ever is one there to be seen.
+        scope.spawn(move || {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                server.sql("SELECT 1");
+                std::thread::sleep(std::time::Duration::from_secs(1));
+            }
+        });
+        let refused: Vec<Ended> =
+            (0..3).map(|_| home.end(&server.bench("oltp_point_select", &["prepare"]))).collect();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        for ended in refused {
+            assert_eq!(ended.status, 3, "{}", ended.stderr);
+            assert!(ended.stderr.contains("--allow-load"), "{}", ended.stderr);
+        }
+    });
+    let alone = home.end(&server.bench("oltp_point_select", &["prepare"]));
+    assert_eq!(alone.status, 0, "{}", alone.stderr);
+}
+
 /// Starts a long bench and waits until it has measured a second.
 fn measuring(home: &Home, args: &[&str], run: &Path) -> std::process::Child {
     let child = home.start(args);
