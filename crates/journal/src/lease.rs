@@ -72,6 +72,9 @@ impl LeaseIdentity {
     /// # Errors
     /// `/proc` cannot be read.
     pub fn liveness(&self, machine: &Machine) -> Result<Liveness, JournalError> {
+        if machine.presence(&self.process)? == Presence::Running {
+            machine.wait_for_killed(self.process.pid);
+        }
         Ok(match machine.presence(&self.process)? {
             Presence::Running => Liveness::Alive,
             Presence::Ended | Presence::Recycled | Presence::OtherBoot => Liveness::Dead,

@@ -11,6 +11,7 @@ pub mod machine;
 pub mod restore;
 
 mod dependencies;
+mod ending;
 mod file;
 mod line;
 mod outcome;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::ending;
 use crate::error::JournalError;
 
 /// Where process ids mean something: one boot of one machine, seen from one PID namespace.
@@ -177,6 +178,11 @@ impl Machine {
             Some(stat) if is_alive(stat.state) => Presence::Running,
             Some(_) => Presence::Ended,
         })
+    }
+
+    /// Waits while a process is being killed, ten seconds at most.
+    pub(crate) fn wait_for_killed(&self, pid: u32) {
+        ending::wait_for_killed(&self.proc, pid);
     }
 
     /// A namespace of this process, as in `net:[4026531840]`: namespaces(7). `None` where the kernel has none of the kind.
