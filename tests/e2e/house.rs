@@ -25,6 +25,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-journal", 2),
     ("mydyno-settings", 2),
     ("mydyno-stats", 2),
+    ("mydyno-linux", 1),
     ("mydyno-model", 1),
 ];
 

@@ -1,17 +1,12 @@
 //! The control groups of a process, version 1 or 2, as far as they can be seen from here (cgroups(7)).
 
-use crate::mounts::{self, Mount, below};
+use mydyno_linux::cgroup::{inside, membership, mount_of};
+use mydyno_linux::mounts;
+
 use crate::parse::{flat_number, unexpected};
 use crate::source::{Missing, Read, Source};
 
-/// Version of the hierarchy that a controller is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// One hierarchy for each controller.
-    V1,
-    /// One hierarchy for all.
-    V2,
-}
+pub use mydyno_linux::cgroup::Version;
 
 /// A process's group for one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,25 +30,24 @@ impl Group {
         let (version, path) = membership(&text, controller)
             .ok_or_else(|| Missing::Absent(format!("{file}: no group for the controller {controller}")))?;
         // Our own table, because it is through our own mounts that the files are read.
-        let mounts = mounts::of(source, "self")?;
-        let mount = mounts.iter().rev().find(|m| match version {
-            Version::V1 => m.kind == "cgroup" && m.super_options.iter().any(|o| o == controller),
-            Version::V2 => m.kind == "cgroup2",
-        });
+        let mounts = mounts::parse(&source.read("/proc/self/mountinfo")?);
+        let mount = mount_of(&mounts, version, controller);
         let mount = mount.ok_or_else(|| {
             Missing::Absent(format!("no cgroup file system with the controller {controller} is mounted"))
         })?;
-        let inside = inside(&path, mount).ok_or_else(|| {
+        let inside = inside(path, mount).ok_or_else(|| {
             Missing::Absent(format!("{path} ({file}) lies outside the groups that are visible here"))
         })?;
-        let mut folder = format!("{}{}", mount.point.trim_end_matches('/'), inside.trim_end_matches('/'));
+        let point = mount.point.to_string_lossy();
+        let point = point.trim_end_matches('/');
+        let mut folder = format!("{point}{}", inside.trim_end_matches('/'));
         let mut levels = vec![folder.clone()];
-        while folder.len() > mount.point.trim_end_matches('/').len() {
+        while folder.len() > point.len() {
             let Some((parent, _)) = folder.rsplit_once('/') else { break };
             folder = parent.to_owned();
             levels.push(folder.clone());
         }
-        Ok(Self { version, path, levels })
+        Ok(Self { version, path: path.to_owned(), levels })
     }
 
     /// The innermost folder.
@@ -88,33 +82,6 @@ impl Group {
         }
         Ok(smallest)
     }
-}
-
-/// Version and path of the group that holds a controller, from the text of /proc/PID/cgroup.
-fn membership(text: &str, controller: &str) -> Option<(Version, String)> {
-    let lines = || {
-        text.lines().filter_map(|line| {
-            let mut parts = line.splitn(3, ':');
-            Some((parts.next()?, parts.next()?, parts.next()?))
-        })
-    };
-    let v1 = lines().find(|(_, names, _)| names.split(',').any(|n| n == controller));
-    if let Some((_, _, path)) = v1 {
-        return Some((Version::V1, path.to_owned()));
-    }
-    lines()
-        .find(|(id, names, _)| *id == "0" && names.is_empty())
-        .map(|(_, _, path)| (Version::V2, path.to_owned()))
-}
-
-/// Where a group's path lies below the mount point. The mount may show only a part of the hierarchy, as in a
-/// container without a cgroup namespace.
-fn inside<'a>(path: &'a str, mount: &Mount) -> Option<&'a str> {
-    // `/..` is how the kernel shows what lies above the root of a cgroup namespace.
-    if path.split('/').any(|part| part == "..") || mount.root.split('/').any(|part| part == "..") {
-        return None;
-    }
-    below(path, &mount.root)
 }
 
 /// A number or `max`.

@@ -1,6 +1,7 @@
 //! The mount table (proc_pid_mountinfo(5)) and which mount holds a path.
 
-use crate::parse::unescape;
+use mydyno_linux::mounts::{parse, unescape};
+
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};
 
@@ -25,35 +26,30 @@ pub struct Mount {
     pub super_options: Vec<String>,
 }
 
-impl Mount {
-    fn parse(line: &str) -> Option<Self> {
-        // Optional fields of any number stand between the sixth and the lone hyphen.
-        let (left, right) = line.split_once(" - ")?;
-        let left: Vec<&str> = left.split(' ').collect();
-        let [id, _parent, device, root, point, options, ..] = left[..] else { return None };
-        let mut right = right.split(' ');
-        let (kind, from, super_options) = (right.next()?, right.next()?, right.next().unwrap_or_default());
-        let (major, minor) = device.split_once(':')?;
+impl From<mydyno_linux::Mount> for Mount {
+    fn from(mount: mydyno_linux::Mount) -> Self {
         let split = |text: &str| text.split(',').filter(|o| !o.is_empty()).map(unescape).collect::<Vec<_>>();
-        let super_options = split(super_options);
-        let mut all = split(options);
+        let super_options = split(&mount.super_options);
+        let mut options = split(&mount.options);
         for option in &super_options {
-            if !all.contains(option) {
-                all.push(option.clone());
+            if !options.contains(option) {
+                options.push(option.clone());
             }
         }
-        Some(Self {
-            id: id.parse().ok()?,
-            device: (major.parse().ok()?, minor.parse().ok()?),
-            root: unescape(root),
-            point: unescape(point),
-            options: all,
-            kind: unescape(kind),
-            from: unescape(from),
+        Self {
+            id: mount.id,
+            device: mount.device,
+            root: mount.root,
+            point: mount.point.to_string_lossy().into_owned(),
+            options,
+            kind: mount.kind,
+            from: mount.source.to_string_lossy().into_owned(),
             super_options,
-        })
+        }
     }
+}
 
+impl Mount {
     /// The value of an option such as `upperdir=…`.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|o| o.strip_prefix(name)?.strip_prefix('='))
@@ -77,7 +73,7 @@ pub fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 /// The table is refused or not there. Lines that make no sense are left out.
 pub fn of(source: &Source, process: &str) -> Read<Vec<Mount>> {
     let path = format!("/proc/{process}/mountinfo");
-    let mounts: Vec<Mount> = source.read(&path)?.lines().filter_map(Mount::parse).collect();
+    let mounts: Vec<Mount> = parse(&source.read(&path)?).into_iter().map(Mount::from).collect();
     if mounts.is_empty() {
         return Err(Missing::Error(format!("{path} holds no mount")));
     }
@@ -118,7 +114,7 @@ broken line
 41 21 8:9 / /dat rw - xfs /dev/sde rw";
 
     fn mounts() -> Vec<Mount> {
-        TABLE.lines().filter_map(Mount::parse).collect()
+        parse(TABLE).into_iter().map(Mount::from).collect()
     }
 
     #[test]

@@ -3,10 +3,14 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use mydyno_linux::cpus;
+pub use mydyno_linux::mounts::unescape;
+pub use mydyno_linux::text::{chosen, field};
+
 use crate::source::{Missing, Read};
 
 /// Largest CPU or node number that a list may hold; the kernel's own bound is 8192.
-const LARGEST_CPU: u32 = 65_535;
+const LARGEST_CPU: usize = 65_535;
 
 /// The text of at most this many characters goes into an error.
 const SHOWN: usize = 60;
@@ -21,14 +25,6 @@ pub fn unexpected(path: &str, expected: &str, found: &str) -> Missing {
 /// A number that is the whole text.
 pub fn number<T: FromStr>(text: &str, path: &str) -> Read<T> {
     text.trim().parse().map_err(|_| unexpected(path, "a number", text))
-}
-
-/// The value behind `key` in lines such as `MemTotal:  24731708 kB` or `key = value`.
-pub fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(separator)?;
-        (name.trim() == key).then(|| value.trim())
-    })
 }
 
 /// The value behind `key` in `key: value` lines.
@@ -60,12 +56,6 @@ pub fn flat_number<T: FromStr>(text: &str, key: &str) -> Option<T> {
     })
 }
 
-/// The chosen word of `always [madvise] never`.
-pub fn chosen(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once('[')?;
-    rest.split_once(']').map(|(word, _)| word)
-}
-
 /// The chosen word of a file of choices; a file of one word is that word.
 pub fn choice(text: &str, path: &str) -> Read<String> {
     let trimmed = text.trim();
@@ -80,20 +70,12 @@ pub fn choice(text: &str, path: &str) -> Read<String> {
 
 /// `0-3,8` as numbers; an empty text is an empty list.
 pub fn list(text: &str, path: &str) -> Read<Vec<u32>> {
-    let wrong = || unexpected(path, "a list like 0-3,8", text);
-    let mut numbers = Vec::new();
-    for part in text.trim().split(',').filter(|p| !p.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: u32 = first.trim().parse().map_err(|_| wrong())?;
-        let last: u32 = last.trim().parse().map_err(|_| wrong())?;
-        if first > last || last > LARGEST_CPU {
-            return Err(wrong());
-        }
-        numbers.extend(first..=last);
+    if text.trim().is_empty() {
+        return Ok(vec![]);
     }
-    numbers.sort_unstable();
-    numbers.dedup();
-    Ok(numbers)
+    let found = cpus::parse(text, LARGEST_CPU).ok_or_else(|| unexpected(path, "a list like 0-3,8", text))?;
+    // The bound is below that of the type.
+    Ok(found.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 
 /// Distinct values in order of appearance, joined by commas.
@@ -106,30 +88,6 @@ pub fn distinct<T: Display>(values: impl IntoIterator<Item = T>) -> String {
         }
     }
     seen.join(",")
-}
-
-/// The kernel's octal escapes (`\040` for a blank) of mount tables undone.
-pub fn unescape(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let octal = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\').and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        });
-        match octal {
-            Some(byte) => {
-                plain.push(byte);
-                at += 4;
-            }
-            None => {
-                plain.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&plain).into_owned()
 }
 
 #[cfg(test)]

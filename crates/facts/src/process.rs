@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+pub use mydyno_linux::Stat;
+use mydyno_linux::calls;
+
 use crate::parse::{number, unexpected};
 use crate::source::{Missing, Read, Source};
-use crate::sys;
 
 /// A process, named so that a later one with the same number is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,7 @@ impl Process {
     pub fn of(source: &Source, pid: u32) -> Read<Self> {
         let path = format!("/proc/{pid}/stat");
         let text = source.read(&path).map_err(|missing| hidden(source, pid, missing))?;
-        let stat = Stat::parse(&text, &path)?;
+        let stat = stat(&text, &path)?;
         Ok(Self { pid, start_ticks: stat.start_ticks, name: stat.name.to_owned() })
     }
 
@@ -58,63 +60,12 @@ fn hidden(source: &Source, pid: u32, missing: Missing) -> Missing {
     }
 }
 
-/// The fields of /proc/PID/stat that are used (proc_pid_stat(5)); times are in clock ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat<'a> {
-    /// Name.
-    pub name: &'a str,
-    /// Field 3: state.
-    pub state: &'a str,
-    /// Field 4: parent.
-    pub parent: u32,
-    /// Field 10: minor faults.
-    pub minor_faults: u64,
-    /// Field 12: major faults.
-    pub major_faults: u64,
-    /// Field 14: user CPU.
-    pub user_ticks: u64,
-    /// Field 15: system CPU.
-    pub system_ticks: u64,
-    /// Field 19: nice value.
-    pub nice: i64,
-    /// Field 20: threads.
-    pub threads: u64,
-    /// Field 22: start after boot.
-    pub start_ticks: u64,
-}
-
-impl<'a> Stat<'a> {
-    /// Reads the text of /proc/PID/stat. The name may hold anything, also blanks and parentheses.
-    ///
-    /// # Errors
-    /// A field is missing or not a number.
-    pub fn parse(text: &'a str, path: &str) -> Read<Self> {
-        let wrong = || unexpected(path, "the fields of proc_pid_stat(5)", text);
-        let (open, close) = (text.find('(').ok_or_else(wrong)?, text.rfind(')').ok_or_else(wrong)?);
-        let name = text.get(open + 1..close).ok_or_else(wrong)?;
-        let mut fields = [""; 22];
-        let mut found = 2;
-        for field in text[close + 1..].split_ascii_whitespace().take(20) {
-            fields[found] = field;
-            found += 1;
-        }
-        if found < 22 {
-            return Err(wrong());
-        }
-        let unsigned = |field: usize| number::<u64>(fields[field - 1], path);
-        Ok(Self {
-            name,
-            state: fields[2],
-            parent: number(fields[3], path)?,
-            minor_faults: unsigned(10)?,
-            major_faults: unsigned(12)?,
-            user_ticks: unsigned(14)?,
-            system_ticks: unsigned(15)?,
-            nice: number(fields[18], path)?,
-            threads: unsigned(20)?,
-            start_ticks: unsigned(22)?,
-        })
-    }
+/// Reads the text of /proc/PID/stat.
+///
+/// # Errors
+/// A field is missing or not a number.
+pub fn stat<'a>(text: &'a str, path: &str) -> Read<Stat<'a>> {
+    Stat::parse(text).ok_or_else(|| unexpected(path, "the fields of proc_pid_stat(5)", text))
 }
 
 /// The process behind a unix socket, from the credentials of the socket's peer (SO_PEERCRED), which are those of the
@@ -217,7 +168,7 @@ fn holds(source: &Source, pid: u32, sockets: &BTreeSet<u64>) -> Read<bool> {
 /// # Errors
 /// It cannot: the text says both ages.
 pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64) -> Read<()> {
-    agrees(source, process, uptime_s, sys::ticks_per_s())
+    agrees(source, process, uptime_s, calls::ticks_per_s())
 }
 
 /// Whether a process has a file below a folder open, as a server has in its data directory.
@@ -265,30 +216,10 @@ mod tests {
         "4211 (a) b (c) S 1 4211 4211 0 -1 4194560 1000 20 30 40 500 600 7 8 20 -5 31 0 98765 1 2 3";
 
     #[test]
-    fn the_fields_of_stat_are_found_behind_a_name_with_parentheses() {
-        let stat = Stat::parse(STAT, "/proc/4211/stat").unwrap();
-        assert_eq!(
-            stat,
-            Stat {
-                name: "a) b (c",
-                state: "S",
-                parent: 1,
-                minor_faults: 1000,
-                major_faults: 30,
-                user_ticks: 500,
-                system_ticks: 600,
-                nice: -5,
-                threads: 31,
-                start_ticks: 98765,
-            }
-        );
-    }
-
-    #[test]
     fn a_broken_stat_is_an_error() {
         for text in ["", "1", "1 (x", ")(", "1 (x) S 1 2 3", "1 (x) S a b c d e f g h i j k l m n o p q r s"]
         {
-            assert!(matches!(Stat::parse(text, "/p"), Err(Missing::Error(_))), "{text}");
+            assert!(matches!(stat(text, "/p"), Err(Missing::Error(_))), "{text}");
         }
     }
 

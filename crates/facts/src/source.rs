@@ -5,11 +5,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mydyno_linux::calls::files;
+
 use mydyno_model::facts::Status;
 use thiserror::Error;
 
 use crate::bounds::{LONGEST_REASON, open_regular, shortened};
-use crate::sys;
 
 /// The value that was read, or the reason why there is none.
 pub type Read<T> = Result<T, Missing>;
@@ -207,17 +208,17 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn stat(&self, path: &str) -> Read<sys::Stat> {
-        sys::stat(&self.path(path)).map_err(|e| Missing::of(&e, path))
+    pub fn stat(&self, path: &str) -> Read<files::Attributes> {
+        files::attributes(&self.path(path)).map_err(|e| Missing::of(&e, path))
     }
 
     /// Size and free space of the file system that holds a path.
     ///
     /// # Errors
     /// As [`Source::open`]; absent for a tree that is not live.
-    pub fn space(&self, path: &str) -> Read<sys::Space> {
+    pub fn space(&self, path: &str) -> Read<files::Space> {
         self.must_be_live(path)?;
-        sys::space(&self.path(path)).map_err(|e| Missing::of(&e, path))
+        files::space(&self.path(path)).map_err(|e| Missing::of(&e, path))
     }
 
     /// Id of the mount that holds a path, as in the first field of /proc/PID/mountinfo.

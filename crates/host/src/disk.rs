@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use mydyno_journal::Lease;
 use mydyno_journal::{Closing, Journal, Open};
 use mydyno_journal::{NoHooks, restore};
+use mydyno_linux::calls::files;
 use mydyno_model::change::RestoreState;
 
 use crate::emulated::{self, EmulatedDisk, Order, Service};
@@ -19,7 +20,7 @@ use crate::mounts::Mounted;
 use crate::process::Ended;
 use crate::room::check_space;
 use crate::setting::{self, AllowHostChange, ChangedSetting};
-use crate::{loops, mounts, process, sys};
+use crate::{loops, mounts, process};
 /// Kept free on the disk below.
 const SPACE_KEPT: u64 = 1 << 30;
 /// What the kernel does not find out of an emulated drive: that it rotates, that FUSE takes no more at once, and how many
@@ -156,7 +157,7 @@ impl DiskFolder<'_> {
             .open(&image)
             .map_err(|e| HostError::io("create", &image, e))?;
         // All its blocks, so that the disk below is never full in the middle.
-        sys::allocate(&file, bytes).map_err(|e| HostError::io("write", &image, e))?;
+        files::allocate(&file, bytes).map_err(|e| HostError::io("write", &image, e))?;
         Ok(image)
     }
 

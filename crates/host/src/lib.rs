@@ -40,5 +40,5 @@ pub use mydyno_journal as journal;
 pub use mydyno_journal::{
     Change, Entry, Journal, JournalError, Lease, LeaseIdentity, Liveness, Machine, machine, restore,
 };
+pub use mydyno_linux::calls::effective_uid;
 pub use state::StateDir;
-pub use sys::effective_uid;

@@ -4,13 +4,14 @@
 //! The kernel's flag that detaches a device with its last user is not used: settings of a device's queue stay with its
 //! number, and are put back before it is detached.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_journal::{Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome};
+use mydyno_linux::block;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -116,15 +117,12 @@ pub fn attach(
 /// # Errors
 /// `/sys/block` cannot be read.
 pub fn attached_to(machine: &Machine, backing: &Path) -> Result<Option<PathBuf>, HostError> {
-    let all = machine.sys().join("block");
-    for entry in fs::read_dir(&all).map_err(|e| HostError::io("read", &all, e))? {
-        let device = entry.map_err(|e| HostError::io("read", &all, e))?.path();
-        let file = fs::read_to_string(device.join("loop/backing_file")).unwrap_or_default();
-        if Path::new(file.trim_end_matches('\n')) == backing {
-            return Ok(device.file_name().map(|name| Path::new("/dev").join(name)));
-        }
-    }
-    Ok(None)
+    let devices =
+        block::devices(machine.sys()).map_err(|e| HostError::io("read", machine.sys().join("block"), e))?;
+    let device = devices
+        .iter()
+        .find(|device| block::backing_file(machine.sys(), device).is_some_and(|file| file == backing));
+    Ok(device.map(|device| Path::new("/dev").join(device)))
 }
 
 impl AttachedLoop {

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use mydyno_journal::Journal;
 use mydyno_journal::Lease;
-use mydyno_journal::{Machine, machine::MountLine};
+use mydyno_journal::Machine;
+use mydyno_linux::Mount;
+use mydyno_linux::block;
+use mydyno_linux::cgroup;
 
 use crate::cgroup::MadeGroup;
 use crate::emulated::control;
@@ -40,7 +43,7 @@ pub fn adopt(
     let machine = lease.machine();
     journal.record(lease, purpose, MarkedFolder::found(path)?)?;
     let (loops, mounts) = (loops_below(machine, path)?, machine.mounts()?);
-    let below = |line: &&MountLine| line.point.starts_with(path);
+    let below = |line: &&Mount| line.point.starts_with(path);
     let served = mounts.iter().filter(below).filter(|line| control::is_source(&line.source));
     let on_loops = mounts
         .iter()
@@ -87,19 +90,15 @@ pub fn marked_below(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<
 
 /// Loop devices with one of our labels whose file lies below a folder.
 fn loops_below(machine: &Machine, folder: &Path) -> Result<Vec<AttachedLoop>, HostError> {
-    let all = machine.sys().join("block");
-    let entries = match fs::read_dir(&all) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
-        entries => entries.map_err(|e| HostError::io("read", &all, e))?,
-    };
+    let devices =
+        block::devices(machine.sys()).map_err(|e| HostError::io("read", machine.sys().join("block"), e))?;
     let mut found = Vec::new();
-    for entry in entries.filter_map(Result::ok) {
-        let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-        let backing = PathBuf::from(backing.trim_end_matches('\n'));
-        if !backing.starts_with(folder) {
+    for name in devices {
+        let Some(backing) = block::backing_file(machine.sys(), &name).filter(|f| f.starts_with(folder))
+        else {
             continue;
-        }
-        let device = Path::new("/dev").join(entry.file_name());
+        };
+        let device = Path::new("/dev").join(name);
         let handle = File::open(&device).map_err(|e| HostError::io("open", &device, e))?;
         let attached = sys::loops::attached(&handle).map_err(|e| HostError::io("ask", &device, e))?;
         let ours = attached.filter(|found| found.label.len() == MARK_DIGITS && is_mark(&found.label));
@@ -132,7 +131,7 @@ fn swap_files_below(machine: &Machine, folder: &Path) -> Result<Vec<SwapFile>, H
 /// The control groups of mydyno's that a process is in: cgroups(7), `/proc/PID/cgroup`.
 fn groups_of(machine: &Machine, pid: u32) -> Result<Vec<MadeGroup>, HostError> {
     let text = fs::read_to_string(machine.proc().join(format!("{pid}/cgroup"))).unwrap_or_default();
-    let mut names: Vec<&str> = text.lines().filter_map(|line| group_name(line)).collect();
+    let mut names: Vec<&str> = cgroup::memberships(&text).filter_map(|one| group_name(one.path)).collect();
     names.sort_unstable();
     names.dedup();
     let mounts = machine.mounts()?;
@@ -146,9 +145,9 @@ fn groups_of(machine: &Machine, pid: u32) -> Result<Vec<MadeGroup>, HostError> {
     Ok(names.iter().map(|name| MadeGroup { name: (*name).to_owned(), folders: folders(name) }).collect())
 }
 
-/// As in `4:memory:/mydyno-2f…`.
-fn group_name(line: &str) -> Option<&str> {
-    let name = line.rsplit('/').next()?;
+/// The name of mydyno's group at the end of a path, as in `/mydyno-2f…`.
+fn group_name(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?;
     let mark = name.strip_prefix("mydyno-")?;
     (mark.len() == MARK_DIGITS && is_mark(mark)).then_some(name)
 }
@@ -161,9 +160,9 @@ mod tests {
     fn only_groups_with_a_whole_mark_are_ours() {
         let mark = "2f".repeat(16);
         let name = format!("mydyno-{mark}");
-        assert_eq!(group_name(&format!("4:memory:/{name}")), Some(name.as_str()));
-        assert_eq!(group_name(&format!("0::/docker/x/{name}")), Some(name.as_str()));
-        assert_eq!(group_name("0::/mydyno-2f"), None);
-        assert_eq!(group_name("0::/system.slice/mydyno.service"), None);
+        assert_eq!(group_name(&format!("/{name}")), Some(name.as_str()));
+        assert_eq!(group_name(&format!("/docker/x/{name}")), Some(name.as_str()));
+        assert_eq!(group_name("/mydyno-2f"), None);
+        assert_eq!(group_name("/system.slice/mydyno.service"), None);
     }
 }

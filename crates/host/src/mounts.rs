@@ -4,9 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mydyno_journal::{
-    Change, Context, Journal, JournalError, Lease, Machine, Outcome, Preparation, machine::MountLine,
-};
+use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Outcome, Preparation};
+use mydyno_linux::Mount;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -78,7 +77,7 @@ pub fn mount(
 
 impl Mounted {
     /// A mount that is there, as if it had been made here.
-    pub(crate) fn found(machine: &Machine, line: &MountLine) -> Self {
+    pub(crate) fn found(machine: &Machine, line: &Mount) -> Self {
         Self {
             point: line.point.clone(),
             device: line.source.clone(),
@@ -94,16 +93,16 @@ impl Mounted {
     }
 
     /// What is mounted on top there, if it is ours.
-    fn line(&self, machine: &Machine) -> Result<Option<MountLine>, HostError> {
+    fn line(&self, machine: &Machine) -> Result<Option<Mount>, HostError> {
         Ok(self.stack(machine)?.pop().filter(|line| self.is(line)))
     }
 
     /// All that is mounted there, the one on top last.
-    fn stack(&self, machine: &Machine) -> Result<Vec<MountLine>, HostError> {
+    fn stack(&self, machine: &Machine) -> Result<Vec<Mount>, HostError> {
         Ok(machine.mounts()?.into_iter().filter(|line| line.point == self.point).collect())
     }
 
-    fn is(&self, line: &MountLine) -> bool {
+    fn is(&self, line: &Mount) -> bool {
         line.kind == self.file_system && line.source == self.device
     }
 

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use mydyno_journal::{
     Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome, Presence, ProcessIdentity,
 };
+use mydyno_linux::calls::processes;
+use mydyno_linux::calls::processes::Signal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cgroup::MadeGroup;
 use crate::error::HostError;
 use crate::limit::Limit;
-use crate::sys;
 use crate::sys::user::Credentials;
 use crate::task::Attribute;
 use crate::user::User;
@@ -318,7 +319,7 @@ pub enum Ended {
 /// `/proc` cannot be read, or the process cannot be sent a signal.
 pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), HostError> {
     let fail = |e| HostError::io("send a signal to", machine.proc().join(process.pid.to_string()), e);
-    let opened = match sys::open_pidfd(process.pid) {
+    let opened = match processes::open_pidfd(process.pid) {
         Err(e) if e.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
         opened => opened.map_err(fail)?,
     };
@@ -326,8 +327,8 @@ pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), Ho
         return Ok(());
     }
     let sent = match &opened {
-        Some(pidfd) => sys::signal_pidfd(pidfd, libc::SIGTERM),
-        None => sys::signal_pid(process.pid, libc::SIGTERM),
+        Some(pidfd) => processes::signal_pidfd(pidfd, Signal::TERM),
+        None => processes::signal_pid(process.pid, Signal::TERM),
     };
     match sent {
         Err(e) if e.raw_os_error() != Some(libc::ESRCH) => Err(fail(e)),
@@ -341,12 +342,12 @@ pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), Ho
 /// `/proc` cannot be read.
 pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostError> {
     // The descriptor is opened before the identity is checked: then it cannot mean a later process with the same id.
-    let opened = sys::open_pidfd(process.pid);
+    let opened = processes::open_pidfd(process.pid);
     match machine.presence(process)? {
         Presence::Running => {}
         gone => {
             if gone == Presence::Ended {
-                sys::collect_child(process.pid);
+                processes::collect_child(process.pid);
             }
             return Ok(Ended::Already(gone));
         }
@@ -358,8 +359,8 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
         Err(e) => return Ok(Ended::Not(format!("cannot open process {}: {e}", process.pid))),
     };
     let sent = match &pidfd {
-        Some(pidfd) => sys::signal_pidfd(pidfd, libc::SIGKILL),
-        None => sys::signal_pid(process.pid, libc::SIGKILL),
+        Some(pidfd) => processes::signal_pidfd(pidfd, Signal::KILL),
+        None => processes::signal_pid(process.pid, Signal::KILL),
     };
     match sent {
         Ok(()) => {}
@@ -374,7 +375,7 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
     let deadline = Instant::now() + END_PATIENCE;
     // Readable once all threads are gone: a leader can be a zombie while others still hold memory and files.
     let at_work = |pidfd: &Option<_>| match pidfd {
-        Some(pidfd) => !sys::wait_readable(pidfd, Duration::ZERO).unwrap_or(true),
+        Some(pidfd) => !processes::wait_readable(pidfd, Duration::ZERO).unwrap_or(true),
         None => false,
     };
     while machine.presence(process)? == Presence::Running || at_work(&pidfd) {
@@ -384,11 +385,11 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
         }
         match &pidfd {
             Some(pidfd) => {
-                let _ = sys::wait_readable(pidfd, Duration::from_millis(100));
+                let _ = processes::wait_readable(pidfd, Duration::from_millis(100));
             }
             None => thread::sleep(Duration::from_millis(2)),
         }
     }
-    sys::collect_child(process.pid);
+    processes::collect_child(process.pid);
     Ok(Ended::Killed)
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use mydyno_journal::Machine;
+use mydyno_linux::calls::files;
 
 use crate::error::HostError;
-use crate::sys;
 /// What the host keeps free of memory while mydyno stresses it.
 pub const MEMORY_KEPT: u64 = 2 << 30;
 
@@ -14,7 +14,8 @@ pub const MEMORY_KEPT: u64 = 2 << 30;
 /// # Errors
 /// There is no such path.
 pub fn free_bytes(path: &Path) -> Result<u64, HostError> {
-    sys::storage::free_bytes(path).map_err(|e| HostError::io("look at the free space of", path, e))
+    let space = files::space(path);
+    space.map(|space| space.available_bytes).map_err(|e| HostError::io("look at the free space of", path, e))
 }
 
 /// Checks that a file system has room for so many bytes.

@@ -6,11 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use mydyno_journal::{Change, Closing, Context, Journal, JournalError, Lease, Machine, Open, Outcome, Place};
+use mydyno_linux::calls::files;
+use mydyno_linux::text::chosen;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::HostError;
-use crate::sys;
 use crate::whitelist::{self, Form, Known};
 /// The user's permission to change what concerns the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,7 @@ pub fn names(machine: &Machine) -> Vec<String> {
 /// They cannot, and how to get it.
 pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
     let folder = machine.sys().join("block");
-    if sys::may_write(&folder) {
+    if files::may_write(&folder) {
         return Ok(());
     }
     Err(HostError::Lacks {
@@ -407,7 +408,7 @@ fn read_known(machine: &Machine, known: &Known) -> Result<String, HostError> {
     let files = known.files(machine);
     let first = read_file(known, &files[0])?;
     Ok(match &known.form {
-        Form::Bracketed => bracketed(&first).unwrap_or(first),
+        Form::Bracketed => chosen(&first).map(str::to_owned).unwrap_or(first),
         // Bytes are 0 when the share is what counts.
         Form::ShareOrBytes => match read_file(known, &files[1])?.as_str() {
             "0" => format!("{first}%"),
@@ -452,12 +453,6 @@ fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, Host
     }
     let text = read_file(known, &known.files(machine)[0])?;
     Ok(Some(text.split_whitespace().map(|w| w.trim_matches(['[', ']']).to_owned()).collect()))
-}
-
-/// The chosen one of `always [madvise] never`.
-pub(crate) fn bracketed(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once('[')?;
-    Some(rest.split_once(']')?.0.to_owned())
 }
 
 #[cfg(test)]

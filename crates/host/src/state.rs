@@ -7,11 +7,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::Journal;
+use mydyno_linux::calls;
 
 use crate::data_directory;
 use crate::error::HostError;
 use crate::kinds::KINDS;
-use crate::sys;
 /// A folder that only its owner can read: it holds passwords of private servers and the journal that undoes changes.
 #[derive(Debug, Clone)]
 pub struct StateDir {
@@ -25,7 +25,7 @@ impl StateDir {
     /// # Errors
     /// No variable says where, and there is no home folder.
     pub fn default_path() -> Result<PathBuf, HostError> {
-        choose(|name| std::env::var_os(name), sys::effective_uid() == 0)
+        choose(|name| std::env::var_os(name), calls::effective_uid() == 0)
     }
 
     /// Opens the folder, and makes it (mode 0700) if it is not there.
@@ -64,9 +64,9 @@ impl StateDir {
         if !meta.is_dir() {
             return refuse("it is not a folder".to_owned(), elsewhere);
         }
-        if meta.uid() != sys::effective_uid() {
+        if meta.uid() != calls::effective_uid() {
             return refuse(
-                format!("it belongs to user {}, and you are user {}", meta.uid(), sys::effective_uid()),
+                format!("it belongs to user {}, and you are user {}", meta.uid(), calls::effective_uid()),
                 elsewhere,
             );
         }

@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Outcome};
+use mydyno_linux::calls;
+use mydyno_linux::calls::files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -95,7 +97,7 @@ pub fn turn_on(
 
 /// A size in whole pages.
 pub(crate) fn whole_pages(lever: &str, bytes: u64) -> Result<u64, HostError> {
-    let page = sys::storage::page_bytes() as u64;
+    let page = calls::page_bytes() as u64;
     let bytes = bytes / page * page;
     if bytes >= LEAST_BYTES {
         return Ok(bytes);
@@ -110,7 +112,7 @@ pub(crate) fn whole_pages(lever: &str, bytes: u64) -> Result<u64, HostError> {
 /// A file with the header of swap.
 fn make(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    sys::allocate(&file, bytes)?;
+    files::allocate(&file, bytes)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(&header(bytes, "")?)?;
     file.sync_all()?;
@@ -119,7 +121,7 @@ fn make(path: &Path, bytes: u64) -> io::Result<File> {
 
 /// The page that mkswap(8) writes: `union swap_header` of `linux/swap.h`. The label has at most [`LABEL_BYTES`] bytes.
 pub(crate) fn header(bytes: u64, label: &str) -> io::Result<Vec<u8>> {
-    let page = sys::storage::page_bytes();
+    let page = calls::page_bytes();
     let last_page = u32::try_from(bytes / page as u64 - 1).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut header = vec![0u8; page];
     header[1024..1028].copy_from_slice(&1u32.to_ne_bytes());
@@ -148,7 +150,7 @@ impl SwapFile {
             return Ok(Listed::Here(found.clone()));
         }
         // Without its header, one page: `swapon` of mm/swapfile.c.
-        let size = self.bytes.saturating_sub(sys::storage::page_bytes() as u64);
+        let size = self.bytes.saturating_sub(calls::page_bytes() as u64);
         let may_be = |swap: &&Swap| swap.bytes == size && !swap.path.exists();
         Ok(all.iter().find(may_be).map_or(Listed::No, |swap| Listed::Unseen(swap.path.clone())))
     }
@@ -249,7 +251,7 @@ pub(crate) fn swaps(machine: &Machine) -> Result<Vec<Swap>, HostError> {
 
 fn parse_swap(line: &str) -> Option<Swap> {
     let mut fields = line.split_ascii_whitespace();
-    let path = mydyno_journal::machine::unescape_octal(fields.next()?).into();
+    let path = mydyno_linux::mounts::unescape(fields.next()?).into();
     let kib = |text: &str| text.parse::<u64>().ok()?.checked_mul(1024);
     Some(Swap { path, bytes: kib(fields.nth(1)?)?, used: kib(fields.next()?)? })
 }

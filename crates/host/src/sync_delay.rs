@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mydyno_journal::Machine;
+use mydyno_linux::calls::files;
 use mydyno_model::units::parse_duration;
 
 use crate::error::HostError;
-use crate::sys;
 /// The lever's name.
 pub const NAME: &str = "server.sync_delay";
 /// What values it takes, for people.
@@ -79,7 +79,8 @@ pub fn check_folder(folder: &Path) -> Result<(), HostError> {
             "set MYDYNO_STATE to a folder without",
         ));
     }
-    if sys::storage::is_noexec(folder).map_err(|e| HostError::io("look at the mount of", folder, e))? {
+    let space = files::space(folder).map_err(|e| HostError::io("look at the mount of", folder, e))?;
+    if space.noexec {
         return Err(lacks(
             &format!(
                 "{shown} is on a file system that is mounted noexec, so no library can be loaded from there"

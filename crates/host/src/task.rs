@@ -6,6 +6,8 @@ use std::io;
 use mydyno_journal::{
     Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome, Presence, ProcessIdentity,
 };
+use mydyno_linux::calls::scheduler;
+use mydyno_linux::cpus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -53,8 +55,8 @@ impl Attribute {
 
     fn read(self, tid: u32) -> io::Result<String> {
         Ok(match self {
-            Self::Affinity => show_cpus(&sys::task::affinity(tid)?),
-            Self::Nice => sys::task::nice(tid)?.to_string(),
+            Self::Affinity => cpus::show(&scheduler::affinity(tid)?),
+            Self::Nice => scheduler::nice(tid)?.to_string(),
             Self::Class => {
                 let class = sys::task::class(tid)?;
                 CLASSES
@@ -68,8 +70,8 @@ impl Attribute {
     fn write(self, tid: u32, value: &str) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         match self {
-            Self::Affinity => sys::task::set_affinity(tid, &parse_cpus(value).ok_or_else(invalid)?),
-            Self::Nice => sys::task::set_nice(tid, value.parse().map_err(|_| invalid())?),
+            Self::Affinity => scheduler::set_affinity(tid, &parse_cpus(value).ok_or_else(invalid)?),
+            Self::Nice => scheduler::set_nice(tid, value.parse().map_err(|_| invalid())?),
             Self::Class => {
                 let class = CLASSES.iter().find(|(name, _)| *name == value).ok_or_else(invalid)?;
                 sys::task::set_class(tid, class.1)
@@ -95,7 +97,7 @@ impl Attribute {
     /// It is no value of this attribute.
     pub fn normal(self, value: &str) -> Result<String, HostError> {
         let normal = match self {
-            Self::Affinity => parse_cpus(value).map(|cpus| show_cpus(&cpus)),
+            Self::Affinity => parse_cpus(value).map(|list| cpus::show(&list)),
             Self::Nice => value.parse::<i32>().ok().filter(|n| (-20..=19).contains(n)).map(|n| n.to_string()),
             Self::Class => {
                 CLASSES.iter().find(|(name, _)| *name == value).map(|(name, _)| (*name).to_owned())
@@ -132,7 +134,7 @@ pub fn check(machine: &Machine, attribute: Attribute, value: &str) -> Result<(),
 
 fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
     const CAP_SYS_NICE: u32 = 23;
-    let own = sys::task::nice(std::process::id()).map_err(|e| HostError::Task {
+    let own = scheduler::nice(std::process::id()).map_err(|e| HostError::Task {
         pid: std::process::id(),
         attribute: Attribute::Nice.name(),
         why: e.to_string(),
@@ -159,7 +161,7 @@ fn check_affinity(machine: &Machine, value: &str) -> Result<(), HostError> {
     Err(HostError::SettingValue {
         name: "server.affinity".to_owned(),
         value: value.to_owned(),
-        form: format!("CPUs of this machine, which has {}", show_cpus(&online)),
+        form: format!("CPUs of this machine, which has {}", cpus::show(&online)),
     })
 }
 
@@ -334,35 +336,9 @@ impl Change for ChangedTask {
     }
 }
 
-/// Reads `0-1,3`.
+/// Reads a list of CPUs that a mask of the kernel can hold.
 pub(crate) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= 1024 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-/// Writes it in the shortest way, as the kernel does.
-pub(crate) fn show_cpus(cpus: &[usize]) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let show = |(first, last): &(usize, usize)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    ranges.iter().map(show).collect::<Vec<_>>().join(",")
+    cpus::parse(text, 1023)
 }
 
 #[cfg(test)]

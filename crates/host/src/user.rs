@@ -6,6 +6,7 @@ use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::Machine;
+use mydyno_linux::calls;
 
 use crate::error::HostError;
 use crate::sys;
@@ -42,7 +43,7 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
     let lacks = |lack: String, way_out: &str| {
         Err(HostError::Lacks { what: LEVER.to_owned(), lack, way_out: way_out.to_owned() })
     };
-    if sys::effective_uid() != 0 {
+    if calls::effective_uid() != 0 {
         return lacks(
             "only root can run a server as another user".to_owned(),
             "run all of mydyno as that user (`runuser -u mysql -- mydyno server up …`), or as root",

@@ -14,7 +14,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use mydyno_journal::{Machine, machine::MountLine};
+use mydyno_journal::Machine;
+use mydyno_linux::Mount;
 
 use crate::error::HostError;
 use crate::sys::storage;
@@ -76,7 +77,7 @@ impl View {
     /// Mounts of kinds that mydyno makes (on loop devices, FUSE) which the user cannot reach. A copy of them in the
     /// namespace would keep the disks of other servers in use where mounts are not shared, as in containers.
     fn out_of_reach(&self) -> Result<Vec<File>, HostError> {
-        let is_ours = |mount: &MountLine| {
+        let is_ours = |mount: &Mount| {
             mount.kind == "fuse" || mount.source.as_os_str().as_encoded_bytes().starts_with(b"/dev/loop")
         };
         let mut found = Vec::new();

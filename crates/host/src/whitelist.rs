@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::Machine;
+use mydyno_linux::cpus;
 
-use crate::task::{parse_cpus, show_cpus};
+use crate::task::parse_cpus;
 /// The values of a setting. All of them read back as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -292,7 +293,7 @@ impl Form {
             }
             Self::OneOf(words) => words.contains(&value),
             Self::Bracketed => true,
-            Self::Cpus => parse_cpus(value).is_some_and(|cpus| show_cpus(&cpus) == value),
+            Self::Cpus => parse_cpus(value).is_some_and(|cpus| cpus::show(&cpus) == value),
             Self::ShareOrBytes => match value.strip_suffix('%') {
                 Some(share) => {
                     share.parse::<u64>().is_ok_and(|n| (1..=100).contains(&n) && n.to_string() == share)

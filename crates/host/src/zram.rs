@@ -10,6 +10,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Open, Outcome};
+use mydyno_linux::calls;
+use mydyno_linux::calls::files;
+use mydyno_linux::text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,7 +20,7 @@ use crate::error::HostError;
 use crate::folder::random_mark;
 use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory_for};
-use crate::setting::{AllowHostChange, bracketed};
+use crate::setting::AllowHostChange;
 use crate::swap::{self, LABEL_BYTES};
 use crate::sys;
 use crate::whitelist::disk_identity;
@@ -87,7 +90,7 @@ pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let Some(device) = free(machine, &devices) else {
         return Err(none_free());
     };
-    if !sys::may_write(&attribute(machine, device, "disksize")) {
+    if !files::may_write(&attribute(machine, device, "disksize")) {
         return Err(lacks(
             "sysfs cannot be written to",
             "run as root, outside a container that keeps it read-only",
@@ -169,7 +172,7 @@ fn is_set_up(machine: &Machine, device: &str) -> bool {
 /// The value of an attribute: of a list of choices the one in force.
 fn value(machine: &Machine, device: &str, file: &str) -> Option<String> {
     let text = fs::read_to_string(attribute(machine, device, file)).ok()?;
-    Some(bracketed(&text).unwrap_or_else(|| text.trim().to_owned()))
+    Some(text::chosen(&text).unwrap_or(text.trim()).to_owned())
 }
 
 fn chosen(machine: &Machine, device: &str) -> Vec<(String, String)> {
@@ -201,7 +204,7 @@ impl ZramSwap {
             Some(bytes) if bytes != self.bytes => return Ok(Holds::Another),
             Some(_) => {}
         }
-        let mut page = vec![0u8; sys::storage::page_bytes()];
+        let mut page = vec![0u8; calls::page_bytes()];
         let read = OpenOptions::new().read(true).open(self.node()).and_then(|mut d| d.read_exact(&mut page));
         read.map_err(|e| format!("cannot read {}: {e}: run it as root", self.node().display()))?;
         let blank = page.iter().all(|byte| *byte == 0);

@@ -10,9 +10,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use mydyno_linux::calls::files::{reserve, try_lock, unlock};
 use mydyno_model::document::rfc3339;
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
-use rustix::io::Errno;
 use time::OffsetDateTime;
 
 use crate::change::{Change, Kinds};
@@ -283,7 +282,7 @@ impl Journal {
             file.set_len(before.sound_bytes).map_err(io("write"))?;
         }
         if lines.iter().any(|line| matches!(line, Line::Change(_))) {
-            reserve(&file, before.sound_bytes + RESERVE_BYTES).map_err(io("write"))?;
+            reserve(&file.0, before.sound_bytes + RESERVE_BYTES).map_err(io("write"))?;
         }
         let fresh = before.sound_bytes == 0;
         if let Err(e) = append(&mut file, &lines, fresh) {
@@ -360,8 +359,7 @@ impl DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Unlocking a file that is locked cannot fail.
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        unlock(&self.0);
     }
 }
 
@@ -381,29 +379,6 @@ fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
     }
     file.write_all(&bytes)?;
     file.sync_all()
-}
-
-/// Locks a file for this open file description without waiting: flock(2). `false` when another one has it.
-fn try_lock(file: &File, exclusive: bool) -> io::Result<bool> {
-    let operation = if exclusive {
-        FlockOperation::NonBlockingLockExclusive
-    } else {
-        FlockOperation::NonBlockingLockShared
-    };
-    match flock(file, operation) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-        Err(e) => Err(e.into()),
-    }
-}
-
-/// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2).
-/// File systems that cannot (EOPNOTSUPP, ENOSYS) are no error.
-fn reserve(file: &File, length: u64) -> io::Result<()> {
-    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length) {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        Err(e) => Err(e.into()),
-    }
 }
 
 /// Why a change that is in force keeps another one from being made.
@@ -428,23 +403,4 @@ pub fn refusal(open: &Open, machine: &Machine) -> Result<JournalError, JournalEr
 
 fn now() -> String {
     rfc3339(OffsetDateTime::now_utc())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_of_the_descriptor_does_not_keep_the_journal_locked() {
-        let temp = tempfile::tempdir().unwrap();
-        let journal = Journal::at(temp.path().join("journal.jsonl"), &[]);
-        let file = OpenOptions::new().append(true).create(true).open(journal.path()).unwrap();
-        let locked = journal.lock(file, true).unwrap();
-        // As fork(2) in another thread copies it.
-        let copy = locked.try_clone().unwrap();
-        drop(locked);
-        let other = File::open(journal.path()).unwrap();
-        assert!(try_lock(&other, true).unwrap());
-        drop(copy);
-    }
 }

@@ -1,9 +1,10 @@
 //! The running machine: its boot, its processes and their identities, its mounts.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use mydyno_linux::text::kib_field;
+use mydyno_linux::{Mount, Root, Stat};
 use serde::{Deserialize, Serialize};
 
 use crate::ending;
@@ -50,50 +51,11 @@ pub enum Presence {
     Unseen,
 }
 
-/// One line of `/proc/PID/stat`, as far as identities need it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    state: char,
-    start_ticks: u64,
-}
-
 /// The machine that mydyno runs on; tests give it a made-up `/proc`.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    proc: PathBuf,
-    sys: PathBuf,
+    root: Root,
     place: Place,
-}
-
-/// A line of mountinfo: proc_pid_mountinfo(5).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MountLine {
-    /// Where.
-    pub point: PathBuf,
-    /// As in `ext4`.
-    pub kind: String,
-    /// As in `/dev/loop3`.
-    pub source: PathBuf,
-    /// Options of the mount, as in `rw,noatime`.
-    pub options: String,
-    /// Options of the file system, as in `rw,nobarrier`.
-    pub super_options: String,
-}
-
-impl MountLine {
-    /// Fields before the dash vary in number.
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(4);
-        let mut file_system = file_system.split(' ');
-        Some(Self {
-            point: unescape_octal(mount.next()?).into(),
-            options: mount.next().unwrap_or_default().to_owned(),
-            kind: file_system.next()?.to_owned(),
-            source: unescape_octal(file_system.next()?).into(),
-            super_options: file_system.next().unwrap_or_default().to_owned(),
-        })
-    }
 }
 
 impl Machine {
@@ -128,17 +90,17 @@ impl Machine {
             boot_id: line("sys/kernel/random/boot_id")?,
             pid_namespace: pid_namespace.to_string_lossy().into_owned(),
         };
-        Ok(Self { proc, sys, place })
+        Ok(Self { root: Root::at(proc, sys), place })
     }
 
     /// The root of proc(5).
     pub fn proc(&self) -> &Path {
-        &self.proc
+        self.root.proc()
     }
 
     /// The root of sysfs(5).
     pub fn sys(&self) -> &Path {
-        &self.sys
+        self.root.sys()
     }
 
     /// Where this machine's process ids mean something.
@@ -151,11 +113,8 @@ impl Machine {
     /// # Errors
     /// `/proc/PID/stat` is there and not readable.
     pub fn identify(&self, pid: u32) -> Result<Option<ProcessIdentity>, JournalError> {
-        Ok(self.stat(pid)?.filter(|stat| is_alive(stat.state)).map(|stat| ProcessIdentity {
-            pid,
-            start_ticks: stat.start_ticks,
-            place: self.place.clone(),
-        }))
+        let alive = self.stat(pid)?.filter(|(alive, _)| *alive);
+        Ok(alive.map(|(_, start_ticks)| ProcessIdentity { pid, start_ticks, place: self.place.clone() }))
     }
 
     /// The state of a process that was identified earlier.
@@ -174,9 +133,9 @@ impl Machine {
         }
         Ok(match self.stat(process.pid)? {
             None => Presence::Ended,
-            Some(stat) if stat.start_ticks != process.start_ticks => Presence::Recycled,
-            Some(stat) if is_alive(stat.state) => Presence::Running,
-            Some(_) => Presence::Ended,
+            Some((_, start_ticks)) if start_ticks != process.start_ticks => Presence::Recycled,
+            Some((true, _)) => Presence::Running,
+            Some((false, _)) => Presence::Ended,
         })
     }
 
@@ -187,8 +146,7 @@ impl Machine {
 
     /// A namespace of this process, as in `net:[4026531840]`: namespaces(7). `None` where the kernel has none of the kind.
     pub fn namespace(&self, kind: &str) -> Option<String> {
-        let link = fs::read_link(self.proc.join("self/ns").join(kind)).ok()?;
-        Some(link.to_string_lossy().into_owned())
+        self.root.namespace(kind)
     }
 
     /// Mount points at or below a folder, in the order of `/proc/self/mountinfo`.
@@ -208,22 +166,21 @@ impl Machine {
     ///
     /// # Errors
     /// `mountinfo` cannot be read.
-    pub fn mounts(&self) -> Result<Vec<MountLine>, JournalError> {
-        self.mounts_in("self/mountinfo")
+    pub fn mounts(&self) -> Result<Vec<Mount>, JournalError> {
+        self.mounts_in("self")
     }
 
     /// All mounts of the calling thread's mount namespace, which may be another one than its process's.
     ///
     /// # Errors
     /// `mountinfo` cannot be read.
-    pub fn mounts_of_this_thread(&self) -> Result<Vec<MountLine>, JournalError> {
-        self.mounts_in("thread-self/mountinfo")
+    pub fn mounts_of_this_thread(&self) -> Result<Vec<Mount>, JournalError> {
+        self.mounts_in("thread-self")
     }
 
-    fn mounts_in(&self, table: &str) -> Result<Vec<MountLine>, JournalError> {
-        let path = self.proc.join(table);
-        let text = fs::read(&path).map_err(|e| JournalError::io("read", &path, e))?;
-        Ok(String::from_utf8_lossy(&text).lines().filter_map(MountLine::parse).collect())
+    fn mounts_in(&self, process: &str) -> Result<Vec<Mount>, JournalError> {
+        let table = self.proc().join(process).join("mountinfo");
+        self.root.mounts(process).map_err(|e| JournalError::io("read", table, e))
     }
 
     /// Whether the kernel has a file system now, or would load its module on the first mount.
@@ -231,14 +188,14 @@ impl Machine {
     /// # Errors
     /// `/proc/filesystems` cannot be read.
     pub fn knows_file_system(&self, kind: &str) -> Result<bool, JournalError> {
-        let path = self.proc.join("filesystems");
+        let path = self.proc().join("filesystems");
         let text = fs::read_to_string(&path).map_err(|e| JournalError::io("read", &path, e))?;
         let here = text.lines().any(|line| line.split_whitespace().next_back() == Some(kind));
         Ok(here || self.has_module(kind))
     }
 
     fn has_module(&self, name: &str) -> bool {
-        let release = fs::read_to_string(self.proc.join("sys/kernel/osrelease")).unwrap_or_default();
+        let release = fs::read_to_string(self.proc().join("sys/kernel/osrelease")).unwrap_or_default();
         let list = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
         let text = fs::read_to_string(list).unwrap_or_default();
         text.lines()
@@ -246,17 +203,14 @@ impl Machine {
             .any(|file| file.split('.').next() == Some(name))
     }
 
-    /// Whether this process has a capability in force: `CapEff` of proc_pid_status(5), numbers of capabilities(7).
+    /// Whether this process has a capability in force: numbers of capabilities(7).
     pub fn has_capability(&self, number: u32) -> bool {
-        let text = fs::read_to_string(self.proc.join("self/status")).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-            .is_some_and(|set| set >> number & 1 == 1)
+        self.root.has_capability(number)
     }
 
     /// Whether all users are themselves, user_namespaces(7): what a kernel without that shows is the host's, too.
     pub fn is_host_user_namespace(&self) -> bool {
-        let Ok(map) = fs::read_to_string(self.proc.join("self/uid_map")) else { return true };
+        let Ok(map) = fs::read_to_string(self.proc().join("self/uid_map")) else { return true };
         map.split_whitespace().eq(["0", "0", "4294967295"])
     }
 
@@ -265,7 +219,7 @@ impl Machine {
     /// # Errors
     /// `/proc/meminfo` cannot be read.
     pub fn available_bytes(&self) -> Result<u64, JournalError> {
-        self.memory("MemAvailable:")
+        self.memory("MemAvailable")
     }
 
     /// `MemTotal` of proc_meminfo(5), in bytes.
@@ -273,29 +227,23 @@ impl Machine {
     /// # Errors
     /// `/proc/meminfo` cannot be read.
     pub fn total_bytes(&self) -> Result<u64, JournalError> {
-        self.memory("MemTotal:")
+        self.memory("MemTotal")
     }
 
     fn memory(&self, field: &str) -> Result<u64, JournalError> {
-        let path = self.proc.join("meminfo");
+        let path = self.proc().join("meminfo");
         let text = fs::read_to_string(&path).map_err(|e| JournalError::io("read", &path, e))?;
-        let line = text.lines().find_map(|line| line.strip_prefix(field));
-        let kib: Option<u64> = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
-        kib.map(|kib| kib * 1024).ok_or(JournalError::Proc { path })
+        kib_field(&text, field).ok_or(JournalError::Proc { path })
     }
 
-    fn stat(&self, pid: u32) -> Result<Option<Stat>, JournalError> {
-        let path = self.proc.join(pid.to_string()).join("stat");
-        match fs::read(&path) {
-            Ok(bytes) => {
-                parse_stat(&String::from_utf8_lossy(&bytes)).map(Some).ok_or(JournalError::Proc { path })
-            }
-            // ESRCH: the process ended between open and read.
-            Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => {
-                Ok(None)
-            }
-            Err(e) => Err(JournalError::io("read", &path, e)),
-        }
+    /// Whether a process with this number may still run, and its start in ticks. `None` when there is none.
+    fn stat(&self, pid: u32) -> Result<Option<(bool, u64)>, JournalError> {
+        let path = || self.proc().join(pid.to_string()).join("stat");
+        let Some(text) = self.root.stat(pid).map_err(|e| JournalError::io("read", path(), e))? else {
+            return Ok(None);
+        };
+        let stat = Stat::parse(&text).ok_or_else(|| JournalError::Proc { path: path() })?;
+        Ok(Some((stat.is_alive(), stat.start_ticks)))
     }
 }
 
@@ -306,54 +254,9 @@ fn machine_id(etc: &Path) -> Option<String> {
     (id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())).then(|| id.to_owned())
 }
 
-/// Zombies (Z) and the dead (X, x) have ended; all other states of proc_pid_stat(5) may still run.
-fn is_alive(state: char) -> bool {
-    !matches!(state, 'Z' | 'X' | 'x')
-}
-
-/// The command name in parentheses may hold spaces and parentheses itself, so fields count from the last one.
-fn parse_stat(line: &str) -> Option<Stat> {
-    let (_, rest) = line.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    // State is field 3; the start time is field 22.
-    let start_ticks = fields.nth(18)?.parse().ok()?;
-    Some(Stat { state, start_ticks })
-}
-
-/// mountinfo writes space, tab, newline and backslash as three octal digits.
-pub fn unescape_octal(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let code = rest.get(at + 1..at + 4).and_then(|d| u8::from_str_radix(d, 8).ok());
-        match code {
-            Some(byte) => {
-                out.push(char::from(byte));
-                rest = &rest[at + 4..];
-            }
-            None => {
-                out.push('\\');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_name_with_parentheses_does_not_shift_the_fields() {
-        let line = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 100 200";
-        assert_eq!(parse_stat(line), Some(Stat { state: 'S', start_ticks: 987_654 }));
-        assert_eq!(parse_stat("7 (short) S 1 2"), None);
-        assert_eq!(parse_stat(""), None);
-    }
 
     #[test]
     fn this_process_runs_and_has_the_same_identity_twice() {
@@ -361,10 +264,5 @@ mod tests {
         let me = machine.identify(std::process::id()).unwrap().unwrap();
         assert_eq!(machine.presence(&me).unwrap(), Presence::Running);
         assert_eq!(machine.identify(std::process::id()).unwrap().unwrap(), me);
-    }
-
-    #[test]
-    fn octal_escapes_of_mount_points_are_read() {
-        assert_eq!(unescape_octal(r"/a\040b\134c\q"), r"/a b\c\q");
     }
 }

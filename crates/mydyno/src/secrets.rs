@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 
 use clap::{Arg, Command};
+use mydyno_linux::process::argument_area;
 use mydyno_wire::Secret;
 
 /// The password option of the command line.
@@ -138,7 +139,8 @@ pub fn forbid_core_dumps() {
 /// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: between the
 /// start of the process and this call they are visible, so a file or `-p` alone is safer.
 fn blot_out(verb: &Command) {
-    let Some((start, end)) = argument_area() else { return };
+    let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
+    let Some((start, end)) = argument_area(&String::from_utf8_lossy(&stat)) else { return };
     let Ok(memory) = std::fs::OpenOptions::new().read(true).write(true).open("/proc/self/mem") else {
         return;
     };
@@ -155,16 +157,6 @@ fn blot_out(verb: &Command) {
         }
         at += arg.len() + 1;
     }
-}
-
-/// Where the arguments lie: fields 48 and 49 of /proc/self/stat (proc(5): `arg_start`, `arg_end`).
-fn argument_area() -> Option<(usize, usize)> {
-    let stat = std::fs::read("/proc/self/stat").ok()?;
-    let stat = String::from_utf8_lossy(&stat).into_owned();
-    // The second field is a name in parentheses that may hold anything.
-    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
-    let number = |field: usize| fields.get(field - 3)?.parse::<usize>().ok().filter(|n| *n > 0);
-    Some((number(48)?, number(49)?)).filter(|(start, end)| start < end)
 }
 
 /// The command as it may be recorded.

@@ -1,7 +1,10 @@
 //! What its control groups leave a process of memory: cgroups(7).
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
+
+use mydyno_linux::cgroup::{Membership, Version, inside, memberships, mount_of};
+use mydyno_linux::mounts;
 
 /// Files of a version of the memory controller.
 struct Files {
@@ -33,42 +36,21 @@ const NO_LIMIT: u64 = 1 << 60;
 /// mounted.
 pub(crate) fn available_bytes(proc: &Path) -> Option<u64> {
     let text = |file: &str| fs::read_to_string(proc.join("self").join(file)).unwrap_or_default();
-    let (groups, mounts) = (text("cgroup"), text("mountinfo"));
-    let of = |line: &str| {
-        // As in `4:memory:/a/b`; no controllers are named for version 2.
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let version = match controllers {
-            "" => &V2,
-            list if list.split(',').any(|name| name == "memory") => &V1,
+    let (groups, mounts) = (text("cgroup"), mounts::parse(&text("mountinfo")));
+    let of = |group: Membership| {
+        let (version, files) = match group.controllers {
+            "" => (Version::V2, &V2),
+            list if list.split(',').any(|name| name == "memory") => (Version::V1, &V1),
             _ => return None,
         };
-        let (top, group) = folders(&mounts, controllers.is_empty(), path)?;
-        group.ancestors().take_while(|level| level.starts_with(&top)).filter_map(|l| left(l, version)).min()
+        let mount = mount_of(&mounts, version, "memory")?;
+        // A group that lies outside of what is mounted here is limited by the top of it, at least.
+        let inside = inside(group.path, mount).unwrap_or_default();
+        let folder = mount.point.join(inside.trim_start_matches('/'));
+        let levels = folder.ancestors().take_while(|level| level.starts_with(&mount.point));
+        levels.filter_map(|level| left(level, files)).min()
     };
-    groups.lines().filter_map(of).min()
-}
-
-/// Where the groups with the memory controller are mounted, and the folder of one.
-fn folders(mounts: &str, unified: bool, group: &str) -> Option<(PathBuf, PathBuf)> {
-    let mount = |line: &str| {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let mut fields = mount.split(' ').skip(3);
-        let (root, point) = (fields.next()?.to_owned(), PathBuf::from(fields.next()?));
-        let (kind, options) = (file_system.split(' ').next()?, file_system.split(' ').nth(2)?);
-        let here = match unified {
-            true => kind == "cgroup2",
-            false => kind == "cgroup" && options.split(',').any(|option| option == "memory"),
-        };
-        here.then_some((root, point))
-    };
-    // The last of those mounted on one point is the one that is seen.
-    let (root, point) = mounts.lines().rev().find_map(mount)?;
-    // What lies outside of what is mounted here is limited by the top of it, at least.
-    let inside = Path::new(group).strip_prefix(&root).unwrap_or(Path::new(""));
-    let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
-    let folder = if plain { point.join(inside) } else { point.clone() };
-    Some((point, folder))
+    memberships(&groups).filter_map(of).min()
 }
 
 /// What one group can still take.

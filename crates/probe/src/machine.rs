@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use mydyno_host::Machine;
+use mydyno_linux::text::kib_field;
 use mydyno_model::probe::ProbedMachine;
 
 use crate::error::ProbeError;
@@ -18,14 +19,11 @@ pub fn describe() -> ProbedMachine {
         .find_map(|line| line.strip_prefix("model name").or_else(|| line.strip_prefix("CPU part")))
         .map_or("unknown", |rest| rest.trim_start_matches(['\t', ' ', ':']));
     let clock = text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    let memory_kib = text("/proc/meminfo")
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());
     ProbedMachine {
         kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
         cpu: cpu.to_owned(),
         cpus: sys::allowed_cpus().len(),
-        memory_bytes: memory_kib.unwrap_or(0) * 1024,
+        memory_bytes: kib_field(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
         clock_source: if clock.is_empty() { "unknown".to_owned() } else { clock.trim().to_owned() },
         stolen_share: None,
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::emulated::{LABEL, Pace};
 use mydyno_host::{Machine, emulated};
+use mydyno_linux::mounts::holding;
 use mydyno_model::probe::{BlockDevice, Storage};
 
 use crate::error::ProbeError;
@@ -22,15 +23,8 @@ const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// The folder or the list of mounts cannot be read.
 pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, ProbeError> {
     let folder = fs::canonicalize(folder).map_err(ProbeError::io("find", folder))?;
-    let mount = machine
-        .mounts()?
-        .into_iter()
-        .filter(|mount| folder.starts_with(&mount.point))
-        // The last of those mounted on one point is the one that is seen.
-        .enumerate()
-        .max_by_key(|(i, mount)| (mount.point.components().count(), *i))
-        .map(|(_, mount)| mount);
-    let Some(mount) = mount else {
+    let mounts = machine.mounts()?;
+    let Some(mount) = holding(&mounts, &folder).cloned() else {
         return Err(ProbeError::Lacks {
             lack: format!("no mount of /proc/self/mountinfo holds {}", folder.display()),
             way_out: "choose another folder with --folder".to_owned(),

@@ -1,10 +1,10 @@
 //! The system calls that the standard library does not offer.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+
+use mydyno_linux::calls::scheduler;
 
 /// A buffer that direct I/O takes: its address is a multiple of 4096.
 #[derive(Debug)]
@@ -48,43 +48,14 @@ impl Drop for Aligned {
     }
 }
 
-/// Gives a file a length with all its blocks reserved, not written: fallocate(2).
-pub fn allocate(file: &File, length: u64) -> io::Result<()> {
-    let length = libc::off_t::try_from(length).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: fallocate(2) takes an open descriptor and integers.
-    match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// CPUs that this process may run on: sched_getaffinity(2).
+/// CPUs that this process may run on; CPU 0 where the kernel does not tell.
 pub fn allowed_cpus() -> Vec<usize> {
-    // SAFETY: an all-zero `cpu_set_t` is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for writing and its size is given; 0 is this thread.
-    let done = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-    if done != 0 {
-        return vec![0];
-    }
-    // SAFETY: every index is below the set's size.
-    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+    scheduler::affinity(0).unwrap_or_else(|_| vec![0])
 }
 
-/// Keeps this thread on one CPU: sched_setaffinity(2).
+/// Keeps this thread on one CPU.
 pub fn stay_on(cpu: usize) -> io::Result<()> {
-    // SAFETY: an all-zero `cpu_set_t` is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if cpu >= libc::CPU_SETSIZE as usize {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: `cpu` is below the set's size.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: `set` is valid and its size is given; 0 is this thread.
-    match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    scheduler::set_affinity(0, &[cpu])
 }
 
 /// Minor and major page faults of this process so far: getrusage(2).

@@ -5,8 +5,9 @@ use crate::cpu_clock::process_cpu_s;
 use crate::reader::{Reader, first, line_value};
 use crate::taskstats::Taskstats;
 use crate::values::{Scale, Values};
-use mydyno_facts::process::{Process, Stat};
+use mydyno_facts::process::Process;
 use mydyno_facts::{Source, reason};
+use mydyno_linux::Stat;
 
 /// Open files of the server's process. They belong to that process and to no later one with its number.
 #[derive(Debug)]
@@ -52,13 +53,13 @@ impl Server {
 
     /// Whether it is still the process that it was.
     pub fn lives(&mut self) -> bool {
-        let stat = self.stat.text().and_then(|text| Stat::parse(text, "").ok());
+        let stat = self.stat.text().and_then(|text| Stat::parse(text));
         // Z and X: it has ended and nobody has asked for its status yet.
-        stat.is_some_and(|s| Some(s.start_ticks) == self.start_ticks && !matches!(s.state, "Z" | "X"))
+        stat.is_some_and(|s| Some(s.start_ticks) == self.start_ticks && s.is_alive())
     }
 
     pub fn read(&mut self, values: &mut Values) {
-        let Some(stat) = self.stat.text().and_then(|text| Stat::parse(text, "").ok()) else { return };
+        let Some(stat) = self.stat.text().and_then(|text| Stat::parse(text)) else { return };
         if Some(stat.start_ticks) != self.start_ticks {
             return;
         }

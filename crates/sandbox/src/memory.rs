@@ -12,6 +12,7 @@ use mydyno_host::journal::Open;
 use mydyno_host::machine::{Presence, ProcessIdentity};
 use mydyno_host::room::MEMORY_KEPT;
 use mydyno_host::variable::ChangedVariable;
+use mydyno_linux::process::resident_bytes;
 use mydyno_model::units::{parse_size, show_bytes};
 
 use crate::error::SandboxError;
@@ -190,9 +191,7 @@ fn told_to(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
 /// The memory that a process holds: `VmRSS` of proc_pid_status(5).
 fn held_by(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    kib.unwrap_or(0) * 1024
+    resident_bytes(&text).unwrap_or(0)
 }
 
 fn sum(bytes: impl Iterator<Item = u64>) -> u64 {

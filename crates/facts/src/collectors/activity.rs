@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use mydyno_linux::calls;
+
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{flat_number, unexpected};
 use crate::source::{Missing, Read, Source};
-use crate::sys;
 
 /// Work of the host over the window.
 pub static COLLECTOR: Collector = Collector {
@@ -159,7 +160,7 @@ fn since_boot(now: &Reading, bag: &Bag) {
     bag.put("host.memory.oom_kills", VMSTAT, now.counter("oom_kill"));
     let balloon = now.counter("balloon_inflate").and_then(|taken| {
         let pages = taken.saturating_sub(now.counter("balloon_deflate")?);
-        Ok(pages.saturating_mul(sys::page_bytes()))
+        Ok(pages.saturating_mul(calls::page_bytes() as u64))
     });
     bag.put("host.memory.balloon_bytes", VMSTAT, balloon);
 }
@@ -185,7 +186,7 @@ fn over_window(before: &Reading, after: &Reading, bag: &Bag) {
         let grown = count(after)?.saturating_sub(count(before)?);
         Ok(grown as f64 / window_s)
     };
-    let page_bytes = sys::page_bytes() as f64;
+    let page_bytes = calls::page_bytes() as f64;
     for (id, key) in [("host.swap.in_rate", "pswpin"), ("host.swap.out_rate", "pswpout")] {
         bag.put(id, twice(VMSTAT), rate(&|r| r.counter(key)).map(|pages| pages * page_bytes));
     }

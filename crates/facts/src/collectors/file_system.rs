@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use mydyno_linux::calls::files;
+
 use crate::bag::Bag;
 use crate::mounts::Mount;
 use crate::parse::number;
 use crate::source::{Missing, Read, Source, reason};
-use crate::sys;
 
 /// Puts the facts of the file system that holds `path`, which is reached as `reached`. `device` is the kernel's name
 /// of its block device. Facts that this kind of file system does not have are left out.
@@ -80,7 +81,7 @@ fn no_cow(source: &Source, path: &str) -> Read<bool> {
     if !source.is_live() {
         return Err(Missing::Absent(format!("{path}: read from a copy, not from a live host")));
     }
-    sys::no_cow(&source.path(path)).map_err(|e| Missing::Error(format!("{path}: {}", reason(&e))))
+    files::no_cow(&source.path(path)).map_err(|e| Missing::Error(format!("{path}: {}", reason(&e))))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The kernel and the distribution.
 
+use mydyno_linux::calls;
+
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{field, number};
 use crate::source::{Missing, Read, Source};
-use crate::sys;
 
 /// Kernel, distribution, boot.
 pub static COLLECTOR: Collector = Collector {
@@ -40,7 +41,7 @@ fn run(context: &Context, bag: &Bag) {
         bag.read(id, path, |p| line(source, p));
     }
     if source.is_live() {
-        let machine = sys::machine().ok_or_else(|| Missing::Error("uname gave no machine".to_owned()));
+        let machine = calls::machine().ok_or_else(|| Missing::Error("uname gave no machine".to_owned()));
         bag.put("host.architecture", "uname(2)", machine);
     } else {
         bag.read("host.architecture", "/proc/sys/kernel/arch", |p| line(source, p));

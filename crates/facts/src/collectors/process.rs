@@ -8,7 +8,7 @@ use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{kib_field, list, number, number_field, required, unexpected};
-use crate::process::{Process, Stat};
+use crate::process::{Process, stat};
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
 
@@ -120,7 +120,7 @@ impl Facts<'_> {
         });
         self.put("command_line", "cmdline", arguments);
         let path = self.server.file("stat");
-        let nice = self.text("stat").and_then(|text| Ok(Stat::parse(&text, &path)?.nice));
+        let nice = self.text("stat").and_then(|text| Ok(stat(&text, &path)?.nice));
         self.put("nice", "stat", nice);
     }
 

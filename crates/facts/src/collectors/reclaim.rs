@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use mydyno_linux::calls;
+
 use crate::bag::Bag;
 use crate::block;
 use crate::collector::{Collector, Cost, Run, fact};
@@ -11,7 +13,6 @@ use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::parse::{number, unescape, unexpected};
 use crate::source::{Missing, Read, Source};
-use crate::sys;
 
 /// Swap's disks, same-page merging, ZFS.
 pub static COLLECTOR: Collector = Collector {
@@ -43,7 +44,7 @@ fn run(context: &Context, bag: &Bag) {
     // 2 unmerges what was merged, and stops.
     bag.read("host.ksm.running", "/sys/kernel/mm/ksm/run", |p| Ok(number::<u64>(&source.read(p)?, p)? == 1));
     bag.read("host.ksm.saved_bytes", "/sys/kernel/mm/ksm/pages_sharing", |p| {
-        Ok(number::<u64>(&source.read(p)?, p)?.saturating_mul(sys::page_bytes()))
+        Ok(number::<u64>(&source.read(p)?, p)?.saturating_mul(calls::page_bytes() as u64))
     });
     let path = "/proc/spl/kstat/zfs/arcstats";
     let text = source.read(path);

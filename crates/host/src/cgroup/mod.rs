@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Outcome};
+use mydyno_linux::calls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -200,7 +201,7 @@ impl MadeGroup {
     /// Every number that was written is in what the kernel shows; it rounds sizes down to pages.
     fn read_back(&self, file: &Path, text: &str) -> Result<(), HostError> {
         let shown = fs::read_to_string(file).map_err(|e| HostError::io("read", file, e))?;
-        let page = crate::sys::storage::page_bytes() as u64;
+        let page = calls::page_bytes() as u64;
         let taken = |word: &str| {
             let rounded = word.parse::<u64>().map(|n| (n / page * page).to_string());
             shown.split_whitespace().any(|s| s == word || rounded.as_deref() == Ok(s))

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use mydyno_journal::Machine;
-use mydyno_journal::machine::MountLine;
+use mydyno_linux::calls::files;
+use mydyno_linux::cgroup::{Version, mount_of};
 
 use crate::error::HostError;
 /// A resource that a group can limit.
@@ -85,7 +86,7 @@ impl Resource {
                 },
             ));
         }
-        let writable = fs::metadata(root).is_ok_and(|_| crate::sys::may_write(root));
+        let writable = fs::metadata(root).is_ok_and(|_| files::may_write(root));
         if writable {
             return Ok(());
         }
@@ -104,14 +105,10 @@ impl Resource {
     pub(super) fn tree(self, machine: &Machine) -> Result<Tree, HostError> {
         let (v1, v2) = self.controllers();
         let mounts = machine.mounts()?;
-        let has = |line: &&MountLine| {
-            line.kind == "cgroup" && line.super_options.split(',').any(|option| option == v1)
-        };
-        if let Some(line) = mounts.iter().find(has) {
-            return Ok(Tree::V1(line.point.clone()));
+        if let Some(mount) = mount_of(&mounts, Version::V1, v1) {
+            return Ok(Tree::V1(mount.point.clone()));
         }
-        let unified = mounts.iter().find(|line| line.kind == "cgroup2");
-        let root = unified
+        let root = mount_of(&mounts, Version::V2, v2)
             .ok_or_else(|| {
                 self.lacks(
                     "no cgroup file system is mounted".to_owned(),

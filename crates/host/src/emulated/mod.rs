@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 use mydyno_journal::Lease;
 use mydyno_journal::Machine;
 use mydyno_journal::{Closing, Journal};
+use mydyno_linux::block;
+use mydyno_linux::mounts::holding;
 use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
@@ -141,15 +143,9 @@ pub struct State {
 /// The emulated disk that a file or folder lies on: a loop device whose file is on a FUSE mount of mydyno's.
 pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
     let mounts = machine.mounts().ok()?;
-    // The last of those mounted on one point is the one that is seen.
-    let mount_of = |path: &Path| {
-        let above = mounts.iter().enumerate().filter(|(_, mount)| path.starts_with(&mount.point));
-        above.max_by_key(|(i, mount)| (mount.point.components().count(), *i)).map(|(_, mount)| mount)
-    };
-    let mount = mount_of(&fs::canonicalize(path).ok()?)?;
-    let device = mount.source.strip_prefix("/dev").ok()?;
-    let file = machine.sys().join("block").join(device).join("loop/backing_file");
-    let served = mount_of(Path::new(fs::read_to_string(file).ok()?.trim()))?;
+    let mount = holding(&mounts, &fs::canonicalize(path).ok()?)?;
+    let device = mount.source.strip_prefix("/dev").ok()?.to_str()?;
+    let served = holding(&mounts, &block::backing_file(machine.sys(), device)?)?;
     let ours = served.kind == KIND && control::is_source(&served.source);
     ours.then(|| EmulatedDisk { point: served.point.clone() })
 }

@@ -14,6 +14,8 @@ use fuser::{
     ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use mydyno_linux::calls;
+
 use super::mechanism::{Answer, Mechanism, Model, Work};
 use super::store::SECTOR;
 use super::{Order, State};
@@ -212,7 +214,7 @@ impl Files {
             CONTROL => (FileType::RegularFile, 0o600, 0),
             _ => return None,
         };
-        let owner = crate::sys::effective_uid();
+        let owner = calls::effective_uid();
         Some(FileAttr {
             ino: inode,
             size,

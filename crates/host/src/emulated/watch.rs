@@ -12,6 +12,7 @@ use fuser::{Config, Session, SessionACL};
 use mydyno_journal::Liveness;
 use mydyno_journal::{Journal, Open};
 use mydyno_journal::{Machine, ProcessIdentity};
+use mydyno_linux::calls;
 
 use super::control::{KIND, Order};
 use super::service::{Drive, Files};
@@ -78,7 +79,7 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
 /// for one that is there). Who puts this mount back looks first.
 fn mount(source: &str, point: &Path) -> io::Result<File> {
     let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
-    let owner = sys::effective_uid();
+    let owner = calls::effective_uid();
     let options = format!("fd={},rootmode=40000,user_id={owner},group_id=0", fuse.as_raw_fd());
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     sys::storage::mount(Path::new(source), point, KIND, flags, &options)?;

@@ -55,29 +55,3 @@ pub fn swap_off(path: &Path) -> io::Result<()> {
     // SAFETY: `path` is a C string that lives for the call.
     done(unsafe { libc::swapoff(path.as_ptr()) })
 }
-
-/// Bytes that this user can still write to the file system of a path.
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
-    let found = statvfs(path)?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-/// Whether nothing below a path can be run or loaded, since its file system is mounted so.
-pub fn is_noexec(path: &Path) -> io::Result<bool> {
-    Ok(statvfs(path)?.f_flag & libc::ST_NOEXEC != 0)
-}
-
-fn statvfs(path: &Path) -> io::Result<libc::statvfs> {
-    let path = c_string(path.as_os_str().as_bytes())?;
-    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `path` is a C string and `found` has room for the answer.
-    done(unsafe { libc::statvfs(path.as_ptr(), found.as_mut_ptr()) })?;
-    // SAFETY: statvfs(3) succeeded, so it filled `found` in.
-    Ok(unsafe { found.assume_init() })
-}
-
-/// The size of a page of memory.
-pub fn page_bytes() -> usize {
-    // SAFETY: sysconf(3) takes an integer.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}

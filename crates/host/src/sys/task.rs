@@ -6,60 +6,6 @@ fn id(tid: u32) -> io::Result<libc::pid_t> {
     libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The CPUs that a thread may run on: sched_getaffinity(2).
-pub fn affinity(tid: u32) -> io::Result<Vec<usize>> {
-    // SAFETY: a cpu_set_t is an array of integers, of which zeros are a valid value.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for its size.
-    if unsafe { libc::sched_getaffinity(id(tid)?, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let bits = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-    // SAFETY: every number asked for is below CPU_SETSIZE.
-    Ok((0..bits).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
-}
-
-/// Sets them: sched_setaffinity(2).
-pub fn set_affinity(tid: u32, cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: a cpu_set_t is an array of integers, of which zeros are a valid value.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let bits = usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-    if cpus.iter().any(|cpu| *cpu >= bits) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for cpu in cpus {
-        // SAFETY: the number is below CPU_SETSIZE.
-        unsafe { libc::CPU_SET(*cpu, &mut set) };
-    }
-    // SAFETY: `set` is valid for its size.
-    match unsafe { libc::sched_setaffinity(id(tid)?, size_of::<libc::cpu_set_t>(), &raw const set) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The nice value of a thread, from -20 to 19: getpriority(2).
-pub fn nice(tid: u32) -> io::Result<i32> {
-    // SAFETY: __errno_location gives this thread's errno; getpriority takes integers. -1 is a value too, so errno tells.
-    unsafe {
-        *libc::__errno_location() = 0;
-        let value = libc::getpriority(libc::PRIO_PROCESS, tid);
-        if value == -1 && *libc::__errno_location() != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(value)
-    }
-}
-
-/// Sets it: setpriority(2).
-pub fn set_nice(tid: u32, value: i32) -> io::Result<()> {
-    // SAFETY: setpriority takes integers.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, tid, value) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// The scheduling class of a thread, as in `SCHED_BATCH` (3): sched_getscheduler(2).
 pub fn class(tid: u32) -> io::Result<i32> {
     // SAFETY: sched_getscheduler takes an integer.

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use mydyno_host::Host;
+use mydyno_linux::calls::files;
 use mydyno_model::probe::ProbeReport;
 
 use crate::course::{self, Cell, Kind, Series};
@@ -19,7 +20,7 @@ use crate::own_disk::Ground;
 use crate::report::Draft;
 use crate::scratch::{LOG_PIECE, Scratch};
 use crate::slot::{Slot, Window};
-use crate::sys::{self, Aligned};
+use crate::sys::Aligned;
 use crate::{Run, storage};
 
 /// Where the next write goes.
@@ -299,7 +300,7 @@ fn begin_anew(file: &File, pattern: Pattern, end: u64) -> Result<(), ProbeError>
     }
     file.set_len(0).map_err(ProbeError::system("empty a file"))?;
     if pattern == Pattern::Preallocated {
-        sys::allocate(file, end).map_err(|e| match e.raw_os_error() {
+        files::allocate(file, end).map_err(|e| match e.raw_os_error() {
             Some(libc::EOPNOTSUPP) => ProbeError::Lacks {
                 lack: "this file system cannot reserve blocks (fallocate)".to_owned(),
                 way_out: "leave that pattern out with --patterns overwrite,append".to_owned(),

@@ -1,0 +1,90 @@
+//! Other processes: descriptors, signals, ends.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+pub use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid};
+
+/// # Errors
+/// The number is 0 or too large.
+pub(super) fn id(pid: u32) -> io::Result<Pid> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// A file descriptor of the process that has `pid` now: pidfd_open(2), Linux 5.3. `None` where the kernel has none.
+///
+/// # Errors
+/// The system call's; ESRCH when there is no such process.
+pub fn open_pidfd(pid: u32) -> io::Result<Option<OwnedFd>> {
+    match pidfd_open(id(pid)?, PidfdFlags::empty()) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno::NOSYS) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Sends a signal to the process behind a descriptor: it cannot hit another one that has the id by now.
+///
+/// # Errors
+/// The system call's.
+pub fn signal_pidfd(pidfd: impl AsFd, signal: Signal) -> io::Result<()> {
+    Ok(pidfd_send_signal(pidfd, signal)?)
+}
+
+/// Sends a signal to one process by its id, for kernels without pidfds: kill(2).
+///
+/// # Errors
+/// The system call's.
+pub fn signal_pid(pid: u32, signal: Signal) -> io::Result<()> {
+    Ok(kill_process(id(pid)?, signal)?)
+}
+
+/// Waits until a descriptor is readable (a pidfd: until its process ended). `false` when the time ran out.
+///
+/// # Errors
+/// The system call's.
+pub fn wait_readable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(timeout).map_err(|_| io::ErrorKind::InvalidInput)?;
+    match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Collects an ended child so that no zombie stays. Does nothing for processes that are not children of this one.
+pub fn collect_child(pid: u32) {
+    if let Ok(pid) = id(pid) {
+        // ECHILD: it is no child.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_child_is_killed_through_its_descriptor_and_collected() {
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let Some(pidfd) = open_pidfd(child.id()).unwrap() else { return };
+        assert!(!wait_readable(&pidfd, Duration::ZERO).unwrap());
+        signal_pidfd(&pidfd, Signal::KILL).unwrap();
+        assert!(wait_readable(&pidfd, Duration::from_secs(60)).unwrap());
+        collect_child(child.id());
+        assert_eq!(open_pidfd(child.id()).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn numbers_that_are_no_process_are_refused() {
+        for pid in [0, u32::MAX] {
+            assert_eq!(signal_pid(pid, Signal::KILL).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}
