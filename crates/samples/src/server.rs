@@ -53,13 +53,13 @@ impl Server {
 
     /// Whether it is still the process that it was.
     pub fn lives(&mut self) -> bool {
-        let stat = self.stat.text().and_then(|text| Stat::parse(text));
+        let stat = self.stat.text().and_then(Stat::parse);
         // Z and X: it has ended and nobody has asked for its status yet.
         stat.is_some_and(|s| Some(s.start_ticks) == self.start_ticks && s.is_alive())
     }
 
     pub fn read(&mut self, values: &mut Values) {
-        let Some(stat) = self.stat.text().and_then(|text| Stat::parse(text)) else { return };
+        let Some(stat) = self.stat.text().and_then(Stat::parse) else { return };
         if Some(stat.start_ticks) != self.start_ticks {
             return;
         }

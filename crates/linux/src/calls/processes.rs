@@ -72,13 +72,17 @@ mod tests {
 
     #[test]
     fn a_child_is_killed_through_its_descriptor_and_collected() {
-        let child = Command::new("sleep").arg("600").spawn().unwrap();
-        let Some(pidfd) = open_pidfd(child.id()).unwrap() else { return };
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let Some(pidfd) = open_pidfd(child.id()).unwrap() else {
+            child.kill().unwrap();
+            return drop(child.wait());
+        };
         assert!(!wait_readable(&pidfd, Duration::ZERO).unwrap());
         signal_pidfd(&pidfd, Signal::KILL).unwrap();
         assert!(wait_readable(&pidfd, Duration::from_secs(60)).unwrap());
         collect_child(child.id());
         assert_eq!(open_pidfd(child.id()).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+        assert!(child.wait().is_err(), "it was collected");
     }
 
     #[test]
