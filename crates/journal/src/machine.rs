@@ -141,7 +141,7 @@ impl Machine {
 
     /// Waits while a process is being killed, ten seconds at most.
     pub(crate) fn wait_for_killed(&self, pid: u32) {
-        ending::wait_for_killed(&self.proc, pid);
+        ending::wait_for_killed(self.proc(), pid);
     }
 
     /// A namespace of this process, as in `net:[4026531840]`: namespaces(7). `None` where the kernel has none of the kind.
