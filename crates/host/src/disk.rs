@@ -30,7 +30,7 @@ const EMULATED_QUEUE: [(&str, &str); 3] =
 /// Making a file system takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a disk is made of.
+/// The medium of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Medium {
     /// A file: as fast as the disk that it lies on.
@@ -52,7 +52,7 @@ pub struct Emulation {
 /// The disk that is wanted.
 #[derive(Debug, Clone)]
 pub struct DiskSpec {
-    /// What it is made of.
+    /// Its medium.
     pub medium: Medium,
     /// Its file system.
     pub file_system: FileSystem,
@@ -69,7 +69,7 @@ pub struct DiskFolder<'a> {
     pub journal: &'a Journal,
     /// Of the command that answers for the changes.
     pub lease: &'a Lease,
-    /// What they are made for; the folder is journalled for the same.
+    /// The purpose of its journal entries; the folder's entry has the same.
     pub purpose: &'a str,
     /// The folder. The disk is mounted at `disk` in it.
     pub path: &'a Path,
@@ -92,7 +92,7 @@ pub struct Disk {
 /// Whether such a disk can be made here.
 ///
 /// # Errors
-/// What is missing, and how to get it.
+/// Something is missing; the error says what, and how to get it.
 pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostError> {
     loops::check(lease.machine())?;
     spec.file_system.check(lease.machine())?;

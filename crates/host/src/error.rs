@@ -1,11 +1,11 @@
-//! What can go wrong with a host, a change or the journal.
+//! Errors of changes to a host.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::JournalError;
 use thiserror::Error;
-/// Why a host cannot be changed, or a change cannot be put back.
+/// The reason why a host cannot be changed, or a change cannot be put back.
 #[derive(Debug, Error)]
 pub enum HostError {
     /// No folder to keep the journal in.
@@ -16,9 +16,9 @@ pub enum HostError {
     StateFolder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its defect.
         problem: String,
-        /// What the user can do.
+        /// The way out.
         way_out: String,
     },
     /// A folder of mydyno's own would be a schema of somebody's server.
@@ -73,7 +73,7 @@ pub enum HostError {
     /// A setting that mydyno may not write to.
     #[error("{name:?} is not a kernel setting that mydyno changes")]
     SettingUnknown {
-        /// What was given.
+        /// The value that was given.
         name: String,
     },
     /// A setting that this kernel does not have.
@@ -99,9 +99,9 @@ pub enum HostError {
     SettingValue {
         /// The setting.
         name: String,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         form: String,
     },
     /// The kernel made another value of it.
@@ -109,19 +109,19 @@ pub enum HostError {
     SettingKernel {
         /// The setting.
         name: String,
-        /// What was written.
+        /// The value that was written.
         value: String,
-        /// What was read back.
+        /// The value that was read back.
         became: String,
     },
     /// Something that this machine lacks.
     #[error("{what} cannot be had here: {lack}: {way_out}")]
     Lacks {
-        /// What was wanted.
+        /// The thing that was wanted.
         what: String,
-        /// What is missing.
+        /// The thing that is missing.
         lack: String,
-        /// How to get it.
+        /// The way to get it.
         way_out: String,
     },
     /// Too little room.
@@ -129,9 +129,9 @@ pub enum HostError {
     NoSpace {
         /// The folder.
         path: PathBuf,
-        /// What is free.
+        /// The free amount.
         free: String,
-        /// What is needed.
+        /// The amount that is needed.
         needed: String,
     },
     /// Too little memory.
@@ -139,15 +139,15 @@ pub enum HostError {
         "the host has {free} of memory to spare, and {needed} have to stay free: end something that uses memory"
     )]
     NoMemory {
-        /// What is free.
+        /// The free amount.
         free: String,
-        /// What has to stay free.
+        /// The amount that has to stay free.
         needed: String,
     },
     /// A mount option that is not on the list.
     #[error("{option:?} is not a mount option that mydyno gives to {file_system}: it knows {known}")]
     MountOption {
-        /// What was given.
+        /// The value that was given.
         option: String,
         /// As in `xfs`.
         file_system: &'static str,
@@ -179,7 +179,7 @@ pub enum HostError {
     Program {
         /// The program.
         program: PathBuf,
-        /// What it said.
+        /// Its message.
         why: String,
     },
     /// A change of the whole host that was not permitted.
@@ -191,7 +191,7 @@ pub enum HostError {
     /// A name that no lever has.
     #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
     NoLever {
-        /// What was given.
+        /// The value that was given.
         name: String,
         /// One that looks like it.
         nearest: Option<String>,

@@ -122,7 +122,7 @@ impl FileSystem {
         FILE_SYSTEMS.into_iter().find(|f| f.name() == name)
     }
 
-    /// What the kernel calls it.
+    /// Its name in the kernel.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Ext4 | Self::Ext4NoJournal => "ext4",
@@ -136,7 +136,7 @@ impl FileSystem {
         LEAST_BYTES.iter().find(|(f, _)| *f == self).map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// What crossing the ledger of durability means here.
+    /// What its settings can cost of durability.
     pub fn ledger(self) -> Option<&'static str> {
         (self == Self::Ext4NoJournal).then_some("durability: a crash can damage the file system itself")
     }
@@ -144,7 +144,7 @@ impl FileSystem {
     /// Whether it can be made and mounted here, apart from the device.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// Something is missing; the error says what, and how to get it.
     pub fn check(self, machine: &Machine) -> Result<(), HostError> {
         self.maker()?;
         if machine.knows_file_system(self.kind())? {

@@ -13,7 +13,7 @@ use crate::error::HostError;
 /// The file inside a folder of ours that says so.
 pub const MARK_FILE: &str = ".mydyno-mark";
 
-/// What the name of a folder that is being removed begins with; its mark follows.
+/// The prefix of the name of a folder that is being removed; its mark follows.
 const LEAVING: &str = ".mydyno-leaving-";
 
 /// A folder and the secret of its mark: a folder with the same name that somebody else made is not ours.
@@ -21,7 +21,7 @@ const LEAVING: &str = ".mydyno-leaving-";
 pub struct MarkedFolder {
     /// Absolute path without symbolic links.
     pub path: PathBuf,
-    /// What the mark file holds: 128 random bits in hex.
+    /// The content of the mark file: 128 random bits in hex.
     pub mark: String,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn is_mark(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a folder carries a mark, whoever's it is.
+/// Whether a folder carries a mark, of any owner.
 pub fn is_marked(path: &Path) -> bool {
     fs::symlink_metadata(path.join(MARK_FILE)).is_ok_and(|m| m.is_file())
 }

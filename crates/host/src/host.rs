@@ -1,4 +1,4 @@
-//! This host in the hands of one command.
+//! A host under the lease of one command.
 
 use mydyno_journal::Journal;
 use mydyno_journal::Lease;
@@ -11,9 +11,9 @@ use crate::state::StateDir;
 pub struct Host {
     /// Where mydyno keeps its state.
     pub state: StateDir,
-    /// What is changed and not yet put back.
+    /// The journal of changes that are not yet put back.
     pub journal: Journal,
-    /// Who answers for changes.
+    /// The lease of the command that answers for changes.
     pub lease: Lease,
 }
 

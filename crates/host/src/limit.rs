@@ -7,7 +7,7 @@ use mydyno_model::units::parse_size;
 
 use crate::error::HostError;
 use crate::sys;
-/// What is limited.
+/// The resources that are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Files that it may have open: `RLIMIT_NOFILE`.
@@ -23,7 +23,7 @@ pub enum Limit {
 /// All limits.
 pub const LIMITS: [Limit; 4] = [Limit::OpenFiles, Limit::LockedMemory, Limit::Core, Limit::Processes];
 
-/// How a limit is written that is none.
+/// The text for no limit.
 const UNLIMITED: &str = "unlimited";
 
 impl Limit {
@@ -42,7 +42,7 @@ impl Limit {
         LIMITS.into_iter().find(|limit| limit.name() == name)
     }
 
-    /// What it is, for people.
+    /// Its description for people.
     pub fn what(self) -> &'static str {
         match self {
             Self::OpenFiles => "files that the server may have open",
@@ -52,7 +52,7 @@ impl Limit {
         }
     }
 
-    /// What values it takes, for people.
+    /// The values that it takes, for people.
     pub fn form(self) -> &'static str {
         match self {
             Self::OpenFiles | Self::Processes => "a whole number, or unlimited",

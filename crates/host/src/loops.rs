@@ -36,7 +36,7 @@ pub struct AttachedLoop {
     pub backing: PathBuf,
     /// Inode of that file.
     pub inode: u64,
-    /// What the device was labelled with: 128 random bits in hex.
+    /// The label of the device: 128 random bits in hex.
     pub label: String,
 }
 
@@ -50,7 +50,7 @@ impl AttachedLoop {
 /// Whether files can be attached here.
 ///
 /// # Errors
-/// Why not, and how to get it.
+/// It cannot; the error says why, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     check_admin(machine, "a loop device")?;
     open_control().map(drop)
@@ -112,7 +112,7 @@ pub fn attach(
     Err(HostError::io("attach", backing, last))
 }
 
-/// The device that a file is attached to, whoever attached it.
+/// The device that a file is attached to, by mydyno or anybody else.
 ///
 /// # Errors
 /// `/sys/block` cannot be read.

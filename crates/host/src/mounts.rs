@@ -14,7 +14,7 @@ use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::folder::MarkedFolder;
 use crate::sys;
-/// How long a process that was ended may keep a mount busy.
+/// Time limit for a process that was ended to release a mount.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A mount.
@@ -92,7 +92,7 @@ impl Mounted {
         Ok(self.line(machine)?.is_some())
     }
 
-    /// What is mounted on top there, if it is ours.
+    /// The topmost mount there, if it is ours.
     fn line(&self, machine: &Machine) -> Result<Option<Mount>, HostError> {
         Ok(self.stack(machine)?.pop().filter(|line| self.is(line)))
     }

@@ -29,7 +29,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What is to be made.
+    /// The disk to make.
     ///
     /// # Errors
     /// There is no such file system, or it does not take the options.
@@ -138,7 +138,7 @@ pub fn on(host: &Host, name: &str) -> Result<Disk, HostError> {
     disk
 }
 
-/// What it says of itself.
+/// Its state, as its process reports it.
 ///
 /// # Errors
 /// There is no such disk, or it is not served.

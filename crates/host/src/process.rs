@@ -35,7 +35,7 @@ pub struct StartedProcess {
     pub program: PathBuf,
 }
 
-/// How long a killed process may take to give its memory back.
+/// Time limit for a killed process to give its memory back.
 const END_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process that was started and is in the journal.
@@ -51,8 +51,8 @@ pub struct Started {
 
 /// Starts a program in a session of its own, without any open file of this process but its standard streams.
 ///
-/// The child waits behind a gate, between fork and exec, until its process id and start time are in the journal.
-/// When this process dies before that, the gate closes and the child ends without having run anything. So no instant
+/// The child waits at a barrier, between fork and exec, until its process id and start time are in the journal. The barrier is a
+/// pipe: when this process dies before that, the pipe closes and the child ends without having run anything. So no instant
 /// exists at which the program runs and the journal does not know which process it is.
 ///
 /// # Errors
@@ -71,9 +71,9 @@ pub fn start(
 pub struct Placement<'a> {
     /// The control group that it is started in.
     pub group: Option<&'a MadeGroup>,
-    /// What the scheduler does with it; all its threads inherit it.
+    /// Scheduling attributes; all its threads inherit them.
     pub scheduling: &'a [(Attribute, String)],
-    /// What it may take; all that it starts inherits it.
+    /// Resource limits; its children inherit them.
     pub limits: &'a [(Limit, u64)],
     /// The user that it becomes once the rest is given: raising a limit is root's right.
     pub user: Option<Guest<'a>>,
@@ -122,15 +122,15 @@ pub fn start_placed(
         (user, view)
     });
     let (user, view) = guest.unzip();
-    // One gate at a time: a child forked meanwhile would hold a copy of this gate's handle, and keep it from closing.
-    static GATES: Mutex<()> = Mutex::new(());
-    let one_gate = GATES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // One start at a time: a child that is forked meanwhile would hold a copy of this pipe's end, and keep it from closing.
+    static STARTS: Mutex<()> = Mutex::new(());
+    let one_start = STARTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (mut announcement, announce) = io::pipe().map_err(fail)?;
-    let (gate, mut opener) = io::pipe().map_err(fail)?;
+    let (barrier, mut release) = io::pipe().map_err(fail)?;
     let mut command = command;
     let credentials = user.map(User::credentials);
-    hold_at_gate(&mut command, Gate { announce, gate, opener: opener.as_raw_fd(), credentials });
-    // `spawn` returns only after exec, so it waits in a thread of its own while this one opens the gate. The view that another
+    wait_at_barrier(&mut command, Barrier { announce, barrier, release: release.as_raw_fd(), credentials });
+    // `spawn` returns only after exec, so it waits in a thread of its own while this one releases the child. The view that another
     // user gets is that thread's, and the child's after it.
     let spawning = thread::spawn(move || {
         view.map_or(Ok(()), |view| view.enter()).map_err(Unspawned::View)?;
@@ -152,12 +152,12 @@ pub fn start_placed(
         Err(_) => Ok(None),
     };
     if matches!(journalled, Ok(Some(_))) {
-        opener.write_all(&[1]).map_err(fail)?;
+        release.write_all(&[1]).map_err(fail)?;
     }
-    drop(opener);
+    drop(release);
     let panicked = |_| Err(Unspawned::Exec(io::Error::other("the starting thread panicked")));
     let spawned = spawning.join().unwrap_or_else(panicked);
-    drop(one_gate);
+    drop(one_start);
     match (journalled, spawned) {
         (Ok(Some((id, identity))), Ok(child)) => Ok(Started { id, identity, child }),
         (Ok(Some((id, _))), Err(Unspawned::Exec(source))) => {
@@ -195,28 +195,29 @@ fn record(
     Ok((journal.record(lease, purpose, process)?, identity))
 }
 
-struct Gate {
+/// The child's ends of the pipes at which it waits.
+struct Barrier {
     announce: io::PipeWriter,
-    gate: io::PipeReader,
+    barrier: io::PipeReader,
     /// The parent's handle, of which the child must not keep a copy.
-    opener: RawFd,
-    /// What the child becomes once the gate is open.
+    release: RawFd,
+    /// The user that the child becomes when it is released.
     credentials: Option<Credentials>,
 }
 
-/// Why there is no child.
+/// The reason why there is no child.
 enum Unspawned {
     View(HostError),
     Exec(io::Error),
 }
 
-fn hold_at_gate(command: &mut Command, gate: Gate) {
+fn wait_at_barrier(command: &mut Command, child: Barrier) {
     let inherited = open_files();
     let hold = move || {
         // SAFETY: close, setsid, fcntl, getpid, write and read are async-signal-safe (signal-safety(7)); the
         // descriptors are numbers of this child, and nothing here allocates.
         unsafe {
-            libc::close(gate.opener);
+            libc::close(child.release);
             if libc::setsid() < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -224,12 +225,12 @@ fn hold_at_gate(command: &mut Command, gate: Gate) {
                 libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }
-        (&gate.announce).write_all(&std::process::id().to_ne_bytes())?;
+        (&child.announce).write_all(&std::process::id().to_ne_bytes())?;
         let mut open = [0u8; 1];
-        (&gate.gate).read_exact(&mut open)?;
-        match gate.credentials.as_ref().map_or(Ok(()), Credentials::take) {
+        (&child.barrier).read_exact(&mut open)?;
+        match child.credentials.as_ref().map_or(Ok(()), Credentials::take) {
             Ok(()) => Ok(()),
-            Err((call, error)) => (&gate.announce).write_all(&[call]).and(Err(error)),
+            Err((call, error)) => (&child.announce).write_all(&[call]).and(Err(error)),
         }
     };
     // SAFETY: `hold` only makes the system calls named above and those of `Credentials`, so it may run between fork and exec.
@@ -302,7 +303,7 @@ impl Change for StartedProcess {
     }
 }
 
-/// How ending a process went.
+/// The result of ending a process.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It ran and was killed.

@@ -6,7 +6,7 @@ use mydyno_journal::Machine;
 use mydyno_linux::calls::files;
 
 use crate::error::HostError;
-/// What the host keeps free of memory while mydyno stresses it.
+/// Memory that the host keeps free while mydyno stresses it.
 pub const MEMORY_KEPT: u64 = 2 << 30;
 
 /// Bytes that this user can still write to the file system of a path.

@@ -77,7 +77,7 @@ pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
     })
 }
 
-/// What a block queue has: the ends of names like `queue.sda.nr_requests`.
+/// The files of a block queue: the ends of names like `queue.sda.nr_requests`.
 pub fn queue_files() -> Vec<String> {
     whitelist::queue_files()
 }
@@ -87,7 +87,7 @@ pub fn is_known(name: &str) -> bool {
     whitelist::find(name).is_some() && !whitelist::only_along(name)
 }
 
-/// What values a setting takes, for people.
+/// The values that a setting takes, for people.
 ///
 /// # Errors
 /// It is not on the whitelist.
@@ -99,7 +99,7 @@ pub fn form(machine: &Machine, name: &str) -> Result<String, HostError> {
 /// Whether a setting can be changed here, without changing it.
 ///
 /// # Errors
-/// Why not, and how to get it.
+/// It cannot; the error says why, and how to get it.
 pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
     read(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
@@ -446,7 +446,7 @@ fn managed(name: &str) -> HostError {
     }
 }
 
-/// What the kernel offers for a setting that lists its choices.
+/// The choices that the kernel lists for a setting.
 fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, HostError> {
     if !matches!(known.form, Form::Bracketed) {
         return Ok(None);

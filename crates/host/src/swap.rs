@@ -47,7 +47,7 @@ pub struct SwapFile {
 /// Whether a file can be swapped to here, without room on its disk.
 ///
 /// # Errors
-/// What is missing, and how to get it.
+/// Something is missing; the error says what, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     check_admin(machine, "a swap file")?;
     check_memory(machine)

@@ -20,7 +20,7 @@ use mydyno_model::units::parse_duration;
 use crate::error::HostError;
 /// The lever's name.
 pub const NAME: &str = "server.sync_delay";
-/// What values it takes, for people.
+/// The values that it takes, for people.
 pub const FORM: &str = "a duration from 100us to 1s in whole microseconds, as in 5ms";
 /// Below this most of a delay would be the timer's: a sleep ends about 50 µs late (PR_SET_TIMERSLACK).
 const LEAST: Duration = Duration::from_micros(100);
@@ -28,7 +28,7 @@ const LEAST: Duration = Duration::from_micros(100);
 const MOST: Duration = Duration::from_secs(1);
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sync_delay.so"));
-/// Why there is no library for this target; empty when there is one.
+/// The reason why there is no library for this target; empty when there is one.
 const LACK: &str = include_str!(concat!(env!("OUT_DIR"), "/sync_delay.lack"));
 
 const FILE: &str = "sync_delay.so";

@@ -1,4 +1,4 @@
-//! What the scheduler does with a process of mydyno's: CPUs, nice value, class. Each counts for all its threads.
+//! Scheduling of a process of mydyno's: CPUs, nice value, class. Each holds for all its threads.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::HostError;
 use crate::sys;
-/// What can be set.
+/// A scheduling attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attribute {
@@ -35,7 +35,7 @@ const ROUNDS: usize = 20;
 pub struct ChangedTask {
     /// Which.
     pub process: ProcessIdentity,
-    /// What of it.
+    /// The attribute.
     pub attribute: Attribute,
     /// The value before.
     pub was: String,
@@ -110,7 +110,7 @@ impl Attribute {
         })
     }
 
-    /// What values it takes, for people.
+    /// The values that it takes, for people.
     pub fn form(self) -> &'static str {
         match self {
             Self::Affinity => "a list of CPUs like 0-1,3",

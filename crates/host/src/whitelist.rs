@@ -197,7 +197,7 @@ pub(crate) fn only_along(name: &str) -> bool {
     ALONG.iter().any(|(along, _)| *along == name)
 }
 
-/// What block queues have, with the tunables of all schedulers.
+/// The files of block queues, with the tunables of all schedulers.
 pub(crate) fn queue_files() -> Vec<String> {
     let tunables = SCHEDULER.iter().map(|(name, _)| format!("iosched.{name}"));
     QUEUE.iter().map(|(name, _)| (*name).to_owned()).chain(tunables).collect()
@@ -242,7 +242,7 @@ fn interrupts(machine: &Machine) -> Vec<u32> {
     numbers
 }
 
-/// Who handles an interrupt: the kernel makes a folder for each.
+/// The handlers of an interrupt: the kernel makes a folder for each.
 fn handlers(folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
     let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
@@ -266,7 +266,7 @@ impl Known {
         self.name.starts_with("net.").then(|| machine.namespace("net")).flatten()
     }
 
-    /// What tells a device from a later one with its name. An interrupt is known by who handles it.
+    /// Tells a device from a later one with its name. An interrupt is identified by its handlers.
     pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
         if self.form == Form::Cpus {
             return handlers(self.files(machine)[0].parent()?);
@@ -275,7 +275,7 @@ impl Known {
     }
 }
 
-/// What tells a disk from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
+/// Tells a disk from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
 pub(crate) fn disk_identity(machine: &Machine, disk: &str) -> Option<String> {
     let folder = machine.sys().join("block").join(disk);
     let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
@@ -303,7 +303,7 @@ impl Form {
         }
     }
 
-    /// What values it takes, for people.
+    /// The values that it takes, for people.
     pub(crate) fn describe(&self, known: &Known, machine: &Machine) -> String {
         match self {
             Self::Number { low, high, step: 1 } => format!("a whole number from {low} to {high}"),

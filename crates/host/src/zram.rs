@@ -24,7 +24,7 @@ use crate::setting::AllowHostChange;
 use crate::swap::{self, LABEL_BYTES};
 use crate::sys;
 use crate::whitelist::disk_identity;
-/// How long others, as udev, may look at a device that was made or turned off.
+/// Time limit for others, as udev, to close a device that was made or turned off.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A zram device that is swapped to.
@@ -36,19 +36,19 @@ pub struct ZramSwap {
     pub bytes: u64,
     /// The label in its swap header.
     pub label: String,
-    /// What tells it from a later device with its name.
+    /// Tells it from a later device with its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
-    /// What a reset takes from it and was chosen on it before: attributes with their values.
+    /// Attributes with their values that were chosen on it before and that a reset loses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<(String, String)>,
 }
 
-/// What a reset sets to the kernel's own choice and sysfs shows: the algorithm since Linux 6.2, the number of streams before 4.7.
+/// Attributes that a reset sets to the kernel's own choice: the algorithm since Linux 6.2, the number of streams before 4.7.
 /// `zram_reset_device` of drivers/block/zram/zram_drv.c.
 const CHOSEN: [&str; 2] = ["comp_algorithm", "max_comp_streams"];
 
-/// What a device holds.
+/// The content of a device.
 #[derive(Debug, PartialEq, Eq)]
 enum Holds {
     /// Nothing: it has no size.
@@ -77,7 +77,7 @@ fn none_free() -> HostError {
 /// Whether so many bytes can be swapped to memory here.
 ///
 /// # Errors
-/// What is missing, and how to get it.
+/// Something is missing; the error says what, and how to get it.
 pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let devices = devices(machine);
     if devices.is_empty() {
@@ -257,7 +257,7 @@ impl ZramSwap {
         }
     }
 
-    /// Gives the empty device what was chosen on it before. Whoever was killed after the reset finds it empty too.
+    /// Chooses on the empty device what was chosen on it before. A command that was killed after the reset finds it empty too.
     fn choose_again(&self, machine: &Machine, done: &str) -> Outcome {
         if disk_identity(machine, &self.device) != self.disk {
             return Outcome::restored(done);

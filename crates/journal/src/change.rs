@@ -116,14 +116,14 @@ pub trait Change: Any + fmt::Debug + Send + Sync + Fields {
     fn note_side_effects(&mut self, _values: &[(String, String)]) {}
 }
 
-/// What putting a change back is given.
+/// The surroundings in which a change is put back.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// This machine.
     pub machine: &'a Machine,
     /// Machine, boot and namespace in which the change was made.
     pub place: &'a Place,
-    /// What only crates above can do.
+    /// Steps of crates above.
     pub hooks: &'a dyn Hooks,
 }
 

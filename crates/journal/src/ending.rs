@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use mydyno_linux::process::{is_pending, state_and_flags};
+
 /// Longest wait for such a process. It has to get a CPU once more, and to give its memory back.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 
-/// SIGKILL's bit in the masks of pending signals of `/proc/PID/status`, proc_pid_status(5).
-const SIGKILL: u64 = 1 << 8;
+/// Its number on every architecture: signal(7).
+const SIGKILL: u32 = 9;
 
 /// `PF_EXITING` among the flags of `/proc/PID/stat` (include/linux/sched.h).
 const EXITING: u64 = 0x4;
@@ -37,20 +39,9 @@ fn flags_if_alive(folder: &Path) -> Option<u64> {
     (!matches!(state, 'Z' | 'X' | 'x')).then_some(flags)
 }
 
-/// Fields 3 and 9; the command name in parentheses may hold spaces and parentheses itself.
-fn state_and_flags(line: &str) -> Option<(char, u64)> {
-    let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
-    Some((fields.next()?.chars().next()?, fields.nth(5)?.parse().ok()?))
-}
-
 fn has_sigkill(folder: &Path) -> bool {
     let status = fs::read(folder.join("status")).unwrap_or_default();
-    String::from_utf8_lossy(&status).lines().any(|line| {
-        line.split_once(':').is_some_and(|(name, mask)| {
-            matches!(name, "SigPnd" | "ShdPnd")
-                && u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & SIGKILL != 0)
-        })
-    })
+    is_pending(&String::from_utf8_lossy(&status), SIGKILL)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why the journal cannot be read or written, or a change is refused or cannot be put back.
+/// The reason why the journal cannot be used, a change is refused, or a change cannot be put back.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// A file could not be read, written, locked or made.
@@ -24,7 +24,7 @@ pub enum JournalError {
     Busy {
         /// The journal.
         path: PathBuf,
-        /// How long this process waited.
+        /// Seconds for which this process waited.
         waited_s: u64,
     },
     /// A newer mydyno wrote the journal in a form that this one would misread.
@@ -44,7 +44,7 @@ pub enum JournalError {
     /// A living command answers for the same thing.
     #[error("{what} is in use by `mydyno {command}` (pid {pid}): wait for it, or end it")]
     Held {
-        /// What was to be changed.
+        /// The thing that was to be changed.
         what: String,
         /// The process that holds it.
         pid: u32,
@@ -56,7 +56,7 @@ pub enum JournalError {
         "{what} was left behind by `mydyno {command}` (pid {pid}), which died: run `mydyno host restore` first"
     )]
     Abandoned {
-        /// What was to be changed.
+        /// The thing that was to be changed.
         what: String,
         /// The process that held it.
         pid: u32,
@@ -66,7 +66,7 @@ pub enum JournalError {
     /// The same thing is kept on purpose.
     #[error("{what} is kept in place until `{until}`")]
     Kept {
-        /// What was to be changed.
+        /// The thing that was to be changed.
         what: String,
         /// The command that ends it.
         until: String,

@@ -22,7 +22,7 @@ use crate::machine::Machine;
 use crate::outcome::{Closing, Outcome};
 use crate::replay::{Open, Replay, replay};
 
-/// How long to wait for another mydyno's append; one takes milliseconds.
+/// Time limit of waiting for another mydyno's append; one takes milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Kept free on the disk with each change, so that it can be put back and closed when the disk is full by then: ending
@@ -271,7 +271,7 @@ impl Journal {
         }
         let length = file.metadata().map_err(io("read"))?.len();
         if lines.is_empty() {
-            // Whoever closed the last entry was killed before it emptied the file.
+            // The command that closed the last entry was killed before it emptied the file.
             if length > 0 && before.open.is_empty() && before.damaged_lines.is_empty() {
                 file.set_len(0).and_then(|()| file.sync_all()).map_err(io("empty"))?;
             }
@@ -381,7 +381,7 @@ fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Why a change that is in force keeps another one from being made.
+/// The reason why a change in force keeps another one from being made.
 ///
 /// # Errors
 /// `/proc` cannot be read.

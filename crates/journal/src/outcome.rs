@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// The end.
     pub state: RestoreState,
-    /// What was done, or why not.
+    /// The action, or the reason why there was none.
     pub why: String,
 }
 

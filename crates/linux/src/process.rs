@@ -58,6 +58,20 @@ impl<'a> Stat<'a> {
     }
 }
 
+/// State and flags of a process: fields 3 and 9 of its `stat`, `PF_…` of include/linux/sched.h.
+pub fn state_and_flags(stat: &str) -> Option<(char, u64)> {
+    let (_, mut fields) = split(stat)?;
+    Some((fields.next()?.chars().next()?, fields.nth(5)?.parse().ok()?))
+}
+
+/// Whether a signal is pending for a process or one of its threads: `ShdPnd` and `SigPnd` of its `status`.
+pub fn is_pending(status: &str, signal: u32) -> bool {
+    ["SigPnd", "ShdPnd"].iter().any(|name| {
+        let mask = field(status, name, ':').and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        mask.is_some_and(|mask| signal > 0 && mask.checked_shr(signal - 1).is_some_and(|bits| bits & 1 == 1))
+    })
+}
+
 /// The addresses between which the arguments of a process lie: fields 48 and 49 (`arg_start`, `arg_end`) of its `stat`. They are 0
 /// for a reader who may not see them.
 pub fn argument_area(stat: &str) -> Option<(usize, usize)> {
@@ -114,6 +128,15 @@ mod tests {
         {
             assert_eq!(Stat::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn flags_and_pending_signals_are_read() {
+        assert_eq!(state_and_flags(STAT), Some(('S', 4_194_560)));
+        assert_eq!(state_and_flags("7 (x) S 1"), None);
+        let status = "SigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\n";
+        assert!(is_pending(status, 9) && !is_pending(status, 8));
+        assert!(!is_pending(status, 0) && !is_pending(status, 65) && !is_pending("", 9));
     }
 
     #[test]

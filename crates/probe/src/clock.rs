@@ -1,4 +1,4 @@
-//! What reading the clock costs. A server reads it for each statement, and for each wait that it instruments.
+//! The cost of reading the clock. A server reads it for each statement, and for each wait that it instruments.
 
 use std::fs;
 use std::hint::black_box;

@@ -15,7 +15,7 @@ use crate::slot::{self, PS_PER_NS, Slot, Window};
 /// Windows of all rounds together: enough to see how windows resemble their neighbours.
 const WINDOWS: usize = 252;
 
-/// How long and how often.
+/// Durations and repetitions.
 #[derive(Debug, Clone)]
 pub struct Timing {
     /// Time of a measure, over all rounds, warm-ups left out.
@@ -43,7 +43,7 @@ impl Timing {
     }
 }
 
-/// How values of a series are to be shown.
+/// The presentation of the values of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Each operation was timed: a rate, and percentiles in microseconds.
@@ -54,7 +54,7 @@ pub enum Kind {
     Bytes(u64),
 }
 
-/// What one measure is about; some have several series, as readers beside a writer.
+/// The subject of one measure; some have several series, as readers beside a writer.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// As in `overwrite.fdatasync`.
@@ -63,7 +63,7 @@ pub struct Series {
     pub what: String,
     /// Sizes, threads, library.
     pub parameters: Map<String, Value>,
-    /// How to show its values.
+    /// The presentation of its values.
     pub kind: Kind,
 }
 
@@ -86,7 +86,7 @@ pub type Measuring<'a> = Box<dyn FnMut(&Slot) -> Result<Vec<Vec<Window>>, ProbeE
 
 /// Something to measure.
 pub struct Cell<'a> {
-    /// What its series are called.
+    /// The names of its series.
     pub series: Vec<Series>,
     /// Measures them.
     pub measure: Measuring<'a>,
@@ -102,12 +102,12 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What a course gave.
+/// The results of a course.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// In the order in which the cells were given.
     pub measures: Vec<Measure>,
-    /// What could not be measured.
+    /// The measures that could not be taken.
     pub not_measured: Vec<NotMeasured>,
     /// Whether the user ended it.
     pub interrupted: bool,
@@ -161,7 +161,7 @@ pub fn run(
     outcome
 }
 
-/// What was measured of a cell so far.
+/// The values that were measured of a cell so far.
 struct Kept {
     series: Vec<Vec<Window>>,
     rounds_per_s: Vec<Vec<f64>>,

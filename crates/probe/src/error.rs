@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of probes.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use mydyno_host::HostError;
 use mydyno_model::units::show_bytes;
 use thiserror::Error;
 
-/// Why a probe, or one of its measures, was not made.
+/// The reason why a probe, or one of its measures, was not made.
 #[derive(Debug, Error)]
 pub enum ProbeError {
     /// The host does not let it: no space, the journal is held, the folder cannot be written.
@@ -74,15 +74,15 @@ pub enum ProbeError {
     Option {
         /// Without dashes.
         option: &'static str,
-        /// What is wrong and what it takes.
+        /// The defect, and the values that are taken.
         problem: String,
     },
     /// This machine or file system lacks something that one measure needs.
     #[error("{lack}: {way_out}")]
     Lacks {
-        /// What.
+        /// The missing thing.
         lack: String,
-        /// How to get it.
+        /// The way to get it.
         way_out: String,
     },
     /// The program that measures in a process of its own did not answer.
@@ -92,7 +92,7 @@ pub enum ProbeError {
         what: String,
         /// The end of what it wrote.
         said: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
     },
 }

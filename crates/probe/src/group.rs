@@ -1,4 +1,4 @@
-//! What its control groups leave a process of memory: cgroups(7).
+//! Memory that its control groups leave to a process: cgroups(7).
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(crate) fn available_bytes(proc: &Path) -> Option<u64> {
     memberships(&groups).filter_map(of).min()
 }
 
-/// What one group can still take.
+/// Bytes that one group can still take.
 fn left(level: &Path, files: &Files) -> Option<u64> {
     let number = |file: &str| fs::read_to_string(level.join(file)).ok()?.trim().parse::<u64>().ok();
     let limits = files.limits.iter().filter_map(|file| number(file));

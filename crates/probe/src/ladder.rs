@@ -31,7 +31,7 @@ const PAGE: usize = 16 << 10;
 /// Bytes of the file that stays in the page cache, and of the one that is overwritten and synced.
 const SMALL_FILE: u64 = 16 << 20;
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where files are read and written; none: memory only.
@@ -157,7 +157,7 @@ fn of_files<'a>(scratch: &'a Scratch<'a>, bytes: u64, seed: u64) -> Vec<Cell<'a>
             let file = scratch.file(name, flags)?;
             let mut buffer = Aligned::new(PAGE).map_err(&failed)?;
             if flags == 0 {
-                // Whoever ran meanwhile may have pushed it out of the page cache.
+                // Another process may have evicted it from the page cache meanwhile.
                 let pages = bytes / PAGE as u64;
                 (0..pages)
                     .try_for_each(|page| file.read_exact_at(buffer.bytes(), page * PAGE as u64))

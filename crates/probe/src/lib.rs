@@ -36,7 +36,7 @@ pub use error::ProbeError;
 pub struct Probe {
     /// As in `fsync`.
     pub name: &'static str,
-    /// What it measures.
+    /// Its subject.
     pub what: &'static str,
 }
 
@@ -62,9 +62,9 @@ pub const PROBES: [Probe; 9] = [
     Probe { name: "unlink", what: "removing large files" },
 ];
 
-/// How a probe is run.
+/// The run of a probe.
 pub struct Run<'a> {
-    /// How long and how often.
+    /// Durations and repetitions.
     pub timing: Timing,
     /// Set when the user wants an end; what was measured is kept.
     pub stop: &'a AtomicBool,

@@ -29,7 +29,7 @@ struct Entry {
     note: Option<String>,
 }
 
-/// What was published for a probe, oldest first.
+/// The figures that were published for a probe, oldest first.
 pub fn of(probe: &str) -> Vec<Published> {
     // The file is compiled in; a test reads it.
     let library: Library = toml::from_str(DATA).unwrap_or(Library { source: vec![] });

@@ -9,7 +9,7 @@ use mydyno_host::{Host, folder, loops, setting};
 use crate::error::ProbeError;
 use crate::scratch::Scratch;
 
-/// What becomes of the flushes that a file system sends.
+/// The treatment of the flushes that a file system sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushes {
     /// They reach the device below.

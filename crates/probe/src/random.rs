@@ -29,7 +29,7 @@ const MOST: usize = 1024;
 /// Bytes of a thread's stack.
 const STACK: usize = 256 << 10;
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where.

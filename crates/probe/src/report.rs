@@ -85,7 +85,7 @@ impl Draft {
     }
 }
 
-/// What every result on an emulated disk is marked with.
+/// The mark of every result on an emulated disk.
 fn emulated(storage: &Storage) -> Option<Warning> {
     let disk = storage.disk.as_ref()?;
     Some(Warning::new(

@@ -14,7 +14,7 @@ use mydyno_model::change::RestoreState;
 
 use crate::error::ProbeError;
 
-/// What stays free on a file system beside what a probe needs: others write there too.
+/// Space that stays free on a file system beside the space of a probe: others write there too.
 const KEPT_FREE: u64 = 64 << 20;
 
 /// What a file is filled in: its page cache then consists of pieces of this size (Linux 6.18, ext4 and XFS). It is what a log
@@ -57,7 +57,7 @@ impl<'a> Scratch<'a> {
         &self.path
     }
 
-    /// What its changes are journalled under.
+    /// The purpose of its journal entries.
     pub(crate) fn purpose(&self) -> &str {
         &self.purpose
     }

@@ -18,7 +18,7 @@ const LARGEST: u64 = 1 << 32;
 /// Picoseconds in a nanosecond: batched values are kept in picoseconds an operation.
 pub(crate) const PS_PER_NS: f64 = 1e3;
 
-/// What was done in one window.
+/// The work of one window.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Nanoseconds an operation, or picoseconds for batched ones.
@@ -62,7 +62,7 @@ pub struct Batches {
 /// found by one thread alone, so a batch has that much work in it also where threads wait for each other.
 ///
 /// # Errors
-/// What the batch says.
+/// The error of the batch.
 pub fn calibrate<E>(mut batch: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
     let mut size = 1;
     while size < LARGEST {
@@ -98,7 +98,7 @@ impl Slot<'_> {
     /// Does something over and over, each time timed, on one thread.
     ///
     /// # Errors
-    /// What it says.
+    /// Its error.
     pub fn timed(
         &self,
         operation: impl FnMut() -> Result<(), ProbeError>,
@@ -110,7 +110,7 @@ impl Slot<'_> {
     /// and ends in the first window counts, as what begins in the last one and does not end there is missing.
     ///
     /// # Errors
-    /// What the operation says.
+    /// The error of the operation.
     pub fn timed_on(
         &self,
         grid: &Grid,
@@ -132,7 +132,7 @@ impl Slot<'_> {
     /// Does something that takes nanoseconds over and over: `batch(n)` does it `n` times. Values are picoseconds a time.
     ///
     /// # Errors
-    /// What the batch says.
+    /// The error of the batch.
     pub fn batched(
         &self,
         mut batch: impl FnMut(u64) -> Result<(), ProbeError>,
@@ -149,7 +149,7 @@ impl Slot<'_> {
     /// Batches on one of several threads.
     ///
     /// # Errors
-    /// What the batch says.
+    /// The error of the batch.
     pub fn batched_on(
         &self,
         batches: &Batches,

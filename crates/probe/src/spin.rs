@@ -1,4 +1,4 @@
-//! What spinning costs: the pause between two looks at a lock, atomic operations, a cache line that moves between CPUs.
+//! The cost of spinning: the pause between two looks at a lock, atomic operations, a cache line that moves between CPUs.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -66,7 +66,7 @@ fn device_number(folder: &Path, source: &Path) -> Option<String> {
     Some(show(source.rdev()))
 }
 
-/// What a file system lies on.
+/// The devices below a file system.
 #[derive(Debug, Default)]
 struct Below {
     devices: Vec<BlockDevice>,

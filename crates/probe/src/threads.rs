@@ -16,7 +16,7 @@ use crate::report::{Draft, figure, rate};
 use crate::slot::{Slot, Window, calibrate, together};
 use crate::{Run, sys};
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Numbers of threads that want one mutex.
@@ -172,7 +172,7 @@ fn meaning(measures: &[Measure]) -> Vec<String> {
             rate(1e6 / trip)
         ));
     }
-    // Whoever has just let a mutex go gets it again first, so half of all turns can cost next to nothing more.
+    // The thread that has just released a mutex gets it again first, so half of all turns can cost next to nothing more.
     if let (Some(free), Some(wanted)) = (us("mutex.1", "p50_ns", 1e-3), us("mutex.2", "p50_ns", 1e-3))
         && wanted > 1.2 * free
     {

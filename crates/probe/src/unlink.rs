@@ -19,7 +19,7 @@ use crate::report::{Draft, figure};
 use crate::scratch::{PIECE, Scratch};
 use crate::{Run, storage};
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where.

@@ -69,7 +69,7 @@ impl Limits {
         *self == Self::default()
     }
 
-    /// What is limited.
+    /// The resources that are limited.
     pub fn resources(&self) -> Vec<Resource> {
         let wanted = [
             (Resource::Memory, self.memory_bytes.is_some()),

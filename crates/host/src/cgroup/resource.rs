@@ -69,7 +69,7 @@ impl Resource {
     /// Whether a group can limit it here, without making one.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// Something is missing; the error says what, and how to get it.
     pub fn check(self, machine: &Machine) -> Result<(), HostError> {
         let tree = self.tree(machine)?;
         let root = match &tree {

@@ -12,7 +12,7 @@ use crate::error::HostError;
 pub(super) const SOURCE: &str = "mydyno-disk-";
 /// The file system of its mount.
 pub(super) const KIND: &str = "fuse";
-/// How long a process that serves may take for an order.
+/// Time limit for a serving process to follow an order.
 const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An order to a disk that is served.

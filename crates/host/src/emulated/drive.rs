@@ -16,7 +16,7 @@ pub struct Drive {
     pub bytes: u64,
     /// One rotation.
     pub rotation_ns: u64,
-    /// What passes the head in one rotation.
+    /// Bytes that pass the head in one rotation.
     pub track_bytes: u64,
     /// From one track to the next.
     pub settle_ns: u64,
@@ -24,7 +24,7 @@ pub struct Drive {
     pub full_stroke_ns: u64,
 }
 
-/// What one access costs.
+/// The cost of one access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Service {
     /// Moving the head.
@@ -100,7 +100,7 @@ impl Drive {
         passing as u64 + changes * self.settle_ns
     }
 
-    /// What an access costs that begins at an instant with the head at an offset.
+    /// The cost of an access that begins at an instant with the head at an offset.
     pub fn service(&self, head: u64, start_ns: u64, offset: u64, length: u64) -> Service {
         let seek_ns = self.seek_ns(head, offset);
         Service {

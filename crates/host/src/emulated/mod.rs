@@ -40,9 +40,9 @@ use drive::Drive;
 use mechanism::{CacheMode, Counters, Model};
 pub use pace::Pace;
 pub use watch::serve;
-/// What results on such a disk are marked with.
+/// The label of results on such a disk.
 pub const LABEL: &str = "emulated disk";
-/// How long its process may take until it serves: it locks its memory first.
+/// Time limit for its process to serve: it locks its memory first.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The largest cache: what a flush, and with it a global sync, can have to write.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -54,7 +54,7 @@ const MOST_DEPTH: usize = 32;
 /// The emulated disk that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// What becomes of data that are written.
+    /// The treatment of data that are written.
     pub cache: CacheMode,
     /// Of so many requests the drive itself takes the nearest first; 1: in order of arrival.
     pub depth: usize,
@@ -78,7 +78,7 @@ impl Spec {
         }
     }
 
-    /// What crossing the ledger of durability means here.
+    /// What its settings can cost of durability.
     pub fn ledger(&self) -> Option<&'static str> {
         (self.cache == CacheMode::IgnoresFlushes).then_some(
             "durability: a disk that ignores flushes loses what was acknowledged when its power is cut",
@@ -89,11 +89,11 @@ impl Spec {
 /// A disk that is to be served.
 #[derive(Debug, Clone, Copy)]
 pub struct New<'a> {
-    /// What it is like.
+    /// Its properties.
     pub spec: &'a Spec,
     /// Its size.
     pub bytes: u64,
-    /// Who serves it.
+    /// The program that serves it.
     pub service: &'a Service,
 }
 
@@ -125,18 +125,18 @@ impl Default for Service {
     }
 }
 
-/// What a disk says of itself.
+/// The state of a disk, as its process reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// What it was made as.
+    /// Its model.
     pub model: Model,
     /// Whether it has power.
     pub power: bool,
     /// Whether it serves without taking time.
     pub hurries: bool,
-    /// What a power cut would lose now.
+    /// Bytes that a power cut would lose now.
     pub dirty_bytes: u64,
-    /// What it has done.
+    /// Its counters.
     pub counters: Counters,
 }
 
@@ -150,7 +150,7 @@ pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
     ours.then(|| EmulatedDisk { point: served.point.clone() })
 }
 
-/// What the serving process has to know; a file in the folder.
+/// The parameters of the serving process; a file in the folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct Serving {
     model: Model,
@@ -167,7 +167,7 @@ pub struct EmulatedDisk {
 /// Whether such a disk can be had here.
 ///
 /// # Errors
-/// What is missing, and how to get it.
+/// Something is missing; the error says what, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     const CAP_IPC_LOCK: u32 = 14;
     let lacks = |lack: String, way_out: &str| HostError::Lacks {
@@ -323,7 +323,7 @@ impl EmulatedDisk {
         self.order(Order::Time)
     }
 
-    /// What it says of itself.
+    /// Its state, as its process reports it.
     ///
     /// # Errors
     /// The disk is not served.

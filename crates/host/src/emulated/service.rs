@@ -20,7 +20,7 @@ use super::mechanism::{Answer, Mechanism, Model, Work};
 use super::store::SECTOR;
 use super::{Order, State};
 
-/// What the kernel may remember of names and attributes; they do not change.
+/// The time for which the kernel may cache names and attributes; they do not change.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 const DISK: INodeNo = INodeNo(2);
 const CONTROL: INodeNo = INodeNo(3);
@@ -29,7 +29,7 @@ const MOST_REQUESTS: u16 = 1024;
 /// `FUSE_DEFAULT_MAX_PAGES_LIMIT` of fs/fuse/fuse_i.h: 256 pages.
 const MOST_BYTES: u32 = 1 << 20;
 
-/// Who waits for an answer.
+/// A request that waits for an answer.
 #[derive(Debug)]
 enum Waiter {
     /// Of what is read, so many bytes from a place on: requests need not be whole sectors.
@@ -139,7 +139,7 @@ impl Drive {
         self.changed.notify_one();
     }
 
-    /// How long the oldest request has waited.
+    /// The age of the oldest request.
     pub(super) fn longest_wait(&self) -> Duration {
         let oldest_ns = self.lock().oldest_ns();
         oldest_ns.map_or(Duration::ZERO, |ns| Duration::from_nanos(self.now_ns().saturating_sub(ns)))

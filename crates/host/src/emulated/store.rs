@@ -1,8 +1,8 @@
-//! What a drive holds: the platter, and the volatile cache in front of it.
+//! The storage of a drive: the platter, and the volatile cache in front of it.
 
 use std::collections::BTreeMap;
 
-/// What is written whole or not at all.
+/// The unit that is written whole or not at all.
 pub const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
 

@@ -20,9 +20,9 @@ use super::{Serving, description};
 use crate::error::HostError;
 use crate::kinds::KINDS;
 use crate::sys;
-/// How often the watchdog looks.
+/// Period of the watchdog.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often it looks at memory and at the journal.
+/// Period of its checks of memory and of the journal.
 const LOOK_AROUND_EVERY: Duration = Duration::from_secs(2);
 /// With less free memory than this the disk gives up its own, before the kernel looks for somebody to kill.
 const LEAST_FREE_BYTES: u64 = 512 << 20;
@@ -106,7 +106,7 @@ fn look_around(
         return Err(HostError::Program { program: "the emulated disk".into(), why });
     };
     if open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Dead {
-        // Whoever made it was killed: a global sync must not wait for what is left of it.
+        // The command that made it was killed: a global sync must not wait for the rest of the disk.
         drive.follow(Order::Hurry);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What the process behind an emulated disk asks of the kernel.
+//! System calls of the process that serves an emulated disk.
 
 use std::fs::File;
 use std::io;

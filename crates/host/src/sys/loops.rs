@@ -56,7 +56,7 @@ const NOTHING: Info = Info {
     init: [0; 2],
 };
 
-/// What a device is attached to.
+/// The file that a device is attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
     /// Inode of the backing file.
@@ -91,7 +91,7 @@ pub fn attach(device: &File, backing: &File, label: &str) -> io::Result<()> {
     }
 }
 
-/// What a device is attached to; `None` when it is free.
+/// The file that a device is attached to; `None` when it is free.
 pub fn attached(device: &File) -> io::Result<Option<Attached>> {
     let mut info = NOTHING;
     // SAFETY: `info` has the layout of struct loop_info64 and is filled in by the call.
@@ -107,7 +107,7 @@ pub fn attached(device: &File) -> io::Result<Option<Attached>> {
     }
 }
 
-/// Detaches a device; one that is in use is detached once its last user lets go.
+/// Detaches a device; one that is in use is detached when its last user closes it.
 pub fn detach(device: &File) -> io::Result<()> {
     // SAFETY: LOOP_CLR_FD takes an open descriptor and no argument.
     match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } {

@@ -1,4 +1,4 @@
-//! What the scheduler knows of a thread: CPUs, nice value, class.
+//! The scheduling class of a thread, and limits of a process.
 
 use std::io;
 

@@ -110,7 +110,7 @@ pub fn with_eyes_of<T: Send>(
     thread::scope(|scope| scope.spawn(look_as).join().unwrap_or_else(panicked))
 }
 
-/// Whether a program's file gives capabilities to whoever runs it: the attribute of capabilities(7).
+/// Whether a program's file gives capabilities to the user who runs it: the attribute of capabilities(7).
 pub fn has_file_capabilities(program: &Path) -> bool {
     let Ok(path) = CString::new(program.as_os_str().as_bytes()) else { return false };
     // SAFETY: both are C strings; with no room for the value only its length is said.
@@ -123,7 +123,7 @@ fn checked(result: libc::c_long) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What a process becomes between fork and exec.
+/// The user and groups that a process takes between fork and exec.
 #[derive(Debug)]
 pub struct Credentials {
     /// The user's number.

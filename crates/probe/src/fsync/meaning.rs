@@ -1,4 +1,4 @@
-//! What rates of syncs mean for a server.
+//! The meaning of sync rates for a server.
 
 use mydyno_model::Warning;
 use mydyno_model::probe::{Measure, Storage};
@@ -12,7 +12,7 @@ use crate::report::{figure, rate};
 /// flash takes some 200 µs at least, and a turn of a disk milliseconds; below this, in microseconds, that did not happen.
 const IMPLAUSIBLE_US: f64 = 100.0;
 
-/// What a folder's figures mean for a server there.
+/// The meaning of a folder's figures for a server there.
 pub(super) fn of_folder(measures: &[Measure]) -> Vec<String> {
     let mut meaning = Vec::new();
     let per_s = |id: &str| figure(measures, id, "per_s").map(|estimate| estimate.value);
@@ -40,7 +40,7 @@ pub(super) fn of_folder(measures: &[Measure]) -> Vec<String> {
     meaning
 }
 
-/// What file systems and flushes make of the syncs of a redo log, in the order in which they were asked for.
+/// The effect of file systems and flushes on the syncs of a redo log, in the order in which they were requested.
 pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
     let redo = |ground: Ground| {
         let per_s = |of: &str| figure(measures, &format!("{}.{of}", ground.name()), "per_s").map(|e| e.value);
@@ -84,7 +84,7 @@ pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
     meaning
 }
 
-/// How many flushes the device of a place was sent.
+/// The number of flushes that the device of a place was sent.
 pub(super) fn flushed(measures: &[Measure], place: &Place, flushes: u64) -> Option<String> {
     let device = place.device.as_deref()?;
     let of_place = |measure: &&Measure| match place.ground {

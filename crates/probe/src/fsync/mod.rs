@@ -1,4 +1,4 @@
-//! How often a file can be written and synced.
+//! The rate at which a file can be written and synced.
 //!
 //! Overwriting is what a redo log of fixed size does, appending what a binary log does. Blocks that are reserved but not
 //! written (fallocate) save a sync the search for space, not the journal: each write turns a piece of them into written ones.
@@ -34,7 +34,7 @@ pub enum Pattern {
     Preallocated,
 }
 
-/// How a write is made to last.
+/// The method by which a write is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// fsync(2): data and all that describes the file.
@@ -52,7 +52,7 @@ pub const METHODS: [Method; 3] = [Method::Fsync, Method::Fdatasync, Method::Dsyn
 
 /// A file that grows or is filled is begun anew at so many times `Options::bytes`.
 const GROWN: u64 = 4;
-/// What making a disk wants to be free beside it.
+/// Space that has to be free beside a disk that is made.
 const DISK_KEPT: u64 = 1 << 30;
 
 impl Pattern {
@@ -99,7 +99,7 @@ impl Method {
     }
 }
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where: file systems differ.

@@ -19,7 +19,7 @@ use crate::sys;
 /// Bytes between two touches: the smallest page.
 const PAGE: usize = 4096;
 
-/// What is asked, as JSON in the last argument.
+/// The request, as JSON in the last argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// Bytes of an allocation.
@@ -41,7 +41,7 @@ pub struct Request {
     pub asker: Option<u32>,
 }
 
-/// What is answered, as JSON on standard output.
+/// The answer, as JSON on standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer {
     /// Whether the library is in this process; true when none was asked for.

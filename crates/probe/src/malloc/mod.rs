@@ -1,4 +1,4 @@
-//! What allocating memory costs: by size, number of threads, allocator and huge pages, with page faults counted.
+//! The cost of allocating memory: by size, number of threads, allocator and huge pages, with page faults counted.
 //!
 //! Each stretch is measured in a process of its own ([`child`]), whose allocator is preloaded and whose heap nobody has used.
 
@@ -36,7 +36,7 @@ const CLEARED: [&str; 6] = [
     "MALLOC_TRIM_THRESHOLD_",
 ];
 
-/// What to measure.
+/// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Sizes in bytes.
@@ -106,7 +106,7 @@ fn huge_pages() -> String {
     chosen.unwrap_or("unknown").to_owned()
 }
 
-/// What can be compared here, and what cannot and why.
+/// The allocators that can be compared here, and the reasons for those that cannot.
 fn arrangements() -> (Vec<Arrangement>, Vec<NotMeasured>) {
     let plain = |name, what| Arrangement {
         name,

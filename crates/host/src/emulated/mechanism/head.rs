@@ -5,7 +5,7 @@ use super::{Answer, CacheMode, Extent, Mechanism, Waiting, Work};
 /// No request is passed over for longer, however far away it is.
 pub(super) const FAIR_NS: u64 = 1_000_000_000;
 
-/// What the head is doing.
+/// The state of the head.
 #[derive(Debug)]
 pub(super) struct Current<T> {
     /// None: it writes back because it has nothing else to do.
@@ -28,7 +28,7 @@ impl<T> Mechanism<T> {
                 return false;
             }
             let extents = self.cache.extents();
-            // The next one on the way; each is one access, so that whoever comes waits for one at most.
+            // The next one on the way; each is one access, so that a request that arrives waits for one at most.
             let at = extents.partition_point(|extent| extent.offset < self.head) % extents.len();
             self.settle_from(None, start, &extents[at..=at]);
             return true;

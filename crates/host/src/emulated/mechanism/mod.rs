@@ -74,12 +74,12 @@ impl<T> Mechanism<T> {
         }
     }
 
-    /// What it has done.
+    /// Its counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// What it was made as.
+    /// Its model.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -99,7 +99,7 @@ impl<T> Mechanism<T> {
         self.cache.extents().iter().map(|extent| extent.length).sum()
     }
 
-    /// What is there now, whatever waits.
+    /// The content as it is now, without the requests that wait.
     pub fn peek(&self, offset: u64, length: usize) -> Vec<u8> {
         let from = offset as usize;
         let mut data = self.platter[from..from + length].to_vec();
@@ -224,7 +224,7 @@ impl<T> Mechanism<T> {
         self.last_request_ns.max(self.free_ns) + IDLE_NS
     }
 
-    /// Cuts the power: the volatile cache is lost, a write under way ends within it, and whoever waits hears of it.
+    /// Cuts the power: the volatile cache is lost, a write under way ends within it, and every waiting request fails.
     pub fn cut(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         let mut done = self.advance(now_ns);
         if let Some(current) = self.current.take() {

@@ -1,10 +1,10 @@
-//! What a drive is made as, what it is asked and answers, and what it counts.
+//! The model of a drive, its requests, answers and counters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::emulated::drive::Drive;
 
-/// What becomes of data that are written.
+/// The treatment of data that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
@@ -29,21 +29,21 @@ pub struct Model {
     pub depth: usize,
 }
 
-/// What is asked of the drive.
+/// A request to the drive.
 #[derive(Debug)]
 pub enum Work {
     /// Bytes to read.
     Read(usize),
     /// Whole sectors to write.
     Write(Vec<u8>),
-    /// What was acknowledged is to be on the platter.
+    /// Bring everything that was acknowledged to the platter.
     Flush,
 }
 
-/// What the drive answers.
+/// An answer of the drive.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// What was read.
+    /// The bytes that were read.
     Data(Vec<u8>),
     /// It is written, or flushed.
     Done,
@@ -51,7 +51,7 @@ pub enum Answer {
     NoPower,
 }
 
-/// What the drive has done since it was made.
+/// Counters of the drive since it was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests to read.
