@@ -132,3 +132,95 @@ fn every_dependency_has_its_line_of_reason() {
         assert!(named, "docs/journal/dependencies.md says nothing of {name}");
     }
 }
+
+#[test]
+fn every_fact_of_the_table_of_settings_is_read_by_a_collector() {
+    for row in mydyno_settings::table().rows() {
+        let Some(fact) = &row.fact else { continue };
+        let example = fact.replace('*', "name");
+        assert!(
+            mydyno_facts::catalogue::unit_of(&example).is_some(),
+            "{}: no collector reads {fact}",
+            row.id
+        );
+    }
+}
+
+/// Names and values of the ledger that nothing else in the source may list: variables of servers that can cost durability, and
+/// values that do.
+fn of_the_ledger() -> std::collections::BTreeSet<String> {
+    let durability = mydyno_settings::ledger().iter().filter(|(_, row)| {
+        matches!(
+            row.touches,
+            mydyno_model::claim::Touches::Durability | mydyno_model::claim::Touches::CrashSafety
+        )
+    });
+    durability
+        .flat_map(|(name, row)| {
+            let values = row.costs.iter().filter(|value| value.contains(['=', '_', '-']) || value.len() > 6);
+            std::iter::once(name.to_owned()).chain(values.cloned()).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// The string literals of the constants of a source text, one list a constant.
+fn constants(text: &str) -> Vec<(String, Vec<String>)> {
+    let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for part in code.split("const ").skip(1) {
+        let body = part.split(';').collect::<Vec<_>>();
+        // The type of an array has a semicolon of its own.
+        let end = body.iter().position(|piece| piece.matches('[').count() <= piece.matches(']').count());
+        let body = body[..=end.unwrap_or(0).max(1).min(body.len() - 1)].join(";");
+        let name = part.split(':').next().unwrap_or_default().trim().to_owned();
+        found.push((name, body.split('"').skip(1).step_by(2).map(str::to_owned).collect()));
+    }
+    found
+}
+
+#[test]
+fn the_ledger_in_knobs_is_the_only_one() {
+    fn visit(folder: &Path, check: &mut dyn FnMut(&Path, &str)) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => visit(&path, check),
+                false if path.extension().is_some_and(|e| e == "rs") => {
+                    check(&path, &fs::read_to_string(&path).unwrap());
+                }
+                false => {}
+            }
+        }
+    }
+    let ledger = of_the_ledger();
+    assert!(ledger.contains("sync_binlog") && ledger.contains("barrier=0"), "{ledger:?}");
+    let mut problems = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let crate_folder = entry.unwrap().path();
+        if crate_folder.ends_with("settings") || !crate_folder.join("src").is_dir() {
+            continue;
+        }
+        visit(&crate_folder.join("src"), &mut |path, text| {
+            let is_test = path.iter().any(|part| part.to_string_lossy().starts_with("tests"));
+            if is_test {
+                return;
+            }
+            // A price has the form `durability: …`.
+            for price in ["\"durability: ", "\"crash safety: "] {
+                if text.contains(price) {
+                    problems.push(format!("{}: a price of its own", path.display()));
+                }
+            }
+            for (name, texts) in constants(text) {
+                let priced: Vec<&String> = texts.iter().filter(|text| ledger.contains(*text)).collect();
+                let is_list_of_prices = priced.len() >= 2 && priced.len() * 2 >= texts.len();
+                if is_list_of_prices {
+                    problems.push(format!("{}: const {name} lists {priced:?}", path.display()));
+                }
+            }
+        });
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let own = constants("const A: &[&str] = &[\"sync_binlog\", \"barrier=0\"];\nconst B: [u8; 2] = [1, 2];");
+    assert_eq!(own[0].1, ["sync_binlog", "barrier=0"]);
+}

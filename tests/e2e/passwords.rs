@@ -119,3 +119,34 @@ fn nothing_is_dumped_while_a_password_is_held() {
         assert!(!dumped, "{verb:?}");
     }
 }
+
+#[test]
+fn diagnostics_name_the_edges_and_no_password() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let file = server.text("password_file");
+    let word = fs::read_to_string(file).unwrap().trim().to_owned();
+    let port = server.port().to_string();
+    for (verb, spans) in [
+        (["audit"].as_slice(), ["connect", "query"]),
+        (
+            &["bench", "oltp_point_select", "--table-size=10", "--tables=1", "--time=1s", "--warmup=0s"],
+            ["connect", "prepare"],
+        ),
+    ] {
+        let given = format!("--password={word}");
+        let args =
+            [verb, &["--no-defaults", "-h127.0.0.1", "-P", &port, "-uroot", &given, "--quiet"]].concat();
+        let ended = Ended::from(home.command(&args).env("MYDYNO_LOG", "trace").output().unwrap());
+        for span in spans {
+            assert!(ended.stderr.contains(span), "{verb:?} {span}: {}", ended.stderr);
+        }
+        assert!(!(ended.stdout + &ended.stderr).contains(&word), "{verb:?}");
+    }
+    let ended = home.end(&["server", "up", "t", "--quiet", "--log", "trace"]);
+    assert!(ended.stderr.contains("start server") && ended.stderr.contains("journal entry"), "{ended:?}");
+    let own = fs::read_to_string(home.state().join("servers/t/password")).unwrap();
+    assert!(!ended.stderr.contains(own.trim()), "{}", ended.stderr);
+    let wrong = home.fails(2, &["workloads", "--log", "loud"]);
+    assert!(wrong.contains("debug"), "{wrong}");
+}

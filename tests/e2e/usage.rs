@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Ended, document, signal};
+use crate::fixture::{Ended, document, signal, until};
 use crate::home::Home;
 
 #[test]
@@ -81,5 +81,74 @@ fn sigint_ends_a_background_job_that_was_started_with_it_ignored() {
         let ended = Ended::from(child.wait_with_output().unwrap());
         assert_eq!(ended.status, 130, "{verb:?}: {ended:?}");
         assert!(begin.elapsed() < Duration::from_secs(10), "{verb:?}");
+    }
+}
+
+/// The process id of a private server of this home, once it writes its own file for it.
+fn private_server(home: &Home) -> i32 {
+    let mut pid = None;
+    until("a private server runs", || {
+        let servers = std::fs::read_dir(home.state().join("servers")).into_iter().flatten();
+        let mut files = servers.filter_map(|entry| Some(entry.ok()?.path().join("pid")));
+        pid = files.find_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<i32>().ok());
+        pid.is_some()
+    });
+    pid.unwrap()
+}
+
+#[test]
+fn a_second_signal_ends_every_command_with_a_private_server_at_once_and_leaves_nothing() {
+    let load = ["--table-size=100", "--tables=1", "--connections=1", "--quiet"];
+    for verb in [
+        ["bench", "oltp_point_select", "--sandbox", "--time=100s", "--warmup=0s"].as_slice(),
+        &["compare", "oltp_point_select", "--treatment=sync_binlog=1"],
+        &["server", "crash", "--commits=1000000"],
+    ] {
+        let rest = match verb[0] {
+            "bench" => load.as_slice(),
+            "compare" => &["--connections=1", "--quiet"],
+            _ => &["--quiet"],
+        };
+        let home = Home::new();
+        let child = home.start(&[verb, rest].concat());
+        let server = private_server(&home);
+        // A stopped server does not shut down, so the first signal alone does not end the command.
+        signal(server, libc::SIGSTOP);
+        let begin = Instant::now();
+        signal(child.id() as i32, libc::SIGINT);
+        std::thread::sleep(Duration::from_millis(100));
+        signal(child.id() as i32, libc::SIGTERM);
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(ended.status, 130, "{verb:?}: {ended:?}");
+        assert!(begin.elapsed() < Duration::from_secs(5), "{verb:?}: {:?}", begin.elapsed());
+        assert_eq!(home.lasting_traces(), [""; 0], "{verb:?}");
+    }
+}
+
+#[test]
+fn devices_and_pipes_in_the_place_of_files_are_refused_at_once() {
+    let home = Home::new();
+    let pipe = home.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let fake = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = fake.local_addr().unwrap().port().to_string();
+    for file in ["/dev/zero", pipe.to_str().unwrap()] {
+        for option in [
+            "--defaults-file",
+            "--defaults-extra-file",
+            "--password-file",
+            "--server-public-key-path",
+            "--ssl-ca",
+        ] {
+            let begin = Instant::now();
+            let given = format!("{option}={file}");
+            let defaults = (!option.starts_with("--defaults")).then_some("--no-defaults");
+            let args: Vec<&str> =
+                ["audit", "-h127.0.0.1", "-P", &port, &given].into_iter().chain(defaults).collect();
+            let ended = home.end(&args);
+            assert!([2, 3].contains(&ended.status), "{given}: {ended:?}");
+            assert!(ended.stderr.contains("not a regular file"), "{given}: {ended:?}");
+            assert!(begin.elapsed() < Duration::from_secs(1), "{given}: {:?}", begin.elapsed());
+        }
     }
 }

@@ -171,6 +171,8 @@ impl<'a> ReadOnly<'a> {
             self.lost = Some(lost.clone());
         }
         let took = asked.elapsed();
+        let rows = answer.as_ref().map(|table| table.rows.len()).unwrap_or_default();
+        tracing::debug!(?sql, ?took, rows, answered = answer.is_ok(), "query");
         self.rest_until = Some(asked + took + took.min(LONGEST_REST));
         answer
     }

@@ -94,10 +94,6 @@ const BTRFS: &[&str] = &[
     "max_inline=",
 ];
 
-/// Options with which a power cut loses what was acknowledged, or leaves pages torn.
-const NOT_DURABLE: &[&str] =
-    &["nobarrier", "barrier=0", "data=writeback", "journal_async_commit", "nodatacow", "notreelog"];
-
 /// XFS refuses to be made smaller than 300 MB, btrfs than 109 MiB.
 const LEAST_BYTES: [(FileSystem, u64); 4] = [
     (FileSystem::Ext4, 16 << 20),
@@ -134,11 +130,6 @@ impl FileSystem {
     /// The smallest that can be made.
     pub fn least_bytes(self) -> u64 {
         LEAST_BYTES.iter().find(|(f, _)| *f == self).map_or(0, |(_, bytes)| *bytes)
-    }
-
-    /// What its settings can cost of durability.
-    pub fn ledger(self) -> Option<&'static str> {
-        (self == Self::Ext4NoJournal).then_some("durability: a crash can damage the file system itself")
     }
 
     /// Whether it can be made and mounted here, apart from the device.
@@ -235,11 +226,6 @@ impl Options {
         self.list.is_empty()
     }
 
-    /// Options with which acknowledged data can be lost.
-    pub fn not_durable(&self) -> Vec<&str> {
-        self.list.iter().map(String::as_str).filter(|o| NOT_DURABLE.contains(o)).collect()
-    }
-
     /// Flags and data for mount(2). Nothing on such a device is ever a program or a device.
     pub(crate) fn for_mount(&self) -> (u64, String) {
         let flag = |option: &str| FLAGS.iter().find(|(n, _)| *n == option).map(|(_, flag)| *flag);
@@ -275,7 +261,6 @@ mod tests {
     fn mount_options_are_those_of_the_list() {
         let options = FileSystem::Ext4.options("noatime,barrier=0,data=writeback").unwrap();
         assert_eq!(options.to_string(), "noatime,barrier=0,data=writeback");
-        assert_eq!(options.not_durable(), ["barrier=0", "data=writeback"]);
         let (flags, data) = options.for_mount();
         assert_eq!(data, "barrier=0,data=writeback");
         assert!(flags & libc::MS_NOATIME != 0 && flags & libc::MS_NODEV != 0);

@@ -118,6 +118,7 @@ impl Journal {
             }
             let Some(change) = needed()? else { return Ok((None, vec![])) };
             let id = fresh_id(replay);
+            tracing::debug!(id, purpose, what = ?change.what(), "journal entry");
             let entry = Entry {
                 id,
                 purpose: purpose.to_owned(),
@@ -213,6 +214,7 @@ impl Journal {
     /// # Errors
     /// The journal cannot be written; the change stays listed, and `host restore` finds nothing left to do.
     pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), JournalError> {
+        tracing::debug!(id, ?how, why, "journal entry closed");
         let line = Line::Closed { id, how, why: why.to_owned(), at: now() };
         self.update(|_| Ok(((), vec![line])))
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser};
 
 use crate::failure::{Failure, Status};
+use crate::log::Filter;
 use crate::secrets::WORD_AFTER;
 use crate::ui::Ui;
 use crate::verbs::Verb;
@@ -34,6 +35,9 @@ pub struct Common {
     /// No notes and no progress.
     #[arg(long, global = true)]
     pub quiet: bool,
+    /// Diagnostics on standard error: a level (`debug`), or levels by crate (`wire=trace,info`).
+    #[arg(long, global = true, value_name = "LEVEL|FILTER", env = "MYDYNO_LOG", hide_env_values = true)]
+    pub log: Option<Filter>,
 }
 
 fn version() -> String {

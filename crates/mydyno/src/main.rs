@@ -5,6 +5,7 @@
 mod cli;
 mod failure;
 mod load_args;
+mod log;
 mod own_session;
 mod private;
 mod progress;
@@ -22,13 +23,17 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 fn main() -> ExitCode {
+    signals::accept_interrupts();
     let line = secrets::take_password(cli::with_help(std::env::args_os().collect()), &cli::Cli::command());
     let argv = secrets::shown(&line.args);
     let (cli, ui) = match cli::parse(line.args.into_iter(), line.word_after.as_deref()) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
-    let mut failure = match verbs::run(cli, line.password, argv, &ui) {
+    log::start(cli.common.log.as_ref());
+    let ended = verbs::run(cli, line.password, argv, &ui);
+    signals::wait_for_cleanup();
+    let mut failure = match ended {
         Ok(_) if ui.lost_output() => {
             failure::Failure::environment("the result could not be written to standard output")
         }

@@ -91,6 +91,7 @@ pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Foun
 }
 
 pub(crate) fn fill(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+    let _span = tracing::debug_span!("prepare", fillers = place.work.fillers).entered();
     let open = || connect(place.connect);
     let mut progress =
         |p: prepare::Progress| watch(Progress::Preparing { rows: p.rows, of: p.of, found: p.found });

@@ -65,9 +65,11 @@ pub(crate) fn start(
             user.own(&file)?;
         }
     }
+    let _span = tracing::debug_span!("start server", program = ?install.program).entered();
     let folders = folder.places();
     for _ in 0..PORT_ATTEMPTS {
         let port = free_port()?;
+        tracing::debug!(port, "starting");
         progress(Progress::Starting { port });
         let owner = if user.is_none() { owner_option() } else { None };
         let command = command(install, way, folder, port, owner)?;

@@ -38,6 +38,9 @@ mod tests {
         assert_eq!(nearest("thp.enable", names), Some("thp.enabled"));
         assert_eq!(nearest("vm.swapiness", names), Some("vm.swappiness"));
         assert_eq!(nearest("net.core", names), None);
+        let names = ["oltp_point_select", "oltp_read_only"];
+        assert_eq!(nearest("oltp_pointselect", names), Some("oltp_point_select"));
+        assert_eq!(nearest("tpcc", names), None);
         assert_eq!(
             several("buffer_pool_size", ["innodb_buffer_pool_size", "sync_binlog"].into_iter()).len(),
             1

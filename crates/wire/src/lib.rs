@@ -22,6 +22,7 @@ pub mod handshake;
 pub mod net;
 pub mod options;
 pub mod packet;
+mod regular;
 pub mod reply;
 pub mod rows;
 pub mod secret;

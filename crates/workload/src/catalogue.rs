@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use crate::options::{OptionError, Options, nearest};
+use mydyno_settings::nearest;
+
+use crate::options::{OptionError, Options};
 use crate::registered::Request;
 pub use crate::registered::Spec;
 use crate::registry::{AnyWorkload, SPECS};

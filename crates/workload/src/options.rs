@@ -3,6 +3,7 @@
 use std::io::Read as _;
 
 use indexmap::IndexMap;
+use mydyno_settings::nearest;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
@@ -260,15 +261,6 @@ fn read(path: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "a file in UTF-8".to_owned())
 }
 
-/// The name among `names` that is most like `given`, if one is like it at all.
-pub fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|name| (strsim::damerau_levenshtein(given, name), name))
-        .filter(|(distance, name)| *distance <= 2 + name.len() / 5 && *distance < name.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
 fn parse(spec: &OptionSpec, text: &str) -> Result<Value, OptionError> {
     let invalid =
         |expected: String| OptionError::Invalid { name: spec.name, value: text.to_owned(), expected };
@@ -419,12 +411,5 @@ mod tests {
         );
         let missing = Options::resolve("w", TEXTS, &given(&[("sql-file", "/no/such/file")])).unwrap_err();
         assert!(missing[0].to_string().contains("No such file"), "{}", missing[0]);
-    }
-
-    #[test]
-    fn the_nearest_name_is_offered_only_when_it_is_near() {
-        let names = ["oltp_point_select", "oltp_read_only"];
-        assert_eq!(nearest("oltp_pointselect", names.into_iter()), Some("oltp_point_select"));
-        assert_eq!(nearest("tpcc", names.into_iter()), None);
     }
 }

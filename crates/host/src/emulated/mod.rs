@@ -77,13 +77,6 @@ impl Spec {
             depth: self.depth,
         }
     }
-
-    /// What its settings can cost of durability.
-    pub fn ledger(&self) -> Option<&'static str> {
-        (self.cache == CacheMode::IgnoresFlushes).then_some(
-            "durability: a disk that ignores flushes loses what was acknowledged when its power is cut",
-        )
-    }
 }
 
 /// A disk that is to be served.

@@ -135,8 +135,8 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         let what = format!("an {LABEL} (whoever calls sync waits for it)");
         return Err(environment(HostError::NotAllowed { what }));
     }
-    if let Some(price) = wanted.drive.ledger() {
-        ui.note(price);
+    for price in prices(args) {
+        ui.note(&price);
     }
     loud(
         ui,
@@ -150,6 +150,17 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let disk = named_disk::up(&host, &args.name, &wanted, &means).map_err(environment)?;
     introduce(&args.name, &disk, ui);
     Ok(Status::Fine)
+}
+
+/// The prices of the disk's cache, file system and mount options, from the ledger.
+fn prices(args: &Up) -> Vec<String> {
+    let cache = args.cache.to_possible_value();
+    let cache = cache.as_ref().map_or("", |value| value.get_name());
+    let file_system = args.file_system.as_str();
+    [("disk.cache", cache), ("disk.file_system", file_system), ("disk.mount_options", &args.mount_options)]
+        .into_iter()
+        .flat_map(|(lever, value)| mydyno_settings::prices(lever, value))
+        .collect()
 }
 
 fn introduce(name: &str, disk: &Disk, ui: &Ui) {

@@ -2,7 +2,7 @@
 
 use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::units::{UnitError, parse_duration, parse_rate};
-use mydyno_workload::options::nearest;
+use mydyno_settings::nearest;
 
 use super::asked::Request;
 use super::faults::Faults;

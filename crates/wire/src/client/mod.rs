@@ -62,7 +62,10 @@ impl Client {
     /// # Errors
     /// No server, refused, too late, or not a server that can be talked to: texts say what to do.
     pub fn connect(options: &ConnectOptions) -> Result<Self, WireError> {
-        let (channel, session) = Channel::open(options, at_work::look)?;
+        let endpoint = options.endpoint.to_string();
+        let _span = tracing::debug_span!("connect", ?endpoint, user = ?options.user).entered();
+        let (channel, session) = Channel::open(options, at_work::look)
+            .inspect_err(|error| tracing::debug!(error = ?error.to_string(), "no connection"))?;
         Ok(Self {
             channel,
             session,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::verify::Lenient;
 use crate::error::WireError;
 use crate::options::{Endpoint, TlsMode, TlsOptions};
+use crate::regular;
 
 /// What TLS needs that is the same for all connections to one server: its files are read once.
 #[derive(Clone)]
@@ -46,13 +48,12 @@ impl TlsConfig {
             .with_custom_certificate_verifier(Arc::new(verifier.clone()));
         let mut config = match (&options.cert, &options.key) {
             (Some(cert), Some(key)) => {
-                let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert)
-                    .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                    .map_err(|e| setup(format!("--ssl-cert={}: {e}", cert.display())));
-                let private = PrivateKeyDer::from_pem_file(key)
-                    .map_err(|e| setup(format!("--ssl-key={}: {e}", key.display())))?;
+                let chain =
+                    certificates(cert).map_err(|e| setup(format!("--ssl-cert={}: {e}", cert.display())))?;
+                let private =
+                    private_key(key).map_err(|e| setup(format!("--ssl-key={}: {e}", key.display())))?;
                 builder
-                    .with_client_auth_cert(chain?, private)
+                    .with_client_auth_cert(chain, private)
                     .map_err(|e| setup(format!("--ssl-cert and --ssl-key do not go together: {e}")))?
             }
             _ => builder.with_no_client_auth(),
@@ -80,6 +81,18 @@ fn setup(detail: String) -> WireError {
     WireError::Tls { endpoint: "this side".to_owned(), detail }
 }
 
+/// The certificates of a PEM file.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let bytes = regular::read(path, regular::LARGEST_PEM).map_err(|e| e.to_string())?;
+    CertificateDer::pem_slice_iter(&bytes).collect::<Result<_, _>>().map_err(|e| e.to_string())
+}
+
+/// The first private key of a PEM file.
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    let bytes = regular::read(path, regular::LARGEST_PEM).map_err(|e| e.to_string())?;
+    PrivateKeyDer::from_pem_slice(&bytes).map_err(|e| e.to_string())
+}
+
 fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Lenient, WireError> {
     if options.mode < TlsMode::VerifyCa {
         return Ok(Lenient::any(provider));
@@ -88,9 +101,7 @@ fn verifier(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Lenie
         return Err(setup("verification needs the certificate authority: give --ssl-ca=FILE".to_owned()));
     };
     let shown = path.display();
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
+    let certificates = certificates(path).map_err(|e| setup(format!("--ssl-ca={shown}: {e}")))?;
     if certificates.is_empty() {
         return Err(setup(format!("--ssl-ca={shown}: it holds no certificate")));
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
 use super::TargetError;
@@ -85,24 +86,15 @@ fn option_into(layer: &mut Layer, pair: &str, errors: &mut Vec<TargetError>) {
     }
 }
 
-/// Resolves `%41`.
+/// Resolves `%41`. A `%` without two hexadecimal digits is refused, where the percent-encoding standard would keep it.
 fn decoded(text: &str, what: &str, errors: &mut Vec<TargetError>) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digit = |b: Option<u8>| b.and_then(|b| char::from(b).to_digit(16));
-        let (Some(high), Some(low)) = (digit(bytes.next()), digit(bytes.next())) else {
-            errors.push(TargetError::Dsn(format!("{what}: % must be followed by two hexadecimal digits")));
-            return None;
-        };
-        out.push((high * 16 + low) as u8);
+    let is_escape = |after: &str| after.bytes().take_while(u8::is_ascii_hexdigit).take(2).count() == 2;
+    if text.split('%').skip(1).any(|after| !is_escape(after)) {
+        errors.push(TargetError::Dsn(format!("{what}: % must be followed by two hexadecimal digits")));
+        return None;
     }
-    match String::from_utf8(out) {
-        Ok(text) if !text.contains('\0') => Some(text),
+    match percent_decode_str(text).decode_utf8() {
+        Ok(text) if !text.contains('\0') => Some(text.into_owned()),
         _ => {
             errors.push(TargetError::Dsn(format!("{what} is not valid text")));
             None

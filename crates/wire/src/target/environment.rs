@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
+
+use crate::regular;
 
 /// The world around a command: its own (see [`Environment::current`]), or one that a test made up.
 #[derive(Clone)]
@@ -99,17 +101,9 @@ impl Environment {
         Ok(Facts { mode: data.mode(), is_file: data.is_file() })
     }
 
-    /// A file's bytes, at most `max`; wiped when dropped.
+    /// The bytes of a regular file, at most `max`; wiped when dropped.
     pub(super) fn read(&self, path: &Path, max: usize) -> io::Result<Zeroizing<Vec<u8>>> {
-        let file = std::fs::File::open(self.real(path))?;
-        // Grown at once, so that no copy of a password is left behind by a buffer that moved.
-        let expected = file.metadata()?.len().min(max as u64) as usize;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(expected + 1));
-        file.take(max as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > max {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it is larger than {max} bytes")));
-        }
-        Ok(bytes)
+        regular::read(&self.real(path), max)
     }
 
     /// Names in a folder, sorted.

@@ -1,11 +1,11 @@
 //! What a server has made of a table's description, as far as filling it goes by that.
 
+use mydyno_settings::nearest;
 use mydyno_wire::Client;
 
 use super::{OwnTables, TableSpec};
 use crate::generator::Generator;
 use crate::mark;
-use crate::options::nearest;
 use crate::prepare::ranges::Range;
 use crate::prepare::{PrepareError, doing, inserting_at_once};
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use mydyno_settings::nearest;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::mix::MixError;
 use crate::mix::place::line_and_column;
-use crate::options::nearest;
 use crate::sql_text::{self, NotOne};
 
 /// Reads pieces of a document and notes what is wrong with them.

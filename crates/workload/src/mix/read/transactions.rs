@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use mydyno_settings::nearest;
 use toml::de::DeTable;
 
 use super::reader::{Reader, in_order};
 use super::values::{self, Described};
 use crate::generator::Generator;
 use crate::mix::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES, Param, Slot, Statement, Transaction};
-use crate::options::nearest;
 use crate::sql_text::{self, Token};
 
 /// Bytes that are laid out for a text whose length only the server knows; longer ones work too.
