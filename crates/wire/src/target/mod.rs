@@ -180,6 +180,18 @@ fn finish(
     if merged.ssl_cert.is_some() != merged.ssl_key.is_some() {
         errors.push(TargetError::HalfCertificate);
     }
+    for (what, path) in [
+        ("the certificate authorities", &merged.ssl_ca),
+        ("the certificate", &merged.ssl_cert),
+        ("the certificate's key", &merged.ssl_key),
+    ] {
+        let Some(path) = path else { continue };
+        // A file that is missing is named when TLS is set up; a device or a pipe must never be read.
+        if environment.facts(path).is_ok_and(|facts| !facts.is_file) {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file");
+            errors.push(TargetError::File { what, path: path.clone(), source });
+        }
+    }
     let logical = |path: Option<PathBuf>| path.map(|p| environment.absolute(&p));
     target.tls = TlsOptions {
         mode,
