@@ -102,7 +102,7 @@ fn a_second_signal_ends_every_command_with_a_private_server_at_once_and_leaves_n
     for verb in [
         ["bench", "oltp_point_select", "--sandbox", "--time=100s", "--warmup=0s"].as_slice(),
         &["compare", "oltp_point_select", "--treatment=sync_binlog=1"],
-        &["server", "crash", "--commits=1000000"],
+        &["server", "crash", "--commits=100000"],
     ] {
         let rest = match verb[0] {
             "bench" => load.as_slice(),
