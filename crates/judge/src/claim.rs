@@ -8,7 +8,7 @@ use crate::error::Problem;
 use crate::expr::{Bindings, Expr, Over, ParseError, parse_for, parse_with};
 use crate::template::Template;
 
-/// What a step goes over: a name, the collection, and the condition.
+/// The repetition of a step: a name, the collection, and the condition.
 pub type Each = (String, Over, Option<Expr>);
 
 /// A step of a remedy, ready to be filled in.
@@ -18,7 +18,7 @@ pub struct ReadyStep {
     pub kind: StepKind,
     /// Where it makes sense.
     pub when: Option<Expr>,
-    /// What it is repeated for.
+    /// The items for which the step is repeated.
     pub each: Option<Each>,
     /// Its text.
     pub text: Template,
@@ -42,15 +42,15 @@ pub struct Claim {
     pub file: String,
     /// Where it makes sense.
     pub applies: Option<Expr>,
-    /// What has to be true.
+    /// The condition that has to hold.
     pub check: Expr,
     /// Cases of another severity.
     pub cases: Vec<(Expr, Severity)>,
-    /// What to say of a violation.
+    /// The summary of a violation.
     pub finding: Option<Template>,
-    /// What takes effect at once.
+    /// Steps that take effect at once.
     pub now: Vec<ReadyStep>,
-    /// What lasts.
+    /// Steps that last beyond a restart.
     pub persistent: Vec<ReadyStep>,
 }
 

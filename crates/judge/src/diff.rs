@@ -1,4 +1,4 @@
-//! What has changed between two audits.
+//! Changes between two audits.
 
 use mydyno_model::finding::{Finding, Findings, State};
 use serde::Serialize;
@@ -8,9 +8,9 @@ use serde::Serialize;
 pub struct Change {
     /// The claim.
     pub claim: String,
-    /// What came of it then; none when that audit did not have it.
+    /// The state in the earlier audit; none when that audit did not have the claim.
     pub before: Option<State>,
-    /// What comes of it now; none when this audit does not have it.
+    /// The state in this audit; none when this audit does not have the claim.
     pub after: Option<State>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with claims and lists of accepted findings.
+//! Errors of claims and of lists of accepted findings.
 
 pub use mydyno_settings::Problem;
 
@@ -11,7 +11,7 @@ pub enum JudgeError {
     /// No claim has this id.
     #[error("no claim is called {name:?}{}; `mydyno claims` lists them", .near.as_ref().map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default())]
     NoSuchClaim {
-        /// What was asked for.
+        /// The id that was given.
         name: String,
         /// The nearest that there is.
         near: Option<String>,

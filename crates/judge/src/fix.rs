@@ -288,7 +288,7 @@ fn other_ways(findings: &Findings, fragment: &Fragment, files: &mut Vec<FixFile>
     files.extend(profile.into_iter().chain(plays));
 }
 
-/// What no file can do, and what can go wrong.
+/// Steps that no file can take, and risks.
 fn by_hand(wanted: &[&Finding], guide: &mut String) {
     for finding in wanted {
         let Some(remedy) = &finding.remedy else { continue };

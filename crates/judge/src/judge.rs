@@ -39,7 +39,7 @@ pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
     weight(severity) * confidence / cost
 }
 
-/// What a condition came to.
+/// The result of a condition.
 struct Verdict {
     result: Result<bool, Vec<MissingFact>>,
     facts: Vec<String>,

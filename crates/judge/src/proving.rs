@@ -14,10 +14,10 @@ use crate::fixture::{Catalogue, facts};
 use crate::judge::judge;
 use crate::ledger::weakens;
 
-/// What came of examining one claim.
+/// The result of examining one claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examined {
-    /// What has to be put right, one sentence each.
+    /// Mistakes, one sentence each.
     pub problems: Vec<String>,
     /// How many slips were tried.
     pub slips: usize,

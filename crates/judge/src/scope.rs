@@ -1,4 +1,4 @@
-//! What could be seen, and what must not be taken for the server's host.
+//! Which facts were in reach, and which host they belong to.
 
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::finding::Scope;
@@ -24,7 +24,7 @@ pub fn hide_host(facts: &mut FactSet, why: &str) {
     facts.extra.insert("host_not_visible".to_owned(), Value::from(why));
 }
 
-/// What could be seen.
+/// The facts in reach.
 pub fn scope(facts: &FactSet) -> Scope {
     let mut notes = Vec::new();
     let hidden = facts.extra.get("host_not_visible").and_then(Value::as_str);

@@ -5,7 +5,7 @@ use mydyno_host::file_system::FileSystem;
 
 use crate::turns::Turns;
 
-/// What has been read so far.
+/// The levers that have been read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) turns: Turns,

@@ -9,7 +9,7 @@ pub struct Problem {
     pub file: String,
     /// The line, where one is known; it counts from 1.
     pub line: Option<usize>,
-    /// What is wrong, and the way out.
+    /// The mistake, and the way out.
     pub text: String,
 }
 
@@ -43,7 +43,7 @@ pub enum SettingsError {
     /// No knob has this name.
     #[error("no server variable, option or host setting is called {name:?}{}; `mydyno knobs` lists them", did_you_mean(.near))]
     NoSuchKnob {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
         /// The nearest that there are.
         near: Vec<String>,

@@ -15,7 +15,7 @@ use crate::name::{Switch, bare_name};
 /// The file of forms beside the rows of settings.
 const FORMS: &str = "ledger/forms.toml";
 
-/// What a value costs.
+/// The cost of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price {
     /// The row of the ledger, as in `sync_binlog`.

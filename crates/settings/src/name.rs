@@ -1,6 +1,6 @@
 //! Names of server variables as people write them.
 
-/// What the prefix of an option's name does with its value.
+/// The effect of an option's prefix on its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
     /// The value counts as written.

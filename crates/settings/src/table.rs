@@ -54,7 +54,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What it can cost, as `durability: …`.
+    /// The price, as `durability: …`.
     pub fn price_note(&self) -> Option<String> {
         let row = ledger().get(self.ledger.as_deref()?)?;
         Some(format!("{}: {}", kind(row.touches), row.note))

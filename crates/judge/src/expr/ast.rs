@@ -49,7 +49,7 @@ impl Compare {
         }
     }
 
-    /// What holds where this one does not.
+    /// The comparison that holds where this one does not.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Equal => Self::Unequal,
@@ -87,7 +87,7 @@ impl Arithmetic {
     }
 }
 
-/// What goes over several things.
+/// A function over several items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
     /// Whether it is so for one or more.
@@ -112,7 +112,7 @@ impl Quantifier {
     }
 }
 
-/// What it goes over.
+/// The items of a quantifier.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Over {
     /// The names in the place of the star.

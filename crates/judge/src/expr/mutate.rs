@@ -10,7 +10,7 @@ use super::unit;
 pub struct Mutant {
     /// The whole expression with the slip.
     pub expr: Expr,
-    /// What was done, for people.
+    /// The change, for people.
     pub what: String,
 }
 

@@ -12,7 +12,7 @@ use super::token::Token;
 use super::unit;
 use super::value::Version;
 
-/// What is wrong with an expression, and where.
+/// A mistake in an expression, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {text}", at.line, at.column)]
 pub struct ParseError {
@@ -397,7 +397,7 @@ impl Parser<'_> {
         Ok(Expr::Each(quantifier, name, over, Box::new(body)))
     }
 
-    /// What is gone over: names in the place of a star, or the items of a list.
+    /// Parses the items of a quantifier: names in the place of a star, or the items of a list.
     fn over(&mut self) -> Result<Over, ParseError> {
         if let Token::Fact(parts) = self.peek()
             && parts.contains(&Part::Star)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a number counts.
+/// The dimension of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// Not told, as for most variables of a server; goes with everything.

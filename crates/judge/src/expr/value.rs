@@ -1,4 +1,4 @@
-//! What expressions come to.
+//! Values of expressions.
 
 use std::fmt;
 
@@ -94,7 +94,7 @@ impl Value {
         }
     }
 
-    /// What kind of value it is, for error texts.
+    /// The kind of the value, for error texts.
     pub fn kind(&self) -> String {
         match self {
             Self::Bool(_) => "yes or no".to_owned(),

@@ -2,7 +2,7 @@
 
 use mydyno_model::claim::StepKind;
 
-/// What a step sets: its form, and the name within it.
+/// The setting that a step changes: its form, and the name within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name(StepKind, String);
 
@@ -41,7 +41,7 @@ pub struct Taken {
     pub otherwise: Option<String>,
 }
 
-/// What a folder of remedies sets so far.
+/// The settings of a folder of remedies.
 #[derive(Debug, Default)]
 pub struct Settings(Vec<(Name, String, String)>);
 

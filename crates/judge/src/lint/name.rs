@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::knobs::{Abbreviations, Knobs, Presence, Rules, Server, Target};
 
-/// What stands before a name and changes what it does.
+/// A prefix that changes the meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prefix {
     Skip,
@@ -24,7 +24,7 @@ const PREFIXES: [(&str, Prefix); 5] = [
     ("loose", Prefix::Loose),
 ];
 
-/// What a name came to.
+/// The result of resolving a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// An option; its full name.
@@ -42,11 +42,11 @@ pub enum Found {
 pub struct Resolved {
     /// The option.
     pub found: Found,
-    /// What was looked for last: lower case where the server does not care, with underscores, without prefixes.
+    /// The name that was looked up last: lower case where the server does not care, with underscores, without prefixes.
     pub bare: String,
     /// `loose-` stood before it: an unknown name is a warning.
     pub loose: bool,
-    /// What a prefix makes of the value.
+    /// The value that a prefix implies.
     pub value: Option<&'static str>,
     /// `maximum-`: the value is a bound for sessions, not the value.
     pub maximum: bool,

@@ -71,7 +71,7 @@ impl Linter<'_> {
         runtime::canonical(kind, self.rules, value.unwrap_or("1"))
     }
 
-    /// What is written against what the server runs with.
+    /// Reports options that differ from the running server's variables.
     pub fn in_force(&mut self) {
         let found = std::mem::take(&mut self.found);
         // Of each name only the line that wins is problem.

@@ -1,4 +1,4 @@
-//! What is written against what runs.
+//! Compares written options with the variables of the running server.
 
 use mydyno_model::facts::FactSet;
 use mydyno_model::knob::{KnobSeen, KnobType};

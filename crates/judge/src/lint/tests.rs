@@ -1,4 +1,4 @@
-//! What the lint says of option files, with the knobs of the servers that were asked.
+//! Findings of the lint for option files, with the shipped knobs.
 
 use mydyno_model::Header;
 use mydyno_model::facts::{Fact, FactSet};

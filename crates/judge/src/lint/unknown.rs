@@ -18,7 +18,7 @@ struct Around<'k> {
     only_variable: bool,
 }
 
-/// What the server does with an unknown option, as the end of a sentence.
+/// The server's reaction to an unknown option, as the end of a sentence.
 fn consequence(resolved: &Resolved) -> &'static str {
     match resolved.loose {
         true => "; with loose- before it the server ignores it",

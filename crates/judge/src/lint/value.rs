@@ -1,17 +1,17 @@
-//! What a server makes of a value.
+//! The effect of a written value on a server.
 
 use mydyno_model::knob::{Argument, KnobSeen, KnobType};
 
 use crate::knobs::{Negative, Rules};
 
-/// What comes of a value.
+/// The server's reaction to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is taken as it is.
     Taken,
     /// The server takes another: which, and why.
     Changed {
-        /// What it takes.
+        /// The value that the server uses.
         to: String,
         /// Why.
         why: String,
@@ -20,7 +20,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What a server with these rules makes of a value of this knob. `bounds` is whether its ranges are known to hold.
+/// The reaction of a server with these rules to a value of this knob. `bounds`: the ranges are known to hold.
 pub fn outcome(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Outcome {
     match seen.kind {
         // As `log_bin` of some: the variable is a switch, the option takes a name.

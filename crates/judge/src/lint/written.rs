@@ -134,11 +134,11 @@ pub struct NotRead {
     pub file: String,
     /// Why.
     pub why: String,
-    /// What that means.
+    /// The consequence for the server.
     pub means: Means,
 }
 
-/// What it means for the server that a file was not read.
+/// The consequence of a file that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
     /// It does not start.

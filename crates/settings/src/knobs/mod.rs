@@ -19,7 +19,7 @@ pub use presence::Presence;
 pub use server::{Abbreviations, Negative, Rules, Server};
 pub use target::{Target, TargetError, Version};
 
-/// What a knob does, by hand.
+/// The description of a knob, written by hand.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -46,7 +46,7 @@ pub struct Knobs {
     servers: Vec<Server>,
 }
 
-/// What files may say, read before it is put together.
+/// The contents of the files before they are combined.
 #[derive(Default)]
 struct Parts {
     servers: Vec<Server>,

@@ -6,7 +6,7 @@ use super::Knobs;
 use super::server::Server;
 use super::target::{Target, Version};
 
-/// What is known of a knob in a release.
+/// Whether a release has a knob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Presence<'k> {
     /// The release has it.
@@ -96,7 +96,7 @@ impl Knobs {
     }
 }
 
-/// What the notes say of a release; nothing where they are silent.
+/// The notes on a release; none where there is no note.
 fn told(history: &KnobHistory, version: Version) -> Option<bool> {
     let of = |text: &Option<String>| text.as_deref().and_then(Version::parse);
     let (since, removed, still) = (of(&history.since), of(&history.removed), of(&history.still_in));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::target::Version;
 
-/// What a server does with an option's name that is cut short and still means one.
+/// A server's reaction to an unambiguous abbreviation of an option's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Abbreviations {
@@ -18,7 +18,7 @@ pub enum Abbreviations {
     Refused,
 }
 
-/// What a server does with a negative value of a number that cannot be.
+/// A server's reaction to a negative value of a number that cannot be negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Negative {

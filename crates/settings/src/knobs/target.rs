@@ -15,7 +15,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// What stands for the newest release of a series.
+    /// The number that stands for the newest release of a series.
     const NEWEST: u32 = u32::MAX;
 
     /// `9.7`, `9.7.4`, `10.11.19-MariaDB-log`.
@@ -78,7 +78,7 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// What the facts say of a server: `server.family` and `server.version`.
+    /// The server that the facts describe: `server.family` and `server.version`.
     pub fn of_facts(facts: &mydyno_model::facts::FactSet) -> Option<Self> {
         let family = facts.text("server.family")?.to_owned();
         let version = Version::parse(facts.text("server.version")?)?;
