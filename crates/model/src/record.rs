@@ -369,6 +369,8 @@ pub struct RunRecord {
     pub events: Vec<Event>,
     /// `observe.jsonl.zst`, likewise, as full frames.
     pub samples: Vec<Sample>,
+    /// What of these files is missing or cannot be read, in words. Empty for a whole record.
+    pub damage: Vec<String>,
 }
 
 impl RunRecord {

@@ -1,24 +1,35 @@
-//! The record's reader: a folder is read up to where its run was cut off.
+//! Reads a run folder, of a run that ended or was killed, within bounds and from regular files only.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::BufReader;
 use std::path::Path;
 
+use mydyno_facts::{open_regular, read_regular};
 use mydyno_model::Document;
 use mydyno_model::facts::FactSet;
-use mydyno_model::record::{Manifest, RunRecord, file};
+use mydyno_model::record::{EventKind, Manifest, RunRecord, file};
 use mydyno_model::sample::Sample;
 use serde::de::DeserializeOwned;
 
 use crate::error::RunError;
+use crate::lines::{self, Lines};
 
-/// Reads a run folder, of a run that ended or was killed.
+/// Most bytes of a document of the folder.
+const LARGEST_DOCUMENT: u64 = 16 << 20;
+
+/// Most bytes of a file of lines. A day of windows with six operations takes 600 MB.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// Most bytes that `observe.jsonl.zst` is expanded to.
+const LARGEST_OBSERVATION: u64 = 64 << 20;
+
+/// Reads a run folder. What cannot be read of intervals, events and samples is left out, and reported in
+/// [`RunRecord::damage`].
 ///
 /// # Errors
-/// Not a run folder, or a damaged or newer manifest. Lines behind the first that cannot be read are left out.
+/// Not a run folder, or a damaged or newer manifest.
 pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     let manifest_path = folder.join(file::MANIFEST);
-    let text = match std::fs::read_to_string(&manifest_path) {
+    let text = match read_regular(&manifest_path, LARGEST_DOCUMENT) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(RunError::NotARun { path: folder.to_owned(), missing: file::MANIFEST });
         }
@@ -26,44 +37,42 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     };
     let manifest =
         Manifest::from_json(&text).map_err(|source| RunError::Document { path: manifest_path, source })?;
-    let facts = std::fs::read_to_string(folder.join(file::FACTS))
+    let facts = read_regular(&folder.join(file::FACTS), LARGEST_DOCUMENT)
         .ok()
         .and_then(|text| FactSet::from_json(&text).ok());
-    let samples = frames(lines(&decompress(&folder.join(file::OBSERVE))));
-    Ok(RunRecord {
-        manifest,
-        facts,
-        intervals: lines(&std::fs::read(folder.join(file::INTERVALS)).unwrap_or_default()),
-        events: lines(&std::fs::read(folder.join(file::EVENTS)).unwrap_or_default()),
-        samples,
-    })
+    let events = plain(folder, file::EVENTS);
+    let intervals = plain(folder, file::INTERVALS);
+    let samples = observed(folder);
+    let ended = events
+        .values
+        .iter()
+        .any(|event: &mydyno_model::record::Event| matches!(event.what, EventKind::End { .. }));
+    let mut damage = intervals.damage(file::INTERVALS, ended);
+    damage.extend(events.damage(file::EVENTS, ended));
+    damage.extend(samples.damage(file::OBSERVE, ended));
+    let intervals = lines::check_intervals(intervals.values, &mut damage);
+    let samples = lines::frames(samples.values, &mut damage);
+    Ok(RunRecord { manifest, facts, intervals, events: events.values, samples, damage })
 }
 
-/// The lines up to the first that is not whole: what a killed writer leaves at the end.
-fn lines<T: DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
-    bytes
-        .split_inclusive(|b| *b == b'\n')
-        .take_while(|line| line.ends_with(b"\n"))
-        .map_while(|line| serde_json::from_slice(line).ok())
-        .collect()
-}
-
-/// The bytes of a zstd stream up to where it is damaged or ends.
-fn decompress(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let Ok(mut decoder) = File::open(path).and_then(zstd::Decoder::new) else { return bytes };
-    let mut block = vec![0; 64 * 1024];
-    while let Ok(n @ 1..) = decoder.read(&mut block) {
-        bytes.extend_from_slice(&block[..n]);
+/// The lines of a file; none where it is missing.
+fn plain<T: DeserializeOwned>(folder: &Path, name: &str) -> Lines<T> {
+    match open_regular(&folder.join(name)) {
+        Ok(file) => lines::read(BufReader::new(file), LARGEST_FILE),
+        Err(error) => Lines::unopened(&error),
     }
-    bytes
 }
 
-fn frames(samples: Vec<Sample>) -> Vec<Sample> {
-    let mut frames: Vec<Sample> = Vec::with_capacity(samples.len());
-    for sample in samples {
-        let frame = sample.onto(frames.last());
-        frames.push(frame);
+/// The lines of a zstd stream up to where it ends or is damaged.
+fn observed(folder: &Path) -> Lines<Sample> {
+    // A stream may ask for a window of 2 GB; 8 MB is the largest that the writer's levels use.
+    let open = || -> std::io::Result<_> {
+        let mut decoder = zstd::Decoder::new(open_regular(&folder.join(file::OBSERVE))?)?;
+        decoder.window_log_max(23)?;
+        Ok(decoder)
+    };
+    match open() {
+        Ok(decoder) => lines::read(BufReader::new(decoder), LARGEST_OBSERVATION),
+        Err(error) => Lines::unopened(&error),
     }
-    frames
 }

@@ -10,6 +10,7 @@ mod due;
 mod error;
 pub mod folder;
 pub mod guard;
+mod lines;
 mod own_flag;
 mod progress;
 mod recording;

@@ -58,6 +58,7 @@ impl<'a> Recording<'a> {
             intervals: self.kept.take()?,
             events: Vec::new(),
             samples: Vec::new(),
+            damage: Vec::new(),
         };
         summarise_step(&record, number, step)
     }

@@ -55,7 +55,14 @@ pub fn slice(
         operations: place.work.operations().to_vec(),
         extra: serde_json::Map::new(),
     };
-    let record = RunRecord { manifest, facts: None, intervals, events: Vec::new(), samples: Vec::new() };
+    let record = RunRecord {
+        manifest,
+        facts: None,
+        intervals,
+        events: Vec::new(),
+        samples: Vec::new(),
+        damage: Vec::new(),
+    };
     let summary = summarise_step(&record, number, step);
     Ok(Sliced { summary, intervals: record.intervals, events, cut })
 }

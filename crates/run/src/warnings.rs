@@ -85,6 +85,13 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
             "mend that and repeat the run",
         )),
     }
+    if !record.damage.is_empty() {
+        warnings.push(Warning::new(
+            "damaged-record",
+            format!("the record is damaged: {}", record.damage.join("; ")),
+            "check the disk that the record lies on, and repeat the run",
+        ));
+    }
     warnings.extend(without_transactions(record));
     if let us @ 1.. = record.manifest.plan.wait.coalesce_us {
         warnings.push(Warning::new(

@@ -78,7 +78,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             ui.note(&format!("Written to {}", path.display()));
         }
     }
-    Ok(Status::Fine)
+    let damaged = runs.iter().any(|(_, record, _)| !record.damage.is_empty());
+    Ok(if damaged { Status::Bad } else { Status::Fine })
 }
 
 /// One run is its summary document; several are a list of them.
