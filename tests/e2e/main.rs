@@ -40,6 +40,7 @@ mod mixes;
 mod own_session;
 mod passwords;
 mod probe;
+mod prove;
 #[path = "../pulse.rs"]
 mod pulse;
 mod rogue;

@@ -30,6 +30,14 @@ pub enum LeverError {
         /// With its value.
         lever: String,
     },
+    /// A lever that cannot be swapped while a server runs.
+    #[error(
+        "{lever} takes effect when a server starts or its tables are made, so it cannot be swapped while one runs"
+    )]
+    NotInPlace {
+        /// With its value.
+        lever: String,
+    },
     /// The sandbox refuses the value or the change.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),

@@ -12,6 +12,7 @@ mod catalogue;
 mod draft;
 mod error;
 mod family;
+mod in_place;
 mod info;
 mod kind;
 mod parse;
@@ -22,4 +23,5 @@ mod tests;
 
 pub use catalogue::{list, nearest};
 pub use error::LeverError;
+pub use in_place::InPlace;
 pub use turns::{Turns, When};

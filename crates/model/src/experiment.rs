@@ -8,6 +8,11 @@ use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 use crate::plan::Plan;
 
+pub mod definition;
+pub mod proved;
+
+use definition::{Job, LoadDefinition, Mode, Published};
+
 /// The part that an arm plays in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -116,9 +121,21 @@ pub struct Design {
     pub question: String,
     /// The arms.
     pub arms: Vec<Arm>,
+    /// How the arms share the machine and the time.
+    #[serde(default)]
+    pub mode: Mode,
     /// The load: its plan for one slice. It names no server.
     pub load: Plan,
-    /// What is asked of the throughput.
+    /// The load as it was asked for, before its defaults were filled in.
+    #[serde(default)]
+    pub request: LoadDefinition,
+    /// Jobs beside the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
+    /// The response that decides; the throughput where it is empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub response: String,
+    /// What is asked of the response that decides.
     pub asks: Asks,
     /// δ: the smallest effect that matters, as a share (0.02: 2 %).
     pub delta: f64,
@@ -136,6 +153,15 @@ pub struct Design {
     pub blocks_per_start: usize,
     /// The run table, in order.
     pub rows: Vec<Row>,
+    /// The claim that it proves; absent for a comparison of the user's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub claim: Option<String>,
+    /// Published figures for the same question.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+    /// What makes it a stand-in for the published set-up.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stand_in: Option<String>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -223,6 +249,19 @@ pub struct Response {
     pub effect_ratio: Estimate,
 }
 
+/// The ratios of one block to its baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRatio {
+    /// Start of the servers that it belongs to, from 0.
+    pub start: usize,
+    /// Block within the start, from 0.
+    pub block: usize,
+    /// Treatment over baseline; absent where one of them failed.
+    pub treatment: Option<f64>,
+    /// Second copy of the baseline over the baseline; absent where one of them failed.
+    pub again: Option<f64>,
+}
+
 /// Something that makes a verdict worth less, with its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Threat {
@@ -288,6 +327,15 @@ pub struct Verdict {
     pub set_up: Vec<String>,
     /// Published figures for the same question.
     pub literature: Vec<String>,
+    /// The first response block by block, in the order measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block_ratios: Vec<BlockRatio>,
+    /// What was changed for it and put back, in short lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The command that repeats it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub command: Option<String>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -29,9 +29,11 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("levers", of::<lever::LeverList>()),
         ("knobs", of::<knob::KnobList>()),
         ("probe", of::<probe::ProbeReport>()),
+        ("experiment", of::<experiment::definition::Definition>()),
         ("design", of::<experiment::Design>()),
         ("slice", of::<experiment::Slice>()),
         ("verdict", of::<experiment::Verdict>()),
+        ("proved", of::<experiment::proved::Proved>()),
     ]
 }
 

@@ -9,6 +9,7 @@ mod log;
 mod own_session;
 mod private;
 mod progress;
+mod proving;
 mod secrets;
 mod signals;
 mod sparkline;

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use mydyno_model::Estimate;
-use mydyno_model::experiment::{Role, Slice};
+use mydyno_model::experiment::definition::Mode;
+use mydyno_model::experiment::{BlockRatio, Role, Slice};
 use mydyno_stats::compare::LogEffect;
 use mydyno_stats::sequential::Schedule;
 use mydyno_stats::special::t_quantile;
@@ -23,6 +24,14 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// The units of a mode: where nothing is started anew between blocks, blocks are the units.
+    pub const fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::InPlace => Self::Block,
+            Mode::Alternate | Mode::Rows => Self::Start,
+        }
+    }
+
     /// Its plural for people and documents.
     pub const fn plural(self) -> &'static str {
         match self {
@@ -48,16 +57,40 @@ pub struct Measure {
     pub name: &'static str,
     /// As in `1/s`.
     pub unit: &'static str,
+    /// Its name in a sentence, as in `transactions a second`.
+    pub plain: &'static str,
     /// Its value, above 0.
     pub of: fn(&Slice) -> Option<f64>,
 }
 
-/// Throughput first: it decides in a closed loop.
+/// All responses; the throughput, which decides in a closed loop, first.
 pub const MEASURES: &[Measure] = &[
-    Measure { name: "transactions_per_s", unit: "1/s", of: |s| rate(s.transactions, s.measured_s) },
-    Measure { name: "response_mean", unit: "us", of: |s| s.mean_us },
-    Measure { name: "response_p95", unit: "us", of: |s| s.p95_us },
+    Measure {
+        name: "transactions_per_s",
+        unit: "1/s",
+        plain: "transactions a second",
+        of: |s| rate(s.transactions, s.measured_s),
+    },
+    Measure { name: "response_mean", unit: "us", plain: "the mean response time", of: |s| s.mean_us },
+    Measure {
+        name: "response_p95",
+        unit: "us",
+        plain: "the 95th percentile of the response time",
+        of: |s| s.p95_us,
+    },
 ];
+
+/// The response of a name; the throughput where there is none of it.
+pub fn measure(name: &str) -> &'static Measure {
+    MEASURES.iter().find(|measure| measure.name == name).unwrap_or(&MEASURES[0])
+}
+
+/// All responses, the one of this name first.
+pub fn measures(first: &str) -> Vec<&'static Measure> {
+    let first = measure(first);
+    let others = MEASURES.iter().filter(|measure| measure.name != first.name);
+    std::iter::once(first).chain(others).collect()
+}
 
 fn rate(count: u64, time_s: f64) -> Option<f64> {
     (count > 0 && time_s > 0.0).then(|| count as f64 / time_s)
@@ -74,6 +107,8 @@ pub struct Ratios {
     pub baseline_mean: f64,
     /// The same of the treatment.
     pub treatment_mean: f64,
+    /// Both ratios block by block, in the order of the table.
+    pub blocks: Vec<BlockRatio>,
 }
 
 impl Ratios {
@@ -87,8 +122,11 @@ impl Ratios {
         }
         let mut ratios = Self::default();
         let (mut baseline_logs, mut treatment_logs) = (Vec::new(), Vec::new());
-        for ((start, _), arms) in &blocks {
+        for ((start, block), arms) in &blocks {
             let Some(baseline) = arms.get(&Role::Baseline) else { continue };
+            let ratio = |role: Role| arms.get(&role).map(|value| value / baseline);
+            let (treatment, again) = (ratio(Role::Treatment), ratio(Role::Again));
+            ratios.blocks.push(BlockRatio { start: *start, block: *block, treatment, again });
             if let Some(treatment) = arms.get(&Role::Treatment) {
                 ratios.treatment.push((*start, (treatment / baseline).ln()));
                 baseline_logs.push(baseline.ln());

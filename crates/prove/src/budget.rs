@@ -1,5 +1,7 @@
 //! How many starts and blocks fit into a budget of time.
 
+use mydyno_model::experiment::definition::Mode;
+
 use crate::analyse::Unit;
 use crate::error::ProveError;
 
@@ -13,9 +15,13 @@ pub const START_S: f64 = 4.0;
 const FEWEST_BLOCKS: usize = 4;
 /// Starts that an interval over starts is planned with: t with 4 degrees of freedom is 2.8, with 2 it is 4.3.
 const STARTS: usize = 5;
+/// Most starts where each row has its own.
+const MOST_ROWS: usize = 100;
+/// Most blocks of a start: the table is written before the first slice.
+const MOST_BLOCKS: usize = 10_000;
 
 /// Lengths of the parts of an experiment, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
     /// Measured part of a slice.
     pub slice_s: f64,
@@ -34,13 +40,15 @@ impl Times {
     }
 
     /// One start with so many blocks.
-    fn start_with_s(&self, blocks: usize) -> f64 {
-        ARMS * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s()
+    fn start_with_s(&self, blocks: usize, mode: Mode) -> f64 {
+        // In place there is one server; otherwise each arm has its own, at the same time or one after the other.
+        let servers = if mode == Mode::InPlace { 1.0 } else { ARMS };
+        servers * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s()
     }
 
     /// The whole experiment.
-    pub fn total_s(&self, shape: Shape) -> f64 {
-        shape.starts as f64 * self.start_with_s(shape.blocks_per_start)
+    pub fn total_s(&self, shape: Shape, mode: Mode) -> f64 {
+        shape.starts as f64 * self.start_with_s(shape.blocks_per_start, mode)
     }
 }
 
@@ -53,23 +61,32 @@ pub struct Shape {
     pub blocks_per_start: usize,
 }
 
-/// The shape that fills a budget: so many starts if the user says so, else five, or three where five do not fit.
+/// The shape that fills a budget. Starts: as many as the user says; else five, or three where five do not fit; one for levers
+/// that are swapped in place; as many as fit where each row has a start of its own.
 ///
 /// # Errors
 /// Not even the smallest experiment fits.
-pub fn shape(budget_s: f64, times: &Times, starts: Option<usize>) -> Result<Shape, ProveError> {
-    let fewest = starts.unwrap_or(Unit::Start.first_look());
+pub fn shape(budget_s: f64, times: &Times, starts: Option<usize>, mode: Mode) -> Result<Shape, ProveError> {
     let blocks = |starts: usize| {
-        let left = budget_s / starts as f64 - times.start_with_s(0);
+        let left = budget_s / starts as f64 - times.start_with_s(0, mode);
         (left / times.block_s()).floor().max(0.0) as usize
     };
-    let wanted = starts.unwrap_or(STARTS);
-    let starts = if blocks(wanted) >= FEWEST_BLOCKS { wanted } else { fewest };
-    if blocks(starts) < FEWEST_BLOCKS {
-        let needed_s = times.total_s(Shape { starts, blocks_per_start: FEWEST_BLOCKS }).ceil();
-        return Err(ProveError::Budget { budget_s, starts, blocks: FEWEST_BLOCKS, needed_s });
+    let (fewest_starts, wanted, fewest_blocks) = match mode {
+        Mode::Alternate => (Unit::Start.first_look(), STARTS, FEWEST_BLOCKS),
+        Mode::InPlace => (1, 1, Unit::Block.first_look()),
+        Mode::Rows => {
+            let fit = (budget_s / times.start_with_s(1, mode)).floor().max(0.0) as usize;
+            (Unit::Start.first_look(), fit.clamp(Unit::Start.first_look(), MOST_ROWS), 1)
+        }
+    };
+    let (fewest, wanted) = starts.map_or((fewest_starts, wanted), |starts| (starts, starts));
+    let starts = if blocks(wanted) >= fewest_blocks { wanted } else { fewest };
+    if blocks(starts) < fewest_blocks {
+        let needed_s = times.total_s(Shape { starts, blocks_per_start: fewest_blocks }, mode).ceil();
+        return Err(ProveError::Budget { budget_s, starts, blocks: fewest_blocks, needed_s });
     }
-    Ok(Shape { starts, blocks_per_start: blocks(starts) })
+    let blocks_per_start = if mode == Mode::Rows { 1 } else { blocks(starts).min(MOST_BLOCKS) };
+    Ok(Shape { starts, blocks_per_start })
 }
 
 #[cfg(test)]
@@ -82,24 +99,36 @@ mod tests {
 
     #[test]
     fn a_long_budget_has_five_starts_and_a_short_one_three() {
-        assert_eq!(shape(600.0, &TIMES, None).unwrap().starts, 5);
-        assert_eq!(shape(120.0, &TIMES, None).unwrap().starts, 3);
-        assert_eq!(shape(600.0, &TIMES, Some(9)).unwrap().starts, 9);
+        assert_eq!(shape(600.0, &TIMES, None, Mode::Alternate).unwrap().starts, 5);
+        assert_eq!(shape(120.0, &TIMES, None, Mode::Alternate).unwrap().starts, 3);
+        assert_eq!(shape(600.0, &TIMES, Some(9), Mode::Alternate).unwrap().starts, 9);
     }
 
     #[test]
     fn a_budget_that_holds_nothing_names_what_is_needed() {
-        let error = shape(30.0, &TIMES, None).unwrap_err().to_string();
+        let error = shape(30.0, &TIMES, None, Mode::Alternate).unwrap_err().to_string();
         assert!(error.contains("give --budget 112s"), "{error}");
-        assert!(shape(112.0, &TIMES, None).is_ok());
+        assert!(shape(112.0, &TIMES, None, Mode::Alternate).is_ok());
+    }
+
+    #[test]
+    fn levers_in_place_have_one_start_and_rows_a_start_each() {
+        let times = Times { slice_s: 10.0, settle_s: 2.0, ..TIMES };
+        assert_eq!(
+            shape(60.0, &TIMES, None, Mode::InPlace).unwrap(),
+            Shape { starts: 1, blocks_per_start: 13 }
+        );
+        let rows = shape(600.0, &times, None, Mode::Rows).unwrap();
+        // Three rows of 4 + 3 + 10 + 2 + 0.1 s each.
+        assert_eq!(rows, Shape { starts: 10, blocks_per_start: 1 });
     }
 
     proptest! {
         #[test]
         fn what_is_planned_fits_the_budget(budget_s in 120.0f64..10_000.0, slice_s in 0.5f64..2.0) {
             let times = Times { slice_s, ..TIMES };
-            if let Ok(shape) = shape(budget_s, &times, None) {
-                prop_assert!(times.total_s(shape) <= budget_s + 1e-6);
+            if let Ok(shape) = shape(budget_s, &times, None, Mode::Alternate) {
+                prop_assert!(times.total_s(shape, Mode::Alternate) <= budget_s + 1e-6);
                 prop_assert!(shape.blocks_per_start >= FEWEST_BLOCKS);
             }
         }

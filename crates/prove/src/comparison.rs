@@ -1,36 +1,61 @@
-//! A comparison whole: from what the user asks for to the verdict in its folder.
+//! A whole experiment: from what is wanted to the verdict in its folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_levers::Turns;
 use mydyno_model::Header;
+use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
 use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Slice, Verdict, labels};
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
+use mydyno_run::Cancel;
 use mydyno_run::steps::Work;
-use mydyno_run::{Cancel, PlanError, Resolved};
+use mydyno_stats::power::minimum_detectable_effect;
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::alternate::{self, Alternation, ArmPlan, Progress};
+use crate::analyse::{self, Measure, Unit};
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
-use crate::store::Store;
+use crate::execute::{self, ArmPlan, Execution, Observer, Progress};
+use crate::experiment;
+use crate::store::{self, Store};
 use crate::{design, verdict};
+
+/// Bytes of a data directory without tables: system tables, redo and undo logs.
+const DATA_DIRECTORY: u64 = 200 << 20;
+/// Standard deviation of the log ratio between starts, as seen on machines with two CPUs before one was measured.
+const USUAL_SD_OF_STARTS: f64 = 0.03;
+/// The same between blocks of one start with slices of a second.
+const USUAL_SD_OF_BLOCKS: f64 = 0.06;
 
 /// What the user asks for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Name of the workload, for the name of the experiment.
-    pub workload: String,
+    /// Name of the experiment.
+    pub name: String,
+    /// The question; made from the arms without it.
+    pub question: Option<String>,
+    /// The claim that it proves.
+    pub claim: Option<String>,
+    /// The load.
+    pub load: LoadDefinition,
+    /// Jobs beside the load.
+    pub jobs: Vec<Job>,
     /// Levers of the baseline.
     pub baseline: Vec<LeverLevel>,
     /// Levers of the treatment.
     pub treatment: Vec<LeverLevel>,
     /// Levers of all arms.
     pub set_up: Vec<LeverLevel>,
-    /// Which change is asked for.
+    /// Whether equal arms are meant: an experiment that compares a server with itself.
+    pub equal_arms: bool,
+    /// How the arms share machine and time.
+    pub mode: Mode,
+    /// Name of the response that decides.
+    pub response: String,
+    /// Which change of it is asked for.
     pub asks: Asks,
     /// δ, as a share.
     pub delta: f64,
@@ -42,9 +67,13 @@ pub struct Wanted {
     pub times: Times,
     /// Seed of the order of slices.
     pub seed: u64,
+    /// Published figures for the same question.
+    pub published: Vec<Published>,
+    /// What makes it a stand-in for their set-up.
+    pub stand_in: Option<String>,
 }
 
-/// A comparison that is ready: nothing was touched yet.
+/// An experiment that is ready: nothing was touched yet.
 pub struct Comparison {
     /// The table.
     pub design: Design,
@@ -52,53 +81,41 @@ pub struct Comparison {
     pub shape: Shape,
     /// How long it takes, in seconds, at most.
     pub takes_s: f64,
-    /// What changes for the whole host while it lasts.
+    /// What changes for the whole host while it lasts, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     arms: Vec<ArmPlan>,
+    shared: Turns,
+    before: Vec<Slice>,
 }
-
-/// Resolves the load of an arm: options of the workload may be levers. Given by whoever parsed the options of the load.
-pub type ResolveLoad<'a> = &'a dyn Fn(&[(String, String)]) -> Result<Resolved, Vec<PlanError>>;
 
 impl Comparison {
     /// Reads the arms, cuts the budget, and writes the table.
     ///
     /// # Errors
     /// All that is wrong with the arms, or the budget is too short.
-    pub fn plan(
-        wanted: &Wanted,
-        resolve: ResolveLoad<'_>,
-        now: OffsetDateTime,
-    ) -> Result<Self, Vec<ProveError>> {
-        let all = |levers: &[LeverLevel]| [wanted.set_up.as_slice(), levers].concat();
-        let (baseline, treatment) = (all(&wanted.baseline), all(&wanted.treatment));
+    pub fn plan(wanted: &Wanted, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let mut problems = Vec::new();
-        let mut arms = Vec::new();
-        for (role, levers) in
-            [(Role::Baseline, &baseline), (Role::Treatment, &treatment), (Role::Again, &baseline)]
-        {
-            match arm(role, levers, wanted.times.slice_s, resolve, now) {
-                Ok(arm) => arms.push(arm),
-                // The second copy of the baseline has its mistakes, too.
-                Err(_) if role == Role::Again => {}
-                Err(found) => problems.extend(found),
-            }
-        }
-        if baseline == treatment && problems.is_empty() {
+        let arms = arms(wanted, now).map_err(|found| problems.extend(found)).unwrap_or_default();
+        if wanted.baseline == wanted.treatment && !wanted.equal_arms && problems.is_empty() {
             let label = arms.first().map(|arm| arm.arm.label()).unwrap_or_default();
             problems.push(ProveError::SameArms { label });
         }
-        let shape = budget::shape(wanted.budget_s, &wanted.times, wanted.starts)
+        let shape = budget::shape(wanted.budget_s, &wanted.times, wanted.starts, wanted.mode)
             .map_err(|error| problems.push(error))
             .unwrap_or(Shape { starts: 0, blocks_per_start: 0 });
         let (true, Some(first)) = (problems.is_empty(), arms.first()) else { return Err(problems) };
-        let of_the_host = check_of_the_host(&arms).map_err(|error| vec![error])?;
+        check_mode(wanted.mode, &arms).map_err(|error| vec![error])?;
+        let measure = analyse::measure(&wanted.response);
         let design = Design {
             header: Header::of::<Design>(now),
-            experiment: format!("compare-{}", wanted.workload),
-            question: question(wanted, &arms),
+            experiment: wanted.name.clone(),
+            question: wanted.question.clone().unwrap_or_else(|| question(wanted, &arms, measure)),
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
+            mode: wanted.mode,
             load: first.plan.clone(),
+            request: wanted.load.clone(),
+            jobs: wanted.jobs.clone(),
+            response: measure.name.to_owned(),
             asks: wanted.asks,
             delta: wanted.delta,
             seed: wanted.seed,
@@ -108,26 +125,83 @@ impl Comparison {
             starts: shape.starts,
             blocks_per_start: shape.blocks_per_start,
             rows: design::table(shape.starts, shape.blocks_per_start, wanted.seed),
+            claim: wanted.claim.clone(),
+            published: wanted.published.clone(),
+            stand_in: wanted.stand_in.clone(),
             extra: Map::new(),
         };
-        Ok(Self { design, shape, takes_s: wanted.times.total_s(shape), of_the_host, arms })
+        let shared =
+            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
+        let takes_s = wanted.times.total_s(shape, wanted.mode);
+        let of_the_host = of_the_host(&arms);
+        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new() })
     }
 
-    /// Carries it out and writes its folder.
+    /// The experiment of a folder, to be gone on with: its table as it was written, and the slices that were measured.
     ///
     /// # Errors
-    /// [`ProveError`]; what was measured is in the folder.
+    /// The folder holds no experiment, or its levers or load do not resolve on this machine.
+    pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+        let (design, before) = store::read(folder).map_err(|error| vec![error])?;
+        if design.request.workload.is_empty() {
+            let why =
+                "its design does not say how its load was asked for: an earlier release wrote it".to_owned();
+            return Err(vec![ProveError::Folder { path: folder.to_owned(), why }]);
+        }
+        let wanted = of_design(&design);
+        let arms = arms(&wanted, now)?;
+        let shared =
+            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
+        let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
+        let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
+        let takes_s = wanted.times.total_s(shape, wanted.mode) * left;
+        let of_the_host = of_the_host(&arms);
+        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before })
+    }
+
+    /// Bytes on disk at the same time, roughly: a data directory and the tables of each server that is up.
+    pub fn disk_bytes(&self) -> u64 {
+        let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
+        let servers = if self.design.mode == Mode::Alternate { Role::ALL.len() as u64 } else { 1 };
+        servers * (DATA_DIRECTORY + tables + tables / 4)
+    }
+
+    /// The smallest effect, as a share, that the table can be expected to show, where units differ as much as they usually do:
+    /// that share, as well. `None` for fewer than two units.
+    pub fn smallest_effect(&self) -> Option<(f64, f64)> {
+        let (units, sd) = match Unit::of(self.design.mode) {
+            Unit::Start => (self.shape.starts, USUAL_SD_OF_STARTS),
+            Unit::Block => (self.shape.starts * self.shape.blocks_per_start, USUAL_SD_OF_BLOCKS),
+        };
+        let beyond = minimum_detectable_effect(units, sd)?;
+        Some(((1.0 + beyond) * (1.0 + self.design.delta) - 1.0, sd))
+    }
+
+    /// Carries out what is left of it and writes its folder.
+    ///
+    /// # Errors
+    /// [`ProveError`]; the slices so far are in the folder.
     pub fn run(
         &self,
-        host: &Host,
-        allow_host_change: Option<AllowHostChange>,
-        folder: PathBuf,
-        stop: &Cancel,
+        wish: &RunWish<'_>,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Verdict, ProveError> {
-        let mut store = Store::create(&folder, &self.design)?;
-        let alternation =
-            Alternation { design: &self.design, arms: &self.arms, host, allow_host_change, stop };
+        if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
+            return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
+        }
+        let mut store = match self.before.is_empty() && !wish.resume {
+            true => Store::create(&wish.folder, &self.design)?,
+            false => Store::open(&wish.folder)?,
+        };
+        let execution = Execution {
+            design: &self.design,
+            arms: &self.arms,
+            shared: &self.shared,
+            host: wish.host,
+            allow_host_change: wish.allow_host_change,
+            stop: wish.stop,
+            before: self.before.clone(),
+        };
         let mut server = None;
         let mut noting = |progress: Progress<'_>| {
             if let Progress::Server { what: mydyno_sandbox::Progress::Found { engine, .. }, .. } = &progress {
@@ -138,19 +212,86 @@ impl Comparison {
         let mut decided = |slices: &[Slice]| {
             verdict::so_far(&self.design, slices).is_some_and(|(_, finding)| finding != Finding::Undecided)
         };
-        let slices = alternate::run(&alternation, &mut store, &mut decided, &mut noting)?;
-        let set_up = self.set_up(server);
-        let verdict = verdict::conclude(&self.design, &slices, set_up, OffsetDateTime::now_utc());
+        let mut observer = Observer { decided: &mut decided, watch: &mut noting };
+        let slices = execute::run(&execution, &mut store, &mut observer)?;
+        let set_up = self.set_up(server, &wish.set_up);
+        let mut verdict = verdict::conclude(&self.design, &slices, set_up, OffsetDateTime::now_utc());
+        verdict.command = wish.command.clone();
+        verdict.changed =
+            self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
         store.verdict(&verdict)?;
         Ok(verdict)
     }
 
-    /// Server and load in short lines.
-    fn set_up(&self, server: Option<String>) -> Vec<String> {
+    /// Server, load and host in short lines.
+    fn set_up(&self, server: Option<String>, host: &[String]) -> Vec<String> {
         let plan = &self.design.load;
         let connections = plan.steps.first().map_or(0, |step| step.connections);
         let load = format!("{} with {connections} connections", plan.workload.name);
-        server.into_iter().chain([load]).collect()
+        let mode = match self.design.mode {
+            Mode::Alternate => "servers of all arms up together, loaded in turns",
+            Mode::InPlace => "one server, levers swapped between slices",
+            Mode::Rows => "one server at a time, a start of its own for each row",
+        };
+        let slice =
+            format!("{mode}: {} s measured, {} s cut before", self.design.slice_s, self.design.settle_s);
+        server.into_iter().chain([load, slice]).chain(host.iter().cloned()).collect()
+    }
+}
+
+/// How an experiment is carried out.
+pub struct RunWish<'a> {
+    /// The state folder, its journal and a lease.
+    pub host: &'a Host,
+    /// The user's permission to change the host.
+    pub allow_host_change: Option<AllowHostChange>,
+    /// Folder of the experiment.
+    pub folder: PathBuf,
+    /// Whether the folder is there already.
+    pub resume: bool,
+    /// The command that repeats it, for the verdict.
+    pub command: Option<String>,
+    /// Lines on the host, for the verdict.
+    pub set_up: Vec<String>,
+    /// Set by the user to end the experiment.
+    pub stop: &'a Cancel,
+}
+
+/// What a design was made from, so far as its execution needs it.
+fn of_design(design: &Design) -> Wanted {
+    let levers = |role: Role| {
+        let arm = design.arms.iter().find(|arm| arm.role == role);
+        arm.map(|arm| arm.levers.clone()).unwrap_or_default()
+    };
+    let (baseline, treatment) = (levers(Role::Baseline), levers(Role::Treatment));
+    // Levers that both arms have in the same place are the set-up.
+    let shared = baseline.iter().zip(&treatment).take_while(|(a, b)| a == b).count();
+    let times = Times {
+        slice_s: design.slice_s,
+        settle_s: design.settle_s,
+        warmup_s: design.warmup_s,
+        start_s: budget::START_S,
+    };
+    Wanted {
+        name: design.experiment.clone(),
+        question: Some(design.question.clone()),
+        claim: design.claim.clone(),
+        load: design.request.clone(),
+        jobs: design.jobs.clone(),
+        set_up: baseline[..shared].to_vec(),
+        baseline: baseline[shared..].to_vec(),
+        treatment: treatment[shared..].to_vec(),
+        equal_arms: true,
+        mode: design.mode,
+        response: design.response.clone(),
+        asks: design.asks,
+        delta: design.delta,
+        budget_s: f64::INFINITY,
+        starts: Some(design.starts),
+        times,
+        seed: design.seed,
+        published: design.published.clone(),
+        stand_in: design.stand_in.clone(),
     }
 }
 
@@ -160,51 +301,89 @@ fn no_server() -> TargetPlan {
     TargetPlan { kind: TargetKind::Sandbox, transport: Transport::Unix, address, user }
 }
 
+/// The arms, in the order of [`Role::ALL`].
+fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveError>> {
+    let (mut arms, mut problems) = (Vec::new(), Vec::new());
+    for role in Role::ALL {
+        let own = if role == Role::Treatment { &wanted.treatment } else { &wanted.baseline };
+        match arm(role, own, wanted, now) {
+            Ok(arm) => arms.push(arm),
+            // The second copy of the baseline has the same mistakes.
+            Err(_) if role == Role::Again => {}
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.is_empty() { Ok(arms) } else { Err(problems) }
+}
+
 fn arm(
     role: Role,
-    levers: &[LeverLevel],
-    slice_s: f64,
-    resolve: ResolveLoad<'_>,
+    own: &[LeverLevel],
+    wanted: &Wanted,
     now: OffsetDateTime,
 ) -> Result<ArmPlan, Vec<ProveError>> {
-    let plan_error = |why: String| ProveError::Plan { arm: role.name().to_owned(), why };
-    let plan_errors = |whys: Vec<String>| whys.into_iter().map(plan_error).collect::<Vec<_>>();
-    let wanted: Vec<(String, String)> = levers.iter().map(|l| (l.lever.clone(), l.value.clone())).collect();
-    let turns = Turns::parse(&wanted).map_err(|e| plan_errors(texts(&e)))?;
-    let resolved = resolve(&turns.workload).map_err(|e| plan_errors(texts(&e)))?;
-    let work = Work::new(&resolved).map_err(|e| plan_errors(texts(&e)))?;
+    let levers = [wanted.set_up.as_slice(), own].concat();
+    let turns = Turns::parse(&pairs(&levers)).map_err(|errors| plan_errors(role, &errors))?;
+    // Levers of a disk build on each other, so that those of one arm alone may be no whole.
+    let own = Turns::parse(&pairs(own)).unwrap_or_else(|_| turns.clone());
+    let resolved =
+        experiment::resolve(&wanted.load, &turns.workload).map_err(|errors| plan_errors(role, &errors))?;
+    let work = Work::new(&resolved).map_err(|errors| plan_errors(role, &errors))?;
     let mut plan = resolved.draft.on(no_server(), now);
-    plan.time_s = slice_s;
-    let arm = Arm { role, levers: levers.to_vec(), prices: turns.ledger.clone() };
-    Ok(ArmPlan { arm, turns, resolved, plan, work })
+    plan.time_s = wanted.times.slice_s;
+    let arm = Arm { role, levers, prices: turns.ledger.clone() };
+    Ok(ArmPlan { arm, turns, own, resolved, plan, work })
 }
 
-fn texts<E: ToString>(errors: &[E]) -> Vec<String> {
-    errors.iter().map(ToString::to_string).collect()
+fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
+    levers.iter().map(|level| (level.lever.clone(), level.value.clone())).collect()
 }
 
-/// What the arms change for the whole host, where all arms change the same.
-fn check_of_the_host(arms: &[ArmPlan]) -> Result<Vec<String>, ProveError> {
-    let of: Vec<Vec<String>> = arms.iter().map(|arm| arm.turns.of_the_host()).collect();
-    match of.iter().find(|levers| !levers.is_empty()) {
-        None => Ok(vec![]),
-        Some(levers) => Err(ProveError::WholeHost { levers: levers.join(", ") }),
+fn plan_errors<E: ToString>(role: Role, errors: &[E]) -> Vec<ProveError> {
+    let error = |why: &E| ProveError::Plan { arm: role.name().to_owned(), why: why.to_string() };
+    errors.iter().map(error).collect()
+}
+
+/// What the arms change for the whole host, each once.
+fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for level in arms.iter().flat_map(|arm| arm.turns.of_the_host()) {
+        if !all.contains(&level) {
+            all.push(level);
+        }
+    }
+    all
+}
+
+/// Whether the mode can carry the levers: two servers that are up together share the host, and one server has one start.
+fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
+    match mode {
+        Mode::Rows => Ok(()),
+        Mode::Alternate => match arms.iter().map(|arm| arm.turns.of_the_host()).find(|of| !of.is_empty()) {
+            None => Ok(()),
+            Some(levers) => Err(ProveError::WholeHost { levers: levers.join(", ") }),
+        },
+        Mode::InPlace => {
+            let needs_start = |arm: &&ArmPlan| !arm.own.is_in_place();
+            match arms.iter().find(needs_start) {
+                None => Ok(()),
+                Some(arm) => Err(ProveError::NotInPlace { lever: arm.arm.label() }),
+            }
+        }
     }
 }
 
-fn question(wanted: &Wanted, arms: &[ArmPlan]) -> String {
+fn question(wanted: &Wanted, arms: &[ArmPlan], measure: &Measure) -> String {
     let arms: Vec<Arm> = arms.iter().map(|arm| arm.arm.clone()).collect();
     let (baseline, treatment) = labels(&arms);
-    let (delta, load) = (wanted.delta * 100.0, &wanted.workload);
+    let (delta, load, of) = (wanted.delta * 100.0, &wanted.load.workload, measure.plain);
     match wanted.asks {
-        Asks::Differs => format!(
-            "Under {load}, do {treatment} and {baseline} differ in transactions a second by {delta:.1} % or more?"
-        ),
+        Asks::Differs => {
+            format!("Under {load}, do {treatment} and {baseline} differ in {of} by {delta:.1} % or more?")
+        }
         Asks::Higher | Asks::Lower => {
-            let word = if wanted.asks == Asks::Higher { "more" } else { "fewer" };
-            format!(
-                "Under {load}, does {treatment} make {delta:.1} % {word} transactions a second than {baseline}, or beyond?"
-            )
+            let word = if wanted.asks == Asks::Higher { "raise" } else { "lower" };
+            format!("Under {load}, does {treatment} {word} {of} by {delta:.1} % or more, against {baseline}?")
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use mydyno_levers::LeverError;
 use mydyno_model::DocumentError;
 use mydyno_run::RunError;
 use mydyno_sandbox::SandboxError;
 use thiserror::Error;
+
+use crate::experiment::Mistake;
 
 /// Why an experiment cannot be done.
 #[derive(Debug, Error)]
@@ -26,9 +29,51 @@ pub enum ProveError {
         /// Both.
         label: String,
     },
+    /// Files of experiments that have mistakes.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Experiments(Vec<Mistake>),
+    /// No experiment has this name.
+    #[error(
+        "no experiment is called {name:?}{}; `mydyno experiments` lists them",
+        near.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
+    )]
+    NoSuchExperiment {
+        /// As typed.
+        name: String,
+        /// The nearest that there is.
+        near: Option<String>,
+    },
+    /// The host lacks what the experiment needs.
+    #[error("this host cannot show it: {lacks}")]
+    NotHere {
+        /// What is missing.
+        lacks: String,
+    },
+    /// Levers of the whole host without the user's permission.
+    #[error(
+        "{levers} concern the whole host: give --allow-host-change; they are journalled first and put back at the end"
+    )]
+    NotAllowed {
+        /// The levers.
+        levers: String,
+    },
+    /// A lever cannot be swapped while the server runs.
+    #[error("{lever} takes effect at the start of a server: use --mode alternate or --mode rows")]
+    NotInPlace {
+        /// The lever.
+        lever: String,
+    },
+    /// A lever that is swapped between slices cannot be set or put back.
+    #[error("{arm}: {source}")]
+    Lever {
+        /// Which arm.
+        arm: String,
+        /// Why.
+        source: Box<LeverError>,
+    },
     /// The budget does not hold the smallest experiment.
     #[error(
-        "{budget_s:.0} s are too short: {starts} starts of three servers with {blocks} blocks each take about {needed_s:.0} s; give --budget {needed_s:.0}s or more"
+        "{budget_s:.0} s are too short: {starts} starts with {blocks} blocks each take about {needed_s:.0} s; give --budget {needed_s:.0}s or more"
     )]
     Budget {
         /// What was given, in seconds.
@@ -50,7 +95,7 @@ pub enum ProveError {
     },
     /// Levers of the whole host, which two servers at the same time cannot have in two ways.
     #[error(
-        "{levers} concern the whole host, so two servers that are up together cannot differ in them: measure both values with `mydyno bench --sandbox --lever …` and lay the runs side by side with `mydyno report`"
+        "{levers} concern the whole host, so two servers that are up together cannot differ in them: give --mode rows, which starts one server at a time, or --mode in-place, which swaps them between slices"
     )]
     WholeHost {
         /// The levers.

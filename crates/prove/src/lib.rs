@@ -1,15 +1,20 @@
 //! Controlled experiments: two servers that differ in one thing, loaded in turns, and what the difference is worth.
 //!
-//! [`comparison`] is the whole of it. The way through this room is [`design`] (the run table, written first) → [`alternate`] (servers up, load on one after the
-//! other, slice by slice) → [`store`] (a folder that survives whatever ends the experiment) → [`analyse`] (pure: slices to
-//! effects) → [`verdict`] (pure: effects to an answer).
+//! [`comparison`] carries out a whole experiment. The order of the modules: [`experiment`] (files as data) → [`design`] (the run
+//! table, written first) → [`execute`] (servers up, load on one arm at a time, slice by slice) → [`store`] (a folder that
+//! stays readable whatever ends the experiment) → [`analyse`] (pure: slices to effects) → [`verdict`] (pure: effects to an
+//! answer).
 
-pub mod alternate;
 pub mod analyse;
 pub mod budget;
 pub mod comparison;
 pub mod design;
 mod error;
+pub mod execute;
+pub mod experiment;
+mod jobs;
+pub mod ledger;
+mod servers;
 pub mod side;
 mod slice;
 pub mod statement;

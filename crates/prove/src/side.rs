@@ -7,6 +7,12 @@ use mydyno_sandbox::version::Wanted;
 
 use crate::error::ProveError;
 
+/// Reads `LEVER=VALUE`, where the lever is one of `mydyno host levers`; `None` without a `=`, or a lever before it.
+pub fn level(text: &str) -> Option<LeverLevel> {
+    let (lever, value) = text.split_once('=').filter(|(lever, _)| !lever.is_empty())?;
+    Some(LeverLevel { lever: lever.to_owned(), value: value.to_owned() })
+}
+
 /// Reads one side: `LEVER=VALUE`, an option file, the base directory of a server, or an engine.
 ///
 /// # Errors

@@ -45,6 +45,25 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), slices })
     }
 
+    /// Opens the folder of an experiment to add slices. A last line that was cut off is removed.
+    ///
+    /// # Errors
+    /// It holds no experiment, or cannot be written.
+    pub fn open(folder: &Path) -> Result<Self, ProveError> {
+        let path = folder.join(SLICES);
+        let slices = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(ProveError::io("open", &path))?;
+        let text = read_file(&path)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            slices.set_len(whole as u64).map_err(ProveError::io("shorten", &path))?;
+        }
+        Ok(Self { folder: folder.to_owned(), slices })
+    }
+
     /// Adds a slice.
     ///
     /// # Errors

@@ -9,56 +9,86 @@ use mydyno_stats::sequential::Schedule;
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::analyse::{self, MEASURES, Ratios, Unit, effect_at, noise_floor, units};
+use crate::analyse::{self, Measure, Ratios, Unit, effect_at, measure, measures, noise_floor, units};
 use crate::statement::Question;
 use crate::threats;
 
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
 
-/// The looks of a design: after the third start and after each further one.
+/// Looks at most of an experiment whose units are blocks.
+const LOOKS: usize = 8;
+
+/// The looks of a design: with starts as units after the third and after each further one; with blocks about eight looks.
 fn schedule(design: &Design) -> Option<Schedule> {
-    Schedule::new(Unit::Start.first_look(), 1, design.starts, LEVEL).ok()
+    let unit = Unit::of(design.mode);
+    let (every, units) = match unit {
+        Unit::Start => (1, design.starts),
+        Unit::Block => {
+            let blocks = design.starts * design.blocks_per_start;
+            (blocks.div_ceil(LOOKS).max(1), blocks)
+        }
+    };
+    Schedule::new(unit.first_look(), every, units, LEVEL).ok()
 }
 
 /// The effect on the first response by the slices so far, with the finding; no finding between looks.
 pub fn so_far(design: &Design, slices: &[Slice]) -> Option<(Estimate, Finding)> {
     let schedule = schedule(design)?;
-    let ratios = Ratios::of(slices, MEASURES.first()?);
-    let effect = effect_at(&units(&ratios.treatment, Unit::Start), &schedule);
+    let ratios = Ratios::of(slices, measure(&design.response));
+    let effect = effect_at(&units(&ratios.treatment, Unit::of(design.mode)), &schedule);
     let question = Question { asks: design.asks, delta: design.delta };
     let finding = question.judge(&effect);
     Some((effect, finding))
+}
+
+/// The effect on the first response by the slices so far, for progress: a ratio without an interval.
+pub fn effect_so_far(design: &Design, slices: &[Slice]) -> Option<f64> {
+    let ratios = Ratios::of(slices, measure(&design.response));
+    let of_units = units(&ratios.treatment, Unit::of(design.mode));
+    (!of_units.is_empty()).then(|| LogEffect::of(&of_units).mean.exp())
+}
+
+/// The verdict of an experiment that this host cannot carry out.
+pub fn not_testable_here(design: &Design, lacks: &[String], now: OffsetDateTime) -> Verdict {
+    let mut verdict = conclude(design, &[], Vec::new(), now);
+    verdict.verdict = Finding::NotTestableHere;
+    verdict.answer = format!("Not testable here: {}.", lacks.join("; "));
+    "this host".clone_into(&mut verdict.scope);
+    verdict
 }
 
 /// The verdict on a design by the slices that were measured. `set_up` describes server and host in short lines.
 pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: OffsetDateTime) -> Verdict {
     let question = Question { asks: design.asks, delta: design.delta };
     let schedule = schedule(design);
-    let per_measure: Vec<Ratios> = MEASURES.iter().map(|measure| Ratios::of(slices, measure)).collect();
-    let responses: Vec<Response> = MEASURES
+    let unit = Unit::of(design.mode);
+    let measures = measures(&design.response);
+    let per_measure: Vec<Ratios> = measures.iter().map(|measure| Ratios::of(slices, measure)).collect();
+    let responses: Vec<Response> = measures
         .iter()
         .zip(&per_measure)
         .filter(|(_, ratios)| !ratios.treatment.is_empty())
-        .map(|(measure, ratios)| response(measure, ratios, schedule.as_ref()))
+        .map(|(measure, ratios)| response(measure, ratios, unit, schedule.as_ref()))
         .collect();
     let first = per_measure.first().cloned().unwrap_or_default();
+    let of_units = units(&first.treatment, unit);
     let of_starts = units(&first.treatment, Unit::Start);
-    let again_units = units(&first.again, Unit::Start);
+    let again_units = units(&first.again, unit);
     let again = (again_units.len() >= 2).then(|| LogEffect::of(&again_units).ratio_t(LEVEL));
     let threats = threats::of(slices, &first, again.as_ref(), analyse::levels(&first.treatment));
     let effect = responses.first().map(|response| response.effect_ratio.clone());
     let judged = effect.as_ref().map_or(Finding::Undecided, |effect| question.judge(effect));
     let verdict = if threats.iter().any(|threat| threat.decides) { Finding::Undecided } else { judged };
-    let log_effect = LogEffect::of(&of_starts);
+    let log_effect = LogEffect::of(&of_units);
     let units_needed = schedule
         .as_ref()
-        .filter(|_| verdict == Finding::Undecided && of_starts.len() >= 3)
-        .and_then(|schedule| needed(&of_starts, &question, schedule));
+        .filter(|_| verdict == Finding::Undecided && of_units.len() >= unit.first_look())
+        .and_then(|schedule| needed(&of_units, &question, schedule));
     let mut verdict = Verdict {
         header: Header::of::<Verdict>(now),
         experiment: design.experiment.clone(),
-        claim: None,
+        claim: design.claim.clone(),
         question: design.question.clone(),
         answer: String::new(),
         verdict,
@@ -70,25 +100,48 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         again,
         minimum_detectable_effect: log_effect
             .sd
-            .and_then(|sd| minimum_detectable_effect(of_starts.len(), sd))
+            .and_then(|sd| minimum_detectable_effect(of_units.len(), sd))
             .map(|beyond| (1.0 + beyond) * (1.0 + design.delta) - 1.0),
         blocks: first.treatment.len(),
         starts: of_starts.len(),
-        units: Unit::Start.plural().to_owned(),
+        units: unit.plural().to_owned(),
         units_needed,
         threats,
         failures: failures(slices),
-        scope: format!("this host since its boot, {} starts of private servers, this load", of_starts.len()),
+        scope: scope(unit, of_starts.len()),
         set_up,
-        literature: Vec::new(),
+        literature: literature(design),
+        block_ratios: first.blocks.clone(),
+        changed: Vec::new(),
+        command: None,
         extra: Map::new(),
     };
     verdict.answer = answer(&verdict);
     verdict
 }
 
-fn response(measure: &analyse::Measure, ratios: &Ratios, schedule: Option<&Schedule>) -> Response {
-    let units = units(&ratios.treatment, Unit::Start);
+/// What the verdict holds for.
+fn scope(unit: Unit, starts: usize) -> String {
+    match unit {
+        Unit::Start => format!("this host since its boot, {starts} starts of private servers, this load"),
+        Unit::Block => "this start of one private server, this boot of this host, this load".to_owned(),
+    }
+}
+
+/// Published figures as lines, with the label of the set-up.
+fn literature(design: &Design) -> Vec<String> {
+    let label = match &design.stand_in {
+        Some(why) => format!("stand-in: {why}"),
+        None => "same kind of set-up".to_owned(),
+    };
+    let line = |p: &mydyno_model::experiment::definition::Published| {
+        format!("{} {} ({}; {}; {label})", p.figure, p.unit, p.source, p.conditions)
+    };
+    design.published.iter().map(line).collect()
+}
+
+fn response(measure: &Measure, ratios: &Ratios, unit: Unit, schedule: Option<&Schedule>) -> Response {
+    let units = units(&ratios.treatment, unit);
     let effect_ratio = match schedule {
         Some(schedule) if schedule.significance(units.len()).is_some() => effect_at(&units, schedule),
         // An experiment that was ended between looks: its interval is that of a single look, and says so.
@@ -96,7 +149,7 @@ fn response(measure: &analyse::Measure, ratios: &Ratios, schedule: Option<&Sched
             let estimate = LogEffect::of(&units).ratio_t(LEVEL);
             match (estimate.low, estimate.high) {
                 (Some(low), Some(high)) => {
-                    let method = "t over starts, before the first planned look: provisional";
+                    let method = format!("t over {}, between planned looks: provisional", unit.plural());
                     Estimate::provisional(estimate.value, low, high, method)
                 }
                 _ => estimate,
@@ -147,49 +200,59 @@ fn answer(verdict: &Verdict) -> String {
         return format!("{treatment} could not be compared with {baseline}: {why}.");
     };
     let effect = &response.effect_ratio;
-    let word = if effect.value >= 1.0 { "more" } else { "fewer" };
+    let of = measure(&response.name).plain;
     let interval = match (effect.low, effect.high) {
         (Some(low), Some(high)) => format!(" ({})", range(low, high)),
         _ => String::new(),
     };
     let delta = verdict.delta * 100.0;
+    let below = || bound(effect).map(|bound| format!("any effect is below {bound:.1} %"));
     let text = match verdict.verdict {
-        Finding::Supported => {
-            let percent = percent(effect.value);
-            format!(
-                "With {treatment}, this load makes {percent} {word} transactions a second than with {baseline}{interval}"
-            )
-        }
+        Finding::Supported => format!("{}{interval}", changed(response, &baseline, &treatment)),
         Finding::Refuted if verdict.asks == Asks::Differs => {
-            let bound =
-                bound(effect).map_or_else(String::new, |bound| format!(": any effect is below {bound:.1} %"));
+            let below = below().map_or_else(String::new, |below| format!(": {below}"));
             format!(
-                "{treatment} and {baseline} do not differ by {delta:.1} % or more under this load{interval}{bound}"
+                "{treatment} and {baseline} do not differ by {delta:.1} % or more in {of} under this load{interval}{below}"
             )
         }
         Finding::Refuted => {
-            format!(
-                "{treatment} does not change the throughput of this load as asked, by {delta:.1} % or more{interval}"
-            )
+            let word = if verdict.asks == Asks::Higher { "raise" } else { "lower" };
+            format!("{treatment} does not {word} {of} under this load by {delta:.1} % or more{interval}")
         }
         Finding::Undecided | Finding::NotTestableHere => {
-            let bound =
-                bound(effect).map_or_else(String::new, |bound| format!("; any effect is below {bound:.1} %"));
+            let below = below().map_or_else(String::new, |below| format!("; {below}"));
             let needed = verdict
                 .units_needed
-                .map_or_else(String::new, |n| format!("; about {n} starts would decide it"));
+                .map_or_else(String::new, |n| format!("; about {n} {} would decide it", verdict.units));
             format!(
-                "Undecided whether {treatment} differs from {baseline} by {delta:.1} % or more{interval}{bound}{needed}"
+                "Undecided whether {treatment} differs from {baseline} by {delta:.1} % or more in {of}{interval}{below}{needed}"
             )
         }
     };
-    let prices: Vec<&str> = verdict
-        .arms
-        .iter()
-        .filter(|arm| arm.role == Role::Treatment)
-        .flat_map(|arm| arm.prices.iter().map(String::as_str))
-        .collect();
+    let of = |role: Role| verdict.arms.iter().filter(move |arm| arm.role == role).flat_map(|arm| &arm.prices);
+    // What both arms pay is no price of the difference.
+    let own = of(Role::Treatment).filter(|price| of(Role::Baseline).all(|paid| paid != *price));
+    let prices: Vec<&str> = own.map(|price| price.trim_end_matches('.')).collect();
     if prices.is_empty() { format!("{text}.") } else { format!("{text}. The price: {}.", prices.join("; ")) }
+}
+
+/// The effect as a sentence. From twice or half on it is a factor: percentages are hard to read there.
+fn changed(response: &Response, baseline: &str, treatment: &str) -> String {
+    let ratio = response.effect_ratio.value;
+    let factor = if ratio >= 1.0 { ratio } else { 1.0 / ratio };
+    let size = if factor >= 2.0 { format!("{factor:.1} times") } else { percent(ratio) };
+    if response.name == "transactions_per_s" {
+        let word = if ratio >= 1.0 { "more" } else { "fewer" };
+        let size = match (factor >= 2.0, ratio >= 1.0) {
+            (false, _) => format!("{size} {word} transactions a second than"),
+            (true, true) => format!("{size} as many transactions a second as"),
+            (true, false) => format!("{size} fewer transactions a second than"),
+        };
+        return format!("With {treatment}, this load makes {size} with {baseline}");
+    }
+    let of = measure(&response.name).plain;
+    let word = if ratio >= 1.0 { "longer" } else { "shorter" };
+    format!("With {treatment}, {of} of this load is {size} {word} than with {baseline}")
 }
 
 /// The larger distance of an interval's ends from no effect, in percent.

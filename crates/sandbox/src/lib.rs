@@ -46,5 +46,6 @@ pub use lost::put_back_lost;
 pub use settings::{Setting, parse_set};
 pub use site::{Progress, Site};
 pub use turns::ServerTurns;
+pub use undo::put_back_own as put_back;
 pub use up::{Spec, up};
 pub use version::{Engine, Family};

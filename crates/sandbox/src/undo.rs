@@ -8,6 +8,17 @@ use crate::error::SandboxError;
 use crate::site::Site;
 use crate::variable::PrivateServers;
 
+/// Puts back what this command changed for a purpose, the newest first. Says in sentences what was left alone.
+///
+/// # Errors
+/// Something could not be put back; its entry stays in the journal.
+pub fn put_back_own(site: &Site<'_>, purpose: &str) -> Result<Vec<String>, SandboxError> {
+    let own = &site.lease.identity().process;
+    site.undo_where(|open| {
+        open.entry.purpose == purpose && open.kept_until.is_none() && open.lease.process == *own
+    })
+}
+
 impl Site<'_> {
     /// Takes over everything of one purpose and puts it back, newest first. Says in sentences what was left alone.
     pub(crate) fn undo(&self, purpose: &str) -> Result<Vec<String>, SandboxError> {

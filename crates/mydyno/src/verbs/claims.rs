@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_judge::{Claim, Claims, examine, unused_bindings};
 use mydyno_model::claim::{Step, StepKind};
+use mydyno_prove::experiment::{Experiments, unresolved};
 use serde_json::json;
 
 use crate::failure::{Failure, Status};
@@ -99,6 +100,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 
 fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     let files = files(folder)?;
+    let experiments = Experiments::embedded().map_err(|e| Failure::environment(e.to_string()))?;
     let (mut bad, mut slips, mut unnoticed, mut recorded) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     for (file, text) in &files {
@@ -117,6 +119,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
                     .cloned()
                     .chain(unused)
                     .chain(slips)
+                    .chain(unresolved(&claim, &experiments))
                     .map(|p| format!("{file}: {p}"))
                     .collect()
             }

@@ -8,11 +8,14 @@ mod crash;
 mod data;
 mod demo;
 mod disk;
+mod experiments;
 mod host;
 mod knobs;
 mod probe;
+mod prove;
 mod report;
 mod server;
+mod verdicts;
 mod workloads;
 
 use clap::Subcommand;
@@ -33,6 +36,12 @@ pub enum Verb {
     Bench(Box<bench::Args>),
     /// Compare two variants of a private server under the same load: an effect with its interval, and a verdict.
     Compare(Box<compare::Args>),
+    /// Carry out a controlled experiment in private servers: the answer with its interval, its price, and everything put back.
+    Prove(Box<prove::Args>),
+    /// List the experiments, explain one, or examine a folder of your own.
+    Experiments(experiments::Args),
+    /// List the verdicts of experiments on this host.
+    Verdicts(verdicts::Args),
     /// Measure what storage, memory and scheduler of this machine can do, one thing at a time.
     Probe(probe::Args),
     /// Show runs again: HTML, Markdown, terminal or JSON.
@@ -59,6 +68,9 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Audit(args) => audit::run(&args, password, ui),
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
         Verb::Compare(args) => compare::run(&args, ui),
+        Verb::Prove(args) => prove::run(&args, ui),
+        Verb::Experiments(args) => experiments::run(&args, ui),
+        Verb::Verdicts(args) => verdicts::run(&args, ui),
         Verb::Probe(args) => probe::run(&args, ui),
         Verb::Report(args) => report::run(&args, ui),
         Verb::Host(args) => host::run(&args, ui),

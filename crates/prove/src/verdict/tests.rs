@@ -17,7 +17,11 @@ fn design(asks: Asks, delta: f64) -> Design {
         experiment: "compare-w".to_owned(),
         question: "?".to_owned(),
         arms: vec![arm(Role::Baseline, "1"), arm(Role::Treatment, "2"), arm(Role::Again, "1")],
+        mode: mydyno_model::experiment::definition::Mode::Alternate,
         load: serde_json::from_str(load).unwrap(),
+        request: Default::default(),
+        jobs: vec![],
+        response: String::new(),
         asks,
         delta,
         seed: 1,
@@ -27,6 +31,9 @@ fn design(asks: Asks, delta: f64) -> Design {
         starts: 5,
         blocks_per_start: 12,
         rows: table(5, 12, 1),
+        claim: None,
+        published: vec![],
+        stand_in: None,
         extra: Map::new(),
     }
 }

@@ -1,13 +1,20 @@
 //! A verdict for people: the answer in one sentence first, then what it rests on.
 
+mod html;
 mod markdown;
 mod terminal;
 
 use mydyno_model::Estimate;
 use mydyno_model::experiment::{Finding, Role, Verdict};
 
+pub use html::html;
 pub use markdown::markdown;
 pub use terminal::terminal;
+
+/// The words of a command line as a shell reads them back.
+pub fn command_line(words: &[String]) -> String {
+    crate::text::shell(words)
+}
 
 /// A line under the answer: what it is about, and its text.
 type Line = (&'static str, String);
@@ -45,6 +52,8 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     lines.extend(verdict.set_up.iter().map(|line| ("set-up", line.clone())));
     lines.extend(verdict.literature.iter().map(|line| ("published", line.clone())));
     lines.extend(verdict.failures.iter().map(|line| ("failed", line.clone())));
+    lines.extend(verdict.changed.iter().map(|line| ("changed", line.clone())));
+    lines.extend(verdict.command.iter().map(|line| ("repeat it", line.clone())));
     lines
 }
 

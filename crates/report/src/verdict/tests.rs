@@ -1,5 +1,5 @@
 use mydyno_model::Header;
-use mydyno_model::experiment::{Arm, Asks, LeverLevel, Response, Threat};
+use mydyno_model::experiment::{Arm, Asks, BlockRatio, LeverLevel, Response, Threat};
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -45,6 +45,9 @@ fn verdict() -> Verdict {
         scope: "this host".to_owned(),
         set_up: vec!["MariaDB".to_owned()],
         literature: vec![],
+        block_ratios: vec![],
+        changed: vec![],
+        command: None,
         extra: Map::new(),
     }
 }
@@ -57,6 +60,18 @@ fn the_answer_comes_first_and_the_figures_follow() {
     assert!(text.contains("20000 → 22000 1/s: +10.0 % (+8.0 … +12.0 %, level 95 %)"), "{text}");
     assert!(text.contains("~+0.1 % (-1.0 … +1.0 %, provisional)"), "{text}");
     assert!(text.contains("! trend: the effect changed\n    → measure longer"), "{text}");
+}
+
+#[test]
+fn a_page_has_the_answer_first_the_blocks_and_no_script() {
+    let block = |block, treatment, again| BlockRatio { start: 0, block, treatment, again };
+    let block_ratios = vec![block(0, Some(1.1), Some(0.99)), block(1, None, Some(1.01))];
+    let question = "Is <b> faster?".to_owned();
+    let page = html(&Verdict { block_ratios, question, ..verdict() });
+    let (answer, table) = (page.find("It is").unwrap(), page.find("<table>").unwrap());
+    assert!(answer < table, "{page}");
+    assert_eq!(page.matches("<circle").count(), 3, "{page}");
+    assert!(!page.contains("<script") && !page.contains("<b> faster") && !page.contains("http"), "{page}");
 }
 
 #[test]

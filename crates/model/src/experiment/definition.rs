@@ -1,0 +1,223 @@
+//! An experiment as its file `experiments/NAME.toml` states it.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Asks, Role};
+
+/// How the arms of an experiment share the machine and the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The servers of all arms are up together and are loaded in turns, in slices of a second or two.
+    #[default]
+    Alternate,
+    /// One server; levers that take effect while it runs are swapped between slices.
+    InPlace,
+    /// One server at a time, with fresh data and a start of its own for each row: for levers of the whole host, and for effects
+    /// that need longer than a slice.
+    Rows,
+}
+
+impl Mode {
+    /// Its name in documents, as in `in_place`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alternate => "alternate",
+            Self::InPlace => "in_place",
+            Self::Rows => "rows",
+        }
+    }
+}
+
+/// The load of an experiment: what `mydyno bench WORKLOAD` takes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadDefinition {
+    /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
+    pub workload: String,
+    /// Options of the workload by name, as in `table-size = 10000`; a list gives one several times.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub options: IndexMap<String, Value>,
+    /// Connections that carry load; 16 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Threads of the load generator; as `mydyno bench` without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// Transactions a second that arrive, whether answered or not (an open loop); a closed loop without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Database that the statements run in, where the workload makes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Seed of rows and operations; 1 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// The levers of an arm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmDefinition {
+    /// Each as `LEVER=VALUE`; `mydyno host levers` lists them. Empty: the server as it is.
+    #[serde(default)]
+    pub levers: Vec<String>,
+}
+
+/// A response and what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResponseDefinition {
+    /// `transactions_per_s`, `response_mean` or `response_p95`.
+    pub name: String,
+    /// Which change of the treatment against the baseline the experiment asks for.
+    pub direction: Asks,
+    /// δ, the smallest effect that matters, as in `2%`.
+    pub delta: String,
+}
+
+/// How arms are measured, and why so.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Execution {
+    /// How the arms share machine and time.
+    pub mode: Mode,
+    /// The reason, in one sentence.
+    pub why: String,
+}
+
+/// How much is measured. Durations take units, as in `250ms`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extent {
+    /// Time for the whole experiment.
+    pub budget: String,
+    /// Starts of the servers; as many as the budget allows without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<u32>,
+    /// Length of the measured part of a slice or row.
+    pub slice: String,
+    /// Length of what is cut from the beginning of a slice or row.
+    pub settle: String,
+    /// Load on each server after its start, before the first slice.
+    pub warmup: String,
+}
+
+/// What the host must have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Needs {
+    /// CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// Memory that is available, as in `2G`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// Free space of the state folder, as in `1G`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// Whether it must run as root.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub root: bool,
+    /// NUMA nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_nodes: Option<u32>,
+}
+
+/// What a job does beside the load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Sends one statement to the server that is loaded.
+    Statement(String),
+    /// Copies a file of this size on the file system of the server's data, over and over.
+    FileCopy(String),
+    /// Keeps so many threads of this command busy.
+    CpuHog(u32),
+    /// Opens and closes connections to the server that is loaded, so many a second.
+    ConnectionChurn(u32),
+}
+
+/// A job beside the load, in every slice or row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// What it does.
+    pub work: Work,
+    /// When it begins, from the beginning of the measured part, as in `2s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// How long it goes on; to the end of the slice or row without it. A statement is sent once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
+    /// The only arm that has it; without it all arms have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Role>,
+}
+
+/// A published figure for the same question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The figure, as in `1.9`.
+    pub figure: String,
+    /// Its unit, as in `times the time of the statement`.
+    pub unit: String,
+    /// Where it stands.
+    pub source: String,
+    /// Server, hardware and load that it holds for.
+    pub conditions: String,
+}
+
+/// An experiment as its file states it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The name of the file without `.toml`: lower case, digits and hyphens.
+    pub name: String,
+    /// The question, in one sentence.
+    pub question: String,
+    /// The mechanism behind it, in a few sentences.
+    pub why: String,
+    /// The release of mydyno that first had it.
+    pub since: String,
+    /// Claims that it proves, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
+    /// The answer, where it follows from the construction of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expects: Option<String>,
+    /// Levers that all arms have, each as `LEVER=VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_up: Vec<String>,
+    /// The arm that is compared with.
+    pub baseline: ArmDefinition,
+    /// The arm in question.
+    pub treatment: ArmDefinition,
+    /// The load.
+    pub load: LoadDefinition,
+    /// Jobs beside the load.
+    #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
+    /// Responses; the first one decides.
+    #[serde(rename = "response")]
+    pub responses: Vec<ResponseDefinition>,
+    /// How arms are measured.
+    pub execution: Execution,
+    /// What `--quick` measures.
+    pub quick: Extent,
+    /// What `--full` measures.
+    pub full: Extent,
+    /// What the host must have.
+    #[serde(default)]
+    pub needs: Needs,
+    /// Published figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+    /// What makes it a stand-in for the published set-up; absent where it is of the same kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+}

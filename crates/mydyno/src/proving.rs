@@ -1,0 +1,287 @@
+//! What `compare` and `prove` share: progress, the plan in words, the verdict, exit statuses.
+
+use std::path::{Path, PathBuf};
+
+use mydyno_host::setting::AllowHostChange;
+use mydyno_model::Document;
+use mydyno_model::experiment::definition::Mode;
+use mydyno_model::experiment::proved::Proved;
+use mydyno_model::experiment::{Finding, Role, Verdict};
+use mydyno_model::units::{parse_duration, parse_share, show_bytes};
+use mydyno_prove::ProveError;
+use mydyno_prove::comparison::{Comparison, RunWish};
+use mydyno_prove::execute::Progress;
+use mydyno_prove::ledger;
+use time::OffsetDateTime;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+use crate::{private, signals};
+
+/// How an experiment is carried out, as options of `compare` and `prove`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ProvingArgs {
+    /// Seed of rows, operations and the order of slices [default: 1].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print what would be done, how long it takes and what it can show; do nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// Exit status 1 where the treatment is worse.
+    #[arg(long)]
+    pub fail_if_worse: bool,
+    /// Folder for design, slices and verdict [default: one of its own in the state folder].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Permit levers of the whole host; each is journalled first and put back.
+    #[arg(long)]
+    pub allow_host_change: bool,
+}
+
+/// How arms share machine and time, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ModeArg {
+    /// Servers of all arms are up together and are loaded in turns.
+    Alternate,
+    /// One server; levers that take effect while it runs are swapped between slices.
+    InPlace,
+    /// One server at a time, a start and fresh data for each row.
+    Rows,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Alternate => Self::Alternate,
+            ModeArg::InPlace => Self::InPlace,
+            ModeArg::Rows => Self::Rows,
+        }
+    }
+}
+
+/// Reads an option that is a duration; a mistake goes to `problems`.
+pub fn seconds(option: &str, text: &str, fewest_s: f64, problems: &mut Vec<String>) -> f64 {
+    match parse_duration(text).map(|time| time.as_secs_f64()) {
+        Ok(time_s) if time_s >= fewest_s => return time_s,
+        Ok(_) => problems.push(format!("--{option}: at least {fewest_s} s")),
+        Err(error) => problems.push(format!("--{option}: {error}")),
+    }
+    fewest_s
+}
+
+/// Reads an option that is a share; a mistake goes to `problems`.
+pub fn share(option: &str, text: &str, problems: &mut Vec<String>) -> f64 {
+    parse_share(text).map_err(|error| problems.push(format!("--{option}: {error}"))).unwrap_or(0.0)
+}
+
+/// Prints the plan, and unless only that is wanted carries the experiment out and prints the verdict.
+///
+/// # Errors
+/// As [`Comparison::run`].
+pub fn carry_out(
+    comparison: &Comparison,
+    args: &ProvingArgs,
+    resume: Option<&PathBuf>,
+    ui: &Ui,
+) -> Result<Status, Failure> {
+    for price in
+        comparison.design.arms.iter().filter(|arm| arm.role != Role::Again).flat_map(|arm| &arm.prices)
+    {
+        ui.note(&format!("Price: {price}"));
+    }
+    if args.plan {
+        match ui.json {
+            true => ui.out(&comparison.design.to_json()),
+            false => plan(comparison).iter().for_each(|line| ui.out(line)),
+        }
+        return Ok(Status::Fine);
+    }
+    plan(comparison).iter().for_each(|line| ui.note(line));
+    if !comparison.of_the_host.is_empty() && args.allow_host_change {
+        let levers = comparison.of_the_host.join(", ");
+        private::loud(ui, &format!("Changing the whole host until this command ends: {levers}"));
+    }
+    let now = OffsetDateTime::now_utc();
+    let stop = signals::stop_flag()?;
+    let host = private::open_host("prove")?;
+    let folder = match resume.or(args.out.as_ref()) {
+        Some(folder) => folder.clone(),
+        None => host.state.runs().join(folder_name(&comparison.design.experiment, now)),
+    };
+    let wish = RunWish {
+        host: &host,
+        allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
+        folder: folder.clone(),
+        resume: resume.is_some(),
+        command: Some(command()),
+        set_up: host_lines(),
+        stop: &stop,
+    };
+    let mut watch = |progress: Progress<'_>| show(&progress, comparison, ui);
+    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, &folder))?;
+    // The server is the first line of the set-up.
+    let server = verdict.set_up.first().cloned().unwrap_or_default();
+    let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
+    if let Err(error) = ledger::append(host.state.path(), &proved) {
+        private::loud(ui, &format!("The verdict is not in the ledger: {error}"));
+    }
+    let page = folder.join("verdict.html");
+    if let Err(error) = std::fs::write(&page, mydyno_report::verdict::html(&verdict)) {
+        ui.note(&format!("{}: {error}", page.display()));
+    }
+    tell(&verdict, ui);
+    ui.note(&format!("Kept in {}", folder.display()));
+    Ok(status(&verdict, args.fail_if_worse))
+}
+
+/// Prints a verdict.
+pub fn tell(verdict: &Verdict, ui: &Ui) {
+    match ui.json {
+        true => ui.out(&verdict.to_json()),
+        false => ui.out(&mydyno_report::verdict::terminal(verdict, ui.color)),
+    }
+}
+
+/// What it changes, how long it takes, how much disk, and the smallest effect that it can show.
+fn plan(comparison: &Comparison) -> Vec<String> {
+    let (design, shape) = (&comparison.design, comparison.shape);
+    let mut lines = vec![design.question.clone()];
+    let arms = design.arms.iter().filter(|arm| arm.role != Role::Again);
+    lines.extend(arms.map(|arm| format!("  {:<10} {}", arm.role.name(), arm.label())));
+    let slice_s = design.slice_s;
+    lines.push(match design.mode {
+        Mode::Alternate => format!(
+            "Three private servers at a time, started {} times; {} blocks each, with a slice of {slice_s} s for each server.",
+            shape.starts, shape.blocks_per_start
+        ),
+        Mode::InPlace => format!(
+            "One private server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
+            shape.starts * shape.blocks_per_start
+        ),
+        Mode::Rows => format!(
+            "One private server at a time; {} blocks of three rows, each with a start of its own and {slice_s} s measured.",
+            shape.starts
+        ),
+    });
+    let disk = show_bytes(comparison.disk_bytes() as f64);
+    lines.push(format!("It takes at most {}, and about {disk} of disk.", minutes(comparison.takes_s)));
+    if let Some((effect, sd)) = comparison.smallest_effect() {
+        let unit = if design.mode == Mode::InPlace { "blocks" } else { "starts" };
+        let (effect, sd) = (effect * 100.0, sd * 100.0);
+        lines.push(format!(
+            "The smallest effect that it can show is about {effect:.1} %, if {unit} differ by {sd:.0} % as usual."
+        ));
+    }
+    lines.push(match comparison.of_the_host.as_slice() {
+        [] => "Nothing of this host is changed.".to_owned(),
+        levers => format!("It changes the whole host and puts it back: {}", levers.join(", ")),
+    });
+    lines
+}
+
+fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
+    match progress {
+        Progress::Starting { start, of } => {
+            let servers =
+                if comparison.design.mode == Mode::InPlace { "one server" } else { "three servers" };
+            ui.note(&format!("Start {} of {of}: {servers}", start + 1));
+        }
+        Progress::Server { what, role } => {
+            if !matches!(what, mydyno_sandbox::Progress::Found { .. }) || *role == Role::Baseline {
+                private::note(ui, what);
+            }
+        }
+        Progress::Slice { slice, slices, of } => {
+            let done = slices.len();
+            if let Some(why) = &slice.failed {
+                ui.note(&format!("Slice {done} of {of} ({}) failed: {why}", slice.row.arm.name()));
+            } else if done % 30 == 0 || (comparison.design.mode == Mode::Rows && done % 3 == 0) {
+                let so_far = mydyno_prove::verdict::effect_so_far(&comparison.design, slices);
+                let so_far = so_far.map_or_else(String::new, |ratio| {
+                    format!("; effect so far {:+.1} %", (ratio - 1.0) * 100.0)
+                });
+                let left_s = comparison.takes_s * (1.0 - done as f64 / (*of).max(1) as f64);
+                ui.note(&format!("Slice {done} of {of}{so_far}; at most {} left", minutes(left_s)));
+            }
+        }
+        Progress::Loud(text) => private::loud(ui, text),
+    }
+}
+
+/// 0: the verdict stands. 1: it is undecided, or the treatment is worse and the user asked to be told so.
+fn status(verdict: &Verdict, fail_if_worse: bool) -> Status {
+    let worse = verdict.responses.first().is_some_and(|response| {
+        let ratio = response.effect_ratio.value;
+        if response.name == "transactions_per_s" { ratio < 1.0 } else { ratio > 1.0 }
+    });
+    match verdict.verdict {
+        Finding::Undecided => Status::Bad,
+        Finding::Supported if worse && fail_if_worse => Status::Bad,
+        _ => Status::Fine,
+    }
+}
+
+/// Mistakes of a plan.
+pub fn usage(errors: Vec<ProveError>) -> Failure {
+    Failure {
+        status: Status::Usage,
+        problems: errors
+            .iter()
+            .flat_map(|e| e.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect(),
+    }
+}
+
+fn failure(error: ProveError, folder: &Path) -> Failure {
+    let status = match &error {
+        ProveError::Interrupted { .. } => Status::Interrupted,
+        ProveError::NotAllowed { .. } => Status::Usage,
+        ProveError::Server { source, .. }
+            if matches!(**source, mydyno_sandbox::SandboxError::Interrupted) =>
+        {
+            Status::Interrupted
+        }
+        _ => Status::Environment,
+    };
+    let mut problems: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+    if status == Status::Interrupted {
+        problems.push(format!("go on with it: mydyno prove --resume {}", folder.display()));
+    }
+    Failure { status, problems }
+}
+
+/// A length of time for people.
+fn minutes(time_s: f64) -> String {
+    if time_s < 90.0 { format!("{time_s:.0} s") } else { format!("{:.1} min", time_s / 60.0) }
+}
+
+/// The command as it was typed, without the folder of its results: that belongs to this host.
+fn command() -> String {
+    let mut words = vec!["mydyno".to_owned()];
+    let mut args = std::env::args().skip(1);
+    while let Some(word) = args.next() {
+        match word.as_str() {
+            "--out" | "--resume" => drop(args.next()),
+            word if word.starts_with("--out=") || word.starts_with("--resume=") => {}
+            _ => words.push(word),
+        }
+    }
+    mydyno_report::verdict::command_line(&words)
+}
+
+/// The host in short lines: kernel and CPUs, no names.
+fn host_lines() -> Vec<String> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![format!("Linux {}, {cpus} CPUs", kernel.trim())]
+}
+
+/// As in `20261121-204403-compare-oltp_read_write`.
+fn folder_name(experiment: &str, now: OffsetDateTime) -> String {
+    let stamp = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
+    let clean: String = experiment
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' })
+        .collect();
+    format!("{}-{clean}", now.format(stamp).unwrap_or_default())
+}

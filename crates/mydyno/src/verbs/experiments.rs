@@ -1,0 +1,135 @@
+//! `mydyno experiments`: the catalogue of experiments, one explained, or a folder of them examined.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mydyno_model::experiment::definition::{Definition, Extent};
+use mydyno_prove::experiment::{Experiment, Experiments};
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno experiments`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Explain one experiment.
+    pub name: Option<String>,
+    /// Folder with experiments of your own, which take the place of those of the same name.
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    pub experiments: Option<PathBuf>,
+    /// Examine a folder of experiments: form, levers and their levels, load, claims, extents.
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    pub check: Option<PathBuf>,
+}
+
+/// Lists, explains or examines.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    if let Some(folder) = &args.check {
+        return check(folder, ui);
+    }
+    let all = load(args.experiments.as_deref())?;
+    let chosen: Vec<&Experiment> = match &args.name {
+        Some(name) => vec![all.find(name).map_err(|e| Failure::usage(e.to_string()))?],
+        None => all.iter().collect(),
+    };
+    if ui.json {
+        let list: Vec<&Definition> = chosen.iter().map(|experiment| &experiment.definition).collect();
+        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+    } else if let (Some(_), [experiment]) = (&args.name, chosen.as_slice()) {
+        ui.out(&explain(&experiment.definition));
+    } else {
+        let width = chosen.iter().map(|e| e.definition.name.len()).max().unwrap_or(0);
+        for experiment in chosen {
+            let d = &experiment.definition;
+            ui.out(&format!("{:<width$}  {:<9}  {}", d.name, d.execution.mode.name(), d.question));
+        }
+    }
+    Ok(Status::Fine)
+}
+
+/// The experiments in the program, and those of a folder in their place.
+///
+/// # Errors
+/// The folder cannot be read, or all mistakes of its experiments.
+pub fn load(folder: Option<&Path>) -> Result<Experiments, Failure> {
+    let embedded = Experiments::embedded().map_err(|e| Failure::environment(e.to_string()))?;
+    let Some(folder) = folder else { return Ok(embedded) };
+    let files = files(folder)?;
+    let own = Experiments::read(files.iter().map(|(file, text)| (file.as_str(), text.as_str())));
+    let own = own.map_err(|e| Failure {
+        status: Status::Usage,
+        problems: e.to_string().lines().map(str::to_owned).collect(),
+    })?;
+    Ok(embedded.with(own))
+}
+
+/// Texts of a folder's `NAME.toml`.
+fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let failed = |path: &Path, e: std::io::Error| Failure::usage(format!("{}: {e}", path.display()));
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(|e| failed(folder, e))? {
+        let path = entry.map_err(|e| failed(folder, e))?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            found.insert(path.display().to_string(), text);
+        }
+    }
+    if found.is_empty() {
+        let text = format!("{}: it holds no experiments; each is a file NAME.toml", folder.display());
+        return Err(Failure::usage(text));
+    }
+    Ok(found)
+}
+
+fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
+    let files = files(folder)?;
+    let mut bad = 0;
+    for (file, text) in &files {
+        if let Err(mistakes) = Experiment::read(file, text) {
+            bad += 1;
+            mistakes.iter().for_each(|mistake| ui.out(&mistake.to_string()));
+        }
+    }
+    ui.out(&format!("{} experiments, {bad} with mistakes", files.len()));
+    Ok(if bad == 0 { Status::Fine } else { Status::Bad })
+}
+
+fn explain(d: &Definition) -> String {
+    let mut text = format!("{}: {}\n\n{}\n", d.name, d.question, d.why.trim());
+    let mut part = |name: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{name}:\n  {}\n", lines.join("\n  ")));
+        }
+    };
+    let levers = |levers: &[String]| {
+        if levers.is_empty() { vec!["the server as it is".to_owned()] } else { levers.to_vec() }
+    };
+    part("Baseline", &levers(&d.baseline.levers));
+    part("Treatment", &levers(&d.treatment.levers));
+    part("All arms have", &d.set_up);
+    let options = d.load.options.iter().map(|(name, value)| format!("{name} = {value}"));
+    let connections = d.load.connections.map(|n| format!("connections = {n}"));
+    part(
+        "Load",
+        &[d.load.workload.clone()].into_iter().chain(options).chain(connections).collect::<Vec<_>>(),
+    );
+    let jobs = d.jobs.iter().map(|job| serde_json::to_string(job).unwrap_or_default());
+    part("Beside the load", &jobs.collect::<Vec<_>>());
+    let responses = d.responses.iter().map(|r| format!("{}, δ {}", r.name, r.delta));
+    part("Responses", &responses.collect::<Vec<_>>());
+    part("How", &[format!("{}: {}", d.execution.mode.name(), d.execution.why)]);
+    part("Quick", &[extent(&d.quick)]);
+    part("Full", &[extent(&d.full)]);
+    part("By construction", &d.expects.iter().cloned().collect::<Vec<_>>());
+    part("Claims", &d.claims);
+    let published =
+        d.published.iter().map(|p| format!("{} {} ({}; {})", p.figure, p.unit, p.source, p.conditions));
+    part("Published", &published.collect::<Vec<_>>());
+    part("Stand-in", &d.stand_in.iter().cloned().collect::<Vec<_>>());
+    text.push_str(&format!("\nTry it: mydyno prove {} --quick\n", d.name));
+    text
+}
+
+fn extent(extent: &Extent) -> String {
+    format!("{}, slices of {} after {} that are cut", extent.budget, extent.slice, extent.settle)
+}

@@ -1,0 +1,159 @@
+//! `mydyno prove`: a controlled experiment of the catalogue, of a claim, or of a file.
+
+use std::path::{Path, PathBuf};
+
+use mydyno_host::Machine;
+use mydyno_judge::Claims;
+use mydyno_model::experiment::definition::{Definition, Mode};
+use mydyno_prove::comparison::{Comparison, Wanted};
+use mydyno_prove::experiment::{Experiment, lacks, of_claim};
+use mydyno_prove::verdict::not_testable_here;
+use time::OffsetDateTime;
+
+use super::experiments;
+use crate::failure::{Failure, Status};
+use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, tell, usage};
+use crate::ui::Ui;
+
+/// What to type first.
+const EXAMPLES: &str = "\
+Examples:
+  mydyno prove sync-delay --quick
+  mydyno prove sort-buffer-size --plan
+  mydyno prove sync-binlog-mariadb
+  mydyno prove my_experiment.toml --budget 10m --out results
+
+`mydyno experiments` lists the experiments. Guide: docs/guides/prove.md";
+
+/// Options of `mydyno prove`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Experiment, claim, or the TOML file of an experiment.
+    #[arg(required_unless_present = "resume")]
+    pub what: Option<String>,
+    /// Go on with the interrupted experiment of a folder: the next block of the same table.
+    #[arg(long, value_name = "DIR", conflicts_with = "what")]
+    pub resume: Option<PathBuf>,
+    /// The short extent of the experiment, a minute or two (the default).
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// The long extent of the experiment.
+    #[arg(long)]
+    pub full: bool,
+    /// Time for the whole experiment [default: as its file says].
+    #[arg(long, value_name = "DURATION")]
+    pub budget: Option<String>,
+    /// The smallest effect that matters [default: as its file says].
+    #[arg(long, value_name = "PERCENT")]
+    pub delta: Option<String>,
+    /// Starts of the servers [default: as its file says].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub starts: Option<u16>,
+    /// Length of the measured part of a slice or row [default: as its file says].
+    #[arg(long, value_name = "DURATION")]
+    pub slice: Option<String>,
+    /// What is cut from the beginning of each slice or row [default: as its file says].
+    #[arg(long, value_name = "DURATION")]
+    pub settle: Option<String>,
+    /// Load on each server after its start [default: as its file says].
+    #[arg(long, value_name = "DURATION")]
+    pub warmup: Option<String>,
+    /// How the arms share machine and time [default: as its file says].
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+    /// One server at a time, a start and fresh data for each row: short for --mode rows.
+    #[arg(long, conflicts_with = "mode")]
+    pub rows: bool,
+    /// Folder with experiments of your own, which take the place of those of the same name.
+    #[arg(long, value_name = "DIR")]
+    pub experiments: Option<PathBuf>,
+    #[command(flatten)]
+    pub proving: ProvingArgs,
+}
+
+/// Carries an experiment out, or prints what it would do.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let now = OffsetDateTime::now_utc();
+    if let Some(folder) = &args.resume {
+        let comparison = Comparison::resume(folder, now).map_err(usage)?;
+        return carry_out(&comparison, &args.proving, Some(folder), ui);
+    }
+    let what = args.what.as_deref().unwrap_or_default();
+    let experiment = find(what, args)?;
+    let definition = &experiment.definition;
+    let wanted = wanted(&experiment, args)?;
+    let comparison = Comparison::plan(&wanted, now).map_err(usage)?;
+    let missing = missing(definition)?;
+    if !missing.is_empty() && !args.proving.plan {
+        tell(&not_testable_here(&comparison.design, &missing, now), ui);
+        return Ok(Status::Fine);
+    }
+    missing.iter().for_each(|lack| ui.note(&format!("Not testable here: {lack}")));
+    carry_out(&comparison, &args.proving, None, ui)
+}
+
+/// The experiment of a name or of a file.
+fn find(what: &str, args: &Args) -> Result<Experiment, Failure> {
+    let path = Path::new(what);
+    if what.ends_with(".toml") || path.is_file() {
+        let text =
+            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+        return Experiment::read(what, &text).map_err(|mistakes| Failure {
+            status: Status::Usage,
+            problems: mistakes.iter().map(ToString::to_string).collect(),
+        });
+    }
+    let all = experiments::load(args.experiments.as_deref())?;
+    let error = match all.find(what) {
+        Ok(experiment) => return Ok(experiment.clone()),
+        Err(error) => error.to_string(),
+    };
+    let claims = Claims::embedded().map_err(|e| Failure::environment(e.to_string()))?;
+    let Ok(claim) = claims.find(what) else { return Err(Failure::usage(error)) };
+    match of_claim(claim, &all) {
+        Ok(mut experiment) => {
+            experiment.definition.claims = vec![what.to_owned()];
+            Ok(experiment)
+        }
+        Err(why) => Err(Failure::usage(format!("the claim {what} cannot be proved here: {why}"))),
+    }
+}
+
+/// The experiment with what the command line changes of it.
+fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
+    let definition = &experiment.definition;
+    let extent = if args.full { &definition.full } else { &definition.quick };
+    let mut wanted = experiment.wanted(extent);
+    let mut problems = Vec::new();
+    let mut change = |option: &str, text: &Option<String>, fewest_s: f64, value: &mut f64| {
+        if let Some(text) = text {
+            *value = seconds(option, text, fewest_s, &mut problems);
+        }
+    };
+    change("budget", &args.budget, 1.0, &mut wanted.budget_s);
+    change("slice", &args.slice, 0.2, &mut wanted.times.slice_s);
+    change("settle", &args.settle, 0.0, &mut wanted.times.settle_s);
+    change("warmup", &args.warmup, 0.0, &mut wanted.times.warmup_s);
+    if let Some(delta) = &args.delta {
+        wanted.delta = share("delta", delta, &mut problems);
+    }
+    wanted.starts = args.starts.map(usize::from).or(wanted.starts);
+    wanted.mode = match args.rows {
+        true => Mode::Rows,
+        false => args.mode.map_or(wanted.mode, Mode::from),
+    };
+    if let Some(seed) = args.proving.seed {
+        wanted.seed = seed;
+        wanted.load.seed = Some(seed);
+    }
+    if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
+}
+
+/// What this host lacks for an experiment. The servers' data lie in the state folder, which may not be there yet.
+fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
+    let machine = Machine::real().map_err(|e| Failure::environment(e.to_string()))?;
+    let state = mydyno_host::StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
+    let folder = state.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    Ok(lacks(&definition.needs, &machine, folder))
+}

@@ -1,0 +1,41 @@
+//! `mydyno verdicts`: what was proved on this host.
+
+use mydyno_host::StateDir;
+use mydyno_model::experiment::proved::Proved;
+use mydyno_prove::ledger;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno verdicts`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only those of one experiment or claim.
+    pub name: Option<String>,
+}
+
+/// Lists the ledger, the newest last.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let state = StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
+    let (all, damaged) = ledger::read(&state).map_err(|e| Failure::environment(e.to_string()))?;
+    if damaged > 0 {
+        ui.note(&format!("{damaged} lines of {} cannot be read", ledger::path(&state).display()));
+    }
+    let of_name = |proved: &&Proved| {
+        let name = args.name.as_deref();
+        name.is_none_or(|name| proved.experiment == name || proved.claim.as_deref() == Some(name))
+    };
+    let chosen: Vec<&Proved> = all.iter().filter(of_name).collect();
+    if ui.json {
+        ui.out(&serde_json::to_string_pretty(&chosen).unwrap_or_default());
+    } else if chosen.is_empty() {
+        ui.note("Nothing was proved here yet: `mydyno experiments` lists what can be");
+    } else {
+        for proved in chosen {
+            ui.out(&format!("{}  {:<9}  {}", proved.at, proved.verdict.name(), proved.experiment));
+            ui.out(&format!("  {}", proved.answer));
+            ui.out(&format!("  {}; {}; {}", proved.server, proved.host, proved.folder));
+        }
+    }
+    Ok(Status::Fine)
+}

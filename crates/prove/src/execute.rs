@@ -1,0 +1,316 @@
+//! The run table carried out: servers up, load on one arm at a time, a line in the folder for each slice.
+//!
+//! A disturbance of the host that lasts longer than a block hits all arms of the block alike.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use mydyno_host::Host;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_levers::{InPlace, Turns};
+use mydyno_load::clock::{Clock, MonotonicClock};
+use mydyno_model::experiment::definition::Mode;
+use mydyno_model::experiment::{Arm, Design, Role, Row, Slice};
+use mydyno_model::plan::Plan;
+use mydyno_run::steps::Work;
+use mydyno_run::{Cancel, Resolved};
+use mydyno_sandbox::Site;
+use serde_json::Map;
+
+use crate::error::ProveError;
+use crate::jobs::{Surroundings, beside};
+use crate::servers::{Servers, Up};
+use crate::slice::{self, Load, Measured};
+use crate::store::Store;
+
+/// An arm that can be started: its levers read, its load resolved.
+pub struct ArmPlan {
+    /// As the design names it.
+    pub arm: Arm,
+    /// All its levers.
+    pub turns: Turns,
+    /// Its levers beyond those that all arms share.
+    pub own: Turns,
+    /// Its load: options of the workload may be levers.
+    pub resolved: Resolved,
+    /// Its plan for one slice; it names no server.
+    pub plan: Plan,
+    /// The workload.
+    pub work: Work,
+}
+
+/// What an experiment is doing.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The servers of a start come up.
+    Starting {
+        /// Number, from 0.
+        start: usize,
+        /// Starts at most.
+        of: usize,
+    },
+    /// Progress of a server that comes up.
+    Server {
+        /// Its arm.
+        role: Role,
+        /// The progress.
+        what: mydyno_sandbox::Progress,
+    },
+    /// A slice ended.
+    Slice {
+        /// What it measured.
+        slice: &'a Slice,
+        /// All slices so far.
+        slices: &'a [Slice],
+        /// Slices of the whole table.
+        of: usize,
+    },
+    /// Something that concerns others than this command, to be shown also to a quiet user.
+    Loud(String),
+}
+
+/// Everything that the execution of a table needs.
+pub struct Execution<'a> {
+    /// The table.
+    pub design: &'a Design,
+    /// The arms, in the order of [`Role::ALL`].
+    pub arms: &'a [ArmPlan],
+    /// The levers that all arms share, for a server whose other levers are swapped in place.
+    pub shared: &'a Turns,
+    /// The state folder, its journal and a lease.
+    pub host: &'a Host,
+    /// The user's permission to change the host.
+    pub allow_host_change: Option<AllowHostChange>,
+    /// Set by the user to end the experiment.
+    pub stop: &'a Cancel,
+    /// Slices of an earlier execution of the same table; its complete blocks are not measured again.
+    pub before: Vec<Slice>,
+}
+
+/// Callbacks of an execution.
+pub struct Observer<'a> {
+    /// Whether the slices so far decide the question. Asked after each start; in place after each block.
+    pub decided: &'a mut dyn FnMut(&[Slice]) -> bool,
+    /// Called with the progress.
+    pub watch: &'a mut dyn FnMut(Progress<'_>),
+}
+
+/// Carries out what is left of the table. Returns all slices, those of an earlier execution included.
+///
+/// # Errors
+/// The baseline cannot be started, the folder cannot be written, a lever cannot be put back, or the user interrupted. The slices so
+/// far are in the folder.
+pub fn run(
+    execution: &Execution<'_>,
+    store: &mut Store,
+    observer: &mut Observer<'_>,
+) -> Result<Vec<Slice>, ProveError> {
+    let begin_s = execution.before.iter().map(|slice| slice.at_s + slice.measured_s).fold(0.0, f64::max);
+    let mut table =
+        Table { execution, store, clock: MonotonicClock::start(), begin_s, slices: execution.before.clone() };
+    let design = execution.design;
+    let complete = complete_blocks(&table.slices);
+    for start in 0..design.starts {
+        let left = |row: &&Row| row.start == start && !complete.contains_key(&(row.start, row.block));
+        let rows: Vec<Row> = design.rows.iter().filter(left).copied().collect();
+        if rows.is_empty() {
+            continue;
+        }
+        (observer.watch)(Progress::Starting { start, of: design.starts });
+        let decided = match design.mode {
+            Mode::Alternate => table.alternate(start, &rows, observer)?,
+            Mode::InPlace => table.in_place(start, &rows, observer)?,
+            Mode::Rows => table.rows(&rows, observer)?,
+        };
+        if decided || (observer.decided)(&table.slices) {
+            break;
+        }
+    }
+    Ok(table.slices)
+}
+
+/// Blocks that have a slice of each arm.
+fn complete_blocks(slices: &[Slice]) -> BTreeMap<(usize, usize), usize> {
+    let mut arms: BTreeMap<(usize, usize), Vec<Role>> = BTreeMap::new();
+    for slice in slices {
+        let arms = arms.entry((slice.row.start, slice.row.block)).or_default();
+        if !arms.contains(&slice.row.arm) {
+            arms.push(slice.row.arm);
+        }
+    }
+    arms.into_iter().map(|(block, arms)| (block, arms.len())).filter(|(_, n)| *n == Role::ALL.len()).collect()
+}
+
+/// A table that is being carried out.
+struct Table<'a, 's> {
+    execution: &'a Execution<'a>,
+    store: &'s mut Store,
+    clock: MonotonicClock,
+    /// When this execution began, in seconds since the first one did, times between executions left out.
+    begin_s: f64,
+    slices: Vec<Slice>,
+}
+
+impl<'a> Table<'a, '_> {
+    /// One start of the servers of all arms, which are up together.
+    fn alternate(
+        &mut self,
+        start: usize,
+        rows: &[Row],
+        observer: &mut Observer<'_>,
+    ) -> Result<bool, ProveError> {
+        let mut servers = Servers::new(self.execution, start);
+        let measured = servers
+            .bring_up(self.execution.arms, &self.clock, observer.watch)
+            .and_then(|()| rows.iter().try_for_each(|row| self.measure(*row, servers.of(row.arm), observer)));
+        let ended = servers.end(observer.watch);
+        measured.and(ended).map(|()| false)
+    }
+
+    /// One server, whose levers are swapped between slices.
+    fn in_place(
+        &mut self,
+        start: usize,
+        rows: &[Row],
+        observer: &mut Observer<'_>,
+    ) -> Result<bool, ProveError> {
+        let execution = self.execution;
+        let site = Site::new(execution.host);
+        let purpose = format!("experiment {} {}", execution.design.experiment, std::process::id());
+        let levers = InPlace::new(site, purpose, execution.allow_host_change);
+        let mut servers = Servers::new(execution, start);
+        let measured = servers
+            .bring_up_shared(&self.clock, observer.watch)
+            .and_then(|()| self.swap_and_measure(rows, &levers, &servers, observer));
+        let back = put_back(&levers, Role::Baseline, observer.watch);
+        let ended = servers.end(observer.watch);
+        let decided = measured?;
+        back.and(ended).map(|()| decided)
+    }
+
+    fn swap_and_measure(
+        &mut self,
+        rows: &[Row],
+        levers: &InPlace<'_>,
+        servers: &Servers<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<bool, ProveError> {
+        let mut set: Option<Role> = None;
+        for (number, row) in rows.iter().enumerate() {
+            let same = |a: Role, b: Role| a == b || (a != Role::Treatment && b != Role::Treatment);
+            let up = servers.of(Role::Baseline);
+            let mut refused = None;
+            if let (false, Some(Up { info: Some(info), .. })) =
+                (set.is_some_and(|set| same(set, row.arm)), up)
+            {
+                put_back(levers, row.arm, observer.watch)?;
+                let arm = self.execution.arms.iter().find(|arm| arm.arm.role == row.arm);
+                set = Some(row.arm);
+                if let Some(Err(error)) = arm.map(|arm| levers.turn(&arm.own, info)) {
+                    if row.arm != Role::Treatment {
+                        return Err(lever_error(row.arm, error));
+                    }
+                    set = None;
+                    refused = Some(error.to_string());
+                }
+            }
+            match refused {
+                Some(why) => self.keep(failed(*row, self.at_s(), &why), observer)?,
+                None => self.measure(*row, up, observer)?,
+            }
+            let block_ended = rows.get(number + 1).is_none_or(|next| next.block != row.block);
+            if block_ended && (observer.decided)(&self.slices) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A start of its own for each row, one server at a time.
+    fn rows(&mut self, rows: &[Row], observer: &mut Observer<'_>) -> Result<bool, ProveError> {
+        for row in rows {
+            let mut servers = Servers::new(self.execution, row.start);
+            let arms = self.execution.arms.iter().filter(|arm| arm.arm.role == row.arm);
+            let measured = servers
+                .bring_up(arms, &self.clock, observer.watch)
+                .and_then(|()| self.measure(*row, servers.of(row.arm), observer));
+            let ended = servers.end(observer.watch);
+            measured.and(ended)?;
+        }
+        Ok(false)
+    }
+
+    fn at_s(&self) -> f64 {
+        self.begin_s + self.clock.now_s()
+    }
+
+    /// Measures one row on a server, if that is there.
+    fn measure(&mut self, row: Row, up: Option<&Up>, observer: &mut Observer<'_>) -> Result<(), ProveError> {
+        let execution = self.execution;
+        let settle = Duration::from_secs_f64(execution.design.settle_s);
+        let arm = execution.arms.iter().find(|arm| arm.arm.role == row.arm);
+        let at_s = self.at_s();
+        let slice = match (arm, up) {
+            (Some(arm), Some(Up { target: Ok(target), .. })) => {
+                let load = Load { plan: &arm.plan, work: &arm.work, target, settle };
+                let around = Surroundings { target, folder: self.store.folder(), settle };
+                let measure = || slice::measure(&load, row, &self.clock, execution.stop);
+                let (measured, failures) = beside(&execution.design.jobs, row.arm, &around, measure);
+                match measured {
+                    // Without its jobs a slice answers another question.
+                    Measured::Slice(slice) => {
+                        let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
+                        Slice { at_s, failed, ..*slice }
+                    }
+                    Measured::Interrupted => return Err(interrupted(self.store.folder())),
+                }
+            }
+            (Some(_), Some(Up { target: Err(why), .. })) => failed(row, at_s, why),
+            _ => failed(row, at_s, "the experiment has no such arm"),
+        };
+        self.keep(slice, observer)
+    }
+
+    fn keep(&mut self, slice: Slice, observer: &mut Observer<'_>) -> Result<(), ProveError> {
+        self.store.slice(&slice)?;
+        self.slices.push(slice);
+        if let Some(slice) = self.slices.last() {
+            let of = self.execution.design.rows.len();
+            (observer.watch)(Progress::Slice { slice, slices: &self.slices, of });
+        }
+        Ok(())
+    }
+}
+
+fn put_back(levers: &InPlace<'_>, arm: Role, watch: &mut dyn FnMut(Progress<'_>)) -> Result<(), ProveError> {
+    let left_alone = levers.put_back().map_err(|error| lever_error(arm, error))?;
+    left_alone.into_iter().for_each(|what| watch(Progress::Loud(what)));
+    Ok(())
+}
+
+fn lever_error(arm: Role, source: mydyno_levers::LeverError) -> ProveError {
+    ProveError::Lever { arm: arm.name().to_owned(), source: Box::new(source) }
+}
+
+fn interrupted(folder: &Path) -> ProveError {
+    ProveError::Interrupted { folder: folder.to_owned() }
+}
+
+fn failed(row: Row, at_s: f64, why: &str) -> Slice {
+    Slice {
+        row,
+        at_s,
+        measured_s: 0.0,
+        transactions: 0,
+        queries: 0,
+        errors: 0,
+        retries: 0,
+        p95_us: None,
+        mean_us: None,
+        client_cpu_us: 0,
+        workers: 0,
+        failed: Some(why.to_owned()),
+        extra: Map::new(),
+    }
+}

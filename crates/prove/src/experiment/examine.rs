@@ -1,0 +1,307 @@
+//! Whether an experiment is fit to be carried out: levers, levels, load, responses, extents and claims resolve.
+
+use std::path::Path;
+
+use mydyno_levers::Turns;
+use mydyno_model::experiment::LeverLevel;
+use mydyno_model::experiment::definition::{Definition, Extent, Mode, Work};
+use mydyno_model::units::{parse_duration, parse_share, parse_size};
+use mydyno_settings::table;
+
+use super::catalogue::Experiment;
+use super::load;
+use super::mistake::{Mistake, place_of};
+use crate::analyse::MEASURES;
+use crate::budget;
+use crate::side;
+
+/// Outcomes that may follow from the construction of an experiment, beside the identifiers of threats.
+const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
+
+/// All mistakes of an experiment.
+pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
+    let mut examiner = Examiner { experiment, mistakes: Vec::new() };
+    examiner.words();
+    examiner.claims();
+    examiner.arms();
+    examiner.responses();
+    examiner.extents();
+    examiner.jobs();
+    examiner.mistakes
+}
+
+struct Examiner<'a> {
+    experiment: &'a Experiment,
+    mistakes: Vec<Mistake>,
+}
+
+impl Examiner<'_> {
+    fn definition(&self) -> &Definition {
+        &self.experiment.definition
+    }
+
+    /// Notes a mistake at the place where `value` is written.
+    fn wrong(&mut self, value: &str, text: impl Into<String>) {
+        let place = place_of(&self.experiment.text, value);
+        self.mistakes.push(Mistake { file: self.experiment.file.clone(), place, text: text.into() });
+    }
+
+    fn need(&mut self, fine: bool, value: &str, text: &str) {
+        if !fine {
+            self.wrong(value, text);
+        }
+    }
+
+    fn words(&mut self) {
+        let d = self.experiment.definition.clone();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        self.need(
+            !d.name.is_empty() && d.name.chars().all(plain),
+            &d.name,
+            "name: lower case, digits and hyphens only",
+        );
+        let stem = Path::new(&self.experiment.file).file_stem().unwrap_or_default().to_string_lossy();
+        if d.name != stem {
+            self.wrong(&d.name, format!("name: the file is called {stem}.toml"));
+        }
+        self.need(
+            d.question.ends_with('?') && d.question.len() > 20,
+            &d.question,
+            "question: one sentence that ends with ?",
+        );
+        self.need(d.why.len() > 40, &d.why, "why: a sentence at least");
+        self.need(
+            d.execution.why.len() > 20,
+            &d.execution.why,
+            "execution.why: a sentence that gives the reason of the mode",
+        );
+        if let Some(outcome) = d.expects.as_ref().filter(|outcome| !OUTCOMES.contains(&outcome.as_str())) {
+            let near = mydyno_settings::nearest(outcome, OUTCOMES);
+            let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            self.wrong(outcome, format!("expects: it is one of {}{near}", OUTCOMES.join(", ")));
+        }
+        for published in &d.published {
+            let fine =
+                !published.figure.is_empty() && published.source.len() > 8 && published.conditions.len() > 8;
+            self.need(fine, &published.source, "published: figure, source and conditions say something");
+        }
+    }
+
+    fn claims(&mut self) {
+        let ids = self.definition().claims.clone();
+        if ids.is_empty() {
+            return;
+        }
+        match mydyno_judge::Claims::embedded() {
+            Err(error) => self.wrong("", error.to_string()),
+            Ok(claims) => {
+                for id in ids {
+                    if let Err(error) = claims.find(&id) {
+                        self.wrong(&id, format!("claims: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each lever is one, takes its value, and all of an arm go together; the load resolves with each arm's options.
+    fn arms(&mut self) {
+        let d = self.experiment.definition.clone();
+        let before = self.mistakes.len();
+        let lists =
+            [("set_up", &d.set_up), ("baseline", &d.baseline.levers), ("treatment", &d.treatment.levers)];
+        for (list, texts) in lists {
+            for text in texts {
+                self.level(list, text);
+            }
+        }
+        if self.mistakes.len() > before {
+            return;
+        }
+        if d.baseline == d.treatment
+            && d.jobs.iter().all(|job| job.only.is_none())
+            && d.expects.as_deref() != Some("refuted")
+        {
+            self.wrong(
+                "treatment",
+                "baseline and treatment are the same; equal arms need expects = \"refuted\"",
+            );
+        }
+        for (list, own) in [("baseline", &d.baseline.levers), ("treatment", &d.treatment.levers)] {
+            let levels = [d.set_up.as_slice(), own].concat();
+            match Turns::parse(&pairs(&levels)) {
+                Err(problems) => {
+                    for problem in problems {
+                        self.wrong(list, format!("{list}: {problem}"));
+                    }
+                }
+                Ok(turns) => {
+                    if let Err(problems) = load::resolve(&d.load, &turns.workload) {
+                        for problem in problems {
+                            self.wrong(
+                                &d.load.workload,
+                                format!("load, with the levers of {list}: {problem}"),
+                            );
+                        }
+                    }
+                    if d.execution.mode != Mode::Rows
+                        && !turns.of_the_host().is_empty()
+                        && d.execution.mode != Mode::InPlace
+                    {
+                        self.wrong(
+                            "alternate",
+                            "execution.mode: levers of the whole host need rows or in_place",
+                        );
+                    }
+                }
+            }
+            if let (Mode::InPlace, Ok(turns)) = (d.execution.mode, Turns::parse(&pairs(own)))
+                && !turns.is_in_place()
+            {
+                self.wrong(
+                    "in_place",
+                    format!(
+                        "execution.mode: a lever of {list} needs a start of the server: use alternate or rows"
+                    ),
+                );
+            }
+        }
+    }
+
+    fn level(&mut self, list: &str, text: &str) {
+        let Some(LeverLevel { lever, value }) = side::level(text) else {
+            return self.wrong(
+                text,
+                format!("{list}: {text:?} has no form LEVER=VALUE, as in option.sync_binlog=0"),
+            );
+        };
+        match table().lever(&lever) {
+            Err(error) => self.wrong(text, format!("{list}: {error}")),
+            Ok(row) if !row.form.accepts(&value) => {
+                self.wrong(text, format!("{list}: {lever} does not take {value:?}: it takes {}", row.form));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn responses(&mut self) {
+        let responses = self.definition().responses.clone();
+        self.need(!responses.is_empty(), "", "response: one at least");
+        for response in &responses {
+            if !MEASURES.iter().any(|measure| measure.name == response.name) {
+                let near = mydyno_settings::nearest(&response.name, MEASURES.iter().map(|m| m.name));
+                let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+                let known: Vec<&str> = MEASURES.iter().map(|m| m.name).collect();
+                self.wrong(&response.name, format!("response.name: it is one of {}{near}", known.join(", ")));
+            }
+            if let Err(error) = parse_share(&response.delta) {
+                self.wrong(&response.delta, format!("response.delta: {error}"));
+            }
+        }
+    }
+
+    fn extents(&mut self) {
+        let d = self.experiment.definition.clone();
+        for (name, extent) in [("quick", &d.quick), ("full", &d.full)] {
+            match times(extent) {
+                Err((value, error)) => self.wrong(&value, format!("{name}: {error}")),
+                Ok((times, budget_s)) => {
+                    let starts = extent.starts.map(|n| n as usize);
+                    if let Err(error) = budget::shape(budget_s, &times, starts, d.execution.mode) {
+                        self.wrong(&extent.budget, format!("{name}.budget: {error}"));
+                    }
+                }
+            }
+        }
+        for size in [&d.needs.memory, &d.needs.disk].into_iter().flatten() {
+            if let Err(error) = parse_size(size) {
+                self.wrong(size, format!("needs: {error}"));
+            }
+        }
+    }
+
+    fn jobs(&mut self) {
+        for job in self.definition().jobs.clone() {
+            for time in [&job.at, &job.duration].into_iter().flatten() {
+                if let Err(error) = parse_duration(time) {
+                    self.wrong(time, format!("job: {error}"));
+                }
+            }
+            match &job.work {
+                Work::FileCopy(size) => {
+                    if let Err(error) = parse_size(size) {
+                        self.wrong(size, format!("job.work.file_copy: {error}"));
+                    }
+                }
+                Work::Statement(sql) => {
+                    self.need(!sql.trim().is_empty(), "statement", "job.work.statement: it is empty")
+                }
+                Work::CpuHog(n) | Work::ConnectionChurn(n) => {
+                    self.need((1..=10_000).contains(n), "work", "job.work: a number from 1 to 10000");
+                }
+            }
+        }
+    }
+}
+
+/// Levels as pairs; what has no form LEVER=VALUE is left out.
+fn pairs(levels: &[String]) -> Vec<(String, String)> {
+    levels.iter().filter_map(|text| side::level(text)).map(|level| (level.lever, level.value)).collect()
+}
+
+/// Lengths of an extent, and its budget in seconds.
+///
+/// # Errors
+/// The value that is no duration, and why.
+pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, String)> {
+    let seconds = |text: &String| {
+        parse_duration(text).map(|time| time.as_secs_f64()).map_err(|error| (text.clone(), error.to_string()))
+    };
+    let times = budget::Times {
+        slice_s: seconds(&extent.slice)?,
+        settle_s: seconds(&extent.settle)?,
+        warmup_s: seconds(&extent.warmup)?,
+        start_s: budget::START_S,
+    };
+    Ok((times, seconds(&extent.budget)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An experiment of the program with one of its texts replaced.
+    fn changed(from: &str, to: &str) -> Vec<String> {
+        let text = include_str!("../../../../experiments/sync-delay.toml");
+        assert!(text.contains(from), "{from}");
+        match Experiment::read("sync-delay.toml", &text.replacen(from, to, 1)) {
+            Ok(_) => vec![],
+            Err(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_its_place_and_the_nearest_name() {
+        for (from, to, says) in [
+            ("server.sync_delay=1ms", "server.sync_dealy=1ms", "did you mean server.sync_delay"),
+            ("server.sync_delay=1ms", "server.sync_delay=much", "server.sync_delay"),
+            ("server.sync_delay=1ms", "option.sync_binlgo=1", "sync_binlog"),
+            ("server.sync_delay=1ms", "server.sync_delay", "no form LEVER=VALUE"),
+            ("oltp_update_non_index", "oltp_update_nonindex", "oltp_update_non_index"),
+            ("\"transactions_per_s\"", "\"transaction_per_s\"", "did you mean transactions_per_s?"),
+            ("delta = \"5%\"", "delta = \"5\"", "response.delta"),
+            ("budget = \"2m\"", "budget = \"2 s\"", "are too short"),
+            ("name = \"sync-delay\"", "name = \"sync-delays\"", "the file is called sync-delay.toml"),
+            ("expects = \"supported\"", "expects = \"suported\"", "did you mean supported?"),
+            ("mode = \"alternate\"", "mode = \"in_place\"", "needs a start of the server"),
+            ("since = ", "claims = [\"swapiness\"]\nsince = ", "did you mean"),
+            ("direction = \"lower\"", "directoin = \"lower\"", "did you mean `direction`?"),
+        ] {
+            let mistakes = changed(from, to);
+            let found = mistakes.iter().find(|mistake| mistake.contains(says));
+            let found = found.unwrap_or_else(|| panic!("{to}: {mistakes:?}"));
+            let place: Vec<&str> = found.split(':').take(3).collect();
+            assert!(place[1].parse::<usize>().is_ok() && place[2].parse::<usize>().is_ok(), "{found}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The load of an experiment, resolved as `mydyno bench` resolves its command line.
+
+use indexmap::IndexMap;
+use mydyno_model::experiment::definition::LoadDefinition;
+use mydyno_run::request::{self, Machine};
+use mydyno_run::{PlanError, Request, Resolved};
+use serde_json::Value;
+
+/// Options as they are typed, by name; one that is given several times becomes a list.
+pub fn of_options(options: &[(String, String)]) -> IndexMap<String, Value> {
+    let mut all: IndexMap<String, Value> = IndexMap::new();
+    for (name, value) in options {
+        let value = Value::String(value.clone());
+        match all.get_mut(name) {
+            None => {
+                all.insert(name.clone(), value);
+            }
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+        }
+    }
+    all
+}
+
+/// Resolves a load with one step; options of the workload that are levers of an arm come last.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Resolved, Vec<PlanError>> {
+    let given = load.options.iter().flat_map(|(name, value)| typed(name, value));
+    let request = Request {
+        workload: load.workload.clone(),
+        options: given.chain(levers.iter().cloned()).collect(),
+        connections: load.connections.map(|n| n.to_string()),
+        workers: load.workers.map(|n| n.to_string()),
+        rate: load.rate.map(|rate| rate.to_string()),
+        database: load.database.clone(),
+        warmup: Some("0s".to_owned()),
+        seed: load.seed,
+        no_observe: true,
+        ..Request::default()
+    };
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
+    let resolved = request::resolve(&request, machine)?;
+    if resolved.draft.steps.len() != 1 {
+        let problem = "one number: an experiment measures one point".to_owned();
+        return Err(vec![PlanError::Value { option: "connections", problem }]);
+    }
+    Ok(resolved)
+}
+
+/// An option as it would be typed; of a list each.
+fn typed(name: &str, value: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+        other => other.to_string(),
+    };
+    let values = value.as_array().map_or_else(|| vec![value], |values| values.iter().collect());
+    values.into_iter().map(|value| (name.to_owned(), text(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn options_that_repeat_become_lists_and_are_typed_as_they_were() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let given = [pair("sql", "SELECT 1"), pair("transaction", "on"), pair("sql", "SELECT 2")];
+        let options = of_options(&given);
+        assert_eq!(options["sql"], json!(["SELECT 1", "SELECT 2"]));
+        let typed: Vec<_> = options.iter().flat_map(|(name, value)| typed(name, value)).collect();
+        assert_eq!(typed.len(), 3);
+        assert_eq!(super::typed("x", &json!(true)), [pair("x", "on")]);
+        assert_eq!(super::typed("x", &json!(7)), [pair("x", "7")]);
+    }
+
+    #[test]
+    fn a_load_is_one_point() {
+        let load = LoadDefinition { workload: "oltp_point_select".to_owned(), ..LoadDefinition::default() };
+        assert_eq!(resolve(&load, &[]).unwrap().draft.steps[0].connections, 16);
+        let load = LoadDefinition { workload: "oltp_point_selcet".to_owned(), ..load };
+        assert!(resolve(&load, &[]).unwrap_err()[0].to_string().contains("oltp_point_select"));
+    }
+}

@@ -1,0 +1,18 @@
+//! Experiments as files: the catalogue in the program, folders of the user's own, and their examination.
+
+mod catalogue;
+mod claim;
+mod examine;
+mod load;
+mod mistake;
+mod needs;
+mod reading;
+mod wanted;
+
+pub use catalogue::{Experiment, Experiments};
+pub use claim::{of_claim, unresolved};
+pub use examine::examine;
+pub use load::{of_options, resolve};
+pub use mistake::Mistake;
+pub use needs::lacks;
+pub use wanted::DEFAULT_SEED;

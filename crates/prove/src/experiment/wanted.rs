@@ -1,0 +1,44 @@
+//! What a file asks for, ready to be planned.
+
+use mydyno_model::experiment::Asks;
+use mydyno_model::experiment::definition::Extent;
+use mydyno_model::units::parse_share;
+
+use super::catalogue::Experiment;
+use super::examine::times;
+use crate::comparison::Wanted;
+use crate::side;
+
+/// Seed where none is given: experiments repeat unless asked otherwise.
+pub const DEFAULT_SEED: u64 = 1;
+
+impl Experiment {
+    /// The experiment with one of its extents. Its form was examined when it was read.
+    pub fn wanted(&self, extent: &Extent) -> Wanted {
+        let d = &self.definition;
+        let levels = |texts: &[String]| texts.iter().filter_map(|text| side::level(text)).collect();
+        let (times, budget_s) = times(extent).unwrap_or_default();
+        let first = d.responses.first();
+        Wanted {
+            name: d.name.clone(),
+            question: Some(d.question.clone()),
+            claim: d.claims.first().cloned(),
+            load: d.load.clone(),
+            jobs: d.jobs.clone(),
+            baseline: levels(&d.baseline.levers),
+            treatment: levels(&d.treatment.levers),
+            set_up: levels(&d.set_up),
+            equal_arms: true,
+            mode: d.execution.mode,
+            response: first.map(|response| response.name.clone()).unwrap_or_default(),
+            asks: first.map_or(Asks::Differs, |response| response.direction),
+            delta: first.and_then(|response| parse_share(&response.delta).ok()).unwrap_or(0.01),
+            budget_s,
+            starts: extent.starts.map(|n| n as usize),
+            times,
+            seed: d.load.seed.unwrap_or(DEFAULT_SEED),
+            published: d.published.clone(),
+            stand_in: d.stand_in.clone(),
+        }
+    }
+}

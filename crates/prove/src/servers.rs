@@ -1,0 +1,179 @@
+//! The private servers of one start: made, filled, warmed up, ended.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mydyno_load::clock::MonotonicClock;
+use mydyno_model::experiment::{Role, Row};
+use mydyno_model::server::ServerInfo;
+use mydyno_run::{Place, RunError, change_schema, make_tables};
+use mydyno_sandbox::{SandboxError, Site, Spec};
+use mydyno_wire::ConnectOptions;
+
+use crate::design;
+use crate::error::ProveError;
+use crate::execute::{ArmPlan, Execution, Progress};
+use crate::slice::{self, Load, Measured};
+
+/// A server of a start.
+pub(crate) struct Up {
+    role: Role,
+    name: String,
+    /// Its description; absent where it did not start.
+    pub(crate) info: Option<ServerInfo>,
+    /// How to reach it, or why it is not there.
+    pub(crate) target: Result<ConnectOptions, String>,
+}
+
+/// The servers of one start. [`Self::end`] ends each of them; after a kill of the command `mydyno host restore` does.
+pub(crate) struct Servers<'a> {
+    execution: &'a Execution<'a>,
+    start: usize,
+    up: Vec<Up>,
+}
+
+impl<'a> Servers<'a> {
+    pub(crate) fn new(execution: &'a Execution<'a>, start: usize) -> Self {
+        Self { execution, start, up: Vec::new() }
+    }
+
+    /// The server of an arm.
+    pub(crate) fn of(&self, role: Role) -> Option<&Up> {
+        self.up.iter().find(|up| up.role == role)
+    }
+
+    /// Starts and warms up the servers of some arms, in the order that the design tosses for this start. A treatment that does not
+    /// start is a result; a baseline is an error.
+    pub(crate) fn bring_up(
+        &mut self,
+        arms: impl IntoIterator<Item = &'a ArmPlan>,
+        clock: &MonotonicClock,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), ProveError> {
+        let arms: Vec<&ArmPlan> = arms.into_iter().collect();
+        let order = design::start_order(self.start, self.execution.design.seed);
+        let arms = order.into_iter().filter_map(|role| arms.iter().find(|arm| arm.arm.role == role));
+        for arm in arms {
+            let role = arm.arm.role;
+            let name = self.name(role);
+            match self.make(arm, &arm.turns, &name, clock, watch) {
+                Ok(up) => self.up.push(up),
+                Err(error) if is_interrupted(&error) => return Err(error),
+                Err(error) if role == Role::Treatment => {
+                    self.up.push(Up { role, name, info: None, target: Err(error.to_string()) });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts and warms up one server with the levers that all arms share. It stands in the place of the baseline's.
+    pub(crate) fn bring_up_shared(
+        &mut self,
+        clock: &MonotonicClock,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), ProveError> {
+        let baseline = self.execution.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+        let Some(arm) = baseline else { return Ok(()) };
+        let up = self.make(arm, self.execution.shared, &self.name(Role::Baseline), clock, watch)?;
+        self.up.push(up);
+        Ok(())
+    }
+
+    fn name(&self, role: Role) -> String {
+        format!("prove-{}-{}-{}", std::process::id(), self.start, role.name())
+    }
+
+    fn site(&self) -> Site<'a> {
+        Site::new(self.execution.host).cancelled_by(self.execution.stop)
+    }
+
+    fn make(
+        &self,
+        arm: &ArmPlan,
+        turns: &mydyno_levers::Turns,
+        name: &str,
+        clock: &MonotonicClock,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Up, ProveError> {
+        let role = arm.arm.role;
+        let spec = Spec {
+            name: name.to_owned(),
+            turns: turns.server.clone(),
+            allow_host_change: self.execution.allow_host_change,
+            ..Spec::default()
+        };
+        let info =
+            mydyno_sandbox::up(&self.site(), &spec, &mut |what| watch(Progress::Server { role, what }))
+                .map_err(|source| server_error(role, source))?;
+        match self.prepare(arm, turns, &info, clock) {
+            Ok(target) => Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) }),
+            Err(error) => {
+                // The server must not outlive an arm that cannot use it; the first error is the one to show.
+                let _ = mydyno_sandbox::down(&Site::new(self.execution.host), name);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the tables and loads them until the warm-up is over.
+    fn prepare(
+        &self,
+        arm: &ArmPlan,
+        turns: &mydyno_levers::Turns,
+        info: &ServerInfo,
+        clock: &MonotonicClock,
+    ) -> Result<ConnectOptions, ProveError> {
+        let role = arm.arm.role;
+        let load =
+            |source: RunError| ProveError::Load { arm: role.name().to_owned(), source: Box::new(source) };
+        let mut target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(role, e))?;
+        let stop = self.execution.stop;
+        target.cancel = Some(Arc::clone(stop));
+        let options = &arm.resolved.options;
+        let place = Place { plan: &arm.plan, options, work: &arm.work, connect: &target };
+        make_tables(place, stop, &mut |_| {}).map_err(load)?;
+        change_schema(&turns.schema, &target, &mut |_| {}).map_err(load)?;
+        if !arm.plan.database.is_empty() {
+            target.database = Some(arm.plan.database.clone());
+        }
+        let warmup = Duration::from_secs_f64(self.execution.design.warmup_s);
+        let row = Row { order: 0, start: self.start, block: 0, arm: role };
+        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, settle: warmup };
+        match slice::measure(&warm, row, clock, stop) {
+            Measured::Interrupted => Err(server_error(role, SandboxError::Interrupted)),
+            Measured::Slice(slice) => match slice.failed {
+                Some(why) => {
+                    let log = mydyno_sandbox::tail(Path::new(&info.log), 3).unwrap_or_default().join("\n");
+                    let (arm, label) = (role.name().to_owned(), arm.arm.label());
+                    Err(ProveError::Warmup { arm, label, why, log })
+                }
+                None => Ok(target),
+            },
+        }
+    }
+
+    /// Ends all servers, however the slices went. Returns the first error; it tries the others all the same.
+    pub(crate) fn end(self, watch: &mut dyn FnMut(Progress<'_>)) -> Result<(), ProveError> {
+        let mut first = None;
+        for up in self.up.iter().filter(|up| up.info.is_some()) {
+            match mydyno_sandbox::down(&Site::new(self.execution.host), &up.name) {
+                Ok(left_alone) => left_alone.into_iter().for_each(|what| watch(Progress::Loud(what))),
+                Err(source) => {
+                    first.get_or_insert(server_error(up.role, source));
+                }
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+}
+
+fn server_error(arm: Role, source: SandboxError) -> ProveError {
+    ProveError::Server { arm: arm.name().to_owned(), source: Box::new(source) }
+}
+
+fn is_interrupted(error: &ProveError) -> bool {
+    matches!(error, ProveError::Server { source, .. } if matches!(**source, SandboxError::Interrupted))
+}

@@ -1,0 +1,176 @@
+//! `mydyno prove`, `experiments`, `verdicts`: the machinery with short windows, never effects or times.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::fixture::document;
+use crate::home::Home;
+
+const SHORT: [&str; 7] =
+    ["--budget=70s", "--starts=3", "--slice=300ms", "--settle=100ms", "--warmup=500ms", "--json", "--quiet"];
+
+/// An experiment on a small table whose arms differ by a variable that is swapped in place.
+const IN_PLACE: &str = r#"
+name = "flush"
+question = "Does a relaxed flush of the redo log commit more transactions a second?"
+why = "A commit waits for its log to be synced; a library makes the sync 20 ms longer."
+since = "0.1.0"
+set_up = ["server.sync_delay=20ms"]
+
+[baseline]
+levers = ["variable.innodb_flush_log_at_trx_commit=1"]
+
+[treatment]
+levers = ["variable.innodb_flush_log_at_trx_commit=2"]
+
+[load]
+workload = "oltp_update_non_index"
+connections = 2
+
+[load.options]
+tables = 1
+table-size = 1000
+
+[[job]]
+work = { statement = "SELECT 1" }
+at = "50ms"
+
+[[response]]
+name = "transactions_per_s"
+direction = "higher"
+delta = "5%"
+
+[execution]
+mode = "in_place"
+why = "The variable takes effect while the server runs."
+
+[quick]
+budget = "30s"
+slice = "300ms"
+settle = "100ms"
+warmup = "500ms"
+
+[full]
+budget = "60s"
+slice = "1s"
+settle = "100ms"
+warmup = "1s"
+
+[[published]]
+figure = "2"
+unit = "times the transactions"
+source = "the construction of this test"
+conditions = "any server whose syncs are delayed"
+"#;
+
+#[test]
+fn levers_are_swapped_in_one_server_and_the_verdict_is_in_the_ledger_with_its_price() {
+    let home = Home::new();
+    let (file, out) = (home.path().join("flush.toml"), home.path().join("out"));
+    std::fs::write(&file, IN_PLACE).unwrap();
+    let (file, out_option) = (file.display().to_string(), format!("--out={}", out.display()));
+    let ended = home.end(&["prove", &file, &out_option, "--json", "--quiet"]);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&verdict["verdict"], &verdict["units"]),
+        (&"supported".into(), &"blocks".into()),
+        "{verdict:#}"
+    );
+    assert!(verdict["answer"].as_str().unwrap().contains("The price: "), "{verdict:#}");
+    assert!(verdict["literature"][0].as_str().unwrap().contains("same kind of set-up"), "{verdict:#}");
+    let blocks = verdict["blocks"].as_u64().unwrap() as usize;
+    assert_eq!(verdict["block_ratios"].as_array().unwrap().len(), blocks);
+    let listed: Value = serde_json::from_str(&home.end(&["verdicts", "flush", "--json"]).stdout).unwrap();
+    assert_eq!(listed[0]["verdict"], "supported", "{listed:#}");
+    assert_eq!(document(&out.join("verdict.json")), verdict);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn rows_start_one_server_at_a_time() {
+    let home = Home::new();
+    let args = ["prove", "sync-delay", "--rows", "--out", "rows"];
+    let out = home.path().join("rows");
+    let out_option = format!("--out={}", out.display());
+    let ended = home.end(&[&args[..3], &[&out_option], &SHORT].concat());
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let design = document(&out.join("design.json"));
+    assert_eq!((&design["mode"], &design["blocks_per_start"]), (&"rows".into(), &1.into()));
+    let slices = std::fs::read_to_string(out.join("slices.jsonl")).unwrap();
+    assert!(slices.lines().count().is_multiple_of(3) && !slices.contains("\"failed\""), "{slices}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
+    let home = Home::new();
+    let out = home.path().join("kept");
+    let out_option = format!("--out={}", out.display());
+    let args = [&["prove", "sync-delay", &out_option], &SHORT[..]].concat();
+    let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let lines = || std::fs::read_to_string(out.join("slices.jsonl")).map_or(0, |text| text.lines().count());
+    while lines() < 5 {
+        assert!(Instant::now() < deadline, "no block was measured in 60 s");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // SAFETY: a signal to a child of this test that was not waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let (design, before) = (document(&out.join("design.json")), lines());
+    let folder = out.display().to_string();
+    let ended = home.end(&["prove", "--resume", &folder, "--json", "--quiet"]);
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    assert_eq!(document(&out.join("design.json")), design);
+    let rows = design["rows"].as_array().unwrap().len();
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(lines() > before);
+    assert_eq!(verdict["blocks"].as_u64().unwrap() as usize, rows / 3, "{verdict:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn experiments_are_listed_explained_and_examined() {
+    let home = Home::new();
+    let listed = home.end(&["experiments"]);
+    assert!(listed.stdout.lines().count() >= 12, "{}", listed.stdout);
+    assert!(home.end(&["experiments", "binlog-sync"]).stdout.contains("By construction:"));
+    let folder = home.path().join("own");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("flush.toml"), IN_PLACE).unwrap();
+    let own = folder.display().to_string();
+    assert_eq!(home.end(&["experiments", "--check", &own]).status, 0);
+    assert_eq!(home.end(&["experiments", "flush", "--experiments", &own]).status, 0);
+    std::fs::write(folder.join("flush.toml"), IN_PLACE.replace("[quick]", "[quikc]")).unwrap();
+    let bad = home.end(&["experiments", "--check", &own]);
+    assert_eq!(bad.status, 1);
+    assert!(
+        bad.stdout.contains("flush.toml:") && bad.stdout.contains("did you mean `quick`?"),
+        "{}",
+        bad.stdout
+    );
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_started_and_a_plan_does_nothing() {
+    let home = Home::new();
+    for (args, says) in [
+        (&["sync-dealy"][..], "did you mean \"sync-delay\"?"),
+        (&["no-such-file.toml"], "no-such-file.toml"),
+        (&["sync-delay", "--budget=3s"], "are too short"),
+        (&["sync-delay", "--mode=in-place"], "takes effect at the start of a server"),
+        (&["numa-balancing"], "cannot be proved here"),
+    ] {
+        let error = home.fails(2, &[&["prove"], args].concat());
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+    let plan = home.end(&["prove", "sync-binlog-mariadb", "--plan"]);
+    assert_eq!(plan.status, 0, "{plan:?}");
+    for says in ["sync_binlog=0", "The smallest effect", "of disk", "Nothing of this host is changed"] {
+        assert!(plan.stdout.contains(says), "{says}: {}", plan.stdout);
+    }
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
