@@ -16,13 +16,13 @@ fn embed(name: &str) {
     println!("cargo:rerun-if-changed={}", root.display());
     let mut code = String::from("&[\n");
     for folder in fs::read_dir(&root).into_iter().flatten().filter_map(Result::ok) {
-        // A file that is added changes its folder.
+        // A new file changes the modification time of its folder.
         println!("cargo:rerun-if-changed={}", folder.path().display());
     }
     for path in files(&root) {
         println!("cargo:rerun-if-changed={}", path.display());
         let name = path.strip_prefix(&root).unwrap_or(&path);
-        // Debug writes paths and names as Rust's own literals.
+        // Debug formatting writes paths and names as Rust literals.
         let _ = writeln!(code, "    ({:?}, include_str!({:?})),", name.display().to_string(), path);
     }
     code.push_str("]\n");

@@ -20,12 +20,13 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-probe", 4),
     ("mydyno-workload", 4),
     ("mydyno-sim", 3),
-    ("mydyno-wire", 3),
+    ("mydyno-tables", 3),
     ("mydyno-host", 3),
     ("mydyno-journal", 2),
     ("mydyno-settings", 2),
     ("mydyno-stats", 2),
     ("mydyno-linux", 1),
+    ("mydyno-wire", 2),
     ("mydyno-model", 1),
 ];
 

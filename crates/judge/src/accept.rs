@@ -1,4 +1,4 @@
-//! Findings that users live with: a list with a reason and a last day for each.
+//! The list of findings that the user accepts, each with a reason and a last day.
 
 use mydyno_model::finding::{Accepted, Findings, State};
 use serde::Deserialize;
@@ -11,11 +11,11 @@ use crate::error::Problem;
 /// One entry of `mydyno.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The claim.
+    /// Id of the claim.
     pub claim: String,
-    /// Why its violation is accepted.
+    /// Reason for accepting its violation.
     pub reason: String,
-    /// The last day on which it is.
+    /// Last day of the acceptance.
     pub until: Date,
 }
 
@@ -45,7 +45,7 @@ enum Day {
 /// Reads a list of accepted findings.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All problems of the list.
 pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
     let written: File = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -72,7 +72,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
     if problems.is_empty() { Ok(entries) } else { Err(problems) }
 }
 
-/// Marks violated findings that are accepted on the day `today`, and tells what of the list has no effect.
+/// Marks violated findings that are accepted on the day `today`, and returns notes on entries without effect.
 pub fn apply(findings: &mut Findings, entries: &[Entry], today: Date) -> Vec<String> {
     let mut notes = Vec::new();
     for entry in entries {

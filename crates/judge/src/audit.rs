@@ -1,4 +1,4 @@
-//! All claims over one set of facts.
+//! Evaluation of all claims over one set of facts.
 
 use indexmap::IndexMap;
 use mydyno_model::Header;
@@ -22,7 +22,8 @@ pub fn audit<'c>(
     audit_shown(claims, facts, facts, digest, now)
 }
 
-/// Judges claims over facts, and tells what came of it by others: the same with names hidden, whose digest is `digest`.
+/// Judges claims over facts, and reports the results with a second set of facts: the same with names redacted, whose digest is
+/// `digest`.
 pub fn audit_shown<'c>(
     claims: impl IntoIterator<Item = &'c Claim>,
     facts: &FactSet,
@@ -50,7 +51,7 @@ pub fn audit_shown<'c>(
     }
 }
 
-/// How many findings there are of each state; accepted ones stand apart.
+/// Number of findings in each state; accepted ones are counted separately.
 pub fn counts(findings: &[Finding]) -> IndexMap<String, usize> {
     let mut counts = IndexMap::new();
     for state in [State::Violated, State::Unknown, State::Holds, State::NotApplicable] {

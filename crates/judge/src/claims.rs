@@ -1,11 +1,11 @@
-//! All claims: those in the program, and those of a folder in their place.
+//! The collection of all claims: the built-in ones, overridden by those of a folder.
 
 use indexmap::IndexMap;
 
 use crate::claim::Claim;
 use crate::error::{JudgeError, Problem};
 
-/// Files of the claims in the program, with their texts.
+/// Files of the built-in claims, with their texts.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/claims.rs"));
 
 /// Claims by id, in the order of their files.
@@ -13,10 +13,10 @@ static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/claims.rs
 pub struct Claims(IndexMap<String, Claim>);
 
 impl Claims {
-    /// The claims in the program.
+    /// The built-in claims.
     ///
     /// # Errors
-    /// One of them is not valid; the tests see to it that none is.
+    /// One of them is invalid; the tests ensure that none is.
     pub fn embedded() -> Result<Self, JudgeError> {
         Self::read(EMBEDDED.iter().copied())
     }
@@ -24,7 +24,7 @@ impl Claims {
     /// Claims from files `AREA/ID.toml`.
     ///
     /// # Errors
-    /// All that is wrong with all of them.
+    /// All problems of all files.
     pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, JudgeError> {
         let mut claims = Self::default();
         let mut problems = Vec::new();
@@ -43,7 +43,7 @@ impl Claims {
         if problems.is_empty() { Ok(claims) } else { Err(JudgeError::Files(problems)) }
     }
 
-    /// These, and those of `other` in the place of ones with the same id.
+    /// These claims, overridden by those of `other` with the same id.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -51,25 +51,25 @@ impl Claims {
         self
     }
 
-    /// All of them.
+    /// All claims.
     pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.0.values()
     }
 
-    /// How many there are.
+    /// Number of claims.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the collection is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// One of them.
+    /// The claim with an id.
     ///
     /// # Errors
-    /// There is none of this id; the error names the nearest.
+    /// No claim has this id; the error names the nearest id.
     pub fn find(&self, id: &str) -> Result<&Claim, JudgeError> {
         self.0.get(id).ok_or_else(|| {
             let near = mydyno_settings::nearest(id, self.0.keys().map(String::as_str));
@@ -77,7 +77,7 @@ impl Claims {
         })
     }
 
-    /// The areas, each once.
+    /// The areas, without repetition.
     pub fn areas(&self) -> Vec<&str> {
         let mut areas: Vec<&str> = self.iter().map(|c| c.area.as_str()).collect();
         areas.sort_unstable();

@@ -1,4 +1,4 @@
-//! Facts as fixtures write them, made into a set of facts.
+//! Converts the facts of fixtures into a set of facts.
 
 use indexmap::IndexMap;
 use mydyno_model::Header;
@@ -6,17 +6,17 @@ use mydyno_model::facts::{Fact, FactSet, Status};
 use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
-/// The unit of a fact by its id; none for a fact that nothing collects.
+/// The unit of a fact by its id; `None` for a fact that no collector reads.
 pub type Catalogue<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
-/// Makes a set of facts from those that all fixtures share and a fixture's own.
+/// Combines the facts that all fixtures share with those of one fixture.
 ///
-/// Keys may be whole ids or nested tables. `version = "mariadb 10.11.6"` stands for the server's family and version. A
-/// fact that could not be had is `{ denied = "why" }`, `{ absent = "why" }` or `{ error = "why" }`; one that a fixture
-/// takes out of the shared ones is `{ not_read = true }`; one with fields of its own is `{ value = … }`.
+/// Keys may be whole ids or nested tables. `version = "mariadb 10.11.6"` stands for the server's family and version. A missing
+/// fact is `{ denied = "why" }`, `{ absent = "why" }` or `{ error = "why" }`; a shared fact that a fixture removes is `{
+/// not_read = true }`; a fact whose value has fields is `{ value = … }`.
 ///
 /// # Errors
-/// Names that nothing collects, and values that make no sense, one sentence each.
+/// Names that no collector reads, and invalid values, one sentence each.
 pub fn facts(
     shared: &IndexMap<String, Value>,
     own: &IndexMap<String, Value>,
@@ -86,7 +86,7 @@ fn fact(value: &Value, unit: &str) -> Option<Fact> {
     })
 }
 
-/// `mariadb 10.11.6` as the facts that servers give.
+/// Facts of the server for `mariadb 10.11.6`.
 fn version(value: &Value) -> Option<Vec<(String, Fact)>> {
     let (family, number) = value.as_str()?.split_once(' ')?;
     if !["mysql", "mariadb"].contains(&family) {

@@ -1,11 +1,11 @@
-//! The guard of the durability ledger: settings that no remedy may ask for.
+//! Enforcement of the durability ledger: settings that no remedy may request.
 
 use mydyno_model::claim::{StepKind, Touches};
 use mydyno_settings::{bare_name, is_safe, ledger};
 
-/// Why a step of this form would weaken durability, crash safety or checks of integrity; none where it does not.
+/// Reason why a step of this form would weaken durability, crash safety or integrity checks; `None` where it does not.
 pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
-    // Words for people may name what not to do.
+    // Words for people may mention a setting as one to avoid.
     if kind == StepKind::Text {
         return None;
     }

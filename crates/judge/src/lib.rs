@@ -1,8 +1,8 @@
-//! Claims over facts give findings.
+//! Evaluates claims over facts and produces findings.
 //!
-//! A claim says what ought to hold, in a small language over facts ([`expr`]); [`audit()`] tells for each whether it
-//! is violated, holds, makes no sense here or cannot be told, and what that rests on. Nothing here reads a file or a
-//! clock: claims come as texts, facts as documents.
+//! A claim states a condition in a small language over facts ([`expr`]); [`audit()`] determines for each whether it is
+//! violated, holds, is not applicable or cannot be decided, and the evidence. This crate reads neither files nor clocks: claims
+//! are texts, facts are documents.
 
 pub mod accept;
 mod audit;

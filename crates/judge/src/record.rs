@@ -1,4 +1,4 @@
-//! A live system's facts as a fixture of a claim.
+//! Recording of a live system's facts as a fixture of a claim.
 
 use mydyno_model::facts::{Fact, FactSet, Status};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::claim::Claim;
 use crate::expr::Expr;
 use crate::judge::judge;
 
-/// The fixture, as text for the claim's file: the facts that the claim needs, as they were read.
+/// The fixture, as text for the claim's file: the facts that the claim needs, as read.
 pub fn record(claim: &Claim, facts: &FactSet) -> String {
     let finding = judge(claim, facts);
     let mut text = format!("[[fixture]]\nstate = \"{}\"\n", finding.state.name());
@@ -29,11 +29,11 @@ pub fn record(claim: &Claim, facts: &FactSet) -> String {
     text
 }
 
-/// The system that the facts are of.
+/// Description of the system that the facts come from.
 fn system(facts: &FactSet) -> String {
     let server = facts.text("server.version").unwrap_or("no server");
     let system = facts.text("host.distribution.name").unwrap_or("a host that is not visible");
-    // What follows the number names a build of somebody's own.
+    // The text after the version number may name a private build, so it is omitted.
     let kernel = facts.text("host.kernel.release").and_then(crate::expr::Version::read);
     let kernel = kernel.map(|k| format!(", Linux {k}")).unwrap_or_default();
     format!("{server} on {system}{kernel}")
@@ -49,7 +49,7 @@ fn patterns(claim: &Claim) -> Vec<String> {
     patterns
 }
 
-/// Whether an id fits a pattern whose stars stand for one part each.
+/// Whether an id matches a pattern in which each star stands for one part.
 fn fits(pattern: &str, id: &str) -> bool {
     let (pattern, id): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), id.split('.').collect());
     pattern.len() == id.len() && pattern.iter().zip(&id).all(|(p, i)| *p == "*" || p == i)
@@ -62,7 +62,7 @@ fn read(fact: &Fact) -> String {
     }
 }
 
-/// JSON as TOML. The escapes of JSON's strings are those of TOML's, too; nothing stands for null.
+/// JSON as TOML. TOML supports the escapes of JSON strings; null values are omitted.
 fn written(value: &Value) -> String {
     match value {
         Value::Array(items) => {

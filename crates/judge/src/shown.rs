@@ -1,4 +1,4 @@
-//! Findings for eyes that are not to see names.
+//! Findings for readers who must not see names.
 
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::FactSet;
@@ -7,9 +7,11 @@ use mydyno_model::finding::{Finding, RemedyStep, State};
 use crate::claim::Claim;
 use crate::judge::judge;
 
-/// A finding of open facts, told by facts with names hidden. What was found stays; no text of the open facts does.
+/// Restates a finding from unredacted facts in terms of redacted facts. The result stays; no text from the unredacted facts
+/// does.
 ///
-/// A token can keep an expression from recognising what the open text says. Then only what needs no names is told.
+/// A redacted token can prevent an expression from recognising the original text. The finding then contains only what needs no
+/// names.
 pub fn told_by(claim: &Claim, open: Finding, shown: &FactSet) -> Finding {
     let told = judge(claim, shown);
     let steps = |f: &Finding| {

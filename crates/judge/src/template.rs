@@ -1,18 +1,19 @@
-//! Texts with values in them: `the pool of {@@innodb_buffer_pool_size | bytes} …`.
+//! Text templates with values: `the pool of {@@innodb_buffer_pool_size
+//! bytes} …`.
 
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::FactSet;
 
 use crate::expr::{Bindings, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with};
 
-/// Where a text goes, which decides how values are written and quoted.
+/// Destination of a text, which determines how values are formatted and quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// For people.
+    /// Prose for people.
     Prose,
-    /// A statement.
+    /// An SQL statement.
     Sql,
-    /// A command of the shell.
+    /// A shell command.
     Shell,
     /// A line of a configuration file.
     Config,
@@ -34,10 +35,10 @@ impl From<StepKind> for Place {
     }
 }
 
-/// How a value is written, behind a `|`.
+/// Format of a value, after a `|`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As the place asks for.
+    /// The default of the destination.
     Plain,
     /// A number as bytes, for people.
     Bytes,
@@ -47,7 +48,7 @@ enum Form {
     Percent,
     /// A number of bytes as whole MiB, as in `512M`.
     Mebibytes,
-    /// A name of SQL, in backticks: `a.b` is a table of a schema.
+    /// An SQL name, in backticks: `a.b` is a table of a schema.
     Identifier,
 }
 
@@ -65,26 +66,26 @@ enum Piece {
     Value(Expr, Form),
 }
 
-/// A text with places for values.
+/// A template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Vec<Piece>);
 
-/// A text that was filled in.
+/// A filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
-    /// The text; a value that could not be had is its expression between angle brackets.
+    /// The text; a missing value appears as its expression in angle brackets.
     pub text: String,
-    /// Whether all values could be had and written.
+    /// Whether all values were available and could be formatted.
     pub whole: bool,
     /// Facts that the values come from.
     pub facts: Vec<String>,
 }
 
 impl Template {
-    /// Reads a text. `{{` and `}}` are braces.
+    /// Parses a template. `{{` and `}}` stand for braces.
     ///
     /// # Errors
-    /// A brace without its other, an expression that makes no sense.
+    /// An unmatched brace, or an invalid expression.
     pub fn read(text: &str, bindings: &Bindings, locals: &[&str]) -> Result<Self, ParseError> {
         let at = |bytes: usize| {
             let before = &text[..bytes];
@@ -164,7 +165,7 @@ impl Template {
         filled
     }
 
-    /// The expressions in it.
+    /// The expressions in the template.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Value(expr, _) => Some(expr),
@@ -173,17 +174,17 @@ impl Template {
     }
 }
 
-/// The whole number of an expression that is nothing but a fact. Expressions count in floating point, which has no
-/// 18446744073709551615, the value of what servers do not limit.
+/// The whole number of an expression that is a single fact. Expressions compute in floating point, which cannot represent
+/// 18446744073709551615, the value that servers use for no limit.
 fn whole_fact(expr: &Expr, rests_on: &[String], value: &Value, facts: &FactSet) -> Option<String> {
     let (Expr::Fact(_), [id], Value::Number(number, _)) = (expr, rests_on, value) else { return None };
     let fact = facts.value(id)?;
-    // A fact in another unit than the base one is another number.
+    // A fact in another unit than the base one has a different number.
     let same = fact.as_f64() == Some(*number);
     (same && (fact.is_u64() || fact.is_i64())).then(|| fact.to_string())
 }
 
-/// A value as its place needs it; none where that cannot be done safely.
+/// A value formatted for its destination; `None` where that cannot be done safely.
 fn written(value: &Value, form: Form, place: Place) -> Option<String> {
     let number = || match value {
         Value::Number(n, _) if n.is_finite() => Some(*n),
@@ -207,9 +208,9 @@ fn plain(value: &Value, place: Place) -> Option<String> {
         return Some(mydyno_model::text::line(&value.shown()));
     }
     let text = match value {
-        // What a file or statement takes is the number in its base unit, whole where it is.
+        // Files and statements take the number in its base unit, without decimals if it is whole.
         Value::Number(n, _) if n.is_finite() => {
-            // 7 % is kept as 0.07, and 0.07 × 100 is 7.000000000000001.
+            // 7 % is stored as 0.07, and 0.07 × 100 is 7.000000000000001.
             let near = n.round();
             let whole = (n - near).abs() <= 1e-9 * near.abs();
             return Some(if whole { format!("{near:.0}") } else { n.to_string() });
@@ -236,7 +237,7 @@ fn plain(value: &Value, place: Place) -> Option<String> {
     }
 }
 
-/// `schema.table` as two names; a dot within one of them cannot be told from it.
+/// `schema.table` as two names; a dot within a name cannot be distinguished from the separator.
 fn identifier(text: &str) -> String {
     let parts: Vec<String> = text.split('.').map(|part| format!("`{}`", part.replace('`', "``"))).collect();
     without_control(&parts.join("."))

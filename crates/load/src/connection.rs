@@ -7,11 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mydyno_wire::WireError;
 use mydyno_wire::envelope::Envelope;
 use mydyno_wire::packet::answer_sequence;
 use mydyno_wire::reply::{Expect, FirstRow, PrepareReader, Reply, ReplyParser, ResultReader, ResultSink};
-use mydyno_wire::{Column, command};
+use mydyno_wire::{Column, WireError, command};
 use mydyno_workload::session::{Answer, Kept, unknown_statement};
 use mydyno_workload::{Command, Fault, Handle, Param, Session, Statement, StatementSpec};
 
@@ -294,6 +293,9 @@ impl<'w, T: Transport> Connection<'w, T> {
 
     fn finish(&mut self, reply: Reply) -> Result<Answer, Fault> {
         self.done_ns = self.shared.now_ns();
+        if reply.misnumbered {
+            self.shared.recorder.borrow_mut().misnumbered += 1;
+        }
         if let Some(error) = reply.error {
             return Err(Fault::Server(error));
         }

@@ -89,6 +89,7 @@ impl<'a, W: Workload> Coordinator<'a, W> {
             queued: merger.last.queued,
             lost: merger.lost,
             late_ns: merger.late_ns,
+            misnumbered: merger.misnumbered,
         };
         let forbidden = context.forbidden.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(why) = failure {

@@ -95,4 +95,6 @@ pub struct Shortfalls {
     pub lost: usize,
     /// Worst delay of a worker at the end of a window, in nanoseconds: for so long the load generator did not run.
     pub late_ns: u64,
+    /// Answers with a wrong sequence number, which were accepted.
+    pub misnumbered: u64,
 }

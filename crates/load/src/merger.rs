@@ -29,6 +29,8 @@ pub struct Merger<'a> {
     pub late_ns: u64,
     /// Connections lost for good.
     pub lost: usize,
+    /// Answers with a wrong sequence number, which were accepted.
+    pub misnumbered: u64,
     /// Since when no connection at all is open, on the run's clock.
     pub all_down_since_ns: Option<u64>,
     /// Why the last connection was lost.
@@ -84,6 +86,7 @@ impl<'a> Merger<'a> {
             errors: BTreeMap::new(),
             late_ns: 0,
             lost: 0,
+            misnumbered: 0,
             all_down_since_ns: None,
             last_loss: None,
             last: ArrivalCounts::default(),
@@ -131,6 +134,7 @@ impl<'a> Merger<'a> {
             .then(|| self.all_down_since_ns.map_or(handover.end_ns, |since| since.min(handover.end_ns)));
         self.last_loss = handover.last_loss.or(self.last_loss.take());
         self.late_ns = self.late_ns.max(handover.late_ns);
+        self.misnumbered += handover.recorder.misnumbered;
         let operations = self.operations.len();
         let open = self.open.entry(handover.window).or_insert_with(|| Open {
             phase: handover.phase,

@@ -39,6 +39,8 @@ pub struct Recorder {
     pub retries: u64,
     /// Connections opened again after they were lost.
     pub reconnects: u64,
+    /// Answers with a wrong sequence number, which were accepted.
+    pub misnumbered: u64,
     /// Transactions begun.
     pub started: u64,
     /// Transactions given up.
@@ -62,6 +64,7 @@ impl Recorder {
             errors: BTreeMap::new(),
             retries: 0,
             reconnects: 0,
+            misnumbered: 0,
             started: 0,
             failed: 0,
             retried: Histogram::new(),
@@ -99,6 +102,7 @@ impl Recorder {
         self.queries += other.queries;
         self.retries += other.retries;
         self.reconnects += other.reconnects;
+        self.misnumbered += other.misnumbered;
         self.started += other.started;
         self.failed += other.failed;
         self.retried.merge(&other.retried);

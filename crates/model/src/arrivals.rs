@@ -1,27 +1,27 @@
-//! How transactions arrive: a closed loop with or without think time, or an open loop with a schedule of its own.
+//! Arrival processes of transactions: a closed loop with or without think time, or an open loop that follows a schedule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How transactions arrive.
+/// Arrival process of transactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Each connection asks again when it is answered: at once, or after its think time. The intended instant of a
-    /// transaction is the end of the one before plus the think time.
+    /// Closed loop: each connection sends its next transaction when the previous one is answered, at once or after its think
+    /// time. The intended instant of a transaction is the end of the previous one plus the think time.
     Closed {
-        /// Pause between an answer and the next transaction; absent when there is none.
+        /// Pause between an answer and the next transaction; absent for none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         think: Option<Think>,
     },
-    /// A schedule asks, whether or not earlier transactions have been answered. The intended instant of a transaction
-    /// is that of the schedule.
+    /// Open loop: a schedule issues transactions whether or not earlier ones have been answered. The intended instant of a
+    /// transaction is its instant in the schedule.
     Open {
         /// Transactions a second over all connections; the mean over the measured window where the rate changes.
         rate_per_s: f64,
-        /// Evenly spaced, or with exponential gaps.
+        /// Distribution of the gaps between arrivals: constant or exponential.
         spacing: Spacing,
-        /// How the rate changes over the measured window.
+        /// Change of the rate over the measured window.
         #[serde(skip_serializing_if = "Shape::is_flat", default)]
         shape: Shape,
     },
@@ -36,7 +36,7 @@ impl Arrivals {
         Self::Open { rate_per_s, spacing, shape: Shape::Flat }
     }
 
-    /// Transactions a second that the schedule asks for, as a mean over the measured window; `None` for a closed loop.
+    /// Scheduled transactions a second, as a mean over the measured window; `None` for a closed loop.
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
             Self::Closed { .. } => None,
@@ -50,17 +50,17 @@ impl Arrivals {
 pub struct Think {
     /// Mean, in seconds.
     pub mean_s: f64,
-    /// How single pauses lie about it.
+    /// Distribution of single pauses around the mean.
     pub spread: Spread,
 }
 
-/// How random times lie about their mean.
+/// Distribution of random times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// All equal.
+    /// All times are equal to the mean.
     Constant,
-    /// Exponential.
+    /// Exponential distribution.
     Exponential,
 }
 
@@ -68,30 +68,29 @@ pub enum Spread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// Even.
+    /// Constant gaps.
     Constant,
-    /// Exponential: what many independent users make.
+    /// Exponential gaps, as many independent users produce (a Poisson process).
     Poisson,
 }
 
-/// How the rate of an open loop changes over the measured window. The warm-up runs at the rate with which the window
-/// begins.
+/// Change of an open loop's rate over the measured window. The warm-up runs at the rate at which the window begins.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Shape {
-    /// Not at all.
+    /// Constant rate.
     #[default]
     Flat,
-    /// Evenly from one rate to the other.
+    /// Linear change from one rate to another.
     Ramp {
         /// Transactions a second at the start of the window.
         from_per_s: f64,
         /// Transactions a second at its end.
         to_per_s: f64,
     },
-    /// One rate after the other; together they last as long as the window.
+    /// One rate after another; together they last as long as the window.
     Steps {
-        /// At least one.
+        /// The steps, at least one.
         steps: Vec<RateStep>,
     },
 }
@@ -103,7 +102,7 @@ impl Shape {
     }
 }
 
-/// A rate and how long it lasts.
+/// A rate and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateStep {
     /// Transactions a second.

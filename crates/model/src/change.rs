@@ -1,4 +1,4 @@
-//! Changes that mydyno has made to a host and not yet put back, as `mydyno host status --json` prints them.
+//! Changes that mydyno has made to a host and not yet reverted, as `mydyno host status --json` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 
-/// Who answers for a change.
+/// The owner of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum LeaseState {
-    /// A mydyno command that is at work; it will put the change back itself.
+    /// A running mydyno command holds the lease and will revert the change itself.
     Held {
         /// Its process id.
         pid: u32,
-        /// What it is doing, as in `bench`.
+        /// Name of the command, as in `bench`.
         command: String,
     },
-    /// The command died; `mydyno host restore` puts the change back.
+    /// The command died; `mydyno host restore` reverts the change.
     Abandoned {
         /// The process id that it had.
         pid: u32,
-        /// What it was doing.
+        /// Name of the command that died.
         command: String,
     },
-    /// Kept on purpose until the named command takes it away.
+    /// The change is kept on purpose until the named command removes it.
     Kept {
         /// As in `mydyno server down NAME`.
         until: String,
@@ -36,22 +36,22 @@ pub enum LeaseState {
 pub struct ChangeInfo {
     /// Number of the journal entry.
     pub id: u64,
-    /// What was changed, as in `folder /var/lib/mydyno/servers/demo`.
+    /// The object that was changed, as in `folder /var/lib/mydyno/servers/demo`.
     pub what: String,
     /// The value before.
     pub was: Value,
     /// The value that mydyno set.
     pub now: Value,
-    /// When: RFC 3339.
+    /// Time of the change: RFC 3339.
     pub since: String,
-    /// Who answers for it.
+    /// The owner of the change.
     pub lease: LeaseState,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// `mydyno host status --json`. `changes` is empty when nothing is changed.
+/// Output of `mydyno host status --json`. `changes` is empty when no change is in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostStatus {
     /// Schema, time and writer.
@@ -69,36 +69,36 @@ impl Document for HostStatus {
     const MAJOR: u32 = 1;
 }
 
-/// What `mydyno host restore` did with one change.
+/// The outcome of `mydyno host restore` for one change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreOutcome {
     /// The change.
     pub change: ChangeInfo,
     /// `restored`, `left_alone` or `failed`.
     pub outcome: RestoreState,
-    /// Why it was left alone or failed; what was done otherwise.
+    /// The reason for `left_alone` or `failed`; the action that was taken otherwise.
     pub why: String,
 }
 
-/// How putting back ended.
+/// Outcome of reverting a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RestoreState {
-    /// As it was before.
+    /// The previous value is in force again.
     Restored,
-    /// No longer ours to put back (value, device, process or boot changed), or somebody answers for it.
+    /// The change is not mydyno's to revert (value, device, process or boot changed), or a live command holds its lease.
     LeftAlone,
-    /// It is ours and could not be put back; the journal keeps it.
+    /// The change is mydyno's and reverting it failed; the journal keeps it.
     Failed,
 }
 
-/// `mydyno host restore --json`.
+/// Output of `mydyno host restore --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreReport {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// Outcomes in the order of work: newest change first.
+    /// Outcomes in processing order: newest change first.
     pub outcomes: Vec<RestoreOutcome>,
     /// Fields of later versions.
     #[serde(flatten)]

@@ -1,14 +1,14 @@
-//! A claim: what ought to hold of a host or a server, why, how to tell, and what to do where it does not.
+//! Claims: statements about a host or a server, with the reason, the check, and the remedy for a violation.
 //!
-//! One TOML file each, `AREA/ID.toml`. A field that is not known is refused: in a file that people write by hand it is
-//! a slip of the pen. Which facts a claim needs is read off its expressions.
+//! Each claim is one TOML file, `AREA/ID.toml`. Unknown fields are refused: in a file that people write by hand they are typing
+//! errors. The facts that a claim needs are derived from its expressions.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How bad it is where a claim is violated.
+/// Severity of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -18,7 +18,7 @@ pub enum Severity {
     Low,
     /// Costs performance or operations noticeably.
     Medium,
-    /// Costs much, or will hurt on a bad day.
+    /// Costs much, or will cause trouble under adverse conditions.
     High,
     /// Data are at risk, or the server is about to fail.
     Critical,
@@ -37,7 +37,7 @@ impl Severity {
     }
 }
 
-/// How sure a violated check makes the finding.
+/// Certainty of a finding from a violated check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -50,11 +50,11 @@ pub enum Confidence {
     Hint,
 }
 
-/// What the remedy costs to apply.
+/// Cost of applying the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cost {
-    /// While the server runs.
+    /// Applied while the server runs.
     Dynamic,
     /// The server has to be restarted.
     Restart,
@@ -68,7 +68,7 @@ pub enum Cost {
     Hardware,
 }
 
-/// What a setting can cost beside performance.
+/// Guarantees, beside performance, that a setting can affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Touches {
@@ -80,38 +80,38 @@ pub enum Touches {
     Semantics,
 }
 
-/// In which direction the remedy moves it.
+/// Effect of the remedy on the guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// The remedy makes it better.
+    /// The remedy strengthens the guarantee.
     Strengthens,
-    /// The claim is about it, the remedy leaves it as it is.
+    /// The claim concerns the guarantee, and the remedy leaves it unchanged.
     Keeps,
     /// The remedy changes results or behaviour: for semantics only.
     Changes,
 }
 
-/// The claim's line in the durability and semantics ledger.
+/// The claim's entry in the durability and semantics ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
-    /// What is at stake.
+    /// The affected guarantee.
     pub touches: Touches,
-    /// What the remedy does to it. No remedy weakens durability or crash safety.
+    /// Effect of the remedy on the guarantee. No remedy weakens durability or crash safety.
     pub effect: Effect,
-    /// What exactly is lost, won or changed.
+    /// The exact loss, gain or change.
     pub note: String,
 }
 
-/// A step of a remedy: exactly one of the forms from `sql` to `text`. `{EXPRESSION}` in it is replaced by a value.
+/// A step of a remedy: exactly one of the forms from `sql` to `text`. Each `{EXPRESSION}` in it is replaced by a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Only where this expression holds.
+    /// Condition of the step: it applies only where this expression holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Once for each: `NAME in COLLECTION`, or `NAME in COLLECTION where CONDITION`.
+    /// Repetition, once for each item: `NAME in COLLECTION`, or `NAME in COLLECTION where CONDITION`.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
     /// A statement for the server.
@@ -123,7 +123,7 @@ pub struct Step {
     /// `NAME = VALUE` for sysctl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sysctl: Option<String>,
-    /// A rule for udev.
+    /// A udev rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udev: Option<String>,
     /// A line of section `[Service]` in a drop-in of the server's unit.
@@ -135,13 +135,13 @@ pub struct Step {
     /// A parameter of the kernel's command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// A command of the shell, as root.
+    /// A shell command, run as root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// What no command can do, in words.
+    /// An action that no command can perform, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The way back, in the same form as the step. Files that `--fix` writes are undone by removing them, so steps of
+    /// The reversal, in the same form as the step. Removing the files that `--fix` writes reverts them, so steps of
     /// `persistent` need none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
@@ -157,7 +157,7 @@ pub enum StepKind {
     Cnf,
     /// A kernel setting.
     Sysctl,
-    /// A rule for udev.
+    /// A udev rule.
     Udev,
     /// A line of a drop-in of the server's unit.
     Systemd,
@@ -165,7 +165,7 @@ pub enum StepKind {
     Tmpfiles,
     /// A parameter of the kernel's command line.
     Kernel,
-    /// A command of the shell.
+    /// A shell command.
     Shell,
     /// Words.
     Text,
@@ -191,66 +191,66 @@ impl Step {
     }
 }
 
-/// What to do.
+/// The remedy for a violated claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Remedy {
-    /// What it costs to apply.
+    /// Cost of applying the remedy.
     pub cost: Cost,
-    /// What takes effect at once, each with its way back.
+    /// Steps that take effect at once, each with its reversal.
     #[serde(default)]
     pub now: Vec<Step>,
-    /// What lasts over a restart.
+    /// Steps that persist across a restart.
     #[serde(default)]
     pub persistent: Vec<Step>,
-    /// What can go wrong.
+    /// Risks of the remedy.
     pub risk: String,
 }
 
-/// A different severity in some cases.
+/// A condition under which the severity differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeverityCase {
-    /// Where this expression holds; the first that holds decides.
+    /// Condition; the first case whose condition holds decides.
     pub when: String,
-    /// It is this.
+    /// Severity in this case.
     pub severity: Severity,
 }
 
-/// How the advice can be proved here.
+/// How an experiment can test the advice on this system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// The experiment of the catalogue.
+    /// Experiment of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<String>,
-    /// The lever that it turns, as in `variable.sync_binlog`; `mydyno host levers` lists them.
+    /// The lever that the experiment varies, as in `variable.sync_binlog`; `mydyno host levers` lists them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<String>,
     /// The factor's levels: values of the lever. For sizes, `75%` is a share of the machine's memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Value>,
-    /// Why no experiment can prove it.
+    /// Reason why no experiment can test the advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_testable: Option<String>,
 }
 
-/// A known answer: facts, and what must come out.
+/// A known answer: facts and the expected outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fixture {
-    /// What it shows, where that is not obvious.
+    /// Purpose of the fixture, where it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `violated`, `holds`, `not_applicable` or `unknown`.
     pub state: String,
-    /// The severity, where the claim has several.
+    /// Expected severity, where the claim has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     /// The live system that the facts were recorded from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<String>,
-    /// Facts beside, and before, those that all fixtures share.
+    /// Facts of this fixture; they take precedence over the facts that all fixtures share.
     #[serde(default)]
     pub facts: IndexMap<String, Value>,
 }
@@ -261,44 +261,44 @@ pub struct Fixture {
 pub struct Claim {
     /// The name of the file without `.toml`: lower case, digits and hyphens.
     pub id: String,
-    /// What ought to hold, in one line.
+    /// The condition that should hold, in one line.
     pub title: String,
-    /// What it is about: the mechanism, in a few sentences.
+    /// The mechanism behind the claim, in a few sentences.
     pub what: String,
-    /// What goes wrong where it does not hold.
+    /// Consequences of a violation.
     pub why: String,
-    /// Where this is known from: manuals, source, measurements, each with its address if it has one.
+    /// References: manuals, source, measurements, each with its address if it has one.
     pub sources: Vec<String>,
-    /// The release of mydyno that first had it.
+    /// The release of mydyno that introduced the claim.
     pub since: String,
-    /// Where the claim makes sense at all; everywhere without it.
+    /// Condition under which the claim is applicable; without it, everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applies_when: Option<String>,
-    /// Names for expressions, used as `$name`; a later one may use earlier ones.
+    /// Names for expressions, used as `$name`; a later binding may use earlier ones.
     #[serde(default, rename = "let", skip_serializing_if = "IndexMap::is_empty")]
     pub bindings: IndexMap<String, String>,
-    /// What has to be true for the claim to hold.
+    /// Expression that is true where the claim holds.
     pub check: String,
-    /// What to say of a violation here; `{EXPRESSION}` in it is replaced by a value.
+    /// Message for a violation; each `{EXPRESSION}` in it is replaced by a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
-    /// How bad a violation is.
+    /// Severity of a violation.
     pub severity: Severity,
-    /// Cases in which it is more or less so.
+    /// Conditions under which the severity differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub severity_cases: Vec<SeverityCase>,
-    /// How sure the check makes it.
+    /// Certainty of a violation that the check reports.
     #[serde(default)]
     pub confidence: Confidence,
-    /// What to do.
+    /// The remedy.
     pub remedy: Remedy,
-    /// What is at stake beside performance.
+    /// The guarantee that the setting affects beside performance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Ledger>,
-    /// When the check misleads, and what people commonly get wrong.
+    /// Cases in which the check misleads, and common mistakes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traps: Vec<String>,
-    /// How it can be proved.
+    /// How an experiment can test the advice.
     pub proof: Proof,
     /// Facts that all fixtures share.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

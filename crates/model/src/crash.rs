@@ -1,4 +1,4 @@
-//! What a crash cost, as `mydyno server crash --json` prints it.
+//! The losses of a crash, as `mydyno server crash --json` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 use crate::document::{Document, Header};
 use crate::warning::Warning;
 
-/// How a server was made to crash.
+/// Method by which a server was crashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrashBy {
-    /// SIGKILL: what the kernel has, stays.
+    /// SIGKILL: data that the kernel has received survive.
     Kill,
-    /// The power of its emulated disk was cut, and the server killed.
+    /// The power of its emulated disk was cut, and the server was killed.
     PowerCut,
 }
 
-/// A crash in the middle of a load, and what was there after recovery.
+/// A crash in the middle of a load, and the state of the data after recovery.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CrashReport {
     /// Schema, time and writer.
@@ -25,39 +25,41 @@ pub struct CrashReport {
     pub header: Header,
     /// As in `MariaDB 10.11.6`.
     pub engine: String,
-    /// How it crashed.
+    /// Method of the crash.
     pub by: CrashBy,
-    /// The disk that the data were on, as in `emulated disk`, when it was not the host's.
+    /// The disk that held the data, as in `emulated disk`, when it was not the host's.
     pub disk: Option<String>,
-    /// What was asked for of the server and its disk, as `lever=value`.
+    /// Requested settings of the server and its disk, as `lever=value`.
     pub levers: Vec<String>,
-    /// Variables that decide what a crash can lose, as the server showed them.
+    /// Variables that determine what a crash can lose, with the values that the server reported.
     pub durability: Vec<(String, String)>,
     /// Connections that committed.
     pub connections: u64,
-    /// It was to crash once so many commits were acknowledged; 0 in documents that do not say.
+    /// Number of acknowledged commits after which the crash was due; 0 in documents that do not record it.
     #[serde(default)]
     pub commits_wanted: u64,
-    /// Transactions whose commit the server had acknowledged, and whose record was synced to the disk of mydyno's state.
+    /// Transactions whose commit the server had acknowledged, and whose record was synced to the disk that holds mydyno's
+    /// state.
     pub acknowledged: u64,
-    /// Of those, the ones that were not there afterwards; none: it is unknown, as `not_recovered` says.
+    /// Acknowledged transactions that were missing afterwards; `None`: unknown, for the reason in `not_recovered`.
     pub lost: Option<u64>,
-    /// Transactions of which only a part was there, or with another content; none: unknown.
+    /// Transactions that were present only in part, or with different content; `None`: unknown.
     pub torn: Option<u64>,
-    /// Transactions that were there and had never been sent; none: unknown.
+    /// Transactions that were present and had never been sent; `None`: unknown.
     pub never_sent: Option<u64>,
-    /// Transactions that were there though their acknowledgement had not arrived: at most one a connection, and no fault;
-    /// none: unknown.
+    /// Transactions that were present although their acknowledgement had not arrived: at most one per connection, and not a
+    /// fault; `None`: unknown.
     pub in_doubt_present: Option<u64>,
-    /// Mounting the disk again, with the file system's own recovery; a power cut only.
+    /// Time to mount the disk again, including the file system's recovery; after a power cut only.
     pub mount_ms: Option<f64>,
-    /// From the start of the server until it let its account in.
+    /// Time from the start of the server until it accepted its account's login.
     pub recovery_ms: Option<f64>,
-    /// Why the disk or the server did not come back in its time, or why its tables cannot be read: what is lost is unknown then.
+    /// Reason why the disk or the server did not recover in time, or why its tables cannot be read: the losses are then
+    /// unknown.
     pub not_recovered: Option<String>,
-    /// What a power cut lost of the disk's volatile cache.
+    /// Bytes of the disk's volatile cache that a power cut lost.
     pub disk_lost_bytes: Option<u64>,
-    /// What makes it worth less than it looks.
+    /// Warnings that reduce the trust in the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// Fields of later versions.
@@ -66,7 +68,8 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    /// Whether as much as was wanted was acknowledged, all of that was there, whole, and nothing else.
+    /// Whether the wanted number of commits was acknowledged, and all of those transactions, and no others, were present and
+    /// whole.
     pub fn is_sound(&self) -> bool {
         let none = |count: Option<u64>| count == Some(0);
         self.acknowledged >= self.commits_wanted.max(1)

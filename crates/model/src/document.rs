@@ -1,4 +1,4 @@
-//! What all documents share: the header, and the rule for versions.
+//! The header that all documents share, and the rules for versions.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -28,9 +28,9 @@ impl Writer {
 pub struct Header {
     /// Name and major version of the document's form, as in `mydyno.plan/1`.
     pub schema: String,
-    /// When it was written: RFC 3339, UTC.
+    /// Time of writing: RFC 3339, UTC.
     pub created: String,
-    /// What wrote it.
+    /// The program that wrote the document.
     pub mydyno: Writer,
 }
 
@@ -53,13 +53,13 @@ pub fn rfc3339(at: OffsetDateTime) -> String {
 pub trait Document: Serialize + DeserializeOwned {
     /// The name before the slash in `schema`.
     const NAME: &'static str;
-    /// The version behind the slash; it grows only when old readers would misread the document.
+    /// The version after the slash; it grows only when old readers would misread the document.
     const MAJOR: u32;
 
     /// Reads a document, refusing other kinds and newer major versions.
     ///
     /// # Errors
-    /// [`DocumentError`] says what the text is instead, or where it is not valid.
+    /// [`DocumentError`]: the text is another document, or is not valid at the given position.
     fn from_json(text: &str) -> Result<Self, DocumentError> {
         check_schema(text, Self::NAME, Self::MAJOR)?;
         serde_json::from_str(text).map_err(|e| DocumentError::Invalid { name: Self::NAME, source: e })
@@ -67,7 +67,7 @@ pub trait Document: Serialize + DeserializeOwned {
 
     /// The document as indented JSON with a final newline.
     fn to_json(&self) -> String {
-        // The types hold no map with keys that JSON cannot express, which is all that can fail here.
+        // Serialization can fail only for map keys that JSON cannot express, and no document has such a map.
         let mut text =
             serde_json::to_string_pretty(self).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"));
         text.push('\n');
@@ -75,33 +75,33 @@ pub trait Document: Serialize + DeserializeOwned {
     }
 }
 
-/// Why a text is not the document that was asked for.
+/// The reasons why a text is not the requested document.
 #[derive(Debug, Error)]
 pub enum DocumentError {
-    /// Not JSON, or without the fields of this document.
+    /// The text is not JSON, or lacks fields of this document.
     #[error("not a valid {name} document: {source}")]
     Invalid {
         /// The document that was expected.
         name: &'static str,
-        /// Where and why.
+        /// Position and reason.
         source: serde_json::Error,
     },
-    /// Another kind of document.
+    /// The text is another kind of document.
     #[error("expected a {expected} document, found {found:?}")]
     OtherKind {
         /// The document that was expected.
         expected: &'static str,
-        /// What its `schema` says.
+        /// The text's `schema` field.
         found: String,
     },
-    /// Written by a newer mydyno in a form that this one would misread.
+    /// A newer mydyno wrote the text in a form that this version would misread.
     #[error(
         "{found} was written by mydyno {written_by}; this mydyno reads {name} up to version {up_to}: read it with mydyno {written_by} or newer"
     )]
     Newer {
         /// The document.
         name: &'static str,
-        /// Its `schema`.
+        /// The document's `schema` field.
         found: String,
         /// The version that wrote it, and can read it.
         written_by: String,

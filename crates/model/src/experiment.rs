@@ -137,7 +137,7 @@ pub struct Design {
     pub response: String,
     /// What is asked of the response that decides.
     pub asks: Asks,
-    /// δ: the smallest effect that matters, as a share (0.02: 2 %).
+    /// δ: the smallest relevant effect, as a share (0.02: 2 %).
     pub delta: f64,
     /// Seed of the order of slices.
     pub seed: u64,
@@ -186,7 +186,7 @@ pub struct Slice {
     pub transactions: u64,
     /// Statements that were answered.
     pub queries: u64,
-    /// Answers that were errors.
+    /// Answers that reported an error.
     pub errors: u64,
     /// Transactions that were asked again after an error.
     pub retries: u64,
@@ -214,7 +214,7 @@ pub struct Slice {
 pub enum Finding {
     /// The whole interval lies beyond δ in the direction asked for.
     Supported,
-    /// The whole interval lies short of δ.
+    /// The whole interval falls short of δ.
     Refuted,
     /// The interval holds δ, or there is none.
     Undecided,

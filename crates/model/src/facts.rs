@@ -1,4 +1,4 @@
-//! Facts: what was found out about a host or a server, where, and what could not be had.
+//! Facts about a host or a server: their values, their sources, and the reasons for missing ones.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,25 +7,25 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 
-/// Whether a fact could be had.
+/// Whether a fact could be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
-    /// It was read.
+    /// The fact was read.
     Ok,
-    /// Permission was refused; `why` names what was refused and what would permit it.
+    /// Permission was denied; `why` names the denied access and the permission that is needed.
     Denied {
-        /// The refusal and its remedy.
+        /// The denied access and its remedy.
         why: String,
     },
     /// This system does not have it.
     Absent {
-        /// What is not there.
+        /// The missing thing.
         why: String,
     },
     /// It could not be read or understood.
     Error {
-        /// What went wrong.
+        /// The error.
         why: String,
     },
 }
@@ -38,9 +38,9 @@ pub struct Fact {
     /// Unit of the value (`bytes`, `s`, `count` …); empty for text and switches.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub unit: String,
-    /// Where it comes from: a path, an SQL statement, a system call.
+    /// Source of the value: a path, an SQL statement, a system call.
     pub source: String,
-    /// Whether it could be had.
+    /// Whether the fact could be read.
     #[serde(flatten)]
     pub status: Status,
 }
@@ -51,19 +51,19 @@ impl Fact {
         Self { value: value.into(), unit: unit.to_owned(), source: source.into(), status: Status::Ok }
     }
 
-    /// A fact that could not be had.
+    /// A fact that could not be read.
     pub fn missing(status: Status, source: impl Into<String>) -> Self {
         Self { value: Value::Null, unit: String::new(), source: source.into(), status }
     }
 }
 
-/// All facts of one look at a host and a server.
+/// All facts of one collection from a host and a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactSet {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// Facts by id, in the order in which they were collected.
+    /// Facts by id, in collection order.
     pub facts: IndexMap<String, Fact>,
     /// Fields of later versions.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Findings: what the claims say of one host and server, with the evidence.
+//! Findings: the results of the claims for one host and server, with the evidence.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 use crate::claim::{Confidence, Cost, Ledger, Proof, Severity, StepKind};
 use crate::document::{Document, Header};
 
-/// What came of a claim.
+/// Result of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It does not hold here.
+    /// The claim does not hold here.
     Violated,
-    /// Facts are missing that would decide it.
+    /// Facts that would decide the claim are missing.
     Unknown,
-    /// It holds.
+    /// The claim holds.
     Holds,
-    /// It makes no sense here: another version, another kind of server.
+    /// The claim is not applicable here: another version, another kind of server.
     NotApplicable,
 }
 
@@ -34,140 +34,140 @@ impl State {
     }
 }
 
-/// A fact that a finding rests on.
+/// A fact that a finding is based on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Its id in the facts.
+    /// The fact's id.
     pub fact: String,
-    /// Its value.
+    /// The fact's value.
     pub value: Value,
     /// The value's unit; empty for text and switches.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub unit: String,
-    /// Where it was read.
+    /// Source of the fact.
     pub source: String,
 }
 
-/// A fact that would have been needed.
+/// A fact that the check needed and did not have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct MissingFact {
-    /// Its id, or the calculation that has no result.
+    /// The fact's id, or the calculation without a result.
     pub fact: String,
-    /// `denied`, `absent`, `error`; `not_read` when nobody looked; `undefined` for a calculation without a result; `fault`
-    /// when the check makes no sense of the values.
+    /// `denied`, `absent`, `error`; `not_read` when no collector read it; `undefined` for a calculation without a result;
+    /// `fault` when the check cannot interpret the values.
     pub status: String,
-    /// Why it could not be had, and what would permit it.
+    /// Reason why the fact is missing, and the permission that would make it available.
     pub why: String,
 }
 
-/// A step of a remedy with its values put in.
+/// A step of a remedy with its values filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RemedyStep {
-    /// What kind of step.
+    /// Form of the step.
     pub kind: StepKind,
     /// The statement, line, command or words.
     pub text: String,
 }
 
-/// What to do about a finding.
+/// The remedy for a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRemedy {
-    /// What it costs to apply.
+    /// Cost of applying the remedy.
     pub cost: Cost,
-    /// What takes effect at once.
+    /// Steps that take effect at once.
     pub now: Vec<RemedyStep>,
-    /// What lasts over a restart.
+    /// Steps that persist across a restart.
     pub persistent: Vec<RemedyStep>,
-    /// What can go wrong.
+    /// Risks of the remedy.
     pub risk: String,
 }
 
-/// Why a violated claim is not counted.
+/// The acceptance by which a violated claim is not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
-    /// The reason that was given.
+    /// The user's reason.
     pub reason: String,
-    /// The last day on which it counts, as in `2027-03-31`.
+    /// The last day of the acceptance, as in `2027-03-31`.
     pub until: String,
 }
 
-/// What came of one claim.
+/// Result of one claim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The claim's id.
     pub claim: String,
     /// The claim's area.
     pub area: String,
-    /// What ought to hold, in one line.
+    /// The condition that should hold, in one line.
     pub title: String,
-    /// What came of it.
+    /// Result of the claim.
     pub state: State,
-    /// How bad it is here.
+    /// Severity on this system.
     pub severity: Severity,
-    /// How sure it is.
+    /// Certainty of the finding.
     pub confidence: Confidence,
-    /// Severity × confidence ÷ cost of the remedy; findings are ordered by it.
+    /// Severity × confidence ÷ cost of the remedy; determines the order of findings.
     pub rank: f64,
-    /// What was found here, in a sentence.
+    /// The observation on this system, in a sentence.
     pub summary: String,
-    /// What goes wrong.
+    /// Consequences of a violation.
     pub why: String,
-    /// The facts that it rests on.
+    /// Facts that the finding is based on.
     pub evidence: Vec<Evidence>,
     /// The comparisons that decided it, with values and results.
     pub arithmetic: Vec<String>,
-    /// What was missing, when the state is unknown.
+    /// Missing facts, when the state is unknown.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub missing: Vec<MissingFact>,
-    /// What to do, when it is violated.
+    /// The remedy, when the claim is violated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub remedy: Option<FindingRemedy>,
-    /// The way back from the steps that take effect at once.
+    /// Reversal of the steps that take effect at once.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub undo: Vec<RemedyStep>,
-    /// What is at stake beside performance.
+    /// The guarantee that the setting affects beside performance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ledger: Option<Ledger>,
-    /// When the check misleads.
+    /// Cases in which the check misleads.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub traps: Vec<String>,
-    /// Where the claim is known from.
+    /// References of the claim.
     pub sources: Vec<String>,
-    /// How the advice can be proved.
+    /// How an experiment can test the advice.
     pub proof: Proof,
-    /// Accepted by the user's list.
+    /// Acceptance by the user's list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accepted: Option<Accepted>,
 }
 
-/// What could be seen at all.
+/// The visible part of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scope {
-    /// `mysql` or `mariadb`, and its version; empty when no server was asked.
+    /// `mysql` or `mariadb`, and its version; empty when no server was queried.
     pub server: String,
     /// `bare`, `vm`, `container` or `not_visible`.
     pub host: String,
-    /// Whether the server's process was seen: without it, nothing is known of its limits, memory and storage.
+    /// Whether the server's process was visible: without it, the server's limits, memory and storage are unknown.
     pub server_process: bool,
-    /// What the reader must know about this, one sentence each.
+    /// Consequences for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// All findings of one look.
+/// All findings of one audit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// What could be seen.
+    /// The visible part of the system.
     pub scope: Scope,
     /// Digest of the facts.
     pub facts_digest: String,
-    /// When the facts were collected.
+    /// Time of the collection of the facts.
     pub facts_created: String,
-    /// How many claims came to which state.
+    /// Number of claims in each state.
     pub counts: IndexMap<String, usize>,
-    /// Violated first, highest rank first; then unknown, holding, not applicable.
+    /// Findings: violated first, by descending rank; then unknown, holding, not applicable.
     pub findings: Vec<Finding>,
     /// Fields of later versions.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Knobs: variables and options of servers and settings of hosts, as `mydyno knobs --json` prints them.
+//! Knobs: variables and options of servers, and settings of hosts, as `mydyno knobs --json` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::claim::Touches;
 use crate::document::{Document, Header};
 
-/// What values a knob takes.
+/// Type of a knob's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnobType {
@@ -46,15 +46,15 @@ impl KnobType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Argument {
-    /// A switch; a value of a switch is taken.
+    /// A switch; it may be given a value.
     None,
-    /// With or without.
+    /// The value is optional.
     Optional,
-    /// It has to have one.
+    /// The value is required.
     Required,
 }
 
-/// Where a variable exists while the server runs.
+/// Scope of a variable in a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnobScope {
@@ -66,154 +66,154 @@ pub enum KnobScope {
     Both,
 }
 
-/// What one server says of a knob. Everything here was asked of the server.
+/// Properties of a knob as one server reported them. All fields come from the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnobSeen {
-    /// What values it takes.
+    /// Type of the values.
     #[serde(rename = "type")]
     pub kind: KnobType,
-    /// Whether the option takes a value; none where there is no such option.
+    /// Whether the option takes a value; `None` where there is no such option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<Argument>,
-    /// Where the variable exists; none where there is no such variable.
+    /// Scope of the variable; `None` where there is no such variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<KnobScope>,
-    /// Whether it can be set while the server runs.
+    /// Whether the variable can be set while the server runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<bool>,
-    /// The value without any option, where that is the server's own and not the machine's.
+    /// The default value, where it comes from the server and does not depend on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// The smallest value; the server raises what is smaller.
+    /// Minimum; the server raises smaller values to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<String>,
-    /// The largest value; the server lowers what is larger.
+    /// Maximum; the server lowers larger values to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<String>,
-    /// Values are rounded down to multiples of it.
+    /// Granularity: the server rounds values down to multiples of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// The names that it takes.
+    /// Accepted names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// The server calls it deprecated.
+    /// Whether the server calls the knob deprecated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,
-    /// What the server says to use instead.
+    /// The replacement that the server names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
-    /// The option is taken and does nothing.
+    /// Whether the server accepts the option and ignores it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignored: bool,
-    /// The option is taken, but the server's help does not list it.
+    /// Whether the server accepts the option but omits it from its help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlisted: bool,
 }
 
-/// One server's word on a knob.
+/// One server's properties of a knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnobOn {
     /// As in `mysql-9.7`.
     pub engine: String,
-    /// The release that was asked, as in `9.7.4`.
+    /// The queried release, as in `9.7.4`.
     pub version: String,
-    /// What it said.
+    /// The reported properties.
     #[serde(flatten)]
     pub seen: KnobSeen,
 }
 
-/// Releases in which a knob came, changed its name or went, from the makers' notes.
+/// Releases that introduced, deprecated, renamed or removed a knob, from the vendors' release notes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnobHistory {
     /// `mysql` or `mariadb`.
     #[serde(default)]
     pub family: String,
-    /// The first release that has it.
+    /// The first release with the knob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// The first release that calls it deprecated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
-    /// A release that still has it, where the first that does not is not known.
+    /// A release that still has the knob, where the first release without it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still_in: Option<String>,
-    /// The first release that no longer has it.
+    /// The first release without the knob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<String>,
-    /// The knob that took its place.
+    /// The replacement knob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
-    /// What a reader has to know about the change.
+    /// Notes on the change for the reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What a knob can cost beside performance.
+/// Price of a knob beside performance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnobPrice {
-    /// What is at stake.
+    /// The affected guarantee.
     pub touches: Touches,
-    /// Values that cost nothing; empty where none is safe or no list can say.
+    /// Values without a price; empty where no value is safe or where they cannot be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safe: Vec<String>,
-    /// Values that cost something, where all others cost nothing.
+    /// Values with a price, where all others have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<String>,
-    /// What is lost or changed, and with which values.
+    /// The loss or change, with the values that cause it.
     pub note: String,
 }
 
-/// How a setting of the host is read and set.
+/// How a host setting is read and set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostKnob {
-    /// What values it takes.
+    /// Type of the values.
     #[serde(rename = "type")]
     pub kind: KnobType,
-    /// The file of procfs or sysfs.
+    /// File in procfs or sysfs.
     pub path: String,
-    /// What the kernel starts with, or words about it.
+    /// The kernel's default, or a description of it.
     pub default: String,
-    /// The smallest value.
+    /// Minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<String>,
-    /// The largest value.
+    /// Maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<String>,
-    /// The names that it takes.
+    /// Accepted names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// The first kernel that has it, where not all in use do.
+    /// The first kernel with the setting, where some kernels in use lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// What makes it last over a restart.
+    /// How to make the setting persist across a restart.
     pub lasting: String,
 }
 
-/// A knob: all that is known of it.
+/// A knob with all that is known about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knob {
-    /// With underscores, as in `innodb_buffer_pool_size`; settings of the host as in `vm.swappiness`.
+    /// Name with underscores, as in `innodb_buffer_pool_size`; host settings as in `vm.swappiness`.
     pub name: String,
-    /// What it does, in a sentence.
+    /// Its function, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub what: Option<String>,
-    /// Unit of its number.
+    /// Unit of its numeric value.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub unit: String,
-    /// What the servers said, in the order of their releases, one family after the other.
+    /// Reports of the servers, in release order, one family after the other.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub servers: Vec<KnobOn>,
-    /// What the makers' notes say, one entry a family.
+    /// Entries from the vendors' release notes, one for each family.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub history: Vec<KnobHistory>,
-    /// What it can cost.
+    /// Its price beside performance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ledger: Option<KnobPrice>,
-    /// How it is set, if it is one of the host.
+    /// How to read and set it, if it is a host setting.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub host: Option<HostKnob>,
 }

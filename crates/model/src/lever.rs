@@ -1,4 +1,4 @@
-//! Levers: what can be turned on a host and a private server, as `mydyno host levers --json` prints them.
+//! Levers that can be changed on a host and a private server, as `mydyno host levers --json` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 
-/// What a lever changes, and when it can be turned.
+/// The target of a lever, and the time at which it can be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeverScope {
@@ -25,9 +25,9 @@ pub enum LeverScope {
 pub struct LeverValue {
     /// As in `xfs`.
     pub value: String,
-    /// What this machine lacks for it, and how to get it; none: it can be had.
+    /// The missing requirement on this machine and how to meet it; `None` when the value is available.
     pub lacks: Option<String>,
-    /// The price in durability or semantics, if it has one.
+    /// The price in durability or semantics, if any.
     pub ledger: Option<String>,
 }
 
@@ -36,20 +36,20 @@ pub struct LeverValue {
 pub struct LeverInfo {
     /// The name that experiments use, as in `vm.swappiness` or `disk.file_system`.
     pub id: String,
-    /// What it is.
+    /// Description for people.
     pub what: String,
-    /// What it changes, and when.
+    /// The target, and the time at which the lever can be changed.
     pub scope: LeverScope,
-    /// What it takes, for people.
+    /// Accepted values, described for people.
     pub takes: String,
-    /// The values that it takes, where they are few and this machine may lack some.
+    /// Accepted values, listed when there are few and this machine may lack some of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<LeverValue>,
-    /// The value in force, for levers of the host that can be read.
+    /// The current value, for levers of the host that can be read.
     pub now: Option<String>,
-    /// What this machine lacks to turn it, and how to get it; none: it can be turned here.
+    /// The missing requirement on this machine and how to meet it; `None` when the lever can be used here.
     pub lacks: Option<String>,
-    /// The price in durability or semantics, if it has one.
+    /// The price in durability or semantics, if any.
     pub ledger: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct LeverList {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// Levers in the order of their rooms.
+    /// Levers, grouped by family; bundles come last.
     pub levers: Vec<LeverInfo>,
     /// Fields of later versions.
     #[serde(flatten)]

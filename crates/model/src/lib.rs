@@ -1,7 +1,7 @@
-//! The documents: what one stage of mydyno writes and the next one reads.
+//! The documents that one stage of mydyno writes and the next one reads.
 //!
-//! Serde types, units and the rules of versions; no I/O. Every document is JSON (or JSON Lines), carries a
-//! [`Header`], keeps fields that it does not know, and is refused when a newer major version wrote it.
+//! Serde types, units and version rules; no I/O. Every document is JSON (or JSON Lines), carries a [`Header`] and keeps fields
+//! that it does not know. A reader refuses a document that a newer major version wrote.
 
 pub mod arrivals;
 pub mod change;

@@ -1,4 +1,4 @@
-//! The plan: everything that a run needs, defaults resolved.
+//! The plan: all parameters of a run, with defaults resolved.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -8,48 +8,48 @@ use serde_json::{Map, Value};
 pub use crate::arrivals::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use crate::document::{Document, Header};
 
-/// A resolved plan. Two runs of one plan ask a server for the same operations in the same order per connection.
+/// A resolved plan. Two runs of one plan send a server the same operations in the same order per connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// What is asked of the server.
+    /// The workload.
     pub workload: WorkloadPlan,
-    /// Which server is asked.
+    /// The server under load.
     pub target: TargetPlan,
-    /// How it is asked: connections × rates × repeats, in this order of nesting. A search for capacity adds steps
-    /// while it runs, by `step` events.
+    /// The load steps: connections × rates × repeats, in this order of nesting. A search for capacity adds steps while it runs,
+    /// as `step` events.
     pub steps: Vec<StepPlan>,
-    /// In which order the steps run, by their numbers: shuffled by the seed, so that a drift of server or host does not
-    /// look like an effect of the load. Empty: as they are listed.
+    /// Order in which the steps run, by their numbers: shuffled by the seed, so that a drift of server or host does not look
+    /// like an effect of the load. Empty: in list order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub order: Vec<usize>,
-    /// What is done before measuring.
+    /// The warm-up before measuring.
     pub warmup: Warmup,
     /// Length of the measured window of each step, in seconds.
     pub time_s: f64,
-    /// How connections are opened and kept, in every step.
+    /// How connections are opened and kept, in all steps.
     #[serde(default)]
     pub connections: ConnectionPlan,
-    /// How answers are waited for, in every step.
+    /// How the load generator waits for answers, in all steps.
     #[serde(default)]
     pub wait: WaitPlan,
-    /// Errors that end the run; absent when none does.
+    /// Errors that end the run; absent when no error does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_on_error: Option<StopOnError>,
-    /// What the search for the highest rate goes by; absent when none is searched for.
+    /// Parameters of the search for the highest rate; absent when there is no search.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<CapacityPlan>,
     /// Seed of data, operations and order.
     pub seed: u64,
-    /// The database (schema) that holds the workload's tables. mydyno made and marked it.
+    /// The database (schema) that holds the workload's tables. mydyno created and marked it.
     pub database: String,
-    /// Percentiles that the summary gives, in percent.
+    /// Percentiles in the summary, in percent.
     pub percentiles: Vec<f64>,
     /// Whether host and server are sampled during the run.
     pub observe: bool,
-    /// What the user permitted by name.
+    /// Explicit permissions of the user.
     pub allow: Allow,
     /// Bounds that turn the exit status into 1, as in `p99>10ms`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -64,7 +64,7 @@ impl Document for Plan {
     const MAJOR: u32 = 1;
 }
 
-/// A workload and its options, all of them, defaults included.
+/// A workload with all its options, defaults included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadPlan {
     /// Name in `mydyno workloads`.
@@ -73,10 +73,10 @@ pub struct WorkloadPlan {
     pub options: IndexMap<String, Value>,
 }
 
-/// The server under load. Holds no secret.
+/// The server under load. The document contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetPlan {
-    /// Whether mydyno made this server.
+    /// Whether mydyno created this server.
     pub kind: TargetKind,
     /// `unix` or `tcp`.
     pub transport: Transport,
@@ -86,17 +86,17 @@ pub struct TargetPlan {
     pub user: String,
 }
 
-/// Whose server it is.
+/// Owner of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetKind {
-    /// A private server of mydyno's.
+    /// A private server of mydyno.
     Sandbox,
-    /// Somebody's server: read-only until told otherwise.
+    /// A server that mydyno does not own: read-only unless the user permits more.
     Server,
 }
 
-/// How the server is reached.
+/// Transport to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -120,15 +120,15 @@ pub struct StepPlan {
     pub connections: usize,
     /// Worker threads that drive them.
     pub workers: usize,
-    /// How transactions arrive.
+    /// Arrival process of the transactions.
     pub arrivals: Arrivals,
-    /// Which repeat of its point of the sweep this is, from 0.
+    /// Repeat number of this step within its point of the sweep, from 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub repeat: usize,
 }
 
 impl StepPlan {
-    /// Whether another step asks the same: a repeat of this one.
+    /// Whether another step has the same load, which makes it a repeat of this one.
     pub fn same_point(&self, other: &Self) -> bool {
         let Self { connections, workers, arrivals, repeat: _ } = self;
         (connections, workers, arrivals) == (&other.connections, &other.workers, &other.arrivals)
@@ -142,16 +142,16 @@ fn is_zero(n: &usize) -> bool {
 /// How connections are opened and kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionPlan {
-    /// Connections opened a second at most; absent: as fast as they come.
+    /// Maximum number of connections opened a second; absent: unlimited.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_per_s: Option<f64>,
-    /// Connections that are open and silent beside those that carry load.
+    /// Idle connections that are open in addition to those that carry load.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub idle: usize,
-    /// Transactions after which a connection is closed and a new one opened; absent: it lives as long as the step.
+    /// Number of transactions after which a connection is closed and a new one opened; absent: it lives as long as the step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reconnect_every: Option<u64>,
-    /// Whether a connection that was lost is opened again.
+    /// Whether a lost connection is reopened.
     #[serde(default = "yes")]
     pub reconnect: bool,
 }
@@ -169,18 +169,18 @@ fn yes() -> bool {
 /// How the load generator waits for answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitPlan {
-    /// What tells it of them.
+    /// Kernel interface that reports answers.
     #[serde(default)]
     pub backend: Backend,
-    /// Answers gather for at least so many microseconds before they are received; 0: each is received as soon as the
-    /// client gets to it. It saves the client CPU and adds to the times that are measured.
+    /// Minimum time in microseconds during which answers accumulate before the client receives them; 0: the client receives
+    /// each answer as soon as it gets to it. Coalescing saves client CPU and adds to the measured times.
     #[serde(skip_serializing_if = "is_none_us", default)]
     pub coalesce_us: u64,
-    /// How its threads share CPUs with the server's, where both run on one host.
+    /// Scheduling of the load generator's threads relative to the server's, where both run on one host.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// The nice value of its session among the sessions of the host, where the kernel shares the CPUs by sessions
-    /// (`kernel.sched_autogroup_enabled=1`, sched(7)) and the load generator has a session of its own.
+    /// Nice value of the load generator's session among the sessions of the host, where the kernel distributes CPU time by
+    /// session (`kernel.sched_autogroup_enabled=1`, sched(7)) and the load generator has its own session.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session_nice: Option<u8>,
 }
@@ -189,11 +189,11 @@ fn is_none_us(us: &u64) -> bool {
     *us == 0
 }
 
-/// Interface of the kernel that tells of answers.
+/// Kernel interface that reports answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
-    /// `epoll`: every kernel has it.
+    /// `epoll`: available on every kernel.
     #[default]
     Epoll,
     /// `io_uring`: Linux 6.1 and newer, where it is permitted.
@@ -213,10 +213,10 @@ impl std::fmt::Display for Backend {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
-    /// `SCHED_OTHER`: a thread that an answer or a due request wakes may interrupt one of the server's.
+    /// `SCHED_OTHER`: a thread woken by an answer or a due request may preempt a thread of the server.
     #[default]
     Normal,
-    /// `SCHED_BATCH`: it waits until the CPU's thread has to wait itself, or has had its turn.
+    /// `SCHED_BATCH`: a woken thread waits until the running thread blocks or has used its time slice.
     Batch,
 }
 
@@ -229,50 +229,50 @@ impl std::fmt::Display for Scheduling {
     }
 }
 
-/// Errors that end the run. What is tried again (deadlocks, lock waits that time out, conflicts) is none.
+/// Errors that end the run. Retried errors (deadlocks, lock wait timeouts, conflicts) do not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopOnError {
-    /// Codes that do not end it, as in `1062`.
+    /// Codes that do not end the run, as in `1062`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub except: Vec<u16>,
 }
 
-/// What a search for the highest rate of an open loop goes by.
+/// Parameters of a search for the highest rate of an open loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityPlan {
-    /// What must hold at a rate, all of them, as in `p99<10ms`. That the rate is reached is always asked.
+    /// Conditions that a rate must meet, all of them, as in `p99<10ms`. Reaching the rate is always a condition.
     pub holds: Vec<String>,
-    /// Rate of the first step, in transactions a second; absent: half of what a closed loop reaches, which the first
-    /// step finds out.
+    /// Rate of the first step, in transactions a second; absent: half the rate that a closed loop reaches, which the first step
+    /// measures.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from_per_s: Option<f64>,
-    /// The search ends when the lowest rate that did not hold is at most this share above the highest that did, as in
-    /// `0.05`.
+    /// Resolution at which the search ends: the lowest rate that failed is at most this share above the highest that held, as
+    /// in `0.05`.
     pub resolution: f64,
-    /// Steps at most.
+    /// Maximum number of steps.
     pub most_steps: usize,
-    /// Gaps between arrivals.
+    /// Distribution of the gaps between arrivals.
     pub spacing: Spacing,
 }
 
-/// What is done before measuring.
+/// The warm-up before measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "kebab-case")]
 pub enum Warmup {
-    /// A fixed time, in seconds.
+    /// Fixed duration.
     Fixed {
-        /// Its length.
+        /// Duration in seconds.
         time_s: f64,
     },
-    /// Until throughput has settled.
+    /// Until throughput is steady.
     Steady {
-        /// Longest warm-up, in seconds; a step that has not settled by then is measured all the same and says so.
+        /// Longest warm-up, in seconds; a step that is not steady by then is measured anyway, with a warning.
         limit_s: f64,
     },
 }
 
 impl Warmup {
-    /// Its longest length in seconds.
+    /// Longest duration of the warm-up in seconds.
     pub fn limit_s(&self) -> f64 {
         match *self {
             Self::Fixed { time_s } => time_s,
@@ -281,12 +281,12 @@ impl Warmup {
     }
 }
 
-/// What the user permitted by name.
+/// Explicit permissions of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Allow {
-    /// Load on a server that is not a sandbox and is used by others.
+    /// Permits load on a server that is not a sandbox and that others use.
     pub load: bool,
-    /// Statements of the user's that may write where mydyno did not make the tables.
+    /// Permits the user's statements to write to tables that mydyno did not create.
     #[serde(default)]
     pub write: bool,
 }

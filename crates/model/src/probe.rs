@@ -1,4 +1,4 @@
-//! Probes: what `mydyno probe NAME --json` prints.
+//! Probe reports, as `mydyno probe NAME --json` prints them.
 
 use std::collections::BTreeMap;
 
@@ -15,48 +15,48 @@ use crate::warning::Warning;
 pub struct Figure {
     /// Its name with its unit last, as in `p99_us` or `per_s`.
     pub name: String,
-    /// The value and how good it is.
+    /// The value with its interval.
     pub estimate: Estimate,
 }
 
-/// One thing that a probe did over and over, and what that cost.
+/// One operation that a probe repeated, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
     /// As in `overwrite.fdatasync`.
     pub id: String,
-    /// What was done, for people.
+    /// Description of the operation, for people.
     pub what: String,
-    /// With which sizes, threads, library.
+    /// Sizes, threads, library and other parameters.
     pub parameters: Map<String, Value>,
-    /// How often it was done, warm-up left out.
+    /// Number of operations, without the warm-up.
     pub operations: u64,
-    /// Windows that the intervals are made of.
+    /// Number of windows that the intervals are computed from.
     pub windows: usize,
-    /// Time that they cover, in seconds.
+    /// Total time of the windows, in seconds.
     pub time_s: f64,
     /// Rates (operations a second) of the rounds, in the order in which they were measured.
     pub rounds_per_s: Vec<f64>,
-    /// Whether the rate varied about one mean; none: too short to tell.
+    /// Whether the rate varied around one mean; `None`: too short to tell.
     pub steady: Option<bool>,
-    /// In words.
+    /// Explanation of `steady`.
     pub steady_why: String,
-    /// What was found.
+    /// The measured quantities.
     pub figures: Vec<Figure>,
 }
 
 impl Measure {
-    /// The estimate of a name.
+    /// The estimate of the figure with this name.
     pub fn figure(&self, name: &str) -> Option<&Estimate> {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| &figure.estimate)
     }
 }
 
-/// What could not be measured here.
+/// A measure that could not be taken here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotMeasured {
     /// The measure, as in `read.16`.
     pub id: String,
-    /// Why, and how to get it.
+    /// The reason, and how to make the measure possible.
     pub why: String,
 }
 
@@ -65,13 +65,13 @@ pub struct NotMeasured {
 pub struct BlockDevice {
     /// As in `sda`.
     pub name: String,
-    /// What the device calls itself.
+    /// Model name that the device reports.
     pub model: Option<String>,
-    /// `queue/rotational`; virtual disks often say what is not so.
+    /// `queue/rotational`; virtual disks often report it wrongly.
     pub rotational: Option<bool>,
-    /// `queue/write_cache`: `write back` (the kernel sends flushes) or `write through` (it sends none).
+    /// `queue/write_cache`: `write back` (the kernel sends flushes) or `write through` (the kernel sends none).
     pub write_cache: Option<String>,
-    /// `queue/fua`: whether single writes can be asked to reach stable storage.
+    /// `queue/fua`: whether single writes can be forced to stable storage.
     pub fua: Option<bool>,
     /// The scheduler in force.
     pub scheduler: Option<String>,
@@ -79,42 +79,42 @@ pub struct BlockDevice {
     pub backing_file: Option<String>,
 }
 
-/// What the kernel says of the way from a folder to stable storage.
+/// The path from a folder to stable storage, as the kernel reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Storage {
     /// The folder, absolute.
     pub folder: String,
     /// As in `ext4`.
     pub file_system: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: String,
-    /// Options of mount and file system.
+    /// Options of the mount and the file system.
     pub mount_options: String,
-    /// Devices from the file system downward; none for file systems that have none.
+    /// Devices from the file system downward; empty for file systems without a device.
     pub devices: Vec<BlockDevice>,
     /// As in `emulated disk`, when the folder is on one.
     #[serde(default)]
     pub disk: Option<String>,
-    /// Whether a sync of a file sends a flush to every one of the devices; none: it cannot be seen.
+    /// Whether syncing a file sends a flush to every one of the devices; `None`: unknown.
     pub flushes_sent: Option<bool>,
-    /// Why.
+    /// Explanation of `flushes_sent`.
     pub flushes_why: String,
 }
 
-/// A figure that somebody published, to stand beside those of this machine.
+/// A published figure, for comparison with this machine's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
-    /// The measure that it compares with.
+    /// The measure that the figure compares with.
     pub measure: String,
-    /// What was measured, on what.
+    /// The measured quantity and the system that it was measured on.
     pub what: String,
     /// The value as published, with its unit.
     pub value: String,
-    /// The year.
+    /// Year of publication.
     pub year: u16,
-    /// Where it stands.
+    /// Reference.
     pub source: String,
-    /// What has to be known to compare it.
+    /// Caveats for the comparison.
     pub note: Option<String>,
 }
 
@@ -125,41 +125,42 @@ pub struct ProbedMachine {
     pub kernel: String,
     /// As in `AMD EPYC 7763`.
     pub cpu: String,
-    /// CPUs that this process may run on.
+    /// CPUs available to this process.
     pub cpus: usize,
     /// RAM in bytes.
     pub memory_bytes: u64,
-    /// What answers `clock_gettime`.
+    /// The kernel's clock source, which serves `clock_gettime`.
     pub clock_source: String,
-    /// Share of its CPU time that the hypervisor gave to others meanwhile; none where the kernel does not count it.
+    /// Share of this machine's CPU time that the hypervisor gave to others during the probe; `None` where the kernel does not
+    /// count it.
     pub stolen_share: Option<f64>,
 }
 
-/// `mydyno probe NAME --json`.
+/// Output of `mydyno probe NAME --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeReport {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// As in `fsync`.
+    /// Name of the probe, as in `fsync`.
     pub probe: String,
-    /// Everything that it was asked with, defaults resolved.
+    /// All parameters of the probe, defaults resolved.
     pub parameters: BTreeMap<String, Value>,
-    /// Where.
+    /// The machine.
     pub machine: ProbedMachine,
-    /// The way to stable storage, for probes of storage.
+    /// The path to stable storage, for storage probes.
     pub storage: Option<Storage>,
-    /// Whether it ended early on the user's word; then what was measured until then is here.
+    /// Whether the user stopped the probe early; the report then contains the measures taken until then.
     pub interrupted: bool,
-    /// What was measured.
+    /// The measures.
     pub measures: Vec<Measure>,
-    /// What was not, and why.
+    /// Measures that were not taken, with reasons.
     pub not_measured: Vec<NotMeasured>,
-    /// What it means for a server on this machine, one sentence each.
+    /// Meaning of the figures for a server on this machine, one sentence each.
     pub meaning: Vec<String>,
-    /// What makes the figures worth less than they look.
+    /// Warnings that reduce the trust in the figures.
     pub warnings: Vec<Warning>,
-    /// Figures of others.
+    /// Published figures for comparison.
     pub literature: Vec<Published>,
     /// Fields of later versions.
     #[serde(flatten)]

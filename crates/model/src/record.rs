@@ -1,4 +1,4 @@
-//! The run folder: `manifest.json`, `intervals.jsonl`, `events.jsonl`; and the record that they make together.
+//! The run folder (`manifest.json`, `intervals.jsonl`, `events.jsonl`) and the record that its files form.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub mod file {
     pub const REPORT: &str = "report.html";
 }
 
-/// What a run was: written when the tables are ready, before the load starts.
+/// Description of a run, written when the tables are ready, before the load starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Schema, time and writer.
@@ -39,15 +39,15 @@ pub struct Manifest {
     pub header: Header,
     /// Name of the run: time and workload, as in `20261121-204403-oltp_read_write`.
     pub run: String,
-    /// What was done.
+    /// The plan that was run.
     pub plan: Plan,
-    /// The command that repeats it, secrets removed.
+    /// The command line that repeats the run, without secrets.
     pub argv: Vec<String>,
-    /// SHA-256 over `facts.json`'s facts.
+    /// SHA-256 of the facts in `facts.json`.
     pub facts_digest: String,
-    /// Clock that all times of the record come from, and what reading it costs.
+    /// Clock of all times in the record, and the cost of reading it.
     pub clock: Clock,
-    /// What data and operations are: equal fingerprints mean equal work.
+    /// Fingerprint of data and operations: equal fingerprints mean equal work.
     pub fingerprint: Fingerprint,
     /// Operations in the order in which reports show them; the first is the transaction.
     pub operations: Vec<OperationInfo>,
@@ -61,18 +61,18 @@ impl Document for Manifest {
     const MAJOR: u32 = 1;
 }
 
-/// The clock behind the numbers.
+/// The clock that the record's times come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clock {
     /// As in `CLOCK_MONOTONIC`.
     pub name: String,
-    /// The kernel's source for it, as in `tsc`; absent where it cannot be seen.
+    /// The kernel's clock source, as in `tsc`; absent where it cannot be read.
     pub source: Option<String>,
     /// Cost of one reading in nanoseconds, measured at the start of the run.
     pub read_ns: f64,
 }
 
-/// What a histogram of the record is about.
+/// The operation that a histogram of the record describes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationInfo {
     /// Key in [`Interval::operations`].
@@ -88,28 +88,28 @@ pub struct OperationInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
-    /// What arrives: begin to commit.
+    /// A whole transaction, from begin to commit: the unit of arrivals.
     Transaction,
     /// One statement of a transaction.
     Statement,
 }
 
-/// Part of a step.
+/// Phase of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Connections are opened.
+    /// Connections are being opened.
     Connect,
-    /// Load runs, nothing is kept for the headline.
+    /// Load runs, but does not count towards the headline figures.
     Warmup,
-    /// The window that the headline is about.
+    /// The measured window, which the headline figures describe.
     Measure,
-    /// What was in flight at the end is answered.
+    /// The load generator waits for the answers that were outstanding at the end of the window.
     Drain,
 }
 
-/// One line of `intervals.jsonl`: what completed in a window of about a second. Lines of one step and phase follow
-/// each other without gaps, and adding all of them gives the totals.
+/// One line of `intervals.jsonl`: the completions in a window of about a second. Lines of one step and phase follow each other
+/// without gaps, and their sum gives the totals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Step of the plan, from 0.
@@ -127,24 +127,24 @@ pub struct Interval {
     /// Errors by code, as in `1213`; client-side ones (2000 to 2999) included.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub errors: BTreeMap<String, u64>,
-    /// Transactions started again after a deadlock, a lock wait that timed out or a conflict.
+    /// Transactions retried after a deadlock, a lock wait timeout or a conflict.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub retries: u64,
-    /// Time in attempts that were tried again, each from its send to the end of its rollback. It is part of the
-    /// response time of the transaction.
+    /// Time in attempts that were retried, each from its send to the end of its rollback. It is part of the response time of
+    /// the transaction.
     #[serde(skip_serializing_if = "HistogramData::is_empty", default)]
     pub retried: HistogramData,
-    /// Connections opened again after they were lost.
+    /// Connections that were reopened after they were lost.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub reconnects: u64,
-    /// What became of the transactions that were to be done.
+    /// Arrival counts of the window: intended, started, failed, dropped, queued and outstanding transactions.
     #[serde(skip_serializing_if = "ArrivalCounts::is_empty", default)]
     pub arrivals: ArrivalCounts,
-    /// Time to open a connection, from the first packet to the server's last answer before load, of those that were
+    /// Time to open a connection, from the first packet to the server's last answer before load, for connections that were
     /// opened while the load ran (churn, and lost ones); no part of any response or service time.
     #[serde(skip_serializing_if = "HistogramData::is_empty", default)]
     pub connect: HistogramData,
-    /// What the load generator used.
+    /// Resource use of the load generator.
     pub client: ClientUse,
     /// From the intended instant to the send, per transaction.
     pub lateness: HistogramData,
@@ -159,55 +159,54 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What became of the transactions that were to be done. Over windows that follow each other, exactly:
-/// `queued + in_flight` at the end of the window before, plus `intended`, is `transactions` (of the interval), plus
-/// `failed`, plus `dropped`, plus `queued + in_flight` at the end of this one. In a closed loop a transaction is intended
-/// when it is sent, so nothing is queued or dropped.
+/// Arrival counts of a window. Across consecutive windows, exactly: `queued + in_flight` at the end of the previous window,
+/// plus `intended`, equals `transactions` (of the interval), plus `failed`, plus `dropped`, plus `queued + in_flight` at the
+/// end of this window. In a closed loop a transaction is intended when it is sent, so none is queued or dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrivalCounts {
     /// Transactions whose intended instant lies in the window.
     pub intended: u64,
     /// Transactions whose first statement was sent in the window.
     pub started: u64,
-    /// Transactions that ended without success and were not, or not again, started anew.
+    /// Transactions that ended without success and were not, or not again, retried.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub failed: u64,
-    /// Transactions that were never sent and will not be: the backlog at the end of the warm-up.
+    /// Transactions that were never sent and never will be: the backlog at the end of the warm-up.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub dropped: u64,
-    /// Transactions that were due and not yet sent when the window ended: the backlog.
+    /// The backlog: transactions that were due and not yet sent when the window ended.
     pub queued: u64,
-    /// Transactions that were sent and not yet answered when the window ended.
+    /// Outstanding transactions: sent and not yet answered when the window ended.
     pub in_flight: u64,
 }
 
 impl ArrivalCounts {
-    /// Whether nothing was counted, as in records of versions that did not count.
+    /// Whether all counts are zero, as in records of versions that did not count.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Transactions that were due and not done when the window ended.
+    /// Transactions that were due and not completed when the window ended.
     pub fn waiting(&self) -> u64 {
         self.queued + self.in_flight
     }
 }
 
-/// What the worker threads used in a window, by the operating system's account.
+/// Resource use of the worker threads in a window, as the operating system accounts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClientUse {
     /// User CPU time in microseconds, all workers.
     pub user_us: u64,
     /// System CPU time in microseconds, all workers.
     pub system_us: u64,
-    /// CPU time of both that went into opening connections while the load ran, by threads of their own.
+    /// User and system CPU time in microseconds of the separate threads that opened connections while the load ran.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub opening_us: u64,
-    /// Calls that waited for input (one call may bring many answers).
+    /// Calls that waited for input (one call may return many answers).
     pub waits: u64,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Involuntary context switches: somebody else wanted the CPU.
+    /// Involuntary context switches: the kernel preempted a thread.
     pub involuntary_switches: u64,
     /// Resident memory of the process in bytes at the end of the window.
     pub resident_bytes: u64,
@@ -215,28 +214,28 @@ pub struct ClientUse {
     pub threads: u64,
 }
 
-/// The two times of an operation.
+/// Response and service time of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationTimes {
-    /// From the intended instant to the last byte of the answer. For a statement inside a transaction the intended
-    /// instant is the answer before it.
+    /// Response time: from the intended instant to the last byte of the answer. For a statement inside a transaction the
+    /// intended instant is the end of the previous answer.
     pub response: HistogramData,
-    /// From the send to the last byte of the answer.
+    /// Service time: from the send to the last byte of the answer.
     pub service: HistogramData,
 }
 
 /// A histogram of nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HistogramData {
-    /// Values.
+    /// Number of values.
     pub count: u64,
-    /// Their exact sum.
+    /// Exact sum.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub sum_ns: u64,
-    /// The smallest, exact.
+    /// Exact minimum.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub min_ns: u64,
-    /// The largest, exact.
+    /// Exact maximum.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub max_ns: u64,
     /// HdrHistogram's V2 encoding (not compressed) in base64; empty when there are no values.
@@ -245,7 +244,7 @@ pub struct HistogramData {
 }
 
 impl HistogramData {
-    /// Whether it holds no value.
+    /// Whether the histogram contains no value.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -256,20 +255,20 @@ impl HistogramData {
 pub struct Event {
     /// Seconds since the run began.
     pub at_s: f64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub what: EventKind,
 }
 
-/// What happened during a run.
+/// Events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// A step was added to those of the plan, at the end of its list.
+    /// A step was appended to the plan's list of steps.
     Step {
-        /// Its number.
+        /// Number of the step.
         step: usize,
-        /// What it asks.
+        /// Plan of the step.
         plan: StepPlan,
     },
     /// A phase began.
@@ -279,7 +278,7 @@ pub enum EventKind {
         /// The phase.
         phase: Phase,
     },
-    /// The first error of a code in a step, with its text; the counts stand in the intervals.
+    /// The first error with a given code in a step, with its text; the intervals hold the counts.
     Error {
         /// Step of the plan.
         step: usize,
@@ -289,12 +288,12 @@ pub enum EventKind {
         sqlstate: String,
         /// The server's message.
         message: String,
-        /// The operation that it answered.
+        /// The operation that failed.
         operation: String,
     },
-    /// A warning as it was given during the run.
+    /// A warning that was issued during the run.
     Warning(crate::warning::Warning),
-    /// The user asked to stop.
+    /// The user asked mydyno to stop.
     Interrupted,
     /// The run ended by itself; nothing follows this line.
     End {
@@ -303,18 +302,18 @@ pub enum EventKind {
     },
 }
 
-/// How a run ended. In documents it is a text: `complete`, `interrupted`, `killed`, or why the run broke off.
+/// End of a run. In documents it is a text: `complete`, `interrupted`, `killed`, or the reason why the run was aborted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum End {
-    /// As planned.
+    /// The run ended as planned.
     Complete,
-    /// The user ended it.
+    /// The user stopped the run.
     Interrupted,
-    /// Its record ends in mid-run. Stands in summaries only: who is killed writes nothing.
+    /// The record ends in mid-run. Only summaries contain this state, since a killed process writes no end.
     Killed,
-    /// It broke off, and why.
+    /// The run was aborted, with the reason.
     BrokeOff(String),
 }
 
@@ -356,25 +355,25 @@ impl std::fmt::Display for End {
     }
 }
 
-/// A whole run as its folder holds it, for whatever derives, shows or compares.
+/// A complete run as its folder holds it: the input of derivation, reports and comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
     /// `manifest.json`.
     pub manifest: Manifest,
-    /// `facts.json`; empty when it was lost.
+    /// `facts.json`; `None` when it was lost.
     pub facts: Option<FactSet>,
-    /// `intervals.jsonl`, without a last line that was cut off.
+    /// `intervals.jsonl`, without a truncated last line.
     pub intervals: Vec<Interval>,
-    /// `events.jsonl`, likewise.
+    /// `events.jsonl`, without a truncated last line.
     pub events: Vec<Event>,
-    /// `observe.jsonl.zst`, likewise, as full frames.
+    /// `observe.jsonl.zst`, without a truncated last line, expanded to full frames.
     pub samples: Vec<Sample>,
     /// What of these files is missing or cannot be read, in words. Empty for a whole record.
     pub damage: Vec<String>,
 }
 
 impl RunRecord {
-    /// How the run ended: [`End::Killed`] when its record has no end.
+    /// End of the run: [`End::Killed`] when the record has no end.
     pub fn end(&self) -> End {
         let last = self.events.iter().rev().find_map(|e| match &e.what {
             EventKind::End { how } => Some(how.clone()),
@@ -383,7 +382,7 @@ impl RunRecord {
         last.unwrap_or(End::Killed)
     }
 
-    /// All steps: those of the plan, and those that were added while the run went on.
+    /// All steps: those of the plan, and those that were added during the run.
     pub fn steps(&self) -> Vec<StepPlan> {
         let mut steps = self.manifest.plan.steps.clone();
         for event in &self.events {

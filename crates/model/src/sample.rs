@@ -1,31 +1,31 @@
-//! Samples: cumulative counters and gauges of host and server as they were read. Rates are derived, never stored.
+//! Samples: cumulative counters and gauges of host and server, as read. Rates are derived, never stored.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One line of `observe.jsonl.zst`. A key frame holds every value; the lines behind it hold those that changed.
+/// One line of `observe.jsonl.zst`. A key frame holds every value; the lines after it hold the values that changed.
 ///
-/// Names say whose they are and end in their unit: `host.cpu.steal_s`, `host.swap.out_pages`,
-/// `host.disk.vda.write_bytes`, `server.cpu.user_s`. Counters only grow; gauges (`…_now`, `…_bytes` of memory) do not.
+/// Names begin with the source and end with the unit: `host.cpu.steal_s`, `host.swap.out_pages`, `host.disk.vda.write_bytes`,
+/// `server.cpu.user_s`. Counters only grow; gauges (`…_now`, `…_bytes` of memory) do not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// Seconds since the run began, when reading started.
+    /// Start of the reading, in seconds since the run began.
     pub at_s: f64,
-    /// Seconds that reading took: how far apart the first and the last value may be.
+    /// Duration of the reading in seconds: the largest time difference between two values of the sample.
     pub took_s: f64,
-    /// Seconds from the instant at which the sample was due to `at_s`; absent for one that was not due, at the start and
-    /// at the end.
+    /// Lateness: seconds from the instant at which the sample was due to `at_s`; absent for the unscheduled samples at the
+    /// start and at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late_s: Option<f64>,
-    /// Samples between this one and the one before that were due and were not taken.
+    /// Samples that were due between the previous sample and this one and were not taken.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub missed: u64,
-    /// Seconds that the wall clock has gone ahead of the run's clock since the first sample: a slow change is the rate of
-    /// the clock being steered, a jump is a clock that was set, or a suspend.
+    /// Seconds by which the wall clock has gained on the run's clock since the first sample: a slow change means that the clock
+    /// is being slewed, a jump that the clock was set or the machine suspended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub drift_s: Option<f64>,
-    /// Values of the line before that could not be read any more.
+    /// Values of the previous line that could not be read this time.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gone: Vec<String>,
     /// Whether this line holds every value.
@@ -40,7 +40,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Sample {
-    /// What changed since `before`, to be written; a key frame stays whole.
+    /// The difference from `before`, for writing; the writer keeps key frames whole.
     #[must_use]
     pub fn delta_from(&self, before: &Self) -> Self {
         let values = self
@@ -53,7 +53,7 @@ impl Sample {
         Self { key: false, values, gone, ..*self }
     }
 
-    /// The full frame that this line makes on top of the full frame before it.
+    /// The full frame that results from applying this line to the previous full frame.
     #[must_use]
     pub fn onto(mut self, before: Option<&Self>) -> Self {
         if let (false, Some(before)) = (self.key, before) {

@@ -8,7 +8,7 @@ use crate::{
     summary,
 };
 
-/// Every document with its file name (without `.schema.json`) and its schema.
+/// All documents, each with its file name (without `.schema.json`) and its schema.
 pub fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("plan", of::<plan::Plan>()),

@@ -6,28 +6,28 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 
-/// How a private server stands.
+/// State of a private server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerState {
-    /// Being made by a command that is still at work.
+    /// A running command is creating it.
     Starting,
-    /// Accepting connections.
+    /// It accepts connections.
     Running,
-    /// Its process is gone; its files are still there.
+    /// Its process has ended; its files remain.
     Stopped,
-    /// The command that was making or using it died: `mydyno host restore` removes it.
+    /// The command that was creating or using it died: `mydyno host restore` removes it.
     Orphaned,
 }
 
-/// One private server. It holds no secret: `password_file` is readable by its owner only.
+/// One private server. The document contains no secret: only the owner can read `password_file`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerInfo {
-    /// The name it was given.
+    /// Name that the user gave it.
     pub name: String,
     /// Family and series, as in `mariadb-10.11`.
     pub engine: String,
-    /// What `SELECT VERSION()` says.
+    /// Result of `SELECT VERSION()`.
     pub version: String,
     /// Process id; absent when it is not running.
     pub pid: Option<u32>,
@@ -35,17 +35,17 @@ pub struct ServerInfo {
     pub socket: String,
     /// Port on 127.0.0.1.
     pub port: u16,
-    /// Administrative account of this server.
+    /// Administrative account of the server.
     pub user: String,
-    /// File that holds that account's password (mode 0600).
+    /// File with that account's password (mode 0600).
     pub password_file: String,
-    /// Connects unaided and holds no secret.
+    /// Connection string that works as it is and contains no secret.
     pub dsn: String,
     /// Data directory.
     pub datadir: String,
     /// The server's error log.
     pub log: String,
-    /// How it stands.
+    /// State of the server.
     pub state: ServerState,
     /// Fields of later versions.
     #[serde(flatten)]
@@ -70,23 +70,23 @@ impl Document for ServerList {
     const MAJOR: u32 = 1;
 }
 
-/// The data of a private server that was shut down, kept so that others start from them.
+/// The data of a private server that was shut down, kept as a starting point for other servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptData {
-    /// The name under which they are kept.
+    /// Name under which the data are kept.
     pub name: String,
-    /// What `--version` of the server said that wrote them.
+    /// Output of `--version` of the server that wrote the data.
     pub engine: String,
-    /// Bytes of all files.
+    /// Total size of all files in bytes.
     pub bytes: u64,
-    /// File system of the disk that they are kept on, and that servers which start from them live on; absent: they lie on the
-    /// host's own.
+    /// File system of the emulated disk that holds the data, and on which servers that start from them run; absent when the
+    /// data are on the host's own file system.
     pub disk: Option<String>,
     /// Size of that disk in bytes.
     pub disk_bytes: Option<u64>,
-    /// Private servers that live on that disk now.
+    /// Private servers that use that disk.
     pub servers: Vec<String>,
-    /// Their folder.
+    /// Folder of the data.
     pub path: String,
     /// Fields of later versions.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! The summary of a run: derived from its record, and always able to be derived again.
+//! The summary of a run: derived from its record, from which it can be derived again at any time.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::plan::{Arrivals, TargetPlan};
 use crate::record::{End, OperationKind};
 use crate::warning::Warning;
 
-/// What data and operations were: equal fingerprints mean equal work.
+/// Fingerprints of data and operations: equal fingerprints mean equal work.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
-    /// Over the tables' definition, size, seed and generator.
+    /// Digest of the tables' definition, size, seed and generator.
     pub data: String,
-    /// Over the stream of operations that the seed gives.
+    /// Digest of the stream of operations that the seed generates.
     pub operations: String,
 }
 
-/// `summary.json`, and what `mydyno bench --json` prints.
+/// `summary.json`, and the output of `mydyno bench --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Schema, time and writer.
@@ -34,24 +34,24 @@ pub struct Summary {
     pub workload: String,
     /// Server.
     pub target: TargetPlan,
-    /// What `SELECT VERSION()` said; empty when it is not known.
+    /// Result of `SELECT VERSION()`; empty when unknown.
     pub server_version: String,
-    /// `complete`, `interrupted`, `killed`, or why the run broke off.
+    /// `complete`, `interrupted`, `killed`, or the reason why the run was aborted.
     pub end: End,
-    /// One entry a step that was measured, in the order of the plan.
+    /// One entry for each measured step, in the order of the plan.
     pub steps: Vec<StepSummary>,
-    /// One entry a point of the sweep that was measured more than once: what its repeats say together.
+    /// One entry for each point of the sweep that was measured more than once: the estimate over its repeats.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub points: Vec<PointSummary>,
-    /// What the search for the highest rate found; absent when there was none.
+    /// Result of the search for the highest rate; absent when there was none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<CapacitySummary>,
-    /// How the bounds of `--fail-if` fared: one entry a bound and step that it applies to.
+    /// Results of the `--fail-if` bounds: one entry for each bound and each step that it applies to.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bounds: Vec<BoundSummary>,
-    /// What makes the numbers worth less than they look; `step` says which.
+    /// Warnings that reduce the trust in the numbers; `step` names the step.
     pub warnings: Vec<Warning>,
-    /// What data and operations were.
+    /// Fingerprint of data and operations.
     pub fingerprint: Fingerprint,
     /// Fields of later versions.
     #[serde(flatten)]
@@ -72,11 +72,11 @@ pub struct StepSummary {
     pub connections: usize,
     /// Worker threads.
     pub workers: usize,
-    /// Transactions a second that were asked for; absent for a closed loop.
+    /// Requested transactions a second; absent for a closed loop.
     pub rate: Option<f64>,
-    /// How transactions arrived.
+    /// Arrival process of the transactions.
     pub arrivals: Arrivals,
-    /// Which repeat of its point of the sweep this is, from 0.
+    /// Repeat number of this step within its point of the sweep, from 0.
     #[serde(default)]
     pub repeat: usize,
     /// Length of the warm-up in seconds.
@@ -90,107 +90,107 @@ pub struct StepSummary {
     pub queries: u64,
     /// Errors by code.
     pub errors: BTreeMap<String, u64>,
-    /// Transactions started again.
+    /// Transactions that were retried.
     pub retries: u64,
-    /// Attempts against what came of them; absent when nothing was tried again.
+    /// Attempts and their outcomes; absent when no transaction was retried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub attempts: Option<AttemptSummary>,
-    /// Connections opened again.
+    /// Connections that were reopened.
     pub reconnects: u64,
-    /// What became of the transactions that were to be done; absent in records of versions that did not count.
+    /// Balance of the transactions that were due; absent in records of versions that did not count.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub due: Option<DueSummary>,
     /// Headline throughput.
     pub throughput: Throughput,
-    /// Response time of transactions: from the intended instant.
+    /// Response time of transactions: measured from the intended instant.
     pub response_us: LatencySummary,
-    /// Service time of transactions: from the send.
+    /// Service time of transactions: measured from the send.
     pub service_us: LatencySummary,
-    /// From the intended instant to the send.
+    /// Lateness: from the intended instant to the send.
     pub lateness_us: LatencySummary,
     /// Time to open a connection while the load ran; absent when none was opened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connect_us: Option<LatencySummary>,
-    /// Each operation of the workload; the transaction first.
+    /// All operations of the workload; the transaction first.
     pub operations: Vec<OperationSummary>,
-    /// What the load generator cost.
+    /// Resource use of the load generator.
     pub client: ClientSummary,
-    /// What the server cost; `null` fields where it cannot be seen from here.
+    /// Resource use of the server; fields are `null` where this host cannot observe it.
     pub server: ServerSummary,
-    /// Whether throughput had settled in the window; `null` when the window is too short to tell.
+    /// Whether throughput was steady in the window; `null` when the window is too short to tell.
     pub steady: Option<bool>,
-    /// Warnings about this step (they stand in the run's list too).
+    /// Warnings about this step (the run's list contains them too).
     pub warnings: Vec<Warning>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Attempts against what came of them: what the server did in vain.
+/// Attempts and their outcomes: a measure of the work that the server did in vain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptSummary {
     /// Attempts that ended in the window: transactions that completed or failed, and attempts that were rolled back and
-    /// tried again.
+    /// retried.
     pub attempts: u64,
-    /// Share of them that completed a transaction, 0 to 1: goodput.
+    /// Goodput: share of the attempts that completed a transaction, 0 to 1.
     pub goodput: f64,
-    /// How long the attempts took that were tried again, each with its rollback. They are part of the response time of
-    /// their transaction.
+    /// Duration of the attempts that were retried, each with its rollback. It is part of the response time of their
+    /// transaction.
     pub retried_us: LatencySummary,
 }
 
-/// What became of the transactions that were to be done. Exactly: `carried + intended = done + failed + waiting`.
+/// Balance of the transactions that were due. Exactly: `carried + intended = done + failed + waiting`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DueSummary {
-    /// Sent in the warm-up and not answered when the measured window began.
+    /// Transactions that were sent in the warm-up and not answered when the measured window began.
     pub carried: u64,
-    /// Intended in the measured window.
+    /// Transactions with an intended instant in the measured window.
     pub intended: u64,
-    /// Completed in the measured window without an error.
+    /// Transactions that completed in the measured window without an error.
     pub done: u64,
-    /// Ended in it without success.
+    /// Transactions that ended in the measured window without success.
     pub failed: u64,
-    /// Due and not done when it ended, sent or not.
+    /// Transactions that were due and not completed when the window ended, sent or not.
     pub waiting: u64,
-    /// Due and not sent at most, at the end of any second of the window: the backlog.
+    /// Largest backlog (transactions due and not sent) at the end of any second of the window.
     pub most_queued: u64,
-    /// Due in the warm-up and not sent when it ended; dropped before the window began.
+    /// Transactions that were due in the warm-up and not sent when it ended; they were dropped before the window began.
     pub warmup_dropped: u64,
 }
 
-/// A point of the sweep over its repeats. Intervals come from the differences between the repeats alone (Student's t),
-/// so they hold what one run cannot know of: what changes from run to run.
+/// A point of the sweep, estimated over its repeats. Intervals come from the differences between the repeats alone (Student's
+/// t), so they include the variation from run to run, which a single run cannot show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PointSummary {
     /// Connections.
     pub connections: usize,
-    /// Transactions a second that were asked for; absent for a closed loop.
+    /// Requested transactions a second; absent for a closed loop.
     pub rate: Option<f64>,
-    /// Numbers of its steps.
+    /// Numbers of the steps of this point.
     pub steps: Vec<usize>,
-    /// Mean of the repeats' throughput.
+    /// Mean throughput of the repeats.
     pub throughput: Throughput,
-    /// Geometric mean of the repeats' percentiles of response time, by name.
+    /// Geometric mean of the repeats' response time percentiles, by name.
     pub response_us: IndexMap<String, Estimate>,
     /// Errors by code over all repeats.
     pub errors: BTreeMap<String, u64>,
 }
 
-/// What a search for the highest rate found.
+/// Result of a search for the highest rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacitySummary {
-    /// What had to hold.
+    /// Conditions of the search.
     pub holds: Vec<String>,
-    /// The highest rate, in transactions a second, that was measured and held, more often than not, below any that
-    /// did not; `null` when there is none.
+    /// The highest rate, in transactions a second, that was measured and met the conditions in more trials than not, below any
+    /// rate that failed them; `null` when there is none.
     pub rate_per_s: Option<f64>,
-    /// Whether it held more than once.
+    /// Whether the rate met the conditions more than once.
     pub confirmed: bool,
-    /// The lowest rate that was measured and did not hold; `null` when none was found.
+    /// The lowest measured rate that failed the conditions; `null` when none did.
     pub broken_at_per_s: Option<f64>,
-    /// Why the search ended, in a sentence.
+    /// Reason why the search ended, in a sentence.
     pub end: String,
-    /// Every step of it, in the order in which they ran.
+    /// All steps of the search, in the order in which they ran.
     pub trials: Vec<CapacityTrial>,
 }
 
@@ -201,14 +201,14 @@ pub struct BoundSummary {
     pub bound: String,
     /// Number of the step.
     pub step: usize,
-    /// Its connections.
+    /// Connections of the step.
     pub connections: usize,
-    /// The quantity in the step, in `unit`; absent when it is not known, which breaks the bound.
+    /// The quantity in the step, in `unit`; absent when it is unknown, which breaks the bound.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<f64>,
     /// `us`, `1/s`, `share` or `count`.
     pub unit: String,
-    /// The quantity for people.
+    /// The quantity, formatted for people.
     pub found: String,
     /// Whether the bound is broken.
     pub broken: bool,
@@ -219,13 +219,13 @@ pub struct BoundSummary {
 pub struct CapacityTrial {
     /// Number of the step.
     pub step: usize,
-    /// Transactions a second that were asked for.
+    /// Requested transactions a second.
     pub rate_per_s: f64,
-    /// Transactions a second that were done.
+    /// Completed transactions a second.
     pub done_per_s: f64,
-    /// What did not hold, with its figure; empty when everything did.
+    /// Conditions that failed, with their figures; empty when all were met.
     pub broken: Vec<String>,
-    /// Whether its rate had been measured before.
+    /// Whether the rate had been measured before.
     pub again: bool,
 }
 
@@ -241,7 +241,7 @@ pub struct Throughput {
 /// A distribution in microseconds: percentiles by name (`p50`, `p99`, `p999`), mean and exact extremes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
-    /// Values behind it.
+    /// Number of values.
     pub count: u64,
     /// Percentiles by name.
     #[serde(flatten)]
@@ -267,37 +267,37 @@ pub struct OperationSummary {
     pub name: String,
     /// Transaction or statement.
     pub kind: OperationKind,
-    /// Completed without an error.
+    /// Number of operations that completed without an error.
     pub count: u64,
-    /// From the intended instant.
+    /// Response time: from the intended instant.
     pub response_us: LatencySummary,
-    /// From the send.
+    /// Service time: from the send.
     pub service_us: LatencySummary,
 }
 
-/// What the load generator cost.
+/// Resource use of the load generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientSummary {
     /// User CPU per statement in microseconds.
     pub cpu_user_us_per_query: f64,
     /// System CPU per statement in microseconds.
     pub cpu_system_us_per_query: f64,
-    /// Share of the time in which the worker threads were on a CPU, 0 to 1: near 1 the client is the limit.
+    /// Share of the time that the worker threads spent on a CPU, 0 to 1: near 1 the client is the bottleneck.
     pub cpu_share_of_workers: f64,
     /// Largest resident memory in bytes.
     pub resident_bytes: u64,
     /// Threads.
     pub threads: u64,
-    /// Answers per call that waited for them.
+    /// Answers per waiting call.
     pub queries_per_wait: f64,
     /// Voluntary context switches per statement.
     pub switches_per_query: f64,
 }
 
-/// What the server cost.
+/// Resource use of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerSummary {
-    /// User and system CPU per statement in microseconds; `null` where its process cannot be seen.
+    /// User and system CPU per statement in microseconds; `null` where the server's process cannot be observed.
     pub cpu_us_per_query: Option<f64>,
 }
 

@@ -1,19 +1,19 @@
-//! Text that came from outside (a server, a file, a command line) made harmless where it is shown.
+//! Neutralises text from outside (a server, a file, a command line) before it is displayed.
 //!
-//! Escape sequences can rewrite a terminal, and characters of direction can make a text read as another one. Every
-//! edge (terminal, Markdown, HTML, error messages) passes text from outside through one function of this file. JSON
-//! needs none: it is data, and its writer escapes control characters.
+//! Escape sequences can rewrite a terminal, and bidirectional control characters can disguise a text as another one. Every
+//! output (terminal, Markdown, HTML, error messages) passes text from outside through one function of this file. JSON needs
+//! none: it is data, and its writer escapes control characters.
 
 use std::borrow::Cow;
 
-/// Longest text from outside that is shown, in characters: a message of megabytes would hide everything else.
+/// Longest text from outside that is displayed, in characters: a message of megabytes would hide everything else.
 pub const LONGEST_SHOWN: usize = 2_000;
 
-/// Longest error message of a server that is kept, in bytes; servers send up to 512.
+/// Longest server error message that is kept, in bytes; servers send up to 512.
 pub const LONGEST_MESSAGE_BYTES: usize = 4 << 10;
 
-/// Whether a character steers what shows it, instead of being shown: C0 and C1 controls (line feeds and tabs among
-/// them), characters of direction, of zero width, line and paragraph separators, annotation marks and tags.
+/// Whether a character controls the display instead of being displayed: C0 and C1 controls (including line feeds and tabs),
+/// bidirectional and zero-width characters, line and paragraph separators, annotation marks and tags.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -21,7 +21,7 @@ pub fn steers(c: char) -> bool {
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with each character that [`steers`] as a visible escape, as in `\u{1b}`; line feeds and tabs stay.
+/// Replaces each character that [`steers`] with a visible escape, as in `\u{1b}`; line feeds and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let stays = |c: char| matches!(c, '\n' | '\t') || !steers(c);
     if text.chars().all(stays) {
@@ -38,7 +38,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// [`visible`], with an end behind [`LONGEST_SHOWN`] characters that says how many there were.
+/// [`visible`], truncated after [`LONGEST_SHOWN`] characters with a note that gives the full length.
 pub fn shown(text: &str) -> String {
     match text.char_indices().nth(LONGEST_SHOWN) {
         None => visible(text).into_owned(),
@@ -48,12 +48,12 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// [`shown`] in one line: white space of any kind is one space.
+/// [`shown`] on one line: each run of white space becomes one space.
 pub fn line(text: &str) -> String {
     shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes of a server as text: what is not UTF-8 is replaced, and the rest is [`visible`].
+/// A server's bytes as text: invalid UTF-8 is replaced, and the rest is made [`visible`].
 pub fn of_bytes(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     match visible(&text) {
@@ -62,7 +62,7 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// A server's message: [`of_bytes`], cut behind [`LONGEST_MESSAGE_BYTES`].
+/// A server's message: [`of_bytes`], truncated after [`LONGEST_MESSAGE_BYTES`].
 pub fn message(bytes: &[u8]) -> String {
     match bytes.get(..LONGEST_MESSAGE_BYTES) {
         Some(head) if bytes.len() > LONGEST_MESSAGE_BYTES => format!("{} … cut", of_bytes(head)),
@@ -70,7 +70,7 @@ pub fn message(bytes: &[u8]) -> String {
     }
 }
 
-/// For Markdown, in paragraphs and in table cells: [`line`], with no character that begins markup, a tag or a link.
+/// Text for Markdown paragraphs and table cells: [`line`], with every character that begins markup, a tag or a link escaped.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for c in line(text).chars() {
@@ -78,13 +78,13 @@ pub fn markdown(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // Between letters an underscore is only an underscore.
+            // Between letters an underscore has no meaning in Markdown.
             '_' if out.ends_with(char::is_alphanumeric) => out.push(c),
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '|' | '~' | '!' => {
                 out.push('\\');
                 out.push(c);
             }
-            // A bare address would be turned into a link.
+            // Markdown renderers turn a bare address into a link.
             '/' if out.ends_with(":/") => out.push_str("&#47;"),
             '.' if out.ends_with("www") => out.push_str("&#46;"),
             '@' => out.push_str("&#64;"),
@@ -94,10 +94,10 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// Prose with code spans for Markdown: [`line`], whose angle brackets outside code spans open no tag.
+/// Prose with code spans for Markdown: [`line`], with angle brackets outside code spans escaped so that they open no tag.
 pub fn markdown_prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    // A span that is not closed is no span.
+    // An odd number of backticks leaves a span unclosed; none is then treated as a span.
     let spans = text.matches('`').count().is_multiple_of(2);
     let mut code = false;
     for c in line(text).chars() {
@@ -114,7 +114,7 @@ pub fn markdown_prose(text: &str) -> String {
     out
 }
 
-/// A block of code in Markdown, by indentation: nothing inside it has a meaning.
+/// A Markdown code block, made by indentation: nothing inside it is interpreted.
 pub fn markdown_code(text: &str) -> String {
     shown(text).lines().map(|line| format!("    {line}\n")).collect()
 }

@@ -1,16 +1,16 @@
-//! Durations, sizes, rates and lists as people write them.
+//! Parsing and formatting of durations, sizes, rates and lists as people write them.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a text is not a duration, size, rate or list. The text names the input and the form that is expected.
+/// Error of a text that is not a duration, size, rate or list. The message names the input and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{input:?} is not {expected}")]
 pub struct UnitError {
-    /// What was given.
+    /// The input.
     pub input: String,
-    /// What is expected, with an example.
+    /// The expected form, with an example.
     pub expected: &'static str,
 }
 
@@ -20,10 +20,10 @@ const RATE: &str = "a rate like 1000, 1000/s or 90/m";
 const SHARE: &str = "a share in percent below 100%, as in 1% or 0.5%";
 const COUNTS: &str = "a list of whole numbers above 0 like 1,8,64";
 
-/// Reads `10s`, `2m`, `250ms`, `1.5h`, `50us`; a bare number is seconds.
+/// Parses `10s`, `2m`, `250ms`, `1.5h`, `50us`; a bare number is in seconds.
 ///
 /// # Errors
-/// Anything else, negative or not finite.
+/// Any other text, or a value that is negative or not finite.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let error = || UnitError { input: text.to_owned(), expected: DURATION };
     let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -39,10 +39,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Duration::try_from_secs_f64(number * scale).map_err(|_| error())
 }
 
-/// Reads `4096`, `64K`, `512M`, `8G`, `1T`, also with `B` or `iB`; powers of 1024.
+/// Parses `4096`, `64K`, `512M`, `8G`, `1T`, also with `B` or `iB`; powers of 1024.
 ///
 /// # Errors
-/// Anything else, negative, with a part of a byte, or above 2^53.
+/// Any other text, or a value that is negative, fractional in bytes, or above 2^53.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let error = || UnitError { input: text.to_owned(), expected: SIZE };
     let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -61,10 +61,10 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     Ok(bytes as u64)
 }
 
-/// Reads `1000`, `1000/s`, `90/m`, `0.5/s` as events a second.
+/// Parses `1000`, `1000/s`, `90/m`, `0.5/s` as events a second.
 ///
 /// # Errors
-/// Anything else, or not above 0.
+/// Any other text, or a value that is not above 0.
 pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     let error = || UnitError { input: text.to_owned(), expected: RATE };
     let (number, unit) = split_number(text).ok_or_else(error)?;
@@ -77,10 +77,10 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     if per_s > 0.0 { Ok(per_s) } else { Err(error()) }
 }
 
-/// Reads a share in percent, `2%` or `0.5 %`, as 0.02 or 0.005. The sign is required, so that nobody takes 0.02 for 2 %.
+/// Parses a share in percent, `2%` or `0.5 %`, as 0.02 or 0.005. The sign is required, so that 0.02 is not mistaken for 2 %.
 ///
 /// # Errors
-/// Anything else, or 100 % and more.
+/// Any other text, or 100 % and more.
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let error = || UnitError { input: text.to_owned(), expected: SHARE };
     match split_number(text).ok_or_else(error)? {
@@ -89,10 +89,10 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     }
 }
 
-/// Reads `1,8,64`.
+/// Parses `1,8,64`.
 ///
 /// # Errors
-/// Anything else, or an empty list.
+/// Any other text, or an empty list.
 pub fn parse_counts(text: &str) -> Result<Vec<usize>, UnitError> {
     let error = || UnitError { input: text.to_owned(), expected: COUNTS };
     text.split(',')
@@ -100,7 +100,7 @@ pub fn parse_counts(text: &str) -> Result<Vec<usize>, UnitError> {
         .collect()
 }
 
-/// A finite number that is not negative, and what follows it, trimmed.
+/// Splits a text into a finite, non-negative number and the trimmed rest.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -146,7 +146,7 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{} TiB", three_digits(value))
 }
 
-/// A count for people, thousands apart: `12,345`.
+/// A count for people, with thousands separators: `12,345`.
 pub fn show_count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();

@@ -1,18 +1,18 @@
-//! Warnings are values: an id that scripts can match, a sentence, and what to do next.
+//! Warnings as values: an id for scripts, a sentence, and the next step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that makes a result worth less than it looks.
+/// A reason to trust a result less than it seems to deserve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Stable name, as in `client-bound`.
     pub id: String,
-    /// What was seen, with its figures.
+    /// The observation, with its figures.
     pub text: String,
-    /// What the reader can do about it.
+    /// Advice for the reader.
     pub next_step: String,
-    /// The step of the run that it is about; absent when it is about the whole run.
+    /// The step of the run that the warning concerns; absent when it concerns the whole run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub step: Option<usize>,
 }

@@ -9,8 +9,8 @@ use mydyno_load::LoadError;
 use mydyno_model::units::show_bytes;
 use mydyno_run::{Cancel, RunError};
 use mydyno_sandbox::{Progress, SandboxError, Spec};
+use mydyno_tables::prepare::PrepareError;
 use mydyno_wire::WireError;
-use mydyno_workload::prepare::PrepareError;
 
 use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;

@@ -8,7 +8,7 @@ use mydyno_model::record::{Interval, Phase};
 use mydyno_model::units::{show_count, show_seconds, show_us, three_digits};
 use mydyno_run::Progress;
 use mydyno_stats::{Distribution, SparseHistogram};
-use mydyno_workload::prepare::Prepared;
+use mydyno_tables::prepare::Prepared;
 
 use crate::private;
 use crate::sparkline::Sparkline;

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use tempfile::TempDir;
 
-    /// Files below a folder of a test, and what the groups found there leave.
+    /// Available bytes that the code finds for files below a test's folder.
     fn left_by(groups: &str, mounts: &str, files: &[(&str, &str)]) -> Option<u64> {
         let temp = TempDir::new().unwrap();
         let write = |path: &str, text: &str| {
@@ -128,7 +128,7 @@ mod tests {
         let files = [("sys/memory.max", "1000\n"), ("sys/memory.current", "100\n")];
         let mounts = UNIFIED.replace("0:28 /", "0:28 /docker/c1");
         assert_eq!(left_by("0::/docker/c1\n", &mounts, &files), Some(900));
-        // And one that was moved outside of what it sees.
+        // A group that was moved outside of its visible subtree.
         assert_eq!(left_by("0::/../other\n", UNIFIED, &files), Some(900));
     }
 }

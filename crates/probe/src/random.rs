@@ -364,13 +364,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let state = StateDir::open(&temp.path().join("state")).unwrap();
         let host = Host::of(state, &Machine::real().unwrap(), "probe").unwrap();
-        // A made-up block, so that it is too much for any machine.
+        // An artificial block size, too large for any machine.
         let options = Options { block: 1 << 42, ..options(temp.path()) };
         assert_eq!(options.memory_bytes(), 2 * ((1 << 42) + STACK as u64) + PIECE as u64);
         let stop = AtomicBool::new(false);
         let timing = Timing { time: Duration::from_secs(1), warm_up: Duration::ZERO, rounds: 1, seed: 1 };
         let mut run = Run { timing, stop: &stop, progress: &mut |_| {} };
-        // As large as the command permits: 16 GiB of buffers.
+        // The largest value that the command permits: 16 GiB of buffers.
         let largest = Options { block: 16 << 20, bytes: 1 << 30, threads: vec![MOST], ..options };
         let available = host.machine().available_bytes().unwrap();
         if available > 32 << 30 {

@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(sum.iter().map(|w| w.values.count()).collect::<Vec<_>>(), [11, 22]);
     }
 
-    /// Some hundred operations for [`BATCH`], so that a batch of one would be far too short.
+    /// Some hundred operations per [`BATCH`], so that a batch of one would be far too short.
     fn spin(times: u64) -> Result<(), ProbeError> {
         for _ in 0..times {
             (0..50u64).for_each(|i| {
@@ -361,7 +361,7 @@ mod tests {
         };
         assert_eq!(calibrate(slow), Ok(1));
         let mut calls = 0;
-        // One slow first time is no reason to stay small.
+        // One slow first trial must not keep the size small.
         let once = |times: u64| {
             calls += 1;
             if calls == 1 { slow(times) } else { slow(0) }

@@ -235,7 +235,7 @@ mod tests {
         assert!(sent == Some(false) && why.contains("vda"), "{why}");
         let (sent, why) = of(&[back, None, back], &[Some(true)]);
         assert!(sent.is_none() && why.contains("dm-0"), "{why}");
-        // As of a file system without barriers that holds the file.
+        // As for a file system without barriers that holds the file.
         let (sent, why) = of(&[back, None], &[Some(false)]);
         assert!(sent == Some(false) && why.contains("the file below"), "{why}");
         assert_eq!(of(&[back], &[None]).0, None);

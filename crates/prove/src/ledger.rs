@@ -1,16 +1,16 @@
-//! The ledger of verdicts in the state folder: one JSON line for each verdict, appended and never rewritten.
+//! The ledger of verdicts beside the records of runs in the state folder: one JSON line for each verdict, appended and never rewritten.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_model::experiment::proved::Proved;
 
 use crate::error::ProveError;
 
-/// Name of the ledger in the state folder.
-const LEDGER: &str = "verdicts.jsonl";
+/// The ledger in the state folder, beside the records of runs: a record is kept, it is nothing to put back.
+const LEDGER: &str = "runs/verdicts.jsonl";
 /// Largest ledger that is read: 100,000 verdicts of a kilobyte.
 const LARGEST_BYTES: u64 = 100 << 20;
 
@@ -25,6 +25,9 @@ pub fn path(state: &Path) -> PathBuf {
 /// The ledger cannot be written.
 pub fn append(state: &Path, proved: &Proved) -> Result<(), ProveError> {
     let path = path(state);
+    let folder = path.parent().unwrap_or(state);
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(ProveError::io("create", folder))?;
     let mut line = serde_json::to_string(proved).unwrap_or_default();
     line.push('\n');
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);

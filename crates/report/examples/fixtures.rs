@@ -1,4 +1,4 @@
-//! Writes the reports of the test fixtures into a folder, to be looked at and to be tested in a browser.
+//! Writes the reports of the test fixtures into a folder, for review and for browser tests.
 //!
 //! `cargo run -p mydyno-report --example fixtures -- FOLDER`
 #![allow(clippy::unwrap_used, missing_docs)]

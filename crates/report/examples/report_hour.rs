@@ -1,4 +1,4 @@
-//! What a report costs on a record of one hour: windows of 1 s, 20 operations, response and service time of each, samples of host
+//! Cost of a report on a record of one hour: windows of 1 s, 20 operations, response and service time of each, samples of host
 //! and server. Writes the run folder, then reads, summarises and renders it.
 //!
 //! `cargo run --release -p mydyno-report --example report_hour -- [FOLDER]` (kept when it is named; `mydyno report FOLDER`

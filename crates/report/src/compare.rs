@@ -1,4 +1,4 @@
-//! The difference of headlines between two runs, and of what they ran on.
+//! The differences between the headline figures of two runs, and between their environments.
 
 use indexmap::IndexMap;
 use mydyno_model::Estimate;
@@ -13,18 +13,18 @@ use crate::RunView;
 use crate::charts::{load_name, step_name};
 use crate::figures::{PROVISIONAL, Unit, change, percentile_label};
 
-/// What must be known about every difference that is shown here.
+/// The caveat for every difference that is displayed.
 pub const CAVEAT: &str = "Each difference is that of two estimates; its interval combines theirs on the ratio scale as if the runs were \
 independent. It holds no variation from one run to the next: run both again, in turns, before you trust a small one.";
 
-/// One headline of two runs.
+/// A headline figure of two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// What is compared.
+    /// The compared quantity.
     pub name: String,
     /// Unit of both values.
     pub unit: Unit,
-    /// Whether more is better.
+    /// Whether higher values are better.
     pub more_is_better: bool,
     /// The baseline.
     pub a: Estimate,
@@ -39,7 +39,7 @@ pub struct Change {
     pub value: f64,
     /// Interval, where both estimates have one.
     pub interval: Option<(f64, f64)>,
-    /// Whether the interval of one of the two is provisional, and so this one.
+    /// Whether the interval is provisional, because the interval of either estimate is.
     pub provisional: bool,
 }
 
@@ -52,7 +52,7 @@ impl Change {
     }
 }
 
-/// What can be said about a change.
+/// The assessment of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval is on the good side.
@@ -65,14 +65,14 @@ pub enum Verdict {
     MaybeBetter,
     /// The interval is provisional and lies wholly on the bad side.
     MaybeWorse,
-    /// The interval is provisional and holds no change.
+    /// The interval is provisional and contains zero change.
     MaybeNone,
     /// There is no interval.
     NoInterval,
 }
 
 impl Verdict {
-    /// In a word.
+    /// The verdict in one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -85,12 +85,12 @@ impl Verdict {
         }
     }
 
-    /// Whether it rests on a provisional interval.
+    /// Whether the verdict is based on a provisional interval.
     pub fn is_provisional(self) -> bool {
         matches!(self, Self::MaybeBetter | Self::MaybeWorse | Self::MaybeNone)
     }
 
-    /// The same from a provisional interval.
+    /// The corresponding verdict from a provisional interval.
     fn provisional(self) -> Self {
         match self {
             Self::Better => Self::MaybeBetter,
@@ -112,7 +112,7 @@ impl Difference {
         Some(Change { value: ratio.value - 1.0, interval, provisional: ratio.is_provisional() })
     }
 
-    /// What the interval of the change allows to be said.
+    /// The verdict that the interval of the change supports.
     pub fn verdict(&self) -> Verdict {
         let change = self.change();
         let verdict = match change.and_then(|c| c.interval) {
@@ -125,17 +125,17 @@ impl Difference {
     }
 }
 
-/// What two runs measured under one load.
+/// The figures of two runs under one load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// The load in words.
     pub name: String,
-    /// Its headlines.
+    /// Differences of the headline figures.
     pub differences: Vec<Difference>,
 }
 
-/// Everything that two runs measured under the same load. Where both measured it more than once their repeats are
-/// compared together: of many single comparisons one is large by chance.
+/// Comparison of two runs at every load that both measured. Where both measured a load more than once, their repeats are
+/// compared together: among many single comparisons one is large by chance.
 pub fn compared(a: &RunView<'_>, b: &RunView<'_>) -> Vec<Compared> {
     let mut together = Vec::new();
     let mut all = Vec::new();
@@ -157,7 +157,8 @@ pub fn compared(a: &RunView<'_>, b: &RunView<'_>) -> Vec<Compared> {
     all
 }
 
-/// Why intervals of some differences promise nothing, and how long to measure for intervals that do; `None` when all do.
+/// Reasons why intervals of some differences have no promised coverage, and how long to measure for intervals that do; `None`
+/// when all have one.
 pub fn about_provisional(all: &[Compared]) -> Option<String> {
     let differences = all.iter().flat_map(|c| &c.differences);
     let undecided = differences.filter(|d| d.verdict().is_provisional());
@@ -189,7 +190,7 @@ pub fn about_provisional(all: &[Compared]) -> Option<String> {
     ))
 }
 
-/// A provisional change of throughput as `~faster in these two runs, +43 % … +65 %`; `None` for others.
+/// A provisional change of throughput as `~faster in these two runs, +43 % … +65 %`; `None` for other differences.
 fn in_these_two_runs(d: &Difference) -> Option<String> {
     let word = match d.verdict() {
         Verdict::MaybeBetter if d.unit == Unit::PerSecond => "faster",
@@ -209,7 +210,7 @@ fn pairs<'a>(a: &RunView<'a>, b: &RunView<'a>) -> Vec<(&'a StepSummary, &'a Step
     steps.filter_map(|s| b.summary.steps.iter().find(|t| like(&s, t)).map(|t| (s, t))).collect()
 }
 
-/// Headlines of a load that both measured more than once.
+/// Differences at a load that both runs measured more than once.
 fn differences_of_points(a: &PointSummary, b: &PointSummary) -> Vec<Difference> {
     headlines((&a.throughput, &a.response_us), (&b.throughput, &b.response_us))
 }
@@ -241,7 +242,7 @@ fn us(name: String, a: Estimate, b: Estimate) -> Difference {
     Difference { name, unit: Unit::Us, more_is_better: false, a, b }
 }
 
-/// Headlines of one step of two runs.
+/// Differences of one step of two runs.
 fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
     let mut all =
         headlines((&a.throughput, &a.response_us.percentiles), (&b.throughput, &b.response_us.percentiles));
@@ -264,18 +265,18 @@ pub fn client_cpu_us(step: &StepSummary) -> f64 {
     step.client.cpu_user_us_per_query + step.client.cpu_system_us_per_query
 }
 
-/// Something that the two runs do not share.
+/// A difference between the environments of two runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contrast {
-    /// Id of the fact, or part of the plan.
+    /// Id of the fact, or the part of the plan.
     pub name: String,
-    /// In the baseline.
+    /// Value in the baseline.
     pub a: String,
-    /// In the other run.
+    /// Value in the other run.
     pub b: String,
 }
 
-/// Whether a fact changes from moment to moment, or with each start: no reason for a difference.
+/// Whether a fact changes from moment to moment, or with each start, and so cannot explain a difference.
 fn fleeting(id: &str) -> bool {
     const PARTS: &[&str] = &[
         "uptime",
@@ -300,7 +301,7 @@ fn fleeting(id: &str) -> bool {
     memory || WHOLE.contains(&id) || PARTS.iter().any(|part| id.contains(part))
 }
 
-/// What differs in plan and facts.
+/// Differences in plan and facts.
 pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
     let mut found = Vec::new();
     let mut add = |name: &str, a: String, b: String| {
@@ -343,7 +344,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
     names.filter(|n| seen.insert(*n)).collect()
 }
 
-/// A JSON value as people write it: text without quotes.
+/// A JSON value for people: text without quotes.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -364,7 +365,7 @@ mod tests {
 
     #[test]
     fn independent_intervals_add_up_in_squares_on_the_ratio_scale() {
-        // Both known within a factor of 1.1, so the ratio within 1.1^√2.
+        // Both values are known within a factor of 1.1, so their ratio is known within 1.1^√2.
         let d = difference((100.0, 100.0 / 1.1, 110.0), (200.0, 200.0 / 1.1, 220.0));
         let change = d.change().unwrap();
         let (low, high) = change.interval.unwrap();

@@ -1,14 +1,14 @@
-//! Figures as people read them: three digits, a unit, and the interval beside the value.
+//! Formatting of figures for people: three digits, a unit, and the interval beside the value.
 
 use mydyno_model::Estimate;
 use mydyno_model::units::{show_bytes, show_count, three_digits};
 
-/// What a number counts, and so how it is written.
+/// Kind of quantity, which determines its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Events a second.
     PerSecond,
-    /// Microseconds, shown in the unit that fits.
+    /// Microseconds, displayed in a suitable unit.
     Us,
     /// CPUs in use, as in `1.5`.
     Cpus,
@@ -57,7 +57,7 @@ impl Unit {
     }
 }
 
-/// A count or rate: thousands apart from 1,000 up, three digits below.
+/// A count or rate: with thousands separators from 1,000 up, three digits below.
 pub fn number(value: f64) -> String {
     if value.abs() >= 999.5 {
         let sign = if value < 0.0 { "−" } else { "" };
@@ -78,13 +78,13 @@ pub fn compact(value: f64) -> String {
     }
 }
 
-/// Microseconds in the unit that fits: `0 µs`, `830 ns`, `12.3 µs`, `4.56 ms`, `1.23 s`.
+/// Microseconds in a suitable unit: `0 µs`, `830 ns`, `12.3 µs`, `4.56 ms`, `1.23 s`.
 pub fn us(value: f64) -> String {
     let (divisor, unit) = scale_of_us(value);
     format!("{} {unit}", three_digits(value / divisor))
 }
 
-/// How many microseconds the fitting unit has. What three digits would show as `1000 µs` is `1 ms`.
+/// Number of microseconds in the suitable unit. A value that three digits would show as `1000 µs` becomes `1 ms`.
 fn scale_of_us(value: f64) -> (f64, &'static str) {
     match value.abs() {
         0.0 => (1.0, "µs"),
@@ -95,7 +95,7 @@ fn scale_of_us(value: f64) -> (f64, &'static str) {
     }
 }
 
-/// Stands before an interval whose level nobody promises.
+/// Prefix of an interval without a promised coverage.
 pub const PROVISIONAL: &str = "~";
 
 /// The interval of an estimate without its unit, as `1,200–1,260`, or `~1,200–1,260` when it is provisional; `None` without
@@ -109,9 +109,9 @@ fn ends(unit: Unit, estimate: &Estimate) -> Option<String> {
     let (low, high) = (estimate.low?, estimate.high?);
     Some(match unit {
         Unit::Us => {
-            // Both ends in the unit of the value that they stand beside.
+            // Both ends use the unit of the value beside them.
             let (divisor, _) = scale_of_us(estimate.value);
-            // Ends that are far away take their own units.
+            // Ends far from the value use their own units.
             if high / divisor >= 9_999.5 || (low > 0.0 && low / divisor < 0.1) {
                 return Some(span(us(low), us(high)));
             }

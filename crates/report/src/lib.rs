@@ -1,4 +1,4 @@
-//! Run records as HTML, Markdown and terminal text. Reads documents only and gives text: no I/O, nothing measured.
+//! Renders run records as HTML, Markdown and terminal text. The crate reads documents and returns text: no I/O, no measurement.
 //!
 //! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
 
@@ -26,24 +26,24 @@ use std::path::Path;
 use mydyno_model::record::RunRecord;
 use mydyno_model::summary::Summary;
 
-/// A run to be shown: its record, the summary derived from it, and where the record lies.
+/// A run to display: its record, the summary derived from it, and the folder of the record.
 #[derive(Debug, Clone, Copy)]
 pub struct RunView<'a> {
     /// The record as its folder holds it.
     pub record: &'a RunRecord,
-    /// Derived from the record.
+    /// The summary, derived from the record.
     pub summary: &'a Summary,
-    /// The run folder, to be named to the reader; `None` leaves it out.
+    /// The run folder that the report names; `None` leaves it out.
     pub folder: Option<&'a Path>,
 }
 
 impl<'a> RunView<'a> {
-    /// A run whose folder is not named.
+    /// A view without a folder name.
     pub fn new(record: &'a RunRecord, summary: &'a Summary) -> Self {
         Self { record, summary, folder: None }
     }
 
-    /// The same run, with the folder that the reader can be sent to.
+    /// The same view, with the folder that the report names.
     #[must_use]
     pub fn at(mut self, folder: &'a Path) -> Self {
         self.folder = Some(folder);

@@ -1,18 +1,18 @@
-//! Axes: where a value lies, and which ticks are worth a label.
+//! Axes: positions of values, and the choice of labelled ticks.
 
 use crate::figures::Unit;
 
-/// How values become positions.
+/// Mapping of values to positions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
-    /// Even.
+    /// Linear.
     Linear {
         /// Value at 0.
         low: f64,
         /// Value at 1.
         high: f64,
     },
-    /// By ratio.
+    /// Logarithmic.
     Log {
         /// Value at 0, above 0.
         low: f64,
@@ -21,31 +21,31 @@ pub enum Scale {
     },
     /// Shares of all values, 0 to below 1, spread so that 90 %, 99 % and 99.9 % lie equally far apart.
     Nines {
-        /// How many nines lie at 1.
+        /// Number of nines at position 1.
         high: f64,
     },
 }
 
-/// A labelled place on an axis.
+/// A labelled position on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     /// Position from 0 to 1.
     pub at: f64,
-    /// What is written there.
+    /// The label.
     pub label: String,
-    /// Left out where the chart is narrow.
+    /// Whether the tick is omitted on narrow charts.
     pub wide_only: bool,
 }
 
 impl Scale {
-    /// From 0 to above the largest value, ending on a tick.
+    /// A linear axis from 0 to a tick above the largest value.
     pub fn from_zero(largest: f64) -> Self {
         let largest = if largest.is_finite() && largest > 0.0 { largest } else { 1.0 };
         let step = nice_step(largest / 4.0);
         Self::Linear { low: 0.0, high: (largest / step - 1e-9).ceil() * step }
     }
 
-    /// The same for bytes: ticks are whole in powers of 1024.
+    /// The same for bytes: ticks are whole numbers of a power of 1024.
     pub fn from_zero_bytes(largest: f64) -> Self {
         let unit = 1024f64.powi((largest.max(1.0).ln() / 1024f64.ln()).floor() as i32);
         match Self::from_zero(largest / unit) {
@@ -54,7 +54,7 @@ impl Scale {
         }
     }
 
-    /// Logarithmic, from and to the next tick (1, 2 or 5 times a power of ten) around the values above 0.
+    /// A logarithmic axis between the nearest ticks (1, 2 or 5 times a power of ten) around the values above 0.
     pub fn log_around(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values
             .filter(|v| v.is_finite() && *v > 0.0)
@@ -67,8 +67,8 @@ impl Scale {
         Self::Log { low: floor, high: if ceiling > floor { ceiling } else { floor * 2.0 } }
     }
 
-    /// Where a value lies: 0 is left or below, 1 right or above. Values outside are held at the edge by the caller's
-    /// clipping, except that a logarithm of nothing is the lower edge.
+    /// Position of a value: 0 is left or bottom, 1 right or top. The caller clips values outside the axis, except that a
+    /// logarithmic axis maps 0 to its lower edge.
     pub fn at(&self, value: f64) -> f64 {
         match *self {
             Self::Linear { low, high } => (value - low) / (high - low),
@@ -135,7 +135,7 @@ impl Scale {
     }
 }
 
-/// A time of a run that lasts `whole_s`: `40 s`, `2:30`, `1:02:30`.
+/// A time in a run of length `whole_s`: `40 s`, `2:30`, `1:02:30`.
 pub fn clock(seconds: f64, whole_s: f64) -> String {
     let whole = seconds.round() as u64;
     let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
@@ -146,7 +146,7 @@ pub fn clock(seconds: f64, whole_s: f64) -> String {
     }
 }
 
-/// The next of 1, 2, 2.5, 5 and 10 times a power of ten from `rough` up.
+/// Rounds `rough` up to the next of 1, 2, 2.5, 5 and 10 times a power of ten.
 fn nice_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0].into_iter().find(|s| s * power >= rough * (1.0 - 1e-9));

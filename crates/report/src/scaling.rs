@@ -1,4 +1,4 @@
-//! The Universal Scalability Law over a sweep: where throughput peaks, and what bends it.
+//! The Universal Scalability Law over a sweep: the peak of throughput, and what limits it.
 
 use mydyno_model::Estimate;
 use mydyno_model::units::three_digits;
@@ -7,11 +7,11 @@ use mydyno_stats::usl::{Fit, Point, fit};
 use crate::RunView;
 use crate::figures::{Unit, interval, number, percent};
 
-/// Coverage of the law's intervals.
+/// Confidence level of the law's intervals.
 const LEVEL: f64 = 0.95;
 
-/// The law fitted to a run's steps, or why it cannot be. `None` when the run is no sweep over connections in a closed
-/// loop: the law speaks of nothing else.
+/// The law fitted to a run's steps, or the reason why it cannot be fitted. `None` when the run is not a sweep over connections
+/// in a closed loop: the law applies to nothing else.
 pub fn law(run: &RunView<'_>) -> Option<Result<Fit, String>> {
     let steps = &run.summary.steps;
     let sweep = steps.windows(2).any(|pair| pair[0].connections != pair[1].connections);
@@ -55,7 +55,7 @@ fn share(v: f64) -> String {
     format!("{} %", digits(v * 100.0))
 }
 
-/// Three significant digits also of what is small: a coherency of 0.001 % bends a sweep over thousands of connections.
+/// Three significant digits even for small values: a coherency of 0.001 % bends a sweep over thousands of connections.
 fn digits(value: f64) -> String {
     if value == 0.0 || value.abs() >= 0.1 {
         return three_digits(value);

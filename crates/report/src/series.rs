@@ -1,4 +1,4 @@
-//! What happened over time: buckets of a run's intervals, and the rates between its samples.
+//! Time series of a run: buckets of its intervals, and the rates between its samples.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use mydyno_stats::Histogram;
 
 use crate::latency::merged;
 
-/// Most points that a line of a chart has; longer runs are put into wider buckets.
+/// Maximum number of points in a chart's line; longer runs are aggregated into wider buckets.
 pub const MOST_POINTS: usize = 720;
 
-/// What a run did in one stretch of time: one or more intervals of one step and phase, added up.
+/// Sum of one or more consecutive intervals of one step and phase.
 #[derive(Debug, Clone)]
 pub struct Bucket<'a> {
     /// Step of the plan.
@@ -23,12 +23,12 @@ pub struct Bucket<'a> {
     pub start_s: f64,
     /// Length in seconds.
     pub width_s: f64,
-    /// The intervals that it is made of, in order.
+    /// The intervals in the bucket, in order.
     pub parts: Vec<&'a Interval>,
 }
 
 impl Bucket<'_> {
-    /// Where it is drawn: its middle.
+    /// The middle of the bucket, where its point is drawn.
     pub fn middle_s(&self) -> f64 {
         self.start_s + self.width_s / 2.0
     }
@@ -38,7 +38,7 @@ impl Bucket<'_> {
         self.parts.iter().map(|i| count(i)).sum::<u64>() as f64 / self.width_s
     }
 
-    /// Lowest and highest rate of its intervals; `None` when it is a single one.
+    /// Lowest and highest rate of its intervals; `None` for a single interval.
     pub fn rate_range(&self, count: impl Fn(&Interval) -> u64) -> Option<(f64, f64)> {
         if self.parts.len() < 2 {
             return None;
@@ -47,7 +47,7 @@ impl Bucket<'_> {
         Some(rates.fold((f64::INFINITY, 0.0), |(low, high), r| (low.min(r), high.max(r))))
     }
 
-    /// Response times of an operation, added up.
+    /// Response times of an operation, merged.
     pub fn response(&self, operation: &str) -> Histogram {
         merged(self.parts.iter().filter_map(|i| i.operations.get(operation)).map(|o| &o.response))
     }
@@ -59,7 +59,7 @@ impl Bucket<'_> {
     }
 }
 
-/// Intervals with load, in buckets of equal length, about a second or more.
+/// Intervals with load, in buckets of equal length, a second or more.
 #[derive(Debug, Clone)]
 pub struct Timeline<'a> {
     /// Buckets in order; a new step begins a new bucket.
@@ -69,8 +69,8 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// The warm-up and measured intervals of a run. A bucket takes at least half a second, so that a short last
-    /// window does not show as a spike: it is added to the bucket before it.
+    /// The warm-up and measured intervals of a run. A bucket lasts at least half a second, so that a short last window does not
+    /// appear as a spike: it is merged into the previous bucket.
     pub fn of(record: &'a RunRecord) -> Self {
         let loaded: Vec<&Interval> = record
             .intervals
@@ -78,7 +78,7 @@ impl<'a> Timeline<'a> {
             .filter(|i| matches!(i.phase, Phase::Warmup | Phase::Measure) && i.width_s > 0.0)
             .collect();
         let total_s: f64 = loaded.iter().map(|i| i.width_s).sum();
-        // Whole seconds, so that the note about them is a plain one.
+        // Whole seconds keep the note about them simple.
         let width_s = (total_s / MOST_POINTS as f64).ceil().max(1.0);
         let mut buckets: Vec<Bucket<'a>> = Vec::new();
         for interval in loaded {
@@ -103,7 +103,7 @@ impl<'a> Timeline<'a> {
         Self { buckets, width_s }
     }
 
-    /// What the reader must know about wider buckets; `None` when every interval is drawn by itself.
+    /// The note about wider buckets; `None` when every interval has a separate point.
     pub fn note(&self) -> Option<String> {
         (self.width_s > 1.0).then(|| {
             format!(
@@ -125,7 +125,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// A stretch of time with one step and phase.
+/// A period with one step and phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// Step of the plan.
@@ -134,11 +134,11 @@ pub struct Span {
     pub phase: Phase,
     /// Start in seconds since the run began.
     pub start_s: f64,
-    /// End likewise.
+    /// End in seconds since the run began.
     pub end_s: f64,
 }
 
-/// The phases of a run as its intervals hold them.
+/// The phases of a run, derived from its intervals.
 pub fn spans(record: &RunRecord) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for i in &record.intervals {
@@ -158,11 +158,11 @@ pub struct Reading {
     pub at_s: f64,
     /// The value; `None` where it could not be read.
     pub value: Option<f64>,
-    /// Lowest and highest where several readings were put into one.
+    /// Lowest and highest value where several readings were averaged.
     pub range: Option<(f64, f64)>,
 }
 
-/// Growth a second of the sum of counters. A counter that fell (a restart) or is missing leaves a gap.
+/// Increase a second of the sum of counters. A counter that fell (a restart) or is missing leaves a gap.
 pub fn rates(samples: &[Sample], counters: &[String]) -> Vec<Reading> {
     if counters.is_empty() {
         return Vec::new();
@@ -180,7 +180,7 @@ pub fn rates(samples: &[Sample], counters: &[String]) -> Vec<Reading> {
     thin(single)
 }
 
-/// At most [`MOST_POINTS`] readings: means of neighbours, with their lowest and highest.
+/// At most [`MOST_POINTS`] readings: means of neighbours, with their lowest and highest value.
 fn thin(readings: Vec<Reading>) -> Vec<Reading> {
     let each = readings.len().div_ceil(MOST_POINTS).max(1);
     if each == 1 {

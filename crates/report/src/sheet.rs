@@ -1,4 +1,4 @@
-//! Tables of plain text, for the terminal and for Markdown.
+//! Plain-text tables, for the terminal and for Markdown.
 
 use mydyno_model::Estimate;
 use mydyno_model::summary::{CapacityTrial, PointSummary, StepSummary, Summary};
@@ -12,18 +12,18 @@ use crate::words;
 /// Columns of equal length.
 #[derive(Debug, Clone, Default)]
 pub struct Sheet {
-    /// From left to right; the first names the row.
+    /// Columns from left to right; the first contains the row labels.
     pub columns: Vec<Column>,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// What it holds, with the unit where the cells have none.
+    /// Heading, with the unit where the cells have none.
     pub head: String,
     /// Its cells.
     pub cells: Vec<String>,
-    /// Where there is no room, columns with the highest number go first; 0 stays.
+    /// Priority of removal where space is short: columns with the highest number go first; 0 always stays.
     pub drop: u8,
 }
 
@@ -46,7 +46,7 @@ fn time(estimate: Option<&Estimate>) -> String {
     estimate.map_or("–".to_owned(), |e| us(e.value))
 }
 
-/// Names of the percentiles that the steps have.
+/// Names of the percentiles in the steps.
 fn percentiles(steps: &[StepSummary]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for name in steps.iter().flat_map(|s| s.response_us.percentiles.keys()) {
@@ -57,7 +57,7 @@ fn percentiles(steps: &[StepSummary]) -> Vec<&str> {
     names
 }
 
-/// A row a step.
+/// One row for each step.
 pub fn steps(summary: &Summary) -> Sheet {
     let steps = &summary.steps;
     let mut sheet = Sheet::default();
@@ -99,7 +99,7 @@ pub fn steps(summary: &Summary) -> Sheet {
     sheet
 }
 
-/// A row a point of the sweep that was measured more than once.
+/// One row for each point of the sweep that was measured more than once.
 pub fn points(summary: &Summary) -> Sheet {
     let points = &summary.points;
     let mut sheet = Sheet::default();
@@ -123,7 +123,7 @@ pub fn points(summary: &Summary) -> Sheet {
     sheet
 }
 
-/// A row a trial of a search for the highest rate, slowest first; the last column is prose.
+/// One row for each trial of a search for the highest rate, lowest rate first; the last column is prose.
 pub fn capacity(summary: &Summary) -> Sheet {
     let Some(capacity) = &summary.capacity else { return Sheet::default() };
     let mut trials: Vec<_> = capacity.trials.iter().collect();
@@ -144,7 +144,7 @@ pub fn capacity(summary: &Summary) -> Sheet {
     sheet
 }
 
-/// A row a figure of one step.
+/// One row for each figure of a step.
 pub fn figures(step: &StepSummary) -> Sheet {
     let mut rows: Vec<[String; 3]> = Vec::new();
     let mut row = |name: String, value: String, interval: String| rows.push([name, value, interval]);
@@ -200,7 +200,7 @@ pub fn figures(step: &StepSummary) -> Sheet {
     sheet
 }
 
-/// A row an operation.
+/// One row for each operation.
 pub fn operations(step: &StepSummary) -> Sheet {
     let ops = &step.operations;
     let mut sheet = Sheet::default();
@@ -219,7 +219,7 @@ pub fn operations(step: &StepSummary) -> Sheet {
     sheet
 }
 
-/// A row a code, with its count in each step.
+/// One row for each error code, with its count in each step.
 pub fn errors(run: &crate::RunView<'_>) -> Sheet {
     use mydyno_model::record::EventKind;
     let steps = &run.summary.steps;
@@ -244,7 +244,7 @@ pub fn errors(run: &crate::RunView<'_>) -> Sheet {
     sheet
 }
 
-/// A row a step: what a query cost, and what the host was used for.
+/// One row for each step: the cost of a query, and the use of the host's resources.
 pub fn costs(run: &crate::RunView<'_>) -> Sheet {
     let steps = &run.summary.steps;
     let usages: Vec<Option<Usage>> = steps.iter().map(|s| usage(run.record, s.step)).collect();
@@ -268,7 +268,7 @@ pub fn costs(run: &crate::RunView<'_>) -> Sheet {
     sheet
 }
 
-/// A row a headline, for two runs.
+/// One row for each headline figure of two runs.
 pub fn differences(a: &str, b: &str, all: &[Difference]) -> Sheet {
     let mut sheet = Sheet::default();
     sheet.column("", 0, all.iter().map(|d| d.name.clone()));

@@ -7,13 +7,13 @@ use mydyno_model::Estimate;
 use crate::figures::{Unit, interval};
 use crate::text::html as esc;
 
-/// A cell: its text, and what stands small below it.
+/// A cell: its text, and a small text below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     text: String,
     small: Option<String>,
     class: &'static str,
-    /// HTML of ours behind the text; never foreign text.
+    /// Trusted HTML that this crate generated, placed after the text.
     drawing: String,
 }
 
@@ -30,7 +30,7 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// An estimate with its interval below it; without one, an empty line keeps the rows even.
+    /// An estimate with its interval below it; without one, an empty line keeps the rows aligned.
     pub fn estimate(unit: Unit, estimate: Option<&Estimate>) -> Self {
         match estimate {
             None => Self::from("–"),
@@ -39,21 +39,21 @@ impl Cell {
         }
     }
 
-    /// With a second, small line.
+    /// Adds a second, small line.
     #[must_use]
     pub fn small(mut self, text: impl Into<String>) -> Self {
         self.small = Some(text.into());
         self
     }
 
-    /// With a style class.
+    /// Sets a style class.
     #[must_use]
     pub fn class(mut self, class: &'static str) -> Self {
         self.class = class;
         self
     }
 
-    /// A drawing of ours.
+    /// A cell with a drawing that this crate generated.
     pub fn drawing(html: String) -> Self {
         Self { drawing: html, class: "drawing", ..Self::default() }
     }
@@ -64,11 +64,11 @@ impl Cell {
 pub struct Table {
     head: Vec<String>,
     rows: Vec<Vec<Cell>>,
-    /// Folded away under a chart that shows the same.
+    /// Whether the table is collapsed below a chart with the same values.
     pub behind_chart: bool,
-    /// On a narrow screen each row becomes a card with named values.
+    /// Whether each row becomes a card with labelled values on a narrow screen.
     pub stacks: bool,
-    /// Text, not figures: aligned to the left.
+    /// Whether the cells are text instead of figures: aligned to the left.
     pub prose: bool,
 }
 
@@ -83,12 +83,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Whether nothing was added.
+    /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// As HTML.
+    /// The table as HTML.
     pub fn html(&self) -> String {
         let mut out = String::new();
         if self.behind_chart {

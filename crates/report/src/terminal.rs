@@ -1,4 +1,4 @@
-//! The report on a terminal: warnings first, then the headline, what it cost, and where the record is.
+//! The report on a terminal: warnings first, then the headline, the resource use, and the path of the record.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
 use crate::words::{self, GroupedWarning, Seen};
 
-/// Narrower than this nothing is laid out; lines run over instead.
+/// Minimum width of the layout, in columns; on a narrower terminal lines wrap.
 const NARROWEST: usize = 40;
-/// Column at which the text of a named line begins.
+/// Column at which the text of a labelled line begins.
 const INDENT: usize = 12;
-/// Longer names would push the figures off the screen.
+/// Maximum length of names: longer ones would push the figures off the screen.
 const LONGEST_NAME: usize = 40;
 
 /// Text for a terminal.
@@ -65,7 +65,7 @@ impl Page {
         }
     }
 
-    /// A name in the margin and wrapped text beside it.
+    /// A label in the margin and wrapped text beside it.
     fn named(&mut self, name: &str, style: &str, text: &str) {
         let indent = INDENT.max(name.chars().count() + 2);
         let label = self.style(style, name) + &" ".repeat(indent - name.chars().count());
@@ -99,7 +99,7 @@ impl Page {
             let path = folder.display().to_string();
             let record =
                 if path.starts_with('/') || path.starts_with('.') { path } else { format!("./{path}") };
-            // A path is not wrapped: it is there to be copied.
+            // A path is not wrapped, so that it can be copied.
             let label = self.dim("record") + &" ".repeat(INDENT - "record".len());
             self.line(&(label + &safe(&record)));
         }
@@ -226,7 +226,7 @@ impl Page {
         }
     }
 
-    /// A table; columns that have no room are left out, and the last one of a table with prose is cut.
+    /// A table without the columns that do not fit; in a table with prose, the last column is truncated.
     fn sheet(&mut self, mut sheet: Sheet, prose: bool) {
         for (n, column) in sheet.columns.iter_mut().enumerate() {
             for cell in &mut column.cells {
@@ -276,7 +276,7 @@ impl Page {
     }
 }
 
-/// A text of at most `most` characters, with a mark where it was cut.
+/// A text of at most `most` characters, with an ellipsis where it was truncated.
 fn clip(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -284,7 +284,7 @@ fn clip(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Lines of at most `width` characters, broken at spaces; a longer word stands alone.
+/// Lines of at most `width` characters, broken at spaces; a longer word has its own line.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,12 +1,12 @@
-//! Strings that came from a server or a user, made harmless for the place where they are shown.
+//! Escaping of strings from servers and users for each output format.
 //!
-//! Everything foreign goes through one of these functions exactly once, where it is put into text.
+//! Every foreign string passes through one of these functions exactly once, where it is inserted into output.
 
 use mydyno_model::text::shown;
 pub use mydyno_model::text::{line as terminal, markdown, markdown_code};
 use serde_json::Value;
 
-/// For HTML and SVG, in text and in quoted attributes alike.
+/// Escapes text for HTML and SVG, in text and in quoted attributes.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for c in shown(text).chars() {
@@ -22,7 +22,7 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// JSON for a `<script type="application/json">` block: nothing in it can end the block or a line of script.
+/// JSON for a `<script type="application/json">` block: escaped so that it can end neither the block nor a line of script.
 pub fn script_json(value: &Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {

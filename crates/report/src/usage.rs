@@ -1,29 +1,29 @@
-//! What the host's resources were used for in the measured window of a step, from samples and intervals.
+//! Use of the host's resources in the measured window of a step, from samples and intervals.
 
 use mydyno_model::record::{Interval, Phase, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::units::{show_bytes, three_digits};
 
-/// Counters of CPU time that is somebody's work. Guests' time is part of user and nice time already.
+/// Counters of productive CPU time. User and nice time include the time of guests.
 pub const BUSY: &[&str] =
     &["host.cpu.user_s", "host.cpu.nice_s", "host.cpu.system_s", "host.cpu.irq_s", "host.cpu.softirq_s"];
 /// Counters of the server process.
 pub const SERVER: &[&str] = &["server.cpu.user_s", "server.cpu.system_s"];
 
-/// Means over a measured window. What was not sampled is `None`.
+/// Means over a measured window; `None` for quantities that were not sampled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usage {
     /// CPUs that were online.
     pub cpus: Option<f64>,
-    /// CPUs in use by anything.
+    /// CPUs in use by all processes.
     pub host_cpus: Option<f64>,
     /// CPUs in use by the server.
     pub server_cpus: Option<f64>,
     /// CPUs in use by the load generator.
     pub client_cpus: f64,
-    /// Share of all CPU time that other guests took.
+    /// Share of all CPU time that other guests used.
     pub steal: Option<f64>,
-    /// Share of all CPU time that was idle while something waited for a disk.
+    /// Share of all CPU time that was idle while a task waited for a disk.
     pub disk_wait: Option<f64>,
     /// The disk that was busy for the largest share of the time.
     pub disk: Option<DiskUsage>,
@@ -34,7 +34,7 @@ pub struct Usage {
 /// One disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskUsage {
-    /// Its name in the kernel.
+    /// Name in the kernel.
     pub name: String,
     /// Share of the time with a request in flight.
     pub busy: f64,
@@ -44,7 +44,7 @@ pub struct DiskUsage {
     pub write_per_s: f64,
 }
 
-/// The usage of a step; `None` when nothing of it was measured.
+/// The usage of a step; `None` when none of it was measured.
 pub fn usage(record: &RunRecord, step: usize) -> Option<Usage> {
     let window: Vec<&Interval> =
         record.intervals.iter().filter(|i| i.step == step && i.phase == Phase::Measure).collect();
@@ -77,7 +77,7 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// Growth a second of the counters that are there; `None` when none is.
+    /// Increase a second of the sum of the available counters; `None` when none is available.
     fn rate(&self, names: &[&str]) -> Option<f64> {
         let gap_s = self.last.at_s - self.first.at_s;
         let growth: Vec<f64> = names
@@ -118,7 +118,7 @@ impl Usage {
 }
 
 impl DiskUsage {
-    /// What it moved, as in `500 KiB/s read, 21 MiB/s written`; empty for less than a kibibyte a second.
+    /// Data rates, as in `500 KiB/s read, 21 MiB/s written`; empty below a kibibyte a second.
     pub fn moved(&self) -> String {
         let both = [(self.read_per_s, "read"), (self.write_per_s, "written")];
         let words = both.iter().filter(|(bytes, _)| *bytes >= 1024.0);

@@ -1,4 +1,4 @@
-//! Sentences that every form of the report shares.
+//! Sentences that all formats of the report share.
 
 use mydyno_model::plan::{
     Arrivals, ConnectionPlan, RateStep, Shape, Spacing, Spread, StepPlan, TargetKind, Transport, WaitPlan,
@@ -12,20 +12,20 @@ use crate::RunView;
 use crate::charts;
 use crate::figures::{PROVISIONAL, number, plural};
 
-/// How a run ended, and whether all of it is there.
+/// End of a run, which tells whether its record is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As planned.
+    /// The run ended as planned.
     Complete,
-    /// The user stopped it.
+    /// The user stopped the run.
     Interrupted,
-    /// Killed: no last line.
+    /// The run was killed: the record has no last line.
     Killed,
-    /// It broke off for the reason that the summary gives.
+    /// The run was aborted for the reason that the summary gives.
     Broken,
 }
 
-/// How the run ended.
+/// The end of the run.
 pub fn ending(run: &RunView<'_>) -> Ending {
     match run.summary.end.as_str() {
         "complete" => Ending::Complete,
@@ -35,7 +35,8 @@ pub fn ending(run: &RunView<'_>) -> Ending {
     }
 }
 
-/// How it ended, with what that means for the numbers; `None` when it is complete or the summary says it itself.
+/// A warning about the run's end and its effect on the numbers; `None` when the run is complete or the summary contains the
+/// warning.
 fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
     let (id, text, next_step) = match ending(run) {
         Ending::Complete => return None,
@@ -57,8 +58,8 @@ fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
     (!said).then(|| Warning::new(id, text, next_step))
 }
 
-/// Warnings of a run: how it ended first, then the summary's. Those with one next step stand together, and what was
-/// seen alike at several steps is said once.
+/// Warnings of a run: the run's end first, then those of the summary. Warnings with the same next step are grouped, and
+/// identical observations at several steps are merged.
 pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
     let mut grouped: Vec<GroupedWarning> = Vec::new();
     let steps = run.summary.steps.iter().flat_map(|s| s.warnings.iter().map(move |w| (Some(s.step), w)));
@@ -87,9 +88,9 @@ pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
 pub struct GroupedWarning {
     /// Stable name.
     pub id: String,
-    /// What to do.
+    /// Advice.
     pub next_step: String,
-    /// What was seen.
+    /// Observations.
     pub seen: Vec<Seen>,
 }
 
@@ -106,7 +107,7 @@ impl From<Warning> for GroupedWarning {
     }
 }
 
-/// What was seen, and at which steps; none when it is about the whole run.
+/// An observation, and the steps it applies to; no steps when it concerns the whole run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Numbers of steps in the plan.
@@ -115,7 +116,7 @@ pub struct Seen {
     pub text: String,
 }
 
-/// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to tell apart.
+/// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to distinguish.
 pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
     let plan = run.record.steps();
     let mut found: Vec<&StepPlan> = Vec::new();
@@ -150,7 +151,7 @@ pub fn server(run: &RunView<'_>) -> String {
     }
 }
 
-/// Where the server is, and whose it is.
+/// Location and owner of the server.
 pub fn target(run: &RunView<'_>) -> String {
     let target = &run.summary.target;
     let kind = match target.kind {
@@ -164,7 +165,7 @@ pub fn target(run: &RunView<'_>) -> String {
     format!("{kind}, {transport} {}, user {}", target.address, target.user)
 }
 
-/// How it was asked: `closed loop, 1, 4 and 16 connections, 10 s each after 2 s of warm-up`.
+/// The load in words: `closed loop, 1, 4 and 16 connections, 10 s each after 2 s of warm-up`.
 pub fn load(run: &RunView<'_>) -> String {
     let plan = &run.record.manifest.plan;
     let arrivals = match plan.steps.first().map(|s| &s.arrivals) {
@@ -210,7 +211,7 @@ pub fn load(run: &RunView<'_>) -> String {
     )
 }
 
-/// How long answers gather, where they do.
+/// Coalescing time of answers, if any.
 fn gathered(wait: &WaitPlan) -> String {
     match wait.coalesce_us {
         0 => String::new(),
@@ -218,7 +219,7 @@ fn gathered(wait: &WaitPlan) -> String {
     }
 }
 
-/// Closed or open, and how the requests are spaced.
+/// Closed or open loop, and the spacing of the requests.
 fn kind(arrivals: &Arrivals) -> String {
     match arrivals {
         Arrivals::Closed { think: None } => "closed loop".to_owned(),
@@ -250,7 +251,7 @@ fn kind(arrivals: &Arrivals) -> String {
     }
 }
 
-/// What is out of the ordinary about the connections.
+/// Settings of the connections that differ from the defaults.
 fn kept(plan: &ConnectionPlan) -> String {
     let mut text = String::new();
     if plan.idle > 0 {
@@ -267,7 +268,7 @@ fn kept(plan: &ConnectionPlan) -> String {
     text
 }
 
-/// What a search for the highest rate found, in a sentence or two.
+/// Result of a search for the highest rate, in a sentence or two.
 pub fn capacity(capacity: &CapacitySummary) -> String {
     let holds = capacity.holds.join(",");
     let claim = match (capacity.rate_per_s, capacity.confirmed) {
@@ -294,7 +295,7 @@ fn list(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Whether the step had settled.
+/// Whether the step's throughput was steady.
 pub fn steady(step: &StepSummary) -> &'static str {
     match step.steady {
         Some(true) => "yes",
@@ -303,7 +304,7 @@ pub fn steady(step: &StepSummary) -> &'static str {
     }
 }
 
-/// Level and method of the intervals of the headline, and why some are missing; each said once.
+/// Confidence level and method of the headline intervals, and reasons for missing ones; each listed once.
 pub fn about_intervals(run: &RunView<'_>) -> Vec<String> {
     let steps = &run.summary.steps;
     let throughput =
@@ -350,7 +351,7 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
     }
 }
 
-/// A few of the texts, and how many more there are. Those that differ in nothing but numbers become one, with ranges.
+/// A few of the texts, and the number of the others. Texts that differ only in numbers are merged into one, with ranges.
 fn shortened(texts: &[String]) -> String {
     const MOST: usize = 3;
     let mut kinds: Vec<(Vec<String>, Vec<Vec<String>>)> = Vec::new();
@@ -369,7 +370,7 @@ fn shortened(texts: &[String]) -> String {
     }
 }
 
-/// The words of a text and the numbers between them.
+/// Splits a text into words and the numbers between them.
 fn apart(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut words, mut numbers) = (vec![String::new()], Vec::new());
     let mut inside = false;
@@ -388,7 +389,7 @@ fn apart(text: &str) -> (Vec<String>, Vec<String>) {
     (words, numbers)
 }
 
-/// The text again, with the lowest and the highest of each number.
+/// Reassembles the text, with the lowest and the highest value of each number.
 fn together(words: &[String], all: &[Vec<String>]) -> String {
     let mut text = String::new();
     for (n, word) in words.iter().enumerate() {
@@ -409,7 +410,7 @@ fn together(words: &[String], all: &[Vec<String>]) -> String {
     text
 }
 
-/// Why two runs may not be compared as they stand; `None` when they did equal work.
+/// Reason why two runs cannot be compared as they are; `None` when they did equal work.
 pub fn unequal_work(a: &RunView<'_>, b: &RunView<'_>) -> Option<Warning> {
     let (one, other) = (&a.summary.fingerprint, &b.summary.fingerprint);
     (one != other).then(|| {

@@ -9,8 +9,8 @@ use mydyno_load::LoadError;
 use mydyno_model::DocumentError;
 use mydyno_sandbox::SandboxError;
 use mydyno_settings::SettingsError;
+use mydyno_tables::prepare::PrepareError;
 use mydyno_wire::WireError;
-use mydyno_workload::prepare::PrepareError;
 use thiserror::Error;
 
 /// Why a run could not start, or broke off.

@@ -24,7 +24,7 @@ pub(crate) struct Lines<T> {
     pub values: Vec<T>,
     /// Numbers of the lines that could not be read, from 1.
     pub unreadable: Vec<usize>,
-    /// Whether the last line has no end: the writer was killed.
+    /// Whether the last line or the compressed stream has no end: the writer was killed.
     pub torn: bool,
     /// Whether the file is longer than what is read of it, or reading failed.
     pub cut: bool,
@@ -38,6 +38,8 @@ pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Line
     for number in 1.. {
         line.clear();
         match (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            // A compressed stream that its writer did not finish.
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => lines.torn = true,
             Err(_) => lines.cut = true,
             Ok(0) => lines.cut = reader.limit() == 0,
             Ok(read) => {
@@ -187,6 +189,24 @@ mod tests {
         let text: String = (0..5).map(|n| line(f64::from(n))).collect();
         let (kept, damage) = read_intervals(text.as_bytes());
         assert!(kept.len() == 5 && damage.is_empty(), "{damage:?}");
+    }
+
+    #[test]
+    fn an_unfinished_stream_is_damage_only_where_the_run_has_an_end() {
+        struct Unfinished<'a>(&'a [u8]);
+        impl std::io::Read for Unfinished<'_> {
+            fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+                match self.0.read(into)? {
+                    0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+                    read => Ok(read),
+                }
+            }
+        }
+        let text = line(0.0) + &line(1.0);
+        let lines: Lines<Interval> = read(std::io::BufReader::new(Unfinished(text.as_bytes())), LONGEST_LINE);
+        assert_eq!(lines.values.len(), 2);
+        assert!(lines.damage("observe.jsonl.zst", false).is_empty());
+        assert_eq!(lines.damage("observe.jsonl.zst", true).len(), 1);
     }
 
     #[test]

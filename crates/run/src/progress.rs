@@ -2,7 +2,7 @@
 
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{Interval, Phase};
-use mydyno_workload::prepare::Prepared;
+use mydyno_tables::prepare::Prepared;
 
 /// The progress of a trial.
 #[derive(Debug)]

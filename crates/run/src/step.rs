@@ -152,7 +152,7 @@ fn restore_tables(work: &Work, target: &ConnectOptions) -> Result<(), RunError> 
 const STALLED_NS: u64 = 100_000_000;
 
 fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
-    let &Shortfalls { unanswered, lost, late_ns, queued: _ } = shortfalls;
+    let &Shortfalls { unanswered, lost, late_ns, misnumbered, queued: _ } = shortfalls;
     let mut warnings = Vec::new();
     if late_ns > STALLED_NS {
         warnings.push(Warning::new(
@@ -166,6 +166,13 @@ fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
             "unanswered",
             format!("{unanswered} transaction(s) had no answer ten seconds after the end and are in no histogram"),
             "look for locks that are held, or a server that hangs; the true tail is longer than the shown one",
+        ));
+    }
+    if misnumbered > 0 {
+        warnings.push(Warning::new(
+            "misnumbered-answers",
+            format!("{misnumbered} answer(s) had a wrong sequence number and were accepted all the same"),
+            "MySQL and MariaDB send none: look at the server, or the proxy, that numbers its packets so",
         ));
     }
     if lost > 0 {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::MonotonicClock, run_step};
 use mydyno_model::plan::{Plan, StepPlan};
 use mydyno_model::record::OperationInfo;
+use mydyno_tables::prepare::Tables;
+use mydyno_tables::work_tables::WorkTables;
 use mydyno_wire::{Client, WireError};
 use mydyno_workload::asked::Asked;
-use mydyno_workload::prepare::Tables;
 use mydyno_workload::registered::Request;
 use mydyno_workload::registry::{AnyWorkload, Visitor};
-use mydyno_workload::work_tables::WorkTables;
 use mydyno_workload::{OptionError, Workload};
 
 use crate::request::Resolved;

@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mydyno_model::plan::{Plan, TargetKind};
+use mydyno_tables::mark::DataMark;
+use mydyno_tables::prepare::{self, Prepared};
 use mydyno_wire::{Client, ConnectOptions};
 use mydyno_workload::Options;
-use mydyno_workload::mark::DataMark;
-use mydyno_workload::prepare::{self, Prepared};
 
 use crate::control::{connect, control};
 use crate::error::RunError;

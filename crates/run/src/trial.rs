@@ -13,9 +13,9 @@ use mydyno_model::plan::Plan;
 use mydyno_model::record::{End, EventKind, Manifest};
 use mydyno_model::summary::{Fingerprint, Summary};
 use mydyno_samples::{Sampler, Stop};
+use mydyno_tables::mark::DataMark;
+use mydyno_tables::prepare::Prepared;
 use mydyno_wire::{Client, Compression, ConnectOptions, Session};
-use mydyno_workload::mark::DataMark;
-use mydyno_workload::prepare::Prepared;
 use time::OffsetDateTime;
 
 use crate::control::control;

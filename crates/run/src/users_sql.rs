@@ -1,9 +1,9 @@
 //! Statements that users wrote: whether they may run, and whether the server takes them.
 
+use mydyno_tables::sql_text::{Class, named_databases};
 use mydyno_wire::column::kind;
 use mydyno_wire::{Client, Column, ServerVersion, WireError};
 use mydyno_workload::asked::{Asked, Keep};
-use mydyno_workload::sql_text::{Class, named_databases};
 
 use crate::error::RunError;
 
@@ -138,7 +138,7 @@ fn is_whole(column: &Column) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mydyno_workload::sql_text::classify;
+    use mydyno_tables::sql_text::classify;
 
     const THEIRS: Place<'_> = Place { database: "shop", ours: false, read_only: false };
     const OURS: Place<'_> = Place { database: "mydyno", ours: true, read_only: false };

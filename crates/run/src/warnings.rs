@@ -9,7 +9,7 @@ use mydyno_model::sample::Sample;
 use mydyno_model::summary::{LatencySummary, StepSummary};
 use mydyno_model::units::{show_count, show_seconds, show_us};
 use mydyno_samples::rates::Rates;
-use mydyno_workload::engine::Engine;
+use mydyno_tables::engine::Engine;
 
 use crate::capacity::reached;
 use crate::guard::Found;

@@ -1,4 +1,4 @@
-//! What recording, reading and merging histograms costs on this machine.
+//! Cost of recording, reading and merging histograms on this machine.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use mydyno_model::record::HistogramData;
 use mydyno_stats::{Histogram, Rng, SparseHistogram};
 
-/// The same by the hdrhistogram crate, with exact sum, minimum and maximum kept beside it.
+/// The same with the hdrhistogram crate, and exact sum, minimum and maximum kept beside it.
 fn theirs(values: &[u64], rounds: usize, data: &HistogramData) {
     let per = |n: usize, start: Instant| start.elapsed().as_secs_f64() * 1e9 / n as f64;
     let Ok(mut histogram) = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 2) else {
@@ -39,7 +39,7 @@ fn theirs(values: &[u64], rounds: usize, data: &HistogramData) {
 
 fn main() {
     let mut rng = Rng::from_seed(1);
-    // Service times as a busy server has them: log-normal around 200 µs.
+    // Service times like those of a busy server: log-normal around 200 µs.
     let values: Vec<u64> = (0..4096).map(|_| (200e3 * (0.6 * rng.normal()).exp()) as u64).collect();
     let mut histogram = Histogram::new();
     let rounds = 10_000;

@@ -1,7 +1,7 @@
 //! Two variants measured in paired blocks: the effect as a ratio, with its interval.
 //!
-//! A block holds one measurement of each variant, close in time and in random order. What drifts slowly hits both
-//! alike and cancels in the ratio; the logarithm makes "10 % more" and "10 % less" equally far from none.
+//! A block contains one measurement of each variant, close in time and in random order. Slow drift affects both alike and
+//! cancels in the ratio; the logarithm makes "10 % more" and "10 % less" equally far from no effect.
 
 use mydyno_model::Estimate;
 
@@ -12,9 +12,9 @@ use crate::special::t_quantile;
 /// One block: the same response of both variants, above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// The variant compared with.
+    /// Response of the reference variant.
     pub baseline: f64,
-    /// The variant in question.
+    /// Response of the compared variant.
     pub treatment: f64,
 }
 
@@ -45,7 +45,7 @@ pub struct LogEffect {
 }
 
 impl LogEffect {
-    /// Of log ratios as [`log_ratios`] gives them.
+    /// The effect from log ratios as [`log_ratios`] returns them.
     pub fn of(log_ratios: &[f64]) -> Self {
         let n = log_ratios.len() as f64;
         let mean = if log_ratios.is_empty() { 0.0 } else { log_ratios.iter().sum::<f64>() / n };
@@ -87,16 +87,16 @@ impl LogEffect {
     }
 }
 
-/// A spread below this is that of rounding.
+/// Bound below which a spread is due to rounding.
 pub(crate) fn rounding(mean: f64) -> f64 {
     1e-12 * (1.0 + mean.abs())
 }
 
-/// Fewest blocks that a bootstrap may resample: fewer give too few distinct samples.
+/// Minimum number of blocks for a bootstrap: fewer give too few distinct samples.
 pub const MIN_BOOTSTRAP_BLOCKS: usize = 8;
 
-/// The effect as a ratio with a bootstrap-t interval (Efron 1981; Hall 1988): resampled t statistics stand in for
-/// Student's table, so that skewed and heavy-tailed blocks keep their coverage.
+/// The effect as a ratio with a bootstrap-t interval (Efron 1981; Hall 1988): resampled t statistics replace Student's table,
+/// so that the interval keeps its coverage for skewed and heavy-tailed blocks.
 ///
 /// No interval below [`MIN_BOOTSTRAP_BLOCKS`] blocks or when they are equal.
 pub fn ratio_bootstrap(log_ratios: &[f64], level: f64, rng: &mut Rng) -> Estimate {
@@ -117,7 +117,7 @@ pub fn ratio_bootstrap(log_ratios: &[f64], level: f64, rng: &mut Rng) -> Estimat
     while ts.len() < SAMPLES {
         sample.iter_mut().for_each(|s| *s = log_ratios[rng.below(n as u64) as usize]);
         let resampled = LogEffect::of(&sample);
-        // A sample of one value repeated has no spread and says nothing about t.
+        // A resample of one repeated value has no spread and yields no t statistic.
         if let Some(se) = resampled.standard_error().filter(|se| *se > rounding(effect.mean)) {
             ts.push((resampled.mean - effect.mean) / se);
         }
@@ -134,10 +134,9 @@ pub fn ratio_bootstrap(log_ratios: &[f64], level: f64, rng: &mut Rng) -> Estimat
     )
 }
 
-/// Two series that were measured one after the other, each correlated in itself, as when two run folders are
-/// compared: the ratio of their means with its interval. Unlike paired blocks it cannot tell the effect from what
-/// changed between the two runs; whoever shows it must say so. Provisional when one of
-/// the two is.
+/// The ratio of the means of two autocorrelated series that were measured one after the other, as in two run folders, with its
+/// interval. Unlike paired blocks it cannot separate the effect from other changes between the two runs; the caller must tell
+/// its readers so. Provisional when either of the two is.
 pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate {
     let value = treatment.value / baseline.value;
     if !(baseline.value > 0.0 && treatment.value > 0.0) {
@@ -165,14 +164,14 @@ pub fn ratio_of_estimates(baseline: &Estimate, treatment: &Estimate) -> Estimate
     }
 }
 
-/// What blocks of the same variant against itself differ by: the effect that two blocks of one pair show by chance
-/// with a probability of 5 %, as a share (0.06: ±6 %). `None` for fewer than four A/A pairs, or when none of them differ: what
-/// was not seen is not 0.
+/// Noise floor: the effect that two blocks of one pair show by chance with a probability of 5 %, as a share (0.06: ±6 %), from
+/// blocks of one variant compared with itself (A/A pairs). `None` for fewer than four A/A pairs, or when none of them differ:
+/// absence of observed noise does not mean 0.
 pub fn noise_floor(aa_log_ratios: &[f64]) -> Option<f64> {
     if aa_log_ratios.len() < 4 {
         return None;
     }
-    // The truth is known to be 0, so the mean is not fitted and costs no degree of freedom.
+    // The true mean is known to be 0, so it is not fitted and costs no degree of freedom.
     let n = aa_log_ratios.len() as f64;
     let sd = (aa_log_ratios.iter().map(|l| l * l).sum::<f64>() / n).sqrt();
     (sd > rounding(0.0)).then(|| (t_quantile(0.975, n) * sd).exp_m1())

@@ -1,4 +1,4 @@
-//! What an experiment says after each block: goes on, or is decided.
+//! The decision of an experiment after each block: continue or stop.
 
 use mydyno_model::Estimate;
 
@@ -10,22 +10,22 @@ use crate::verdict::{Statement, Verdict};
 /// The state of an experiment at a look.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// What can be said by now.
+    /// The verdict at this look.
     pub verdict: Verdict,
-    /// Whether to stop: it is decided, or the planned blocks are used up.
+    /// Whether to stop: the verdict is decided, or the planned blocks are used up.
     pub stop: bool,
     /// Blocks measured.
     pub blocks: usize,
-    /// The effect as a ratio with the interval of this look, which holds in spite of looking often.
+    /// The effect as a ratio with the interval of this look, which accounts for repeated looks.
     pub effect_ratio: Estimate,
-    /// The smallest effect, as a share, that the planned blocks would show with the noise seen; given when it stops, unless
-    /// no noise was seen.
+    /// Minimum detectable effect: the smallest effect, as a share, that the planned blocks would show with the observed noise;
+    /// given when the experiment stops, unless no noise was observed.
     pub minimum_detectable_effect: Option<f64>,
-    /// Blocks needed in all; asked for when it stops undecided.
+    /// Total number of blocks needed; computed when the experiment stops undecided.
     pub forecast: Option<Forecast>,
 }
 
-/// Judges the blocks at hand. `None` when no look is due after so many blocks: measure another.
+/// Judges the blocks measured so far. `None` when no look is due after this number of blocks: measure another.
 pub fn at_look(log_ratios: &[f64], statement: &Statement, schedule: &Schedule) -> Option<Decision> {
     let effect = LogEffect::of(log_ratios);
     let effect_ratio = schedule.interval(&effect)?;
@@ -46,7 +46,7 @@ pub fn at_look(log_ratios: &[f64], statement: &Statement, schedule: &Schedule) -
     })
 }
 
-/// Walks through the blocks in the order measured and stops where the experiment would have stopped.
+/// Replays the blocks in measurement order and stops where the experiment would have stopped.
 pub fn walk(log_ratios: &[f64], statement: &Statement, schedule: &Schedule) -> Option<Decision> {
     schedule
         .looks()

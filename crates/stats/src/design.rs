@@ -1,5 +1,5 @@
-//! Run tables: which variant is measured when. Randomised from a seed, in blocks, so that time and neighbours are
-//! shared out evenly.
+//! Run tables: the order in which variants are measured. Randomised from a seed, in blocks, so that influences of time and
+//! neighbours are evenly distributed.
 
 use crate::Error;
 use crate::rng::Rng;
@@ -7,7 +7,7 @@ use crate::rng::Rng;
 /// One row of a run table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Block, from 0: rows of one block are compared with each other.
+    /// Block, from 0: rows of one block are compared with one another.
     pub block: usize,
     /// Position in the whole experiment, from 0.
     pub order: usize,
@@ -15,13 +15,13 @@ pub struct Row {
     pub levels: Vec<usize>,
 }
 
-/// Labels of the random streams, so that no two uses share one.
+/// Labels of the random streams, so that no two uses share a stream.
 const PAIRED: u64 = 1;
 const FACTORIAL: u64 = 2;
 
-/// A table of `blocks` blocks of two rows, level 0 (baseline) and level 1 (treatment), each block in an order tossed on
-/// its own. Forcing the orders to alternate would cancel a trend a little better, but makes neighbouring blocks of
-/// a correlated server err alike, and the interval too narrow; a fair toss keeps it honest, and a trend adds less to
+/// A table of `blocks` blocks of two rows, level 0 (baseline) and level 1 (treatment), with the order of each block randomised
+/// independently. Alternating orders would cancel a trend a little better, but would make neighbouring blocks of a correlated
+/// server err alike, and the interval too narrow; independent randomisation keeps the interval valid, and a trend adds less to
 /// one block than noise does.
 pub fn paired_blocks(blocks: usize, seed: u64) -> Vec<Row> {
     let mut rng = Rng::stream(seed, &[PAIRED]);

@@ -1,25 +1,25 @@
-//! What can be wrong with the input of a statistic.
+//! Errors in the input of a statistic.
 
 use thiserror::Error;
 
-/// Why data cannot be read or a question cannot be asked. That data *do not suffice* for an answer is no error: the
-/// answer says so itself.
+/// The reasons why data cannot be read or a question cannot be computed. *Insufficient* data are not an error: the result then
+/// says so.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Error {
     /// The text of a histogram is not base64.
     #[error("histogram: not base64 ({0}); the line of the record is damaged")]
     HistogramBase64(String),
-    /// The bytes of a histogram are cut off or of another form.
+    /// The bytes of a histogram are truncated or in another format.
     #[error("histogram: {0}; the line of the record is damaged or was not written by mydyno")]
     HistogramForm(String),
-    /// The counts of a histogram contradict what stands beside them.
+    /// The counts of a histogram contradict the figures stored beside them.
     #[error("histogram: {what} is {beside}, the buckets say {buckets}; the line of the record is damaged")]
     HistogramContradiction {
         /// Count, minimum or maximum.
         what: &'static str,
-        /// The figure beside the buckets.
+        /// The figure stored beside the buckets.
         beside: u64,
-        /// What the buckets say.
+        /// The value from the buckets.
         buckets: String,
     },
     /// An argument is outside its range.
@@ -27,9 +27,9 @@ pub enum Error {
     Argument {
         /// Name of the argument.
         name: &'static str,
-        /// What was given.
+        /// The value of the argument.
         value: f64,
-        /// What it must be.
+        /// The valid range.
         must_be: &'static str,
     },
     /// Arguments that must match in length do not.
@@ -44,7 +44,7 @@ pub enum Error {
         /// Its length.
         b_len: usize,
     },
-    /// A design or fit that the data cannot carry.
+    /// A design or fit that the data cannot support.
     #[error("{0}")]
     Design(String),
 }

@@ -1,9 +1,9 @@
-//! Effects of several two-level factors, and how they act together.
+//! Effects of several two-level factors, and their interactions.
 //!
-//! The model is additive on the log scale, with a mean for each block: an effect is the ratio by which the response
-//! changes from the low to the high level, averaged over the levels of the others; an interaction is the ratio by
-//! which an effect itself changes when another factor goes from low to high, square-rooted as usual (both levels
-//! stray from the mean by half).
+//! The model is additive on the log scale, with a mean for each block: an effect is the ratio by which the response changes
+//! from the low to the high level, averaged over the levels of the other factors; an interaction is the ratio by which an
+//! effect itself changes when another factor goes from low to high, square-rooted by convention (both levels deviate from the
+//! mean by half).
 
 use mydyno_model::Estimate;
 
@@ -15,7 +15,7 @@ use crate::linear::Fit;
 pub struct Observation {
     /// Block, from 0.
     pub block: usize,
-    /// One level a factor.
+    /// One level for each factor.
     pub levels: Vec<bool>,
     /// The response.
     pub response: f64,
@@ -28,16 +28,16 @@ pub struct Effect {
     pub factors: Vec<usize>,
     /// The effect as a ratio.
     pub ratio: Estimate,
-    /// p value of there being none, corrected for the number of effects that were asked for (Holm); `None` when no
-    /// degree of freedom is left or nothing varies.
+    /// p value of the null hypothesis of no effect, corrected for the number of requested effects (Holm); `None` when no degree
+    /// of freedom is left or nothing varies.
     pub p_adjusted: Option<f64>,
 }
 
-/// Main effects and interactions of up to `max_factors` factors at once, with intervals at a level like 0.95.
+/// Main effects and interactions of up to `max_factors` factors, with intervals at a level like 0.95.
 ///
 /// # Errors
-/// Responses that are not above 0, observations with different numbers of factors, or a design that cannot tell the
-/// effects apart.
+/// Responses that are not above 0, observations with different numbers of factors, or a design in which the effects are
+/// confounded.
 pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> Result<Vec<Effect>, Error> {
     let factors = observations.first().map_or(0, |o| o.levels.len());
     if factors == 0 || factors > 10 || observations.iter().any(|o| o.levels.len() != factors) {
@@ -68,7 +68,7 @@ pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> 
         .collect();
     let y: Vec<f64> = observations.iter().map(|o| o.response.ln()).collect();
     let fit = Fit::of(&x, &y)?;
-    // Rows that are all alike leave residuals of rounding.
+    // Identical rows leave residuals of rounding.
     let interval = |column| fit.interval(column, level).filter(|(low, high)| high - low > 1e-12);
     let p_value = |column| interval(column).and_then(|_| fit.p_value(column));
     let p_values: Option<Vec<f64>> = (0..terms.len()).map(|i| p_value(blocks.len() + i)).collect();
@@ -102,7 +102,7 @@ pub fn effects(observations: &[Observation], max_factors: usize, level: f64) -> 
     Ok(result)
 }
 
-/// Holm's correction (1979) of p values for asking several questions.
+/// Holm's correction (1979) of p values for multiple testing.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let m = p_values.len();
     let mut order: Vec<usize> = (0..m).collect();

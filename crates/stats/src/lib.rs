@@ -1,14 +1,15 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
 //!
-//! - What a run says: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of
-//!   a mean), [`little`], [`usl`] (a sweep over connections).
-//! - What an experiment says: [`design`] → [`compare`] → [`sequential`] and [`verdict`], together [`decision`]; [`power`] (what it
-//!   could show, blocks still needed), [`factorial`], [`twosample`].
-//! - Below them: [`rng`], [`special`], [`linear`]. Simulated servers with a known truth, to try all this on: the crate `mydyno-sim`.
+//! - For a run: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of a mean),
+//! [`little`], [`usl`] (a sweep over connections).
+//! - For an experiment: [`design`] → [`compare`] → [`sequential`] and [`verdict`], combined in [`decision`]; [`power`]
+//! (detectable effect, blocks still needed), [`factorial`], [`twosample`].
+//! - Foundations: [`rng`], [`special`], [`linear`]. The crate `mydyno-sim` has simulated servers with a known truth, for trying
+//! all of this.
 //!
-//! Where data cannot carry an interval, the estimate has none and says why. What others have implemented too has vectors from
-//! them (tests/oracle); rates of error are measured on simulated and recorded servers (crates/sim/tests); the designs, the rejected ones
-//! too, stand in docs/journal/statistics.md.
+//! Where data do not support an interval, the estimate has none and gives the reason. Statistics that others have implemented
+//! too are tested with vectors from those implementations (tests/oracle); error rates are measured on simulated and recorded
+//! servers (crates/sim/tests); docs/journal/statistics.md describes the designs, including the rejected ones.
 
 pub mod compare;
 pub mod decision;

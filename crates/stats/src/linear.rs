@@ -6,9 +6,9 @@ use crate::special::{f_sf, t_quantile, t_sf};
 /// A fitted linear model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// One coefficient a column.
+    /// One coefficient for each column.
     pub coefficients: Vec<f64>,
-    /// Their standard errors; `None` when no degree of freedom is left.
+    /// Standard errors of the coefficients; `None` when no degree of freedom is left.
     pub standard_errors: Option<Vec<f64>>,
     /// Rows minus columns.
     pub df: usize,
@@ -20,7 +20,7 @@ impl Fit {
     /// Fits `y` by the columns of `x`, given row by row.
     ///
     /// # Errors
-    /// Rows of different length, fewer rows than columns, or columns that say the same.
+    /// Rows of different length, fewer rows than columns, or linearly dependent columns.
     pub fn of(x: &[Vec<f64>], y: &[f64]) -> Result<Self, Error> {
         let (rows, columns) = (x.len(), x.first().map_or(0, Vec::len));
         if rows != y.len() {
@@ -29,7 +29,7 @@ impl Fit {
         if columns == 0 || rows < columns || x.iter().any(|row| row.len() != columns) {
             return Err(Error::Design(format!("{rows} rows cannot be fitted by {columns} columns")));
         }
-        // Column by column, so that a reflection is two passes over slices.
+        // The matrix is stored by column, so that a reflection is two passes over slices.
         let mut r: Vec<Vec<f64>> = (0..columns).map(|j| x.iter().map(|row| row[j]).collect()).collect();
         let mut b = y.to_vec();
         for j in 0..columns {
@@ -77,13 +77,13 @@ impl Fit {
         Some((value - margin, value + margin))
     }
 
-    /// Two-sided p value of a coefficient being 0.
+    /// Two-sided p value of the hypothesis that a coefficient is 0.
     pub fn p_value(&self, column: usize) -> Option<f64> {
         let (value, se) = (*self.coefficients.get(column)?, *self.standard_errors.as_ref()?.get(column)?);
         Some(2.0 * t_sf((value / se).abs(), self.df as f64))
     }
 
-    /// p value of the F test that a smaller model, nested in this one, says as much.
+    /// p value of the F test of this model against a smaller model nested in it.
     pub fn against(&self, smaller: &Self) -> Option<f64> {
         let (df1, df2) = (smaller.df.checked_sub(self.df).filter(|d| *d > 0)? as f64, self.df as f64);
         if self.df == 0 || self.residual_squares <= 0.0 {

@@ -1,29 +1,29 @@
-//! Little's law as a check of a record against itself: mean number in the system = throughput × mean time.
+//! Little's law as a consistency check of a record: mean number in the system = throughput × mean time.
 //!
-//! In a closed loop with `connections` that never rest, throughput × mean response time must give the number of
-//! connections. When it does not, time was lost that nobody measured: the client was busy elsewhere, connections
-//! stood idle, or times were recorded wrongly.
+//! In a closed loop without think time, throughput × mean response time must equal the number of connections. A difference
+//! means that time was lost unmeasured: the client was busy elsewhere, connections were idle, or times were recorded wrongly.
 
-/// What the law says about a record.
+/// Result of the check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Little {
-    /// Throughput × mean time: transactions in the system on average.
+    /// Throughput × mean time: the average number of transactions in the system.
     pub in_system: f64,
-    /// That number over the connections: 1 when all of them were always waiting for an answer.
+    /// Ratio of that number to the connections: 1 when all of them were always waiting for an answer.
     pub utilisation: f64,
-    /// Whether it fits: no more than the connections can hold (but for the window's edges), and no less than 90 %.
+    /// Whether the record is consistent: the number is at most that of the connections (apart from edge effects of the window),
+    /// and at least 90 % of it.
     pub holds: bool,
 }
 
-/// Checks a closed loop: transactions that completed in `window_s` seconds, the sum of their times, the connections.
-/// `None` when nothing completed.
+/// Checks a closed loop from the number of transactions that completed in `window_s` seconds, the sum of their times, and the
+/// connections. `None` when no transaction completed.
 pub fn check(transactions: u64, sum_ns: u64, window_s: f64, connections: usize) -> Option<Little> {
     if transactions == 0 || window_s <= 0.0 || connections == 0 {
         return None;
     }
     let in_system = sum_ns as f64 / 1e9 / window_s;
     let utilisation = in_system / connections as f64;
-    // Each connection may bring one transaction that began before the window and lack one that ended after it.
+    // Each connection may contribute one transaction that began before the window and lack one that ended after it.
     let mean_s = sum_ns as f64 / 1e9 / transactions as f64;
     let edge = 2.0 * mean_s / window_s;
     Some(Little { in_system, utilisation, holds: utilisation <= 1.0 + edge && utilisation >= 0.9 - edge })

@@ -1,17 +1,17 @@
-//! How small an effect a number of blocks can show, and how many blocks an effect needs.
+//! Power analysis: the effect that a number of blocks can detect, and the number of blocks that an effect needs.
 
 use crate::compare::{LogEffect, rounding};
 use crate::sequential::Schedule;
 use crate::special::{ln_gamma, normal_cdf, normal_quantile, t_quantile};
 use crate::verdict::Statement;
 
-/// Probability with which an effect that is there should be found.
+/// Power: the probability with which an existing effect should be detected.
 pub const POWER: f64 = 0.8;
 
-/// Most blocks that a forecast names.
+/// Maximum number of blocks in a forecast.
 pub const MAX_FORECAST: usize = 10_000;
 
-/// Standard deviations beyond which a normal tail adds nothing to a double.
+/// Number of standard deviations beyond which a normal tail is below the precision of a double.
 const NORMAL_TAIL: f64 = 9.0;
 
 /// P(T > x) of the noncentral t distribution with `df` degrees of freedom and noncentrality `nc`, x ≥ 0.
@@ -22,8 +22,8 @@ pub fn noncentral_t_sf(x: f64, df: f64, nc: f64) -> f64 {
     let ln_norm = 2f64.ln() + 0.5 * df * (0.5 * df).ln() - ln_gamma(0.5 * df);
     let width = 12.0 / (2.0 * df).sqrt();
     let low = (1.0 - width).max(0.0);
-    // Where x·S is far beyond the noncentrality nothing is left to add; few degrees of freedom have so large an x that steps
-    // over all of S would miss what there is.
+    // Where x·S is far beyond the noncentrality, the integrand vanishes; with few degrees of freedom x is so large that steps
+    // over all of S would miss the relevant part.
     let high = (1.0 + width).min((nc + NORMAL_TAIL) / x);
     if high <= low {
         return 0.0;
@@ -64,15 +64,17 @@ pub fn power(blocks: usize, beyond: f64, sd: f64, significance: f64) -> f64 {
     noncentral_t_sf(t_quantile(1.0 - 0.5 * significance, df), df, beyond / sd * (blocks as f64).sqrt())
 }
 
-/// The smallest effect, as a share (0.03: 3 %), that so many blocks show with probability [`POWER`] at a level of
-/// 0.95, given the standard deviation between blocks on the log scale. `None` for fewer than two blocks.
+/// Minimum detectable effect: the smallest effect, as a share (0.03: 3 %), that this number of blocks detects with probability
+/// [`POWER`] at a level of 0.95, given the standard deviation between blocks on the log scale. `None` for fewer than two
+/// blocks.
 pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
     if blocks < 2 {
         return None;
     }
     let df = blocks as f64 - 1.0;
     let critical = t_quantile(0.975, df);
-    // In units of the standard error the answer depends on the blocks alone, and lies a little above the critical value.
+    // In units of the standard error the result depends only on the number of blocks, and lies a little above the critical
+    // value.
     let (mut low, mut high) = (0.0, 3.0 * critical + 3.0);
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
@@ -85,7 +87,8 @@ pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
     Some((high * sd / (blocks as f64).sqrt()).exp_m1())
 }
 
-/// The fewest blocks that find an effect with probability [`POWER`] at a level of 0.95; `None` beyond [`MAX_FORECAST`].
+/// The smallest number of blocks that detects an effect with probability [`POWER`] at a level of 0.95; `None` beyond
+/// [`MAX_FORECAST`].
 pub fn blocks_for(beyond: f64, sd: f64) -> Option<usize> {
     if beyond <= 0.0 || sd < 0.0 {
         return None;
@@ -110,25 +113,27 @@ pub fn blocks_for(beyond: f64, sd: f64) -> Option<usize> {
     Some(blocks)
 }
 
-/// Beyond so many blocks the approximation of [`blocks_for`] is right to the block or two.
+/// Number of blocks beyond which the approximation of [`blocks_for`] is accurate to a block or two.
 const EXACT_UP_TO: usize = 200;
 
-/// What an undecided experiment can say about its own continuation.
+/// Forecast for the continuation of an undecided experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forecast {
-    /// So many blocks in all decide it with probability [`POWER`], if effect and noise are what they look like now.
+    /// Total number of blocks that decides the experiment with probability [`POWER`], if effect and noise equal their current
+    /// estimates.
     Blocks(usize),
-    /// The effect looks so close to δ that at least so many are needed.
+    /// The estimated effect is so close to δ that at least this many blocks are needed.
     AtLeast(usize),
-    /// Fewer than three blocks, or no spread: nothing to forecast from.
+    /// Fewer than three blocks, or no spread: no forecast is possible.
     Unknown,
 }
 
-/// Blocks that an experiment needs in all, forecast from the blocks at hand, for a verdict either way.
+/// Total number of blocks that an experiment needs for a verdict in either direction, forecast from the blocks measured so far.
 ///
-/// An undecided experiment is more often one whose blocks happened to fall short; half a squared standard error is added
-/// to the squared distance from δ to make up for that. Chosen by simulation (docs/journal/statistics.md): the median
-/// forecast is right within 30 % where the truth is 2.5 to 8 times the blocks at hand.
+/// Undecided experiments are more often those whose blocks happened to fall short; adding half a squared standard error to the
+/// squared distance from δ compensates for this selection. The correction was chosen by simulation
+/// (docs/journal/statistics.md): the median forecast is accurate within 30 % where the truth is 2.5 to 8 times the blocks at
+/// hand.
 pub fn forecast(effect: &LogEffect, statement: &Statement) -> Forecast {
     let Some((sd, se)) = effect
         .sd
@@ -145,7 +150,7 @@ pub fn forecast(effect: &LogEffect, statement: &Statement) -> Forecast {
     if beyond.abs() < 0.5 * se { Forecast::AtLeast(blocks) } else { Forecast::Blocks(blocks) }
 }
 
-/// The schedule that a plan of `blocks` blocks is looked at by: from the fifth block on, after each.
+/// The schedule of looks for a plan of `blocks` blocks: after the fifth block and after each further one.
 ///
 /// # Errors
 /// Fewer than five blocks.

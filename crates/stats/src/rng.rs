@@ -1,7 +1,7 @@
 //! A small deterministic random generator: xoshiro256++ seeded through SplitMix64.
 //!
-//! The same seed gives the same numbers on every machine and in every version of mydyno; data sets and streams of
-//! operations rest on that, so the golden vectors below may never change. Not for secrets.
+//! The same seed gives the same numbers on every machine and in every version of mydyno; data sets and streams of operations
+//! depend on this, so the golden vectors below must never change. Not for secrets.
 //!
 //! Sources: Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021); Steele, Lea and Flood,
 //! *Fast splittable pseudorandom number generators* (2014); Lemire, *Fast random integer generation in an
@@ -10,7 +10,7 @@
 /// 2^64 divided by the golden ratio, odd: SplitMix64's increment.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64: 64 bits of state, one output a step. It seeds [`Rng`] and serves where one number is needed.
+/// SplitMix64: 64 bits of state, one output per step. It seeds [`Rng`] and is used where a single number is needed.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 
@@ -45,15 +45,15 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of a seed. Any seed will do, 0 too.
+    /// Creates a generator from a seed. Any seed is valid, including 0.
     pub fn from_seed(seed: u64) -> Self {
         let mut seeder = SplitMix64::new(seed);
         let state = std::array::from_fn(|_| seeder.next_u64());
         Self { state, spare_normal: None }
     }
 
-    /// An independent stream of a seed, named by labels, as in `stream(seed, &[TABLE, worker, connection])`. Streams
-    /// of different labels, of different order or number of labels too, share nothing but chance.
+    /// An independent stream of a seed, identified by labels, as in `stream(seed, &[TABLE, worker, connection])`. Streams with
+    /// different labels, or labels in different order or number, are statistically independent.
     pub fn stream(seed: u64, labels: &[u64]) -> Self {
         let start = mix(seed.wrapping_add(GOLDEN));
         let hash = labels.iter().fold(start, |hash, label| {
@@ -77,7 +77,7 @@ impl Rng {
         result
     }
 
-    /// A whole number in `0..n`, each equally likely (Lemire's method: no bias, hardly ever a division). 0 for `n` = 0.
+    /// A uniformly distributed whole number in `0..n` (Lemire's method: no bias, and rarely a division). 0 for `n` = 0.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.next_u64()) * u128::from(n);
@@ -90,7 +90,7 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// A whole number in `low..=high`, each equally likely. `low` when `high` is not above it.
+    /// A uniformly distributed whole number in `low..=high`. `low` when `high` is not above it.
     #[inline]
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         match high.saturating_sub(low).checked_add(1) {
@@ -128,7 +128,7 @@ impl Rng {
         -(1.0 - self.f64()).ln()
     }
 
-    /// Puts a slice into a random order, each equally likely (Fisher and Yates).
+    /// Shuffles a slice, with all orders equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             let j = self.below(i as u64 + 1) as usize;
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn bounded_numbers_are_equally_likely() {
-        // Chi-squared over 7 cells, 6 degrees of freedom: 99.99 % of honest generators stay below 27.9.
+        // Chi-squared over 7 cells, 6 degrees of freedom: a correct generator stays below 27.9 with probability 99.99 %.
         let mut rng = Rng::from_seed(7);
         let mut cells = [0f64; 7];
         for _ in 0..70_000 {

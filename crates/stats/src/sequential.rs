@@ -1,10 +1,10 @@
-//! Looking at an experiment after each block and stopping early, without being fooled by looking often.
+//! Group-sequential analysis: looking at an experiment after each block and stopping early, with a controlled error rate.
 //!
-//! Group-sequential boundaries by Lan and DeMets (1983): the permitted error of 5 % is spent over the looks, nearly
-//! all of it late, as by O'Brien and Fleming, so that a full experiment loses little power. The exact boundaries
-//! come from the recursive integral of Armitage, McPherson and Rowe (1969); the variance is not known, so each
-//! boundary is read as a significance level and turned into Student's t of the blocks at hand. The interval at each
-//! look is Jennison and Turnbull's repeated confidence interval: all of them hold at once with probability 95 %.
+//! Group-sequential boundaries by Lan and DeMets (1983): the permitted error of 5 % is spent over the looks, nearly all of it
+//! late, as by O'Brien and Fleming, so that a full experiment loses little power. The exact boundaries come from the recursive
+//! integral of Armitage, McPherson and Rowe (1969); the variance is unknown, so each boundary is interpreted as a significance
+//! level and converted to a Student's t quantile for the blocks at hand. The interval at each look is Jennison and Turnbull's
+//! repeated confidence interval: all of them hold simultaneously with probability 95 %.
 
 use mydyno_model::Estimate;
 
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::compare::{LogEffect, rounding};
 use crate::special::{normal_cdf, normal_quantile, t_quantile};
 
-/// When to look, and how sure to be at each look.
+/// A schedule of looks, with the significance level of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     looks: Vec<usize>,
@@ -22,8 +22,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Looks after `first` blocks and every `every` blocks from there, the last after `max_blocks`, with simultaneous
-    /// coverage `level` (0.95).
+    /// A schedule of looks after `first` blocks and every `every` blocks from there, the last after `max_blocks`, with
+    /// simultaneous coverage `level` (0.95).
     ///
     /// # Errors
     /// Fewer than two blocks before the first look, or a level outside 0 … 1.
@@ -44,17 +44,17 @@ impl Schedule {
         Ok(Self { looks, levels, level })
     }
 
-    /// Blocks after which to look.
+    /// Numbers of blocks after which a look is due.
     pub fn looks(&self) -> &[usize] {
         &self.looks
     }
 
-    /// The last look.
+    /// Number of blocks at the last look.
     pub fn max_blocks(&self) -> usize {
         self.looks.last().copied().unwrap_or(0)
     }
 
-    /// Two-sided significance level of the look after `blocks` blocks; `None` when that is not a look.
+    /// Two-sided significance level of the look after `blocks` blocks; `None` when no look is due then.
     pub fn significance(&self, blocks: usize) -> Option<f64> {
         self.looks.iter().position(|look| *look == blocks).map(|i| self.levels[i])
     }
@@ -81,7 +81,8 @@ impl Schedule {
     }
 }
 
-/// Error spent up to the share `t` of the experiment: O'Brien and Fleming's shape, half of it on each side.
+/// Cumulative error spent up to the share `t` of the experiment: O'Brien and Fleming's spending function, half of it on each
+/// side.
 fn spent(t: f64, alpha: f64) -> f64 {
     4.0 * normal_cdf(-normal_quantile(1.0 - 0.25 * alpha) / t.sqrt())
 }

@@ -1,30 +1,30 @@
-//! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below
-//! [`LONG_S`] seconds and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]). It assumes that
-//! nothing changes more slowly than over a quarter of the run.
+//! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below [`LONG_S`] seconds
+//! and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]). The method assumes that no change is
+//! slower than over a quarter of the run.
 //!
-//! The mean square of the slowest cosines is the spectrum near frequency 0, which is the variance of the mean
-//! (Müller 2007; Lazarus, Lewis, Stock and Watson 2018); few cosines look only at changes that are slow beside noise
-//! from second to second. Other designs with their coverage: docs/journal/statistics.md.
+//! The mean square of the slowest cosines estimates the spectrum near frequency 0, which is the variance of the mean (Müller
+//! 2007; Lazarus, Lewis, Stock and Watson 2018); a few cosines capture only changes that are slow relative to the noise from
+//! second to second. Other designs with their coverage: docs/journal/statistics.md.
 
 use crate::special::f_sf;
 
-/// Fewest windows that an interval, or a judgement of steadiness, can be made of.
+/// Minimum number of windows for an interval, or for a judgement of steadiness.
 pub const MIN_WINDOWS: usize = 16;
 
-/// Shortest measured time, in seconds, whose intervals promise their level.
+/// Shortest measured time, in seconds, for an interval with a promised level.
 pub const RELIABLE_S: f64 = 240.0;
 
 /// Measured time, in seconds, from which four cosines are used instead of two.
 pub const LONG_S: f64 = 480.0;
 
-/// Factor of the standard error over what the slowest cosines say. The variance of a mean is the spectrum at frequency 0; the
-/// cosines lie beside it, where correlated noise has less power.
+/// Factor of the standard error over the estimate from the slowest cosines. The variance of a mean is the spectrum at frequency
+/// 0; the cosines lie beside it, where correlated noise has less power.
 pub const WIDER: f64 = 1.1;
 
-/// Cosines after the two slowest that say how much faster changes there are.
+/// Number of cosines after the two slowest that measure the power of faster changes.
 const FASTER: usize = 10;
 
-/// Share of independent series that are said to wander.
+/// Share of independent series that the test declares wandering (false alarm rate).
 const WANDER_ALARM: f64 = 0.01;
 
 /// The error of the mean of a series.
@@ -34,13 +34,13 @@ pub struct SlowError {
     pub standard_error: f64,
     /// Degrees of freedom: the number of cosines.
     pub df: f64,
-    /// Whether the two slowest cosines are so much larger than the ten after them that the level itself wanders: then
-    /// the assumption does not hold.
+    /// Whether the two slowest cosines are so much larger than the ten after them that the level itself wanders: then the
+    /// assumption does not hold.
     pub wanders: bool,
 }
 
 impl SlowError {
-    /// Why no level can be promised for an interval over `time_s` seconds; `None` when it can.
+    /// Reason why no level can be promised for an interval over `time_s` seconds; `None` when it can.
     pub fn doubt(&self, time_s: f64) -> Option<String> {
         if !reliable(time_s) {
             return Some(format!("less than {RELIABLE_S} seconds cannot tell slow changes from noise"));
@@ -51,18 +51,19 @@ impl SlowError {
     }
 }
 
-/// Whether so many seconds can promise the level of an interval. A window that ends a few milliseconds early does not count.
+/// Whether a run of this many seconds can promise the level of an interval. A window that ends a few milliseconds early is
+/// tolerated.
 pub fn reliable(time_s: f64) -> bool {
     time_s >= RELIABLE_S - 0.5
 }
 
-/// Cosines that are used for a run of `time_s` seconds.
+/// Number of cosines for a run of `time_s` seconds.
 pub(crate) fn cosines(time_s: f64) -> usize {
     if time_s >= LONG_S - 0.5 { 4 } else { 2 }
 }
 
-/// The error of the mean of a series whose mean was taken out, measured over `time_s` seconds. `None` for fewer than
-/// [`MIN_WINDOWS`] values or none that differ.
+/// The error of the mean of a series, from its residuals about the mean, measured over `time_s` seconds. `None` for fewer than
+/// [`MIN_WINDOWS`] values, or when all are equal.
 pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     let n = residuals.len() as f64;
     if residuals.len() < MIN_WINDOWS || residuals.iter().all(|r| *r == 0.0) {
@@ -85,7 +86,7 @@ pub(crate) fn coefficients(series: &[f64], count: usize) -> Vec<f64> {
     let n = series.len() as f64;
     let coefficient = |half_periods: usize| {
         let step = std::f64::consts::PI * half_periods as f64 / n;
-        // Each cosine from the two before it: a record of an hour needs millions.
+        // Each cosine is computed from the two before it: a record of an hour needs millions.
         let (mut before, mut here, double) = ((0.5 * step).cos(), (0.5 * step).cos(), 2.0 * step.cos());
         let mut sum = 0.0;
         for value in series {

@@ -1,4 +1,4 @@
-//! Special functions and the distributions made of them. Double precision; checked against scipy in tests/oracle.
+//! Special functions and the distributions derived from them. Double precision; checked against scipy in tests/oracle.
 //!
 //! Sources: Press et al., *Numerical Recipes* (3rd ed.), ch. 6 for the methods (series, continued fractions by Lentz);
 //! Lanczos's coefficients for g = 7 by Godfrey; Wichura, *Algorithm AS 241* (1988) for the normal quantile.
@@ -39,7 +39,7 @@ pub fn beta_inc(a: f64, b: f64, x: f64) -> f64 {
         return 1.0;
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
-    // The fraction converges fast on the near side of the mean.
+    // The continued fraction converges fast on the near side of the mean.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * beta_fraction(a, b, x) / a
     } else {
@@ -271,7 +271,7 @@ pub fn kolmogorov_sf(x: f64) -> f64 {
         return 1.0;
     }
     if x < 1.0 {
-        // Jacobi's transform of the series below converges where that one does not.
+        // Jacobi's transform of the series below converges where that series does not.
         let cdf: f64 = (0..20)
             .map(|k| {
                 let odd = f64::from(2 * k + 1);

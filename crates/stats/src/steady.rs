@@ -1,48 +1,50 @@
-//! Whether a series had settled, and where it begins to.
+//! Steadiness of a series, and the end of its warm-up.
 //!
-//! Two different questions: [`assess`] *tests* a window that was measured (steady unless the data speak against it,
-//! with a known rate of false alarms); [`warm_up_end`] *chooses* where to begin (MSER-5).
+//! Two different questions: [`assess`] *tests* a measured window (steady unless the data contradict it, with a known false
+//! alarm rate); [`warm_up_end`] *chooses* the start of the window (MSER-5).
 
 use crate::slow::{MIN_WINDOWS, coefficients};
 
-/// A change smaller than this share of the mean is no reason to call a series unsteady, however sure it is.
+/// Smallest relevant change, as a share of the mean: a smaller one does not make a series unsteady, however significant it is.
 pub const RELEVANT_CHANGE: f64 = 0.01;
 
-/// Windows from which six cosines tell the noise; four in shorter series, where more of them mistake correlated noise for changes.
+/// Number of windows from which six cosines estimate the noise; in shorter series four do, where more of them would mistake
+/// correlated noise for changes.
 const LONG: usize = 120;
 
-/// Places of a step, as twentieths of the series: 10 %, 15 % … 90 %.
+/// Positions of a step, as twentieths of the series: 10 %, 15 % … 90 %.
 const STEPS: std::ops::RangeInclusive<usize> = 2..=18;
 
-/// How large the square of a change may become, in units of its variance: for a step at the worst place and for a trend, in
-/// short and in [`LONG`] series. Quantiles of 20,000 independent series (docs/journal/statistics.md).
+/// Limits of the square of a change in units of its variance: for a step at the worst position and for a trend, in short and in
+/// [`LONG`] series. Quantiles of 20,000 independent series (docs/journal/statistics.md).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     short: (f64, f64),
     long: (f64, f64),
 }
 
-/// 3 % of false alarms for steps and 1.5 % for trends.
+/// False alarm rates of 3 % for steps and 1.5 % for trends.
 pub(crate) const ONE_SERIES: Limits = Limits { short: (50.0, 26.0), long: (26.0, 13.0) };
 
-/// A third of that: several percentiles of one run are tested.
+/// A third of those rates, because several percentiles of one run are tested.
 pub(crate) const SEVERAL_SERIES: Limits = Limits { short: (92.0, 56.0), long: (41.0, 21.0) };
 
-/// The answer of the test of steadiness.
+/// Result of the steadiness test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steadiness {
-    /// `None`: too short to tell.
+    /// Whether the series is steady; `None`: too short to tell.
     pub steady: Option<bool>,
-    /// The change over the series that stands out most, as a share of the earlier level: −0.5 when it fell to a half. 0 when
-    /// none stands out.
+    /// The most significant change over the series, as a share of the earlier level: −0.5 when it fell to a half. 0 when there
+    /// is none.
     pub change: f64,
-    /// In words.
+    /// Explanation in words.
     pub why: String,
 }
 
-/// Whether the windows of a series vary about one mean: no step at any of 10 %, 15 % … 90 % of the series and no trend from start
-/// to end that is large beside the series's other slow changes. The noise is the power of the slowest cosines without the
-/// step or trend, so that a slowly wandering but stationary series is seldom an alarm, and both directions of time are alike.
+/// Tests whether the windows of a series vary about one mean: no step at any of 10 %, 15 % … 90 % of the series and no trend
+/// from start to end that is large relative to the series's other slow changes. The noise is the power of the slowest cosines
+/// without the step or trend, so that a slowly wandering but stationary series seldom raises an alarm, and reversing time does
+/// not change the result.
 pub fn assess(values: &[f64]) -> Steadiness {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
@@ -50,18 +52,18 @@ pub fn assess(values: &[f64]) -> Steadiness {
     assess_about(mean, &residuals, RELEVANT_CHANGE, ONE_SERIES)
 }
 
-/// A change that was tested.
+/// A tested change.
 struct Change {
-    /// Place of the step as a share of the series; `None` for the trend.
+    /// Position of the step as a share of the series; `None` for the trend.
     at: Option<f64>,
-    /// Levels before and after it, about the mean.
+    /// Levels before and after it, relative to the mean.
     from: f64,
     to: f64,
-    /// Its square over its variance, as a part of the limit.
+    /// Ratio of its square over its variance to the limit.
     excess: f64,
 }
 
-/// [`assess`] for a series given as its mean and its residuals, with the smallest change that matters as a share of the mean.
+/// [`assess`] for a series given as its mean and its residuals, with the smallest relevant change as a share of the mean.
 pub(crate) fn assess_about(mean: f64, residuals: &[f64], relevant: f64, limits: Limits) -> Steadiness {
     let n = residuals.len();
     if n < MIN_WINDOWS {
@@ -105,16 +107,16 @@ fn tested_changes(residuals: &[f64], limits: Limits) -> Vec<Change> {
     let trend: Vec<f64> = (0..n).map(|t| (t as f64 + 0.5) / n as f64 - 0.5).collect();
     let squares: f64 = trend.iter().map(|x| x * x).sum();
     let slope = trend.iter().zip(residuals).map(|(x, r)| x * r).sum::<f64>() / squares;
-    // The slowest cosine is nearly the trend itself.
+    // The slowest cosine nearly equals the trend.
     let of_trend = coefficients(&trend, cosines);
     let excess = excess(slope, &trend, &of_series[1..], &of_trend[1..]) / trend_limit;
     tests.push(Change { at: None, from: -0.5 * slope, to: 0.5 * slope, excess });
     tests
 }
 
-/// Square of an effect of this size and shape over its variance. The variance is the mean power of the series without the effect in
-/// the space of the cosines without it: of coefficients `v` without the effect and `s` of the shape, |v|² + (v·s)² / (|shape|² − |s|²)
-/// by Sherman and Morrison's formula.
+/// Square of an effect of this size and shape over its variance. The variance is the mean power of the series without the
+/// effect, in the space of the cosines without it: for coefficients `v` without the effect and `s` of the shape, |v|² + (v·s)²
+/// / (|shape|² − |s|²) by the Sherman–Morrison formula.
 fn excess(size: f64, shape: &[f64], of_series: &[f64], of_shape: &[f64]) -> f64 {
     let squares: f64 = shape.iter().map(|x| x * x).sum();
     let without: Vec<f64> = of_series.iter().zip(of_shape).map(|(a, s)| a - size * s).collect();
@@ -136,8 +138,8 @@ fn share_of_earlier(mean: f64, change: &Change) -> f64 {
     }
 }
 
-/// Where a series begins to be steady, by MSER-5 (White, 1997): the cut that makes the standard error of the rest's
-/// mean smallest, in batches of five, searched over the first half. `None` when that cut lies at its end (it had not
+/// Start of the steady part of a series, by MSER-5 (White, 1997): the cut that minimises the standard error of the rest's mean,
+/// in batches of five, searched over the first half. `None` when that cut lies at the end of the search (the series had not
 /// settled yet), or for fewer than 20 values.
 pub fn warm_up_end(values: &[f64]) -> Option<usize> {
     const BATCH: usize = 5;
@@ -150,12 +152,12 @@ pub fn warm_up_end(values: &[f64]) -> Option<usize> {
     let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
     for start in (0..n).rev() {
-        // Welford's update, from the end, so that each cut costs one step.
+        // Welford's update, from the end of the series, so that each cut costs one step.
         count += 1.0;
         let delta = batches[start] - mean;
         mean += delta / count;
         squares += delta * (batches[start] - mean);
-        // A short rest looks calm by chance, so the second half is not searched.
+        // A short remainder looks calm by chance, so the second half is not searched.
         if start <= n / 2 && squares / (count * count) <= best.0 {
             best = (squares / (count * count), start);
         }

@@ -1,9 +1,9 @@
-//! Two independent samples: do they differ? For independent values only; windows of one run are not
-//! (use [`crate::interval`] and [`crate::compare::ratio_of_estimates`]).
+//! Tests for a difference between two independent samples. For independent values only; windows of one run are not (use
+//! [`crate::interval`] and [`crate::compare::ratio_of_estimates`]).
 
 use crate::special::{kolmogorov_sf, normal_cdf, t_quantile, t_sf};
 
-/// What a test says.
+/// Result of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Test {
     /// The statistic that the test is named after.
@@ -21,7 +21,7 @@ pub struct Welch {
     pub df: f64,
     /// Mean of `b` minus mean of `a`.
     pub difference: f64,
-    /// Its interval at the level asked for.
+    /// Lower end of its interval at the requested level.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -33,8 +33,7 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0))
 }
 
-/// Difference of means without assuming equal variances. `None` when a sample has fewer than two values or neither
-/// varies: nothing to judge by.
+/// Difference of means without assuming equal variances. `None` when a sample has fewer than two values or neither varies.
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Welch> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -53,9 +52,9 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Welch> {
     Some(Welch { test, df, difference, low: difference - margin, high: difference + margin })
 }
 
-/// Mann and Whitney's test: is a value of `b` as often above as below one of `a`? The statistic is U of `a`. Exact for
-/// small samples without ties (either below 9), else normal with tie and continuity correction. `None` for an empty
-/// sample or when all values are equal.
+/// Mann and Whitney's test: is a value of `b` as often above as below one of `a`? The statistic is U of `a`. Exact for small
+/// samples without ties (either below 9), otherwise normal with tie and continuity correction. `None` for an empty sample or
+/// when all values are equal.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<Test> {
     let (na, nb) = (a.len(), b.len());
     if na == 0 || nb == 0 {
@@ -98,7 +97,7 @@ fn rank_sum(a: &[f64], b: &[f64]) -> (f64, Vec<f64>) {
 
 /// P(U ≥ u) without ties, by counting arrangements.
 fn exact_u_sf(u: f64, na: usize, nb: usize) -> f64 {
-    // Shares instead of counts: f(i, j, u) is the probability of U = u among i and j values.
+    // Probabilities instead of counts: f(i, j, u) is the probability of U = u among i and j values.
     let size = na * nb + 1;
     let mut rows: Vec<Vec<f64>> = vec![vec![0.0; size]; nb + 1];
     rows.iter_mut().for_each(|row| row[0] = 1.0);

@@ -2,10 +2,10 @@
 //!
 //! X(N) = λN / (1 + σ(N − 1) + κN(N − 1)),
 //!
-//! λ: throughput of one connection, σ: share that is serial (contention), κ: cost of agreeing (coherency). With κ > 0 it
-//! peaks at N* = √((1 − σ)/κ). The fit is least squares of relative errors over σ, κ ≥ 0;
-//! intervals are profile intervals: all values of a parameter with which the best remaining fit is not significantly
-//! worse, which stay honest where the law bends and at the bounds.
+//! λ: throughput of one connection, σ: serial share (contention), κ: cost of coordination (coherency). With κ > 0 throughput
+//! peaks at N* = √((1 − σ)/κ). The fit is least squares of relative errors over σ, κ ≥ 0; intervals are profile intervals: all
+//! values of a parameter with which the best remaining fit is not significantly worse, which remain valid where the law is
+//! nonlinear and at the bounds.
 
 use mydyno_model::Estimate;
 
@@ -38,7 +38,7 @@ impl Law {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// Where it peaks: connections and throughput there; `None` when it never falls, or only falls.
+    /// Peak of throughput: its connections and its throughput; `None` when throughput never falls, or only falls.
     pub fn peak(&self) -> Option<(f64, f64)> {
         let n = ((1.0 - self.sigma) / self.kappa).sqrt();
         (self.kappa > 0.0 && n.is_finite() && n >= 1.0).then(|| (n, self.at(n)))
@@ -56,21 +56,21 @@ pub struct Fit {
     pub sigma: Estimate,
     /// κ with its interval.
     pub kappa: Estimate,
-    /// Where throughput peaks; `Err` says why the data cannot say.
+    /// Number of connections at the peak; `Err` gives the reason why the data do not determine it.
     pub peak_n: Result<Estimate, String>,
-    /// Throughput at the peak, likewise.
+    /// Throughput at the peak, or the reason why the data do not determine it.
     pub peak_x: Result<Estimate, String>,
     /// Root mean square of relative residuals: 0.03 for 3 %.
     pub relative_error: f64,
 }
 
-/// Different numbers of connections that a fit needs: three parameters and one left to judge the fit by.
+/// Minimum number of different connection counts for a fit: three parameters and one for judging the fit.
 pub const MIN_DISTINCT: usize = 4;
 
 /// Fits the law, with intervals at a level like 0.95.
 ///
 /// # Errors
-/// Points that are not above 0, or fewer than [`MIN_DISTINCT`] different numbers of connections.
+/// Points that are not above 0, or fewer than [`MIN_DISTINCT`] different connection counts.
 pub fn fit(points: &[Point], level: f64) -> Result<Fit, Error> {
     if let Some(bad) =
         points.iter().find(|p| !(p.x > 0.0 && p.x.is_finite() && p.n >= 1.0 && p.n.is_finite()))
@@ -135,7 +135,7 @@ fn peak(
             "the data cannot say: the peak would lie at {n:.0} connections, far beyond the {most:.0} that were measured"
         ));
     }
-    // The same law written by its peak: κ = (1 − σ)/N*², and λ so that X(N*) = X*.
+    // The law in terms of its peak: κ = (1 − σ)/N*², and λ so that X(N*) = X*.
     let worse_n = |v: f64| sum_of_squares(points, &best(points, Some((Fixed::PeakN, v)))) > limit;
     let worse_x = |v: f64| sum_of_squares(points, &best(points, Some((Fixed::PeakX, v)))) > limit;
     let (n_low, n_high) = ends(n, 1.0, worse_n);
@@ -169,7 +169,7 @@ fn bisect_few(mut good: f64, mut bad: f64, worse: &impl Fn(f64) -> bool) -> f64 
     0.5 * (good + bad)
 }
 
-/// What a profile holds fixed.
+/// The quantity that a profile holds fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fixed {
     Lambda,
@@ -183,10 +183,10 @@ fn sum_of_squares(points: &[Point], law: &Law) -> f64 {
     points.iter().map(|p| (law.at(p.n) / p.x - 1.0).powi(2)).sum()
 }
 
-/// Best law, with something fixed or not, over σ and κ ≥ 0.
+/// Best law over σ and κ ≥ 0, with or without a fixed quantity.
 ///
-/// λ enters linearly and has a closed form, so the search is over two dimensions at most: nested golden sections on
-/// transformed axes, which cannot run away where the surface is flat.
+/// λ enters linearly and has a closed form, so the search has at most two dimensions: nested golden-section searches on
+/// transformed axes, which cannot diverge where the surface is flat.
 fn best(points: &[Point], fixed: Option<(Fixed, f64)>) -> Law {
     match fixed {
         Some((Fixed::Sigma, sigma)) => over_kappa(points, |kappa| with_lambda(points, sigma, kappa)),
@@ -220,7 +220,7 @@ fn with_lambda(points: &[Point], sigma: f64, kappa: f64) -> Law {
 }
 
 fn over_sigma(points: &[Point], law: impl Fn(f64) -> Law) -> Law {
-    // σ beyond 1 means that two connections do less than one; up to 4 keeps the profile's upper ends inside.
+    // σ beyond 1 means that two connections achieve less than one; a limit of 4 contains the profile's upper ends.
     golden(points, 4.0, law)
 }
 

@@ -1,36 +1,36 @@
-//! From an interval to a verdict.
+//! Verdicts from intervals.
 
 use mydyno_model::Estimate;
 
 use crate::Error;
 
-/// Which way the response is said to change.
+/// Direction in which the response is claimed to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// As throughput under a good setting.
+    /// An increase, as of throughput under a good setting.
     Higher,
-    /// As latency under a good setting.
+    /// A decrease, as of latency under a good setting.
     Lower,
 }
 
-/// What an experiment says about the statement "the response changes in this direction by more than δ".
+/// Verdict on the statement "the response changes in this direction by more than δ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The whole interval lies beyond δ in the direction.
     Supported,
-    /// The whole interval lies short of δ: no effect that matters, or the other way.
+    /// The whole interval lies short of δ: no relevant effect, or one in the other direction.
     Refuted,
-    /// The interval holds δ, or there is no interval.
+    /// The interval contains δ, or there is no interval.
     Undecided,
 }
 
-/// An experiment's statement: a direction and the smallest effect that matters.
+/// An experiment's statement: a direction and the smallest relevant effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statement {
-    /// Which way.
+    /// Direction of the effect.
     pub direction: Direction,
-    /// δ, the smallest effect that matters, as a share: 0.02 is 2 %. For [`Direction::Lower`] the ratio that bounds it
-    /// is 1/(1 + δ), so that both directions are equally strict.
+    /// δ, the smallest relevant effect, as a share: 0.02 is 2 %. For [`Direction::Lower`] the bounding ratio is 1/(1 + δ), so
+    /// that both directions are equally strict.
     pub delta: f64,
 }
 
@@ -48,7 +48,7 @@ impl Statement {
         Ok(Self { direction, delta })
     }
 
-    /// The ratio that an effect must pass to matter.
+    /// The ratio beyond which an effect is relevant.
     pub fn threshold(&self) -> f64 {
         match self.direction {
             Direction::Higher => 1.0 + self.delta,
@@ -56,13 +56,13 @@ impl Statement {
         }
     }
 
-    /// How far a log ratio lies beyond the threshold, in the direction; negative when it falls short.
+    /// Distance of a log ratio beyond the threshold, in the direction; negative when it falls short.
     pub fn beyond(&self, log_ratio: f64) -> f64 {
         let beyond = log_ratio - self.threshold().ln();
         if self.direction == Direction::Higher { beyond } else { -beyond }
     }
 
-    /// The verdict on the effect as a ratio. Touching the threshold is not passing it.
+    /// The verdict on the effect as a ratio. An interval that touches the threshold does not pass it.
     pub fn judge(&self, effect_ratio: &Estimate) -> Verdict {
         let (Some(low), Some(high)) = (effect_ratio.low, effect_ratio.high) else {
             return Verdict::Undecided;

@@ -7,8 +7,8 @@ use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use mydyno_tables::prepare::{Tables, Tuning};
 use mydyno_wire::{Client, ConnectOptions, Endpoint, Secret};
-use mydyno_workload::prepare::{Tables, Tuning};
 use mydyno_workload::{Options, find, sbtest};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
 //! Statements that a user wrote.
 
-use crate::sql_text::Class;
+use mydyno_tables::sql_text::Class;
 
 /// How a column of a result is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use crate::draws::Draws;
 use crate::engine::{self, Engine};
 use crate::options::{OptionError, OptionSpec, Options};
-use crate::own_tables::{OwnTables, TableSpec};
-use crate::prepare::Tuning;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, StatementSpec, Workload};
-use crate::table::push_int;
-use crate::work_tables::WorkTables;
+use mydyno_tables::own_tables::{OwnTables, TableSpec};
+use mydyno_tables::prepare::Tuning;
+use mydyno_tables::table::push_int;
+use mydyno_tables::work_tables::WorkTables;
 
 /// Options.
 pub const OPTIONS: &[OptionSpec] = &[

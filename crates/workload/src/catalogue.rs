@@ -8,7 +8,7 @@ use crate::options::{OptionError, Options};
 use crate::registered::Request;
 pub use crate::registered::Spec;
 use crate::registry::{AnyWorkload, SPECS};
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// All workloads.
 pub fn all() -> impl Iterator<Item = &'static Spec> {

@@ -2,9 +2,7 @@
 //! anywhere, in any order, and is the same to the byte.
 
 use mydyno_stats::rng::Rng;
-
-/// Version of the generator: it changes when the same seed would give other bytes.
-pub const GENERATOR: u32 = 1;
+pub use mydyno_tables::purpose::Purpose;
 
 /// Groups of digits in column `c`.
 pub const C_GROUPS: usize = 10;
@@ -14,15 +12,6 @@ pub const PAD_GROUPS: usize = 5;
 pub const C_BYTES: usize = C_GROUPS * 12 - 1;
 /// Bytes of column `pad`.
 pub const PAD_BYTES: usize = PAD_GROUPS * 12 - 1;
-
-/// First label of the random streams: what a stream is for.
-#[derive(Debug, Clone, Copy)]
-pub enum Purpose {
-    /// Rows of tables.
-    Data = 1,
-    /// Operations of connections.
-    Operations = 2,
-}
 
 /// Fills `out` (of [`C_BYTES`] or [`PAD_BYTES`]) with groups of 11 digits and dashes between them.
 pub fn fill_digits(rng: &mut Rng, out: &mut [u8]) {
@@ -69,21 +58,6 @@ impl Row {
     }
 }
 
-/// Appends a number in decimal digits.
-pub(crate) fn push_number(mut n: u64, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,13 +93,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn numbers_are_written_as_the_standard_library_does(n: u64) {
-            let mut out = Vec::new();
-            push_number(n, &mut out);
-            prop_assert_eq!(String::from_utf8(out).unwrap(), n.to_string());
-        }
-
         #[test]
         fn k_stays_within_the_table(seed: u64, id in 1u64..1000, size in 1u64..50) {
             let row = Row::generate(seed, 1, id, size);

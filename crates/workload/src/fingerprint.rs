@@ -1,9 +1,8 @@
 //! Fingerprints: equal ones mean equal data and equal operations.
 
-use serde_json::json;
+use mydyno_tables::fingerprint::short_hex;
 use sha2::{Digest, Sha256};
 
-use crate::data::GENERATOR;
 use crate::session::{Param, Workload};
 use crate::transcript::{Asked, recite};
 
@@ -44,20 +43,4 @@ fn update(hash: &mut Sha256, asked: &Asked<'_>) {
         }
     }
     hash.update(b"\n");
-}
-
-/// Fingerprint of freshly prepared data.
-pub fn data(shape: &serde_json::Value, seed: u64) -> String {
-    let text = json!({"generator": GENERATOR, "shape": shape, "seed": seed}).to_string();
-    short_hex(&Sha256::digest(text.as_bytes()))
-}
-
-/// Short digest of a text.
-pub(crate) fn short(text: &[u8]) -> String {
-    short_hex(&Sha256::digest(text))
-}
-
-/// The first 16 hexadecimal digits: enough to tell, short enough to read aloud.
-fn short_hex(digest: &[u8]) -> String {
-    digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
 }

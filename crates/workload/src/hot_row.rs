@@ -9,13 +9,13 @@ use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
 use crate::draws::Draws;
-use crate::generator::{Constant, Generator};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
-use crate::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
-use crate::prepare::Tuning;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
-use crate::work_tables::WorkTables;
+use mydyno_tables::generator::{Constant, Generator};
+use mydyno_tables::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
+use mydyno_tables::prepare::Tuning;
+use mydyno_tables::work_tables::WorkTables;
 
 /// Key of the tables in the mark.
 pub const FAMILY: &str = "hot_row";

@@ -11,7 +11,7 @@ use crate::options::{OptionError, OptionSpec, Options, join};
 use crate::registered::{Registered, Request, Spec, both};
 use crate::sbtest;
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// Which transaction of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

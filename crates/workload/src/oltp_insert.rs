@@ -13,7 +13,7 @@ use crate::options::{OptionError, Options};
 use crate::registered::{Registered, Request, Spec};
 use crate::sbtest;
 use crate::session::{Fault, Session, StatementSpec, Workload};
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// The longest statement: its words, four numbers and the two texts.
 const LONGEST: usize = 64 + 4 * 20 + C_BYTES + PAD_BYTES;

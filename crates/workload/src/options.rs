@@ -252,6 +252,10 @@ const LONGEST_FILE_BYTES: u64 = 4 << 20;
 
 fn read(path: &str) -> Result<String, String> {
     let unreadable = |e: std::io::Error| format!("a file that can be read ({e})");
+    // A FIFO would block.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err("a regular file".to_owned());
+    }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     std::io::Read::take(file, LONGEST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -3,7 +3,7 @@
 use crate::asked::Asked;
 use crate::options::{OptionError, OptionSpec, Options};
 use crate::session::Workload;
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// Description of a workload, from which the command line, the catalogue and the documentation are made.
 #[derive(Debug, Clone, Copy)]

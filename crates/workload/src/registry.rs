@@ -8,7 +8,7 @@ use crate::fingerprint;
 use crate::options::OptionError;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::Workload;
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// An operation on a workload of any type.
 pub trait Visitor {

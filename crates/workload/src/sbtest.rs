@@ -7,10 +7,10 @@ use serde_json::Map;
 use crate::data::{C_BYTES, PAD_BYTES, Row};
 use crate::engine::{self, Engine};
 use crate::options::{OptionError, OptionSpec, Options};
-use crate::prepare::Tables;
 use crate::registered::Request;
-use crate::table::{DataSet, Fields, LateIndex, Table};
-use crate::work_tables::WorkTables;
+use mydyno_tables::prepare::Tables;
+use mydyno_tables::table::{DataSet, Fields, LateIndex, Table};
+use mydyno_tables::work_tables::WorkTables;
 
 /// Options that shape the tables.
 pub const OPTIONS: [OptionSpec; 6] = [

@@ -13,7 +13,7 @@ use crate::sbtest;
 use crate::session::{
     Fault, Param, ParamType, Session, Statement, StatementSpec, TransactionStream, Workload,
 };
-use crate::work_tables::WorkTables;
+use mydyno_tables::work_tables::WorkTables;
 
 /// What a statement reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,13 +9,13 @@ use mydyno_stats::rng::Rng;
 
 use crate::data::Purpose;
 use crate::draws::Draws;
-use crate::generator::{Generator, Turn};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
-use crate::own_tables::{ColumnSpec, OwnTables, TableSpec};
-use crate::prepare::Tuning;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, StatementSpec, Workload};
-use crate::work_tables::WorkTables;
+use mydyno_tables::generator::{Generator, Turn};
+use mydyno_tables::own_tables::{ColumnSpec, OwnTables, TableSpec};
+use mydyno_tables::prepare::Tuning;
+use mydyno_tables::work_tables::WorkTables;
 
 /// Key of the table in the mark.
 pub const FAMILY: &str = "slap";

@@ -9,8 +9,8 @@ use crate::draws::Draws;
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, Statement, StatementSpec, Workload};
-use crate::sql_text::{self, Class, NotOne, Token};
-use crate::work_tables::WorkTables;
+use mydyno_tables::sql_text::{self, Class, NotOne, Token};
+use mydyno_tables::work_tables::WorkTables;
 
 /// Options.
 pub const OPTIONS: &[OptionSpec] = &[

@@ -222,15 +222,15 @@ pub enum Expr {
     And(Box<Expr>, Box<Expr>),
     /// `… or …`
     Or(Box<Expr>, Box<Expr>),
-    /// `… == …` and its kin
+    /// `… == …` and the other comparisons
     Compare(Compare, Box<Expr>, Box<Expr>),
     /// `… in […]`; `not in` when the flag is set
     In(Box<Expr>, Box<Expr>, bool),
     /// `… contains …`
     Contains(Box<Expr>, Box<Expr>),
-    /// `… + …` and its kin
+    /// `… + …` and the other operations
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
-    /// `any(name in …: …)` and its kin
+    /// `any(name in …: …)` and the other quantifiers
     Each(Quantifier, String, Over, Box<Expr>),
     /// `name(…)`
     Call(Call, Vec<Expr>),

@@ -11,27 +11,27 @@ use super::trace::Trace;
 use super::unit::Dimension;
 use super::value::Value;
 
-/// An expression's value and what it rests on.
+/// An expression's value and its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     pub result: Result<Value, Stop>,
-    /// Ids of the facts that decided it, in the order of reading.
+    /// Ids of the facts that decided the value, in reading order.
     pub facts: Vec<String>,
-    /// The comparisons that decided it, with their values.
+    /// The comparisons that decided the value, with their values.
     pub steps: Vec<String>,
 }
 
 /// Names that are bound to values.
 pub type Scope<'s> = &'s [(String, Value)];
 
-/// How many things an `any` or `all` names as evidence.
+/// Maximum number of things that an `any` or `all` names as evidence.
 const WITNESSES: usize = 10;
 
-/// The most items that the quantifiers of one evaluation go over.
+/// Maximum number of items that the quantifiers of one evaluation iterate over.
 const MOST_ITEMS: usize = 200_000;
 
-/// The most expressions that one evaluation computes; a quantifier computes its body for each item.
+/// Maximum number of subexpressions that one evaluation computes; a quantifier computes its body for each item.
 const MOST_STEPS: usize = 5_000_000;
 
 /// Evaluates an expression.
@@ -44,14 +44,14 @@ pub fn evaluate(expr: &Expr, facts: &FactSet, scope: Scope<'_>) -> Evaluation {
         steps_left: MOST_STEPS,
     };
     let result = machine.value(expr);
-    // Where nothing was compared, as in `not on(@@general_log)`, the whole shows what decided.
+    // Without a comparison, as in `not on(@@general_log)`, the whole expression is the evidence.
     if let (Ok(Value::Bool(is)), true) = (&result, machine.trace.steps.is_empty()) {
         machine.step(expr, *is);
     }
     Evaluation { result, facts: machine.trace.facts, steps: machine.trace.steps }
 }
 
-/// The items of a collection.
+/// Evaluates the items of a collection.
 ///
 /// # Errors
 /// A fact is missing, or the expression is not a list.
@@ -90,7 +90,7 @@ impl Machine<'_> {
             Expr::Number { value, unit } => {
                 let (factor, dimension) =
                     super::unit::of_literal(unit).ok_or_else(|| Stop::Fault(format!("no unit {unit:?}")))?;
-                // Nothing is nothing, whatever is counted.
+                // Zero has no unit: it is comparable with every dimension.
                 let dimension = if *value == 0.0 && unit.is_empty() { Dimension::Any } else { dimension };
                 Ok(Value::Number(value * factor, dimension))
             }
@@ -152,7 +152,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Kleene's logic: one side may decide, whatever the other is.
+    /// Kleene's three-valued logic: one side may decide, whatever the other is.
     fn joined(&mut self, a: &Expr, b: &Expr, decides: bool) -> Found {
         let before = self.trace.clone();
         let left = self.truth(a);
@@ -164,7 +164,7 @@ impl Machine<'_> {
         let after_left = std::mem::replace(&mut self.trace, before);
         let right = self.truth(b);
         if matches!(right, Ok(is) if is == decides) {
-            // Only the right side decided; the left is no evidence.
+            // Only the right side decided; the left one is not evidence.
             return Ok(Value::Bool(decides));
         }
         let right_trace = std::mem::replace(&mut self.trace, after_left);
@@ -176,7 +176,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The value of an expression that must be yes or no.
+    /// Evaluates an expression that must be boolean.
     pub fn truth(&mut self, expr: &Expr) -> Result<bool, Stop> {
         match self.value(expr)? {
             Value::Bool(b) => Ok(b),
@@ -187,7 +187,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The value of an expression that must be a number.
+    /// Evaluates an expression that must be a number.
     pub fn number(&mut self, expr: &Expr) -> Result<(f64, Dimension), Stop> {
         match self.value(expr)? {
             Value::Number(n, dimension) => Ok((n, dimension)),
@@ -200,7 +200,7 @@ impl Machine<'_> {
         found.map(|(_, value)| value).ok_or_else(|| Stop::Fault(format!("${name} has no value")))
     }
 
-    /// A fact's id with the values of bound names put in.
+    /// A fact's id with the values of bound names filled in.
     fn id(&self, fact: &FactRef) -> Result<String, Stop> {
         let parts = fact.0.iter().map(|part| match part {
             Part::Name(name) => Ok(name.clone()),
@@ -246,8 +246,8 @@ impl Machine<'_> {
         })
     }
 
-    /// Whether a collector looked for a fact that is not there: others of its family were read, which differ from it in the
-    /// last part (`server.variable.NAME`) or in the one before (`schema.engine.ENGINE.tables`).
+    /// Whether a collector looked for a missing fact: others of its family were read, whose ids differ in the last part
+    /// (`server.variable.NAME`) or in the one before (`schema.engine.ENGINE.tables`).
     fn looked_for(&self, id: &str) -> bool {
         let Some((family, last)) = id.rsplit_once('.') else { return false };
         let above = family.rsplit_once('.').map(|(above, _)| above);
@@ -274,7 +274,7 @@ impl Machine<'_> {
         Ok(items)
     }
 
-    /// The names in the place of the star.
+    /// The names that match the star.
     fn names(&self, pattern: &FactRef) -> Result<Vec<Value>, Stop> {
         let star = pattern.0.iter().position(|p| *p == Part::Star).unwrap_or(0);
         let (before, after) = (FactRef(pattern.0[..star].to_vec()), FactRef(pattern.0[star + 1..].to_vec()));
@@ -357,14 +357,14 @@ impl Machine<'_> {
         Ok(result)
     }
 
-    /// Notes a comparison with its values.
+    /// Records a comparison with its values.
     fn step(&mut self, expr: &Expr, is: bool) {
         let outcome = if is { "true" } else { "false" };
         let text = with_values(expr, &mut |part| self.glance(part));
         self.trace.step(format!("{text}: {outcome}"));
     }
 
-    /// A value for showing, that leaves no trace.
+    /// A value for display, which leaves no evidence.
     pub fn glance(&mut self, expr: &Expr) -> Option<Value> {
         let trace = self.trace.clone();
         let value = self.value(expr).ok();

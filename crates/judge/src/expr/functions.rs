@@ -84,7 +84,7 @@ fn default(machine: &mut Machine<'_>, value: &Expr, fallback: &Expr) -> Found {
     }
 }
 
-/// Functions of one value that depend on nothing else.
+/// Functions of one value without other dependencies.
 fn converted(function: Call, value: Value, whole: &Expr) -> Found {
     match function {
         Call::On => on(value, whole),
@@ -161,7 +161,7 @@ fn begins_or_ends(begins: bool, text: Value, part: Value, whole: &Expr) -> Found
     }
 }
 
-/// A number that gets a dimension, or already has it.
+/// A number that receives a dimension, or already has it.
 fn with_dimension((n, dimension): (f64, Dimension), wanted: Dimension, whole: &Expr) -> Found {
     match dimension {
         Dimension::Any | Dimension::Plain => Ok(Value::Number(n, wanted)),

@@ -1,11 +1,11 @@
-//! Text into words, each with its place.
+//! Tokenises a text and records each token's position.
 
 use super::ast::Part;
 use super::parser::ParseError;
 use super::token::Token;
 use super::unit;
 
-/// A place in an expression; both count from 1.
+/// A position in an expression; both numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Line.
@@ -14,16 +14,16 @@ pub struct Position {
     pub column: usize,
 }
 
-/// The longest expression, in bytes: far above any that a person can read.
+/// Maximum length of an expression, in bytes: far above any that a person can read.
 const LONGEST: usize = 10_000;
 
 const SYMBOLS: [&str; 19] =
     ["==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "(", ")", "[", "]", ",", ":", "!"];
 
-/// All words of a text, the last being the end.
+/// All tokens of a text; the last one is the end.
 ///
 /// # Errors
-/// A character or a unit that means nothing, a text that does not end.
+/// An invalid character or unit, or an unterminated text.
 pub fn words(text: &str) -> Result<Vec<(Token, Position)>, ParseError> {
     let mut lexer = Lexer { rest: text, at: Position { line: 1, column: 1 }, behind_value: false };
     if text.len() > LONGEST {
@@ -43,7 +43,7 @@ pub fn words(text: &str) -> Result<Vec<(Token, Position)>, ParseError> {
 struct Lexer<'a> {
     rest: &'a str,
     at: Position,
-    /// Whether the last word was `$name`, a field or a closing bracket, and nothing stands between.
+    /// Whether the previous token is `$name`, a field or a closing bracket, without anything in between.
     behind_value: bool,
 }
 
@@ -173,7 +173,7 @@ impl<'a> Lexer<'a> {
                 });
             }
         }
-        // One blank may stand before a unit.
+        // One blank is allowed before a unit.
         let before = (self.rest, self.at);
         if self.peek() == Some(' ') {
             self.take(1);
@@ -198,7 +198,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Number { digits: digits.replace('_', ""), unit })
     }
 
-    /// `@@name` is the server's variable.
+    /// `@@name` is a variable of the server.
     fn variable(&mut self) -> Result<Token, ParseError> {
         let mut parts = vec![Part::Name("server".to_owned()), Part::Name("variable".to_owned())];
         if self.rest.starts_with("global.") {
@@ -219,7 +219,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Fact(parts))
     }
 
-    /// The parts behind the dots. A hyphen within a part belongs to it, as in `dm-0` and `fs.aio-max-nr`.
+    /// The parts after the dots. A part may contain hyphens, as in `dm-0` and `fs.aio-max-nr`.
     fn dotted(&mut self, parts: &mut Vec<Part>) -> Result<(), ParseError> {
         while self.rest.starts_with('.') {
             self.take(1);

@@ -1,7 +1,7 @@
-//! The language of claims: small, total, over facts, with units and three truth values.
+//! The language of claims: small and total, over facts, with units and three truth values.
 //!
-//! It has no loops but those over facts and lists, no assignment and no way to fail other than to say which fact was
-//! missing. `docs/guides/writing-a-claim.md` describes it for authors.
+//! It has no loops except over facts and lists, no assignment, and no failure other than reporting which fact was missing.
+//! `docs/guides/writing-a-claim.md` describes it for authors.
 
 mod ast;
 mod eval;

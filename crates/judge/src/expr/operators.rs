@@ -5,7 +5,7 @@ use super::stop::{Found, Stop};
 use super::unit::Dimension;
 use super::value::Value;
 
-/// Whether two values are the same; texts without regard to case, since servers differ in it.
+/// Whether two values are equal; texts are compared case-insensitively, since servers differ in case.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => a.eq_ignore_ascii_case(b),
@@ -14,10 +14,10 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Compares two values; their expressions are for the messages.
+/// Compares two values; their expressions are used in messages.
 ///
 /// # Errors
-/// The values have different dimensions or kinds, or no order.
+/// The values have different dimensions or types, or no order.
 pub fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value)) -> Result<bool, Stop> {
     let ordering = match (left.1, right.1) {
         (Value::Number(a, d), Value::Number(b, e)) => {
@@ -65,16 +65,16 @@ pub fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value))
     })
 }
 
-/// A share against a bare number: 20 % would silently be 0.2.
+/// A share compared with a bare number: 20 % would silently be 0.2.
 fn lacks_percent(share: (&Expr, &Value), literal: (&Expr, &Value)) -> bool {
     matches!(share.1, Value::Number(_, Dimension::Share))
         && matches!(literal.0, Expr::Number { value, unit } if unit.is_empty() && *value != 0.0)
 }
 
-/// Calculates with two numbers and their dimensions.
+/// Computes with two numbers and their dimensions.
 ///
 /// # Errors
-/// The dimensions do not fit, or there is no result.
+/// The dimensions do not match, or there is no result.
 pub fn arithmetic(
     operation: Arithmetic,
     expr: &Expr,

@@ -1,11 +1,11 @@
-//! Expressions as they are written, and with the values that their parts had.
+//! Formats expressions in their notation, optionally with the values of their parts.
 
 use std::fmt;
 
 use super::ast::{Call, Compare, Expr, Over, Part, shown_parts};
 use super::value::Value;
 
-/// How tightly an expression binds; brackets stand where one binds less than what is around it.
+/// Precedence of an expression; brackets enclose one with a lower precedence than its context.
 fn binds(expr: &Expr) -> u8 {
     match expr {
         Expr::Or(..) => 1,
@@ -24,7 +24,7 @@ fn binds(expr: &Expr) -> u8 {
     }
 }
 
-/// Writes an expression; `leaf` may supply the text of a part.
+/// Formats an expression; `leaf` may supply the text of a part.
 fn write(expr: &Expr, leaf: &mut dyn FnMut(&Expr) -> Option<String>) -> String {
     if let Some(text) = leaf(expr) {
         return text;
@@ -121,7 +121,7 @@ pub fn with_values(expr: &Expr, value_of: &mut dyn FnMut(&Expr) -> Option<Value>
                 Some(format!("{} [{}]", fact_name(&fact.0), value.shown()))
             }
             Expr::Local(name) => Some(format!("${name} [{}]", value_of(part)?.shown())),
-            // What a name stands for is shown whole once, by its value here.
+            // A named expression is written out once elsewhere; here its value follows its name.
             Expr::Named(name, _) => Some(format!("${name} [{}]", value_of(part)?.shown())),
             Expr::Call(Call::Version, _) => Some(format!("{part} [{}]", value_of(part)?.shown())),
             _ => None,
@@ -129,7 +129,7 @@ pub fn with_values(expr: &Expr, value_of: &mut dyn FnMut(&Expr) -> Option<Value>
         let calculated = matches!(expr, Expr::Arithmetic(..) | Expr::Call(..) | Expr::Each(..))
             && !matches!(expr, Expr::Call(Call::Version, _));
         match value_of(expr) {
-            // Yes or no is what the step itself ends with.
+            // A boolean result is not appended: the step itself ends with it.
             Some(value) if calculated && !matches!(value, Value::Bool(_)) => {
                 format!("{text} = {}", value.shown())
             }

@@ -1,10 +1,10 @@
-//! Bounds of expressions, with every name of `[let]` written out: what evaluating, showing and mutating them costs.
+//! Bounds on the size of expressions, with every name of `[let]` expanded: the cost of evaluating, showing and mutating them.
 
 use super::ast::Expr;
 
-/// The most parts of an expression.
+/// Maximum number of parts in an expression.
 pub const MOST_PARTS: usize = 2000;
-/// The deepest nesting.
+/// Maximum nesting depth.
 pub const DEEPEST: usize = 200;
 
 /// Counts the parts of an expression. It stops at the bounds, so it takes at most [`MOST_PARTS`] steps and [`DEEPEST`] frames.
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::expr::parser::{Bindings, parse, parse_with};
 
-    /// Adds one binding after the other until one is refused; returns how many were accepted, and the refusal.
+    /// Adds one binding after another until one is refused; returns the number of accepted ones and the refusal.
     fn until_refused(text: impl Fn(usize) -> String) -> (usize, String) {
         let mut bindings = Bindings::new();
         bindings.insert("a0".to_owned(), Arc::new(parse("1").unwrap()));

@@ -1,4 +1,4 @@
-//! Why an expression has no value.
+//! The reasons why an expression has no value.
 
 use mydyno_model::finding::MissingFact;
 
@@ -7,12 +7,12 @@ use super::value::Value;
 /// A value, or the reason why there is none.
 pub type Found = Result<Value, Stop>;
 
-/// Why there is no value.
+/// The reason why there is no value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
     /// Facts are missing, or a calculation has no result.
     Missing(Vec<MissingFact>),
-    /// The expression makes no sense of the values: a mistake in the claim, or a server that answers oddly.
+    /// The expression cannot process the values: a mistake in the claim, or an unusual answer of the server.
     Fault(String),
 }
 

@@ -1,4 +1,4 @@
-//! The language by examples: what its authors are promised.
+//! Examples of the language, which document its guarantees to authors.
 
 use indexmap::IndexMap;
 use mydyno_model::Header;
@@ -177,7 +177,7 @@ fn groups_of_facts_and_lists_are_gone_over() {
         missing("any(n in server.plugin.*: true)"),
         [("server.plugin.*".to_owned(), "not_read".to_owned())]
     );
-    // One that is known to be so decides, whatever is missing of the others.
+    // An item whose result is known decides, whatever is missing for the others.
     assert!(is("any(d in [\"sda\", \"sdz\"]: block.$d.scheduler == \"mq-deadline\")"));
     assert_eq!(missing("all(d in [\"sda\", \"sdz\"]: block.$d.scheduler == \"mq-deadline\")").len(), 1);
 }
@@ -195,7 +195,7 @@ fn the_evidence_is_what_decided() {
     let found = evaluate(&expr, &some(), &[]);
     assert_eq!(found.facts, ["block.dm-0.scheduler"]);
     assert_eq!(found.steps, ["block.$d.scheduler [none] == \"none\": true"]);
-    // Where nothing is compared the whole is shown.
+    // Without a comparison the whole expression is shown.
     let found = evaluate(&parse("not on(@@log_bin)").unwrap(), &some(), &[]);
     assert_eq!(found.steps, ["not on(@@log_bin [ON]): false"]);
     let expr = parse("@@innodb_buffer_pool_size <= 75 % * host.memory.total_bytes").unwrap();

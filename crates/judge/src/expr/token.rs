@@ -1,28 +1,28 @@
-//! The words of the language.
+//! Tokens of the language.
 
 use super::ast::Part;
 
-/// A word.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Token {
     /// A number with its unit as written.
     Number {
-        /// As written, without the unit.
+        /// Number as written, without the unit.
         digits: String,
-        /// As written; empty without one.
+        /// Unit as written; empty without one.
         unit: String,
     },
     /// A version with three parts.
     Version(String),
     /// A quoted text.
     Text(String),
-    /// A dotted name of a fact, perhaps with `$name` and `*` in it.
+    /// A dotted name of a fact, which may contain `$name` and `*`.
     Fact(Vec<Part>),
     /// A word without a dot.
     Word(String),
     /// `$name`.
     Local(String),
-    /// `.name` right behind a value.
+    /// `.name` directly after a value.
     Field(String),
     /// `== != <= >= < > + - * / ( ) [ ] , :`
     Symbol(&'static str),
@@ -31,7 +31,7 @@ pub enum Token {
 }
 
 impl Token {
-    /// How it is named in an error.
+    /// Its name in error messages.
     pub fn shown(&self) -> String {
         match self {
             Self::Number { digits, unit } => format!("the number {digits}{unit}"),

@@ -1,21 +1,21 @@
-//! The remedies as two plays of Ansible: one that puts the files in their places, one that takes them back.
+//! The remedies as two Ansible plays: one installs the files, one removes them.
 
 use std::fmt::Write as _;
 
 use super::{FixFile, Fragment};
 
-/// The play that applies.
+/// The play that applies the remedies.
 pub const APPLY: &str = "ansible/apply.yml";
-/// The play that takes back.
+/// The play that reverts them.
 pub const UNDO: &str = "ansible/undo.yml";
 
-/// A file that lies on the host, and what makes it take effect.
+/// A file on the host, and the handler that activates it.
 struct Placed {
     path: &'static str,
     name: &'static str,
-    /// Its place, with the play's variables.
+    /// Its path, with the play's variables.
     place: &'static str,
-    /// The handler that makes it take effect.
+    /// The handler that activates it.
     then: &'static str,
 }
 
@@ -52,7 +52,7 @@ const PLACED: [Placed; 5] = [
     },
 ];
 
-/// A handler: its name, and its tasks but for the condition.
+/// A handler: its name, and its tasks without the condition.
 const HANDLERS: [(&str, &str); 4] = [
     ("Load kernel settings", "ansible.builtin.command: sysctl -p {{ mydyno_etc }}/sysctl.d/60-mydyno.conf"),
     (
@@ -69,8 +69,8 @@ const HANDLERS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Both plays; none where no file is placed and nothing is run. `server` is the family and version of the audit's scope,
-/// `fragment` where its options go.
+/// Both plays; none where no file is installed and no script runs. `server` is the family and version from the audit's scope,
+/// `fragment` the location of its options.
 pub fn plays(files: &[FixFile], server: &str, fragment: &Fragment) -> Vec<FixFile> {
     let has = |path: &str| files.iter().any(|f| f.path == path);
     let placed: Vec<&Placed> = PLACED.iter().filter(|p| has(p.path)).collect();
@@ -145,7 +145,7 @@ fn undo(placed: &[&Placed], sql: bool, shell: bool) -> String {
             text,
             "    - name: {name}\n      ansible.builtin.file:\n        path: \"{place}\"\n        state: absent\n"
         );
-        // The kernel keeps what was set; undo.sh sets it back.
+        // The kernel keeps its current settings; undo.sh reverts them.
         if *then == "Restart the server" {
             let _ = writeln!(text, "      notify: {then}");
         }
@@ -155,7 +155,7 @@ fn undo(placed: &[&Placed], sql: bool, shell: bool) -> String {
     text
 }
 
-/// The scripts of what takes effect at once.
+/// The scripts with the steps that take effect at once.
 fn at_once(text: &mut String, name: &str, sql: bool, shell: bool) {
     if sql {
         let _ = write!(
@@ -239,7 +239,7 @@ mod tests {
         let of = |fragment: Fragment| plays(&files, "mysql 8.0.46", &fragment).remove(0).text;
         let folder = of(Fragment::Folder { path: "/srv/mysql/late.d".to_owned(), options: 3 });
         assert!(folder.contains("    mydyno_option_folder: \"/srv/mysql/late.d\"\n"), "{folder}");
-        // What packages of Debian and Ubuntu read last.
+        // The folder that packages of Debian and Ubuntu read last.
         assert!(of(Fragment::NotSeen).contains("    mydyno_option_folder: \"/etc/mysql/mysql.conf.d\"\n"));
         assert!(of(Fragment::File("/etc/my.cnf".to_owned())).contains("at the end of /etc/my.cnf."));
     }

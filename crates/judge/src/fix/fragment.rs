@@ -1,31 +1,31 @@
-//! Where a fragment of an option file has to lie for the server to read it last.
+//! Location of an option file fragment, such that the server reads it last.
 
 use mydyno_model::facts::FactSet;
 use serde_json::Value;
 
-/// The fragment's name: behind those that packages bring.
+/// Name of the fragment, which sorts after those of packages.
 pub const NAME: &str = "zz-mydyno.cnf";
 
-/// Where the options of the remedies go.
+/// Location of the remedies' options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fragment {
-    /// The server's option files were not seen.
+    /// The server's option files were not visible.
     NotSeen,
-    /// This folder is the last that the server reads; of its options, so many are read up to the folder's end.
+    /// The server reads this folder last; `options` counts the options up to the folder's end.
     Folder {
         /// The folder.
         path: String,
-        /// Options up to its end, in the order of `server.options.set`.
+        /// Number of options up to the folder's end, in the order of `server.options.set`.
         options: usize,
     },
-    /// The server includes no folder; this is the last file that it reads.
+    /// The server includes no folder; it reads this file last.
     File(String),
     /// The server reads no option file at all.
     Nowhere,
 }
 
 impl Fragment {
-    /// By what was seen of the server's option files.
+    /// Determines the location from the visible option files of the server.
     pub fn of(facts: &FactSet) -> Self {
         let list = |id: &str| facts.value(id).and_then(Value::as_array);
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -45,7 +45,7 @@ impl Fragment {
         file.map_or(Self::Nowhere, Self::File)
     }
 
-    /// The line, as FILE:LINE, that sets an option behind the fragment, and so wins over it.
+    /// The line, as FILE:LINE, that sets an option after the fragment, and so overrides it.
     pub fn beaten_by(&self, name: &str, facts: &FactSet) -> Option<String> {
         let Self::Folder { path, options } = self else { return None };
         let set = facts.value("server.options.set")?.as_array()?;
@@ -63,7 +63,7 @@ impl Fragment {
         Some(format!("{}:{}", last.get("file")?.as_str()?, last.get("line")?))
     }
 
-    /// Where it goes, for people.
+    /// The location, for people.
     pub fn goes(&self) -> String {
         match self {
             Self::NotSeen => "/etc/mysql/conf.d, /etc/mysql/mysql.conf.d, /etc/mysql/mariadb.conf.d or /etc/my.cnf.d, whichever this server reads last; then restart it".to_owned(),
@@ -73,7 +73,7 @@ impl Fragment {
         }
     }
 
-    /// The folder for a play, where it is known and nothing in its name means something to Ansible.
+    /// The folder for a play, if it is known and its name contains nothing that Ansible interprets.
     pub fn folder(&self) -> Option<&str> {
         match self {
             Self::Folder { path, .. } if !path.contains(['{', '"', '\\', '\n']) => Some(path),
@@ -95,7 +95,7 @@ mod tests {
         FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() }
     }
 
-    /// As MySQL is packaged by Debian and Ubuntu: a file that includes two folders and goes on behind them.
+    /// The layout of MySQL packages of Debian and Ubuntu: a file that includes two folders and continues after them.
     fn debian() -> FactSet {
         let option = |file: &str, line: u64, name: &str| json!({"file": file, "line": line, "group": "mysqld", "name": name, "value": "1"});
         facts(&[

@@ -78,7 +78,7 @@ fn every_form_has_its_file_and_every_change_its_way_back() {
 #[test]
 fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
     let script = text(&fix(&findings(), &Fragment::NotSeen), "undo.sh");
-    // The program is not there, so the line of swappiness fails.
+    // The program is missing, so the line about swappiness fails.
     let script = script
         .replace("sysctl -w", "/no/such/program")
         .replace("/sys/block/sda/queue/scheduler", "/dev/stdout");
@@ -109,7 +109,7 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
         (("server.options.persisted", json!([{"name": "sync_binlog", "value": "0"}]), ""), "SET PERSIST"),
         (("server.origin.sync_binlog", json!({"source": "command_line"}), ""), "command line"),
         (("server.options.command_line", json!([{"name": "sync_binlog", "value": "0"}]), ""), "command line"),
-        // What the server itself tells, where its host is not seen.
+        // The report of the server itself, where its host is not visible.
         (("server.persisted_variables", json!(["log_bin", "sync_binlog"]), ""), "SET PERSIST"),
     ] {
         let files = fix(&findings_with(&[more]), &Fragment::NotSeen);
@@ -119,7 +119,7 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
     }
 }
 
-/// The files for a redo log of 96 MiB at 1 MiB a second, read over `window_s`, with `free_bytes` beside it.
+/// The files for a redo log of 96 MiB at 1 MiB a second, observed over `window_s`, with `free_bytes` of free space.
 fn redo_files(version: (&str, u32), window_s: u32, free_bytes: u64) -> Vec<FixFile> {
     let list: [(&str, Value, &str); 9] = [
         ("server.family", json!("mysql"), ""),
@@ -129,7 +129,7 @@ fn redo_files(version: (&str, u32), window_s: u32, free_bytes: u64) -> Vec<FixFi
         ("server.rate.innodb_os_log_written", json!(1_048_576), "1/s"),
         ("server.variable.innodb_log_file_size", json!(100_663_296), ""),
         ("server.variable.innodb_log_files_in_group", json!(1), ""),
-        // The status was read, and has nothing of a log that grows while the server runs.
+        // The status was read, and lacks values of a log that can be resized while the server runs.
         ("server.status.uptime", json!(9), ""),
         ("storage.redo.available_bytes", json!(free_bytes), "bytes"),
     ];

@@ -1,16 +1,16 @@
-//! The host's settings as a profile of tuned, for hosts whose settings tuned would otherwise turn back.
+//! The host's settings as a tuned profile, for hosts on which tuned would otherwise revert them.
 
 use std::fmt::Write as _;
 
 use super::FixFile;
 
-/// Where tuned looks for a profile called `mydyno`, below its own folder.
+/// Path of the profile `mydyno`, relative to tuned's folder.
 pub const PATH: &str = "tuned/mydyno/tuned.conf";
 
-/// A line of another file in the profile's words, where there are any.
+/// Translates a line of another file to the profile's syntax, if possible.
 type Translate = fn(&str) -> Option<String>;
 
-/// Files whose settings the profile holds, with what translates their lines.
+/// Files whose settings the profile contains, with the translation of their lines.
 const HELD: [(&str, Section, Translate); 4] = [
     ("sysctl.d/60-mydyno.conf", Section::Sysctl, sysctl),
     ("udev/60-mydyno.rules", Section::Sysfs, udev),
@@ -18,7 +18,7 @@ const HELD: [(&str, Section, Translate); 4] = [
     ("kernel-parameters.txt", Section::Bootloader, kernel),
 ];
 
-/// Sections of a profile, one for each plugin of tuned's.
+/// Sections of a profile, one for each tuned plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Sysctl,
@@ -26,7 +26,7 @@ enum Section {
     Bootloader,
 }
 
-/// The profile with what the other files of the host hold; none where they hold nothing.
+/// The profile with the contents of the host's other files; `None` where they contain nothing.
 pub fn profile(files: &[FixFile]) -> Option<FixFile> {
     let mut text = String::from(
         "# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n[main]\nsummary=Remedies of mydyno audit\n# The profile that is active (`tuned-adm active`), so that what it sets stays set:\n# include=NAME\n",
@@ -48,7 +48,7 @@ pub fn profile(files: &[FixFile]) -> Option<FixFile> {
     any.then_some(FixFile { path: PATH, text })
 }
 
-/// Lines of a file in the profile's words; comments stay, but for the first, which says what the file is.
+/// Lines of a file in the profile's syntax; comments are kept, except the first, which describes the file.
 fn translated(text: &str, write: Translate) -> String {
     let mut out = String::new();
     for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
@@ -83,7 +83,7 @@ fn tmpfiles(line: &str) -> Option<String> {
     (kind == "w" && path.starts_with("/sys/") && !value.is_empty()).then(|| format!("{path}={value}"))
 }
 
-/// A name of its own for each parameter: of two lines with one name tuned keeps the last.
+/// A unique name for each parameter: of two lines with one name tuned keeps the last.
 fn kernel(line: &str) -> Option<String> {
     let name = line.split('=').next()?.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     Some(format!("cmdline_mydyno_{name}={line}"))

@@ -15,7 +15,7 @@ pub const AREA: &str = "options";
 /// One of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Check {
-    /// Its id; findings add what they are about, as in `option-removed/query_cache_size`.
+    /// Its id; findings append their subject, as in `option-removed/query_cache_size`.
     pub id: &'static str,
     /// The condition that should hold.
     pub title: &'static str,
@@ -82,7 +82,7 @@ pub const CHECKS: [Check; 11] = [
     },
 ];
 
-/// Whether a finding or a wish such as `--only` is about this check.
+/// Whether a finding or a filter such as `--only` refers to this check.
 pub fn is_of(id: &str, check: &str) -> bool {
     id == check || id.strip_prefix(check).is_some_and(|rest| rest.starts_with(['/', '@']))
 }
@@ -153,7 +153,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// `certain`: the release's series was asked itself.
+    /// `certain`: a server of the release's series was queried.
     pub fn new(target: &Target, certain: bool) -> Self {
         Self { target: target.clone(), certain, problems: Vec::new(), unseen: Vec::new() }
     }
@@ -195,7 +195,7 @@ impl Report {
                 let state = if problem.missing.is_empty() { State::Violated } else { State::Unknown };
                 let mut finding = plain(check, &sources, state, severity, confidence, problem.summary);
                 finding.claim = format!("{}/{}", check.id, problem.about);
-                // A file that is read twice has its faults twice.
+                // A file that is read twice reports its faults twice.
                 let times = seen.entry(finding.claim.clone()).or_default();
                 *times += 1;
                 if *times > 1 {

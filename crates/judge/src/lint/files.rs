@@ -8,7 +8,7 @@ use super::linter::Linter;
 use super::written::{self, Means, NotRead};
 
 impl Linter<'_> {
-    /// Files that cannot be read, lines that stop the server, groups that nobody reads.
+    /// Files that cannot be read, lines that stop the server, groups that no program reads.
     pub fn files(&mut self) {
         for NotRead { file, why, means } in written::not_read(self.facts) {
             let problem =
@@ -49,7 +49,7 @@ impl Linter<'_> {
         }
     }
 
-    /// A group that this server does not read, where it looks as if it were meant to.
+    /// A group that this server does not read, although its name suggests that it should.
     fn group(&mut self, file: &str, line: u64, group: &str) {
         let place = format!("{file}:{line}");
         let lower = group.trim().to_ascii_lowercase();

@@ -27,9 +27,9 @@ pub struct Linter<'a> {
     pub options: Options<'a>,
     pub report: &'a mut Report,
     pub found: Vec<Known<'a>>,
-    /// How often each name was met.
+    /// Number of occurrences of each name.
     pub met: BTreeMap<String, usize>,
-    /// Which of the lines with its name the one at hand is.
+    /// Index of the current line among the lines with its name.
     pub turn: usize,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Linter<'a> {
     pub fn problem(&self, written: &Written, name: &str, summary: String) -> Problem {
         let place = written.place.text();
         let text = written.text();
-        // The same name on several lines: problem apart by which of them it is, which lines about other names do not change.
+        // The finding's id distinguishes lines with the same name by this index, which lines with other names do not change.
         let about = if self.turn > 1 { format!("{name}@{}", self.turn) } else { name.to_owned() };
         let mut problem = Problem::new(&about, format!("{place}: {summary}"));
         problem = match &written.place {
@@ -74,7 +74,7 @@ impl<'a> Linter<'a> {
     }
 }
 
-/// Whether a word stands for one that a redacted bundle hides: `n` and eight hexadecimal digits.
+/// Whether a word is the token of a redacted bundle: `n` and eight hexadecimal digits.
 pub fn is_token(word: &str) -> bool {
     word.len() == 9 && word.starts_with('n') && word.bytes().skip(1).all(|b| b.is_ascii_hexdigit())
 }

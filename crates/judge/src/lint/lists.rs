@@ -1,6 +1,6 @@
-//! Options that are not like others.
+//! Options with special behaviour.
 
-/// Options that add to what the lines before them said.
+/// Options that add to the values of earlier lines.
 pub const ADDING: [&str; 15] = [
     "binlog_do_db",
     "binlog_ignore_db",
@@ -19,7 +19,7 @@ pub const ADDING: [&str; 15] = [
     "replicate_wild_ignore_table",
 ];
 
-/// Beginnings of options that belong to plugins and components which are not part of every server.
+/// Prefixes of options that belong to plugins and components which not every server contains.
 pub const OF_PLUGINS: [&str; 44] = [
     "audit_",
     "authentication_",

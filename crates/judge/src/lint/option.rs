@@ -1,4 +1,4 @@
-//! One written option: its name, its value, its future.
+//! Checks of one written option: its name, its value, its future.
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::MissingFact;
@@ -41,7 +41,7 @@ impl<'a> Linter<'a> {
         }
     }
 
-    /// An option that the release has, or may have.
+    /// Checks an option that the release has, or may have.
     fn known(&mut self, written: &'a Written, resolved: &Resolved, name: &str) {
         let value = resolved.value.map(str::to_owned).or_else(|| written.value.clone());
         let known = Known { name: name.to_owned(), written, value: value.clone(), loose: resolved.loose };
@@ -117,11 +117,11 @@ impl<'a> Linter<'a> {
             }
             return;
         };
-        // A redacted value says nothing.
+        // A redacted value cannot be checked.
         if is_token(value) {
             return;
         }
-        // With a prefix the value is the server's own, and 0 is less than many a smallest value.
+        // With a prefix the server chooses the value, and 0 is below many minimum values.
         if resolved.value.is_some() && seen.kind != KnobType::Integer {
             return;
         }

@@ -151,7 +151,7 @@ fn names_are_cut_short_or_told_by_case_only_where_the_server_does_so() {
         let name = line.split(' ').next().unwrap();
         assert_eq!(ids(&[line], "mariadb-11.8"), [format!("option-unknown/{name}")]);
     }
-    // Each plugin has options of its own.
+    // Each plugin has separate options.
     for (line, name) in [
         ("innodb_lock_wait = 50", "innodb_lock_wait_timeout"),
         ("innodb_cm = 1", "innodb_cmp_per_index_enabled"),

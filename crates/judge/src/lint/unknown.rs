@@ -10,11 +10,11 @@ use super::name::Resolved;
 use super::written::Written;
 use crate::knobs::{Presence, Target};
 
-/// The nearest asked releases around the target that have an option.
+/// The queried releases nearest to the target that have an option.
 struct Around<'k> {
     last: Option<&'k KnobOn>,
     next: Option<&'k KnobOn>,
-    /// The target has a variable of this name and no option.
+    /// Whether the target has a variable of this name and no such option.
     only_variable: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Linter<'a> {
         }
     }
 
-    /// Whether a plugin or another maker's server brought the option: the running server has it as a variable. A running
+    /// Whether a plugin or another vendor's server provides the option: the running server has it as a variable. A running
     /// server of another release proves nothing.
     fn is_of_this_server(&self, name: &str) -> bool {
         let own = Target::of_facts(self.facts);

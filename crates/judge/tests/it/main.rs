@@ -1,4 +1,4 @@
-//! Every claim that is shipped is fit to be shipped.
+//! Every shipped claim is fit for release.
 #![allow(clippy::unwrap_used)]
 
 mod shipped;

@@ -1,4 +1,4 @@
-//! The claims in `claims/`, read from the folder so that an edit is seen without a build.
+//! Tests of the claims in `claims/`, read from the folder so that an edit takes effect without a build.
 
 use std::collections::BTreeMap;
 use std::fs;

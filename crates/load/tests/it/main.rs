@@ -225,3 +225,12 @@ fn a_warmup_ends_when_it_is_called_steady_and_its_limit_at_the_latest() {
     let (_, intervals) = step.run_with(&connect, Warmup::Steady { limit, is_steady: &|_| false });
     assert_eq!((of(Phase::Warmup, &intervals), of(Phase::Measure, &intervals)), (2, 1));
 }
+
+#[test]
+fn answers_with_a_wrong_sequence_number_are_accepted_and_counted() {
+    let (end, intervals) = Step::default().run(Answer::Misnumbered);
+    let Ok(End::Complete(shortfalls)) = end else { panic!("{end:?}") };
+    let queries: u64 = intervals.iter().map(|interval| interval.queries).sum();
+    assert!(queries > 0);
+    assert_eq!(shortfalls.misnumbered, queries);
+}

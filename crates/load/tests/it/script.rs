@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub enum Answer {
     /// OK.
     Whole,
+    /// OK with a wrong sequence number.
+    Misnumbered,
     /// OK so many times on a connection, then half of an OK and a close at once.
     HalfThenClose {
         /// Whole answers before.
@@ -175,6 +177,7 @@ fn serve(mut stream: UnixStream, answer: Answer, state: &State) -> Option<()> {
                     _ => {}
                 }
                 match answer {
+                    Answer::Misnumbered => stream.write_all(&framed(7, OK)).ok()?,
                     Answer::Error => stream.write_all(&framed(1, b"\xff\x7a\x04#42S02no such table")).ok()?,
                     Answer::HalfThenClose { after } if executed == after => {
                         let whole = framed(1, OK);

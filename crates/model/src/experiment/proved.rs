@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Finding, Verdict};
 use crate::estimate::Estimate;
 
-/// One line of `verdicts.jsonl` in the state folder.
+/// One line of `runs/verdicts.jsonl` in the state folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proved {
     /// When the experiment ended, in RFC 3339.

@@ -8,7 +8,7 @@ use mydyno_run::steps::Work;
 use mydyno_run::{
     Cancel, PrivateServer, RecordPlan, Request, Resolved, RunError, Target, TrialPlan, Verdict, request,
 };
-use mydyno_workload::prepare::{PrepareError, Prepared, Tuning};
+use mydyno_tables::prepare::{PrepareError, Prepared, Tuning};
 use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;

@@ -174,7 +174,7 @@ fn once(size: usize) -> Result<(), ProbeError> {
         return Err(ProbeError::system("get memory")(std::io::ErrorKind::OutOfMemory.into()));
     }
     for at in (0..size).step_by(PAGE) {
-        // SAFETY: `at` is below the size that was asked for. Volatile, so that no compiler leaves it out.
+        // SAFETY: `at` is below the requested size. The write is volatile, so that the compiler cannot omit it.
         unsafe { start.add(at).write_volatile(1) };
     }
     // SAFETY: it came from malloc and is freed once.

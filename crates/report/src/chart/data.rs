@@ -51,7 +51,7 @@ fn series_data(series: &Series, xs: &mut Vec<Vec<f64>>) -> Value {
     data
 }
 
-/// A number with so many significant digits, and without decimals where it is whole.
+/// A number rounded to the given significant digits, and without decimals where it is whole.
 fn number(value: f64, digits: usize) -> Value {
     let rounded: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {

@@ -1,4 +1,4 @@
-//! A chart as data: what is drawn, what its table says, what the script in the page reads.
+//! A chart as data, for its drawing, its table and the script in the page.
 
 mod data;
 mod svg;
@@ -16,7 +16,7 @@ pub enum Group {
     Time,
     /// Share of all values, by nines.
     Nines,
-    /// Connections or asked rate of a step.
+    /// Connections or requested rate of a step.
     Load,
 }
 
@@ -36,31 +36,31 @@ impl Group {
 pub struct Chart {
     /// Unique in the page; letters, digits and dashes.
     pub id: String,
-    /// What it shares its horizontal axis with.
+    /// The group that shares the horizontal axis.
     pub group: Group,
-    /// What is shown.
+    /// Title: the quantity shown.
     pub title: String,
     /// Unit and meaning, one line.
     pub subtitle: String,
-    /// The chart in a sentence, for those who do not see it.
+    /// The chart summarised in a sentence, for readers who cannot see it.
     pub about: String,
-    /// What the horizontal axis counts.
+    /// Quantity on the horizontal axis.
     pub x_label: String,
     /// Horizontal axis.
     pub x: Scale,
-    /// Its labels.
+    /// Labels of the horizontal axis.
     pub x_ticks: Vec<Tick>,
     /// Vertical axis.
     pub y: Scale,
     /// Unit of the vertical axis.
     pub y_unit: Unit,
-    /// What is drawn.
+    /// The lines and points to draw.
     pub series: Vec<Series>,
-    /// Stretches of the horizontal axis that are shaded or named.
+    /// Intervals of the horizontal axis that are shaded or named.
     pub shades: Vec<Shade>,
-    /// What happened once, drawn as lines across the chart.
+    /// Single events, drawn as lines across the chart.
     pub marks: Vec<Mark>,
-    /// What the reader must know, under the chart.
+    /// A note for the reader, displayed under the chart.
     pub note: Option<String>,
     /// Values of x for which the table has a row; empty for windows of equal length.
     pub rows_at: Vec<f64>,
@@ -73,11 +73,11 @@ pub struct Series {
     pub name: String,
     /// Colour, 0 to 6.
     pub color: usize,
-    /// Pattern of the line, so that colour is not needed to tell lines apart.
+    /// Pattern of the line, which distinguishes lines without colour.
     pub dash: Dash,
     /// Whether each point is marked.
     pub dots: bool,
-    /// Whether the range of a point is drawn as a whisker; else ranges make a band along the line.
+    /// Whether the range of a point is drawn as a whisker; otherwise ranges form a band along the line.
     pub whiskers: bool,
     /// Whether points are joined.
     pub line: bool,
@@ -114,33 +114,33 @@ impl Dash {
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Horizontal position.
     pub x: f64,
-    /// How much; `None` where there is nothing to show, which breaks the line.
+    /// The value; `None` where there is no value, which breaks the line.
     pub y: Option<f64>,
     /// Interval of the estimate, or lowest and highest value behind the point.
     pub range: Option<(f64, f64)>,
 }
 
-/// A named stretch of the horizontal axis.
+/// A named interval of the horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shade {
-    /// From.
+    /// Start.
     pub from: f64,
-    /// To.
+    /// End.
     pub to: f64,
-    /// Whether it is shaded as not measured.
+    /// Whether the interval is shaded because it was not measured.
     pub dim: bool,
-    /// Its name where there is room, and where there is little; empty for none.
+    /// Its long name, and a short one for narrow space; empty for none.
     pub label: (String, String),
 }
 
-/// Something that happened at one instant.
+/// An event at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Where on the horizontal axis.
+    /// Position on the horizontal axis.
     pub at: f64,
-    /// What it was.
+    /// The event.
     pub text: String,
 }
 
@@ -158,12 +158,12 @@ impl Series {
         }
     }
 
-    /// Points with their intervals, joined.
+    /// A line through points with intervals.
     pub fn dots(name: impl Into<String>, color: usize, dash: Dash, points: Vec<Point>) -> Self {
         Self { dots: true, whiskers: true, ..Self::line(name, color, dash, points) }
     }
 
-    /// Values that are there.
+    /// The values, without gaps.
     pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
         self.points.iter().filter_map(|p| p.y)
     }
@@ -176,5 +176,5 @@ impl Series {
     }
 }
 
-/// Colours that the style sheet has.
+/// Number of colours in the style sheet.
 pub const COLORS: usize = 7;

@@ -1,7 +1,7 @@
 //! A chart as HTML with SVG inside. It needs no script.
 //!
-//! The outer drawing has no view box: labels are placed in per cent and keep their size at every width. The inner one
-//! is stretched ([`WIDE`] by [`TALL`] units over the plot area) with strokes that are not.
+//! The outer drawing has no view box: labels are placed in per cent and keep their size at every width. The inner drawing is
+//! stretched ([`WIDE`] by [`TALL`] units over the plot area), while its strokes keep their width.
 
 use std::fmt::Write;
 
@@ -9,9 +9,9 @@ use super::{Chart, Point, Series};
 use crate::scale::{Scale, Tick};
 use crate::text::html as esc;
 
-/// Units of the inner drawing from left to right.
+/// Width of the inner drawing in units.
 const WIDE: f64 = 10_000.0;
-/// Units from top to bottom.
+/// Height of the inner drawing in units.
 const TALL: f64 = 1_000.0;
 
 impl Chart {
@@ -156,7 +156,7 @@ impl Chart {
         }
     }
 
-    /// Runs of points that are there, as relative whole units: small, and without growing rounding errors.
+    /// Runs of adjacent points, as relative whole units: compact, and without accumulating rounding errors.
     fn line(&self, series: &Series) -> String {
         let mut d = String::new();
         for run in runs(&series.points) {
@@ -215,7 +215,7 @@ impl Chart {
     }
 }
 
-/// Whether a centred label would leave the page: it ends at its tick instead.
+/// Whether a centred label would overflow the page; it then ends at its tick instead.
 fn sticks_out(tick: &Tick) -> bool {
     tick.at > 0.985 || tick.at > 0.95 && tick.label.chars().count() > 5
 }
@@ -226,7 +226,7 @@ fn path(out: &mut String, class: &str, d: &str) {
     }
 }
 
-/// Stretches of points without a gap.
+/// Runs of points without a gap.
 fn runs(points: &[Point]) -> impl Iterator<Item = &[Point]> {
     points.split(|p| p.y.is_none()).filter(|run| !run.is_empty())
 }

@@ -1,14 +1,14 @@
-//! The table behind a chart: for those who do not see the drawing, or want the figures.
+//! The table behind a chart, for readers who cannot see the drawing or want the figures.
 
 use super::{Chart, Group, Series};
 use crate::scale::clock;
 use crate::table::Table;
 
-/// Most rows of a table; longer charts get rows that span several points.
+/// Maximum number of rows; in longer charts a row spans several points.
 const MOST_ROWS: usize = 60;
 
 impl Chart {
-    /// The chart's values; where a row spans several points, their lowest and highest.
+    /// The chart's values; a row that spans several points gives their lowest and highest value.
     pub fn table(&self) -> Table {
         let head = std::iter::once(self.x_label.clone()).chain(self.series.iter().map(|s| s.name.clone()));
         let mut table = Table::new(head);
@@ -28,7 +28,7 @@ impl Chart {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for point in series.points.iter().filter(|p| inside(p.x)) {
             let Some(y) = point.y else { continue };
-            // An interval belongs to its estimate; a band is what the seconds behind the point were.
+            // A whisker is the interval of its estimate; a band is the range of the seconds behind the point.
             let (bottom, top) = point.range.unwrap_or((y, y));
             if series.whiskers && point.range.is_some() {
                 let show = |v| self.y_unit.show(v);
@@ -43,7 +43,7 @@ impl Chart {
         }
     }
 
-    /// Half-open stretches of the horizontal axis, one a row.
+    /// Half-open intervals of the horizontal axis, one for each row.
     fn windows(&self) -> Vec<(f64, f64)> {
         if !self.rows_at.is_empty() {
             return self.rows_at.iter().map(|x| (x - 1e-9, x + 1e-9)).collect();
@@ -69,7 +69,7 @@ impl Chart {
     }
 }
 
-/// Up to five decimals, none that say nothing.
+/// At most five decimals, without trailing zeros.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.5}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

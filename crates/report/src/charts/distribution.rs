@@ -1,4 +1,5 @@
-//! The latency distribution on a percentile axis: what 50, 90, 99, 99.9 … per cent of transactions did not exceed.
+//! The latency distribution on a percentile axis: the response times that 50, 90, 99, 99.9 … per cent of transactions did not
+//! exceed.
 
 use mydyno_model::record::{OperationTimes, Phase};
 use mydyno_model::summary::StepSummary;
@@ -11,14 +12,14 @@ use crate::figures::{Unit, us};
 use crate::latency::merged;
 use crate::scale::Scale;
 
-/// Points a nine.
+/// Number of points for each nine.
 const POINTS_A_NINE: u32 = 20;
-/// Shares that the table behind the chart has rows for.
+/// Shares with a row in the table behind the chart.
 const ROWS: [f64; 12] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999, 0.999_999];
-/// Most charts of several runs: one a step that they share.
+/// Maximum number of charts for several runs: one for each step that they share.
 const MOST_CHARTS: usize = 6;
 
-/// One chart with all steps of a run; of several runs one a step, with the runs laid over each other.
+/// One chart with all steps of a run; for several runs, one chart for each step with the runs overlaid.
 pub fn distributions(runs: &[RunView<'_>]) -> Vec<Chart> {
     match runs {
         [] => Vec::new(),
@@ -56,7 +57,7 @@ fn single(run: RunView<'_>) -> Option<Chart> {
         }
     }
     if steps.len() > 1 && coincide.len() == series.len() {
-        // No line of service times needs the patterns, so they help to tell the steps apart.
+        // No service time line needs the dash patterns here, so they can distinguish the steps.
         for (n, line) in series.iter_mut().enumerate() {
             line.dash = Dash::nth(n);
         }
@@ -129,7 +130,7 @@ fn window(
     merged(measured.filter_map(|i| i.operations.get(name)).map(which))
 }
 
-/// Shares from the minimum to the last one that a value lies beyond.
+/// Shares from the minimum up to the last share that at least one value exceeds.
 fn shares(count: u64) -> Vec<f64> {
     let last = 1.0 - 1.0 / count.max(2) as f64;
     let nines = (1..=POINTS_A_NINE * 8).map(|n| 1.0 - 10f64.powf(-f64::from(n) / f64::from(POINTS_A_NINE)));

@@ -1,4 +1,4 @@
-//! What happened at one instant of a run, as marks on the charts over time.
+//! Events of a run, as marks on the charts over time.
 
 use mydyno_model::record::{EventKind, RunRecord};
 use mydyno_model::units::three_digits;
@@ -6,11 +6,11 @@ use mydyno_model::units::three_digits;
 use crate::RunView;
 use crate::chart::Mark;
 
-/// Marks that are drawn and told; a run with more has tables for them.
+/// Maximum number of marks that are drawn and described; the tables list the rest.
 const MOST: usize = 12;
 
-/// The first error of each code, warnings, lost connections and the end where it was not the plan's. Of several runs none:
-/// their lines would not say whose they are.
+/// The first error of each code, warnings, lost connections, and the end where it was not planned. Several runs get no marks,
+/// because a mark would not show which run it belongs to.
 pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
     let [run] = runs else { return Vec::new() };
     let mut marks = happened(run.record);
@@ -18,7 +18,7 @@ pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
     marks
 }
 
-/// The marks in a sentence, for paper and for those who do not see them; `None` without any.
+/// The marks in a sentence, for print and for readers who cannot see them; `None` without any.
 pub fn marked(runs: &[RunView<'_>]) -> Option<String> {
     let [run] = runs else { return None };
     let all = happened(run.record);

@@ -12,7 +12,7 @@ use crate::scale::Scale;
 use crate::series::{Reading, Timeline, rates};
 use crate::usage::{BUSY, SERVER};
 
-/// The host's charts of one run; of several runs those of CPU alone. Empty when nothing was sampled.
+/// The host's charts of one run; for several runs only the CPU charts. Empty when the host was not sampled.
 pub fn host(runs: &[RunView<'_>]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = cpu(runs).into_iter().collect();
     if let [run] = runs {
@@ -54,7 +54,7 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
     }
     let cpus = runs.iter().filter_map(|r| r.record.facts.as_ref()).find_map(cpu_count);
     let largest = series.iter().flat_map(Series::extent).fold(0.0, f64::max);
-    // Clock ticks are counted a little late: a full machine may seem to be more than full.
+    // The kernel counts clock ticks with a small delay, so a fully loaded machine may seem to exceed 100 %.
     let scale = match cpus {
         Some(cpus) if largest <= cpus * 1.05 => Scale::Linear { low: 0.0, high: cpus },
         _ => Scale::from_zero(largest),
@@ -71,7 +71,7 @@ fn cpu(runs: &[RunView<'_>]) -> Option<Chart> {
     })
 }
 
-/// Those of the counters that the samples have.
+/// The counters that the samples contain.
 fn present(samples: &[Sample], names: &[&str]) -> Vec<String> {
     let has = |name: &&&str| samples.first().is_some_and(|s| s.values.contains_key(**name));
     names.iter().filter(has).map(|n| (*n).to_owned()).collect()
@@ -81,7 +81,7 @@ fn cpu_count(facts: &FactSet) -> Option<f64> {
     facts.number("host.cpu.count")
 }
 
-/// The load generator's own use, from the intervals.
+/// CPU use of the load generator, from the intervals.
 fn client(run: RunView<'_>) -> Vec<Reading> {
     let timeline = Timeline::of(run.record);
     let readings = timeline.buckets.iter().map(|b| Reading {
@@ -92,7 +92,7 @@ fn client(run: RunView<'_>) -> Vec<Reading> {
     readings.collect()
 }
 
-/// Disks that get lines of their own: those that moved the most bytes.
+/// Number of disks with separate lines: those that transferred the most bytes.
 const MOST_DISKS: usize = 2;
 
 fn disk(run: RunView<'_>) -> Option<Chart> {
@@ -144,7 +144,7 @@ fn swap(run: RunView<'_>) -> Option<Chart> {
     let pages = |name: &str| rates(samples, &present(samples, &[name]));
     let lines = [("in", 0, pages("host.swap.in_pages")), ("out", 1, pages("host.swap.out_pages"))];
     let series = named(lines.into_iter().map(|(name, n, readings)| (name.to_owned(), n, readings)));
-    // No chart of nothing; that there was none is said in words.
+    // An empty chart is omitted; a sentence says that there was no activity.
     if series.iter().flat_map(Series::values).all(|v| v == 0.0) {
         return None;
     }
@@ -153,7 +153,7 @@ fn swap(run: RunView<'_>) -> Option<Chart> {
     plain_chart(run, "host-swap", words, Scale::from_zero(largest), Unit::PerSecond, series)
 }
 
-/// Shares of the time in which somebody waited: for the host's CPU, disks and memory (pressure stall information,
+/// Shares of the time in which tasks waited for the host's CPU, disks and memory (pressure stall information,
 /// <https://docs.kernel.org/accounting/psi.html>) and for the next period of a CPU quota.
 const WAITS: [(&str, &str); 5] = [
     ("some waited for a CPU", "host.pressure.cpu.some_s"),
@@ -169,7 +169,7 @@ fn waiting(run: RunView<'_>) -> Option<Chart> {
         .iter()
         .enumerate()
         .map(|(n, (name, counter))| ((*name).to_owned(), n, rates(samples, &present(samples, &[counter]))));
-    // A quota that never bit and a disk that nobody waited for would be lines along the floor.
+    // A quota that never throttled and a disk without waits would be lines along the bottom.
     let some = |(_, _, readings): &(String, usize, Vec<Reading>)| {
         readings.iter().any(|r| r.value.is_some_and(|v| v >= 0.005))
     };

@@ -29,7 +29,7 @@ pub fn letter(runs: &[RunView<'_>], index: usize) -> String {
     }
 }
 
-/// What a line is called: the run's letter before it when there are several.
+/// Label of a line: with several runs, prefixed with the run's letter.
 fn line_name(runs: &[RunView<'_>], index: usize, name: &str) -> String {
     match letter(runs, index) {
         letter if letter.is_empty() => name.to_owned(),
@@ -42,14 +42,13 @@ fn transaction(record: &RunRecord) -> Option<&str> {
     record.manifest.operations.first().map(|o| o.name.as_str())
 }
 
-/// What tells a step from the others: connections, the asked rate where there is one, and which repeat it is but for
-/// the first.
+/// Label that distinguishes a step: connections, the requested rate if any, and the repeat number except for the first.
 pub fn step_name(step: &StepSummary) -> String {
     let name = load_name(step.connections, step.rate);
     if step.repeat > 0 { format!("{name}, repeat {}", step.repeat + 1) } else { name }
 }
 
-/// The same for a step that may not have a summary.
+/// Label of a step's load, for a step that may not have a summary.
 pub fn load_name(connections: usize, rate: Option<f64>) -> String {
     match rate {
         Some(rate) => format!("{}, {}/s asked", plural(connections, "connection"), number(rate)),

@@ -1,4 +1,4 @@
-//! Throughput and response time against the load: connections, or the asked rate where only that varies.
+//! Throughput and response time against the load: connections, or the requested rate where only the rate varies.
 
 use mydyno_model::Estimate;
 use mydyno_model::summary::{PointSummary, StepSummary};
@@ -17,10 +17,10 @@ const WHISKERS: &str =
 const REPEATED: &str = "Loads that were measured more than once are shown as the mean of their repeats, with the interval between \
 repeats; the law is fitted to every repeat.";
 
-/// Points that the law's curve has beside the measured loads.
+/// Number of points on the law's curve in addition to the measured loads.
 const CURVE_POINTS: u32 = 48;
 
-/// Where whiskers are cut, as a multiple of the highest value.
+/// Maximum length of whiskers, as a multiple of the highest value.
 const HIGHEST_WHISKER: f64 = 2.0;
 
 /// The two charts of a sweep; none when all steps had the same load.
@@ -53,7 +53,7 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
             }
         }
     }
-    // An interval that says next to nothing must not press the curve to the floor.
+    // A very wide interval must not compress the curve to the bottom of the chart.
     let extent = throughput.iter().flat_map(Series::extent).fold(0.0, f64::max);
     let most = throughput.iter().flat_map(Series::values).fold(0.0, f64::max) * HIGHEST_WHISKER;
     if extent > most {
@@ -118,14 +118,14 @@ pub fn sweep(runs: &[RunView<'_>]) -> Vec<Chart> {
     charts
 }
 
-/// What was measured at one load: once, or by repeats that speak together.
+/// Measurement at one load: a single step, or the repeats of a point.
 enum Measured<'a> {
     Once(&'a StepSummary),
     Repeats(&'a PointSummary),
 }
 
 impl<'a> Measured<'a> {
-    /// What a run measured, each load once.
+    /// The measurements of a run, one for each load.
     fn of(run: &RunView<'a>) -> Vec<Self> {
         let points = &run.summary.points;
         let repeated = |step: &StepSummary| points.iter().any(|point| point.steps.contains(&step.step));
@@ -186,7 +186,7 @@ fn lines<'a>(
     series.collect()
 }
 
-/// The law from the lowest to the highest load, through every measured one.
+/// The law from the lowest to the highest load, evaluated also at every measured load.
 fn curve(law: &Law, loads: &[f64]) -> Vec<Point> {
     let (low, high) = (loads[0], loads[loads.len() - 1]);
     let between = (1..CURVE_POINTS).map(|n| low * (high / low).powf(f64::from(n) / f64::from(CURVE_POINTS)));
@@ -201,14 +201,14 @@ fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Logarithmic with room beside the outer points.
+/// Logarithmic axis with a margin around the outer points.
 fn axis(loads: &[f64]) -> Scale {
     let (low, high) = (loads[0], loads[loads.len() - 1]);
     let margin = (high / low).powf(0.06);
     Scale::Log { low: low / margin, high: high * margin }
 }
 
-/// The loads themselves, as far as their labels have room.
+/// Ticks at the loads, as far as their labels fit.
 fn ticks(x: &Scale, loads: &[f64]) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = Vec::new();
     for load in loads {

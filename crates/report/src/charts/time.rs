@@ -12,10 +12,10 @@ use crate::latency::quantile_us;
 use crate::scale::Scale;
 use crate::series::{Bucket, Timeline, spans};
 
-/// Error codes that get a line of their own.
+/// Maximum number of error codes with separate lines.
 const MOST_CODES: usize = 5;
 
-/// The charts over the time of the runs, which share one axis. Empty when nothing was recorded.
+/// The charts over time of the runs, which share one axis. Empty when nothing was recorded.
 pub fn over_time(runs: &[RunView<'_>]) -> Vec<Chart> {
     let timelines: Vec<Timeline<'_>> = runs.iter().map(|r| Timeline::of(r.record)).collect();
     if timelines.iter().all(|t| t.buckets.is_empty()) {
@@ -33,7 +33,7 @@ pub fn time_axis(runs: &[RunView<'_>]) -> Scale {
     Scale::Linear { low: 0.0, high: ends.fold(1.0, f64::max) }
 }
 
-/// Warm-up shaded, steps named. Of several runs only when all went through the same phases.
+/// Shades for the warm-up and names for the steps. For several runs only when all of them had the same phases.
 pub fn shades(runs: &[RunView<'_>]) -> Vec<Shade> {
     let Some(first) = runs.first() else { return Vec::new() };
     let same = |r: &RunView<'_>| {
@@ -60,10 +60,10 @@ pub fn shades(runs: &[RunView<'_>]) -> Vec<Shade> {
     shades
 }
 
-/// Widths of a bold character on the charts of a wide and of a narrow screen, as shares of the axis.
+/// Width of a bold character on charts of a wide and of a narrow screen, as shares of the axis.
 const CHARACTER: (f64, f64) = (0.010, 0.026);
 
-/// Leaves out the names that would run into the one before them, for each of the two widths.
+/// Removes names that would overlap the previous name, for each of the two widths.
 fn make_room(shades: &mut [Shade], axis: &Scale) {
     let (mut end_wide, mut end_narrow) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for shade in shades.iter_mut().filter(|s| !s.label.1.is_empty()) {
@@ -82,7 +82,7 @@ fn make_room(shades: &mut [Shade], axis: &Scale) {
     }
 }
 
-/// One point a bucket, with a gap where a step begins.
+/// One point for each bucket, with a gap at the start of each step.
 fn points<'a>(
     timeline: &Timeline<'a>,
     mut value: impl FnMut(&Bucket<'a>) -> (Option<f64>, Option<(f64, f64)>),
@@ -125,7 +125,7 @@ fn chart(runs: &[RunView<'_>], id: &str, y: Scale, y_unit: Unit, series: Vec<Ser
     }
 }
 
-/// A chart over time with everything but its words.
+/// A chart over time without its texts.
 pub fn over_time_chart(runs: &[RunView<'_>], id: &str, y: Scale, unit: Unit, series: Vec<Series>) -> Chart {
     chart(runs, id, y, unit, series)
 }
@@ -153,7 +153,7 @@ fn response(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
     let mut series = Vec::new();
     for (n, timeline) in timelines.iter().enumerate() {
         let Some(transaction) = transaction(runs[n].record) else { continue };
-        // Merged once for all percentiles: it is what takes time in a long run.
+        // The histograms are merged once for all percentiles, since merging dominates the time for a long run.
         let merged: Vec<Histogram> = timeline.buckets.iter().map(|b| b.response(transaction)).collect();
         let quantile = |q: f64| {
             let mut values = merged.iter().map(|times| quantile_us(times, q));
@@ -173,7 +173,7 @@ fn response(runs: &[RunView<'_>], timelines: &[Timeline<'_>]) -> Chart {
             series.push(Series::line(line_name(runs, n, "p99"), n, Dash::Solid, quantile(0.99)));
         }
     }
-    // A percentile that no bucket has enough values for has no line.
+    // A percentile is drawn only if some bucket has enough values for it.
     series.retain(|s| s.values().next().is_some());
     let scale = Scale::log_around(series.iter().flat_map(Series::values).collect::<Vec<_>>().into_iter());
     let sparse = "A percentile is drawn where at least one value lies beyond it: p99 needs 100 transactions in a second.";

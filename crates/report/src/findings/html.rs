@@ -1,5 +1,4 @@
-//! Findings as one HTML file that needs nothing else and asks for nothing: what to do first, on what evidence, and the way
-//! back.
+//! Findings as one self-contained HTML file that loads no other resource: remedies by priority, with evidence and reversal.
 
 use std::fmt::Write;
 
@@ -65,7 +64,7 @@ fn masthead(findings: &Findings) -> String {
     out
 }
 
-/// One line a finding, worst first.
+/// One line for each finding, most severe first.
 fn overview(violated: &[&Finding]) -> String {
     if violated.is_empty() {
         return "<p class=\"fine\">No claim is violated, of those that could be told.</p>\n".to_owned();
@@ -124,7 +123,7 @@ fn violation(n: usize, finding: &Finding) -> String {
     out
 }
 
-/// What to weigh before a remedy is applied, and where the claim is known from.
+/// Considerations before applying a remedy, and references of the claim.
 fn small_print(finding: &Finding) -> String {
     let mut rows: Vec<(&str, String)> = Vec::new();
     if let Some(remedy) = &finding.remedy {
@@ -153,11 +152,11 @@ fn labelled(label: &str, html: &str) -> String {
 }
 
 fn block(class: &str, text: &str) -> String {
-    // A block that is wider than the page is scrolled by keys, too.
+    // A tab stop lets the keyboard scroll a block that is wider than the page.
     format!("<pre class=\"{class}\" tabindex=\"0\"><code>{}</code></pre>\n", esc(text))
 }
 
-/// Steps of one kind that follow each other stand in one block, to be copied at once.
+/// Adjacent steps of one kind form one block, so that they can be copied together.
 fn steps(when: &str, steps: &[RemedyStep], lasting: bool) -> String {
     let mut out = String::new();
     for run in steps.chunk_by(|a, b| a.kind == b.kind) {
@@ -177,7 +176,7 @@ fn steps(when: &str, steps: &[RemedyStep], lasting: bool) -> String {
     out
 }
 
-/// Where a step is typed or written.
+/// The place where a step is typed or written.
 const fn place(kind: StepKind, lasting: bool) -> &'static str {
     match kind {
         StepKind::Sql => "on the server",
@@ -222,7 +221,7 @@ fn accepted(findings: &Findings) -> String {
     if table.is_empty() { String::new() } else { table.html() }
 }
 
-/// What holds and what does not apply, folded away.
+/// Collapsed lists of the claims that hold and of those that do not apply.
 fn rest(findings: &Findings) -> String {
     let mut out = String::new();
     for (state, title) in [(State::Holds, "hold"), (State::NotApplicable, "do not apply")] {

@@ -16,12 +16,12 @@ pub use markdown::markdown;
 pub use sarif::sarif;
 pub use terminal::{Page, terminal};
 
-/// Findings of a state, in their order; accepted ones are left out.
+/// Findings in a state, in list order, without accepted ones.
 fn of_state(findings: &Findings, state: State) -> impl Iterator<Item = &Finding> {
     findings.findings.iter().filter(move |f| f.state == state && f.accepted.is_none())
 }
 
-/// What cannot be told, by reason, the commonest first: one privilege may decide many claims.
+/// Undecided claims by reason, most common reason first: one missing privilege may affect many claims.
 fn unknown_by_reason(findings: &Findings) -> Vec<(&str, Vec<String>)> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for finding in of_state(findings, State::Unknown) {
@@ -35,7 +35,7 @@ fn unknown_by_reason(findings: &Findings) -> Vec<(&str, Vec<String>)> {
     reasons
 }
 
-/// What could be seen, in a line.
+/// The visible part of the system, in one line.
 fn seen(findings: &Findings) -> String {
     let scope = &findings.scope;
     let server = if scope.server.is_empty() { "no server" } else { &scope.server };
@@ -48,7 +48,7 @@ fn seen(findings: &Findings) -> String {
     format!("{server}, {host}; facts of {}", findings.facts_created)
 }
 
-/// How many claims came to what, in a line.
+/// Number of claims in each state, in one line.
 fn counted(findings: &Findings) -> String {
     let count = |name: &str| findings.counts.get(name).copied().unwrap_or(0);
     let accepted = match count("accepted") {
@@ -85,7 +85,7 @@ fn evidence(evidence: &Evidence) -> String {
     format!("{} = {shown}{unit} ({source})", evidence.fact)
 }
 
-/// A step as it is done: a line of a file with the file's kind before it.
+/// A step as it is typed: for a line of a file, the kind of file precedes it.
 fn step(step: &RemedyStep) -> String {
     let text = &step.text;
     match step.kind {
@@ -100,7 +100,7 @@ fn step(step: &RemedyStep) -> String {
     }
 }
 
-/// A step that lasts: kernel settings go to a file.
+/// A persistent step: kernel settings are written to a file.
 fn lasting(one: &RemedyStep) -> String {
     match one.kind {
         StepKind::Sysctl => format!("sysctl.d: {}", one.text),
@@ -108,7 +108,7 @@ fn lasting(one: &RemedyStep) -> String {
     }
 }
 
-/// What the remedy costs to apply.
+/// Cost of applying the remedy.
 const fn takes(cost: Cost) -> &'static str {
     match cost {
         Cost::Dynamic => "nothing but the change: the server keeps running",

@@ -1,7 +1,7 @@
-//! Findings as SARIF 2.1.0, which continuous integration shows beside code.
+//! Findings as SARIF 2.1.0, which continuous integration displays beside code.
 //!
-//! Violated claims are results; accepted ones are suppressed results with their justification. What cannot be told is a
-//! notification of the run, so that nothing that was not seen passes for fine.
+//! Violated claims are results; accepted ones are suppressed results with their justification. Undecided claims are
+//! notifications of the run, so that a missing observation does not pass for a good one.
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
@@ -63,11 +63,11 @@ fn rule(finding: &Finding) -> Value {
     })
 }
 
-/// The file in which an administrator decides about findings of a server, which are in no file themselves. Code scanning
-/// refuses results without one.
+/// Stand-in location for findings about a server, which belong to no file: the file in which an administrator accepts findings.
+/// Code scanning refuses results without a location.
 const STAND_IN: &str = "mydyno.toml";
 
-/// Where a finding is: the line of the option file that it is about, else the stand-in.
+/// Location of a finding: the line of the option file that it concerns, otherwise the stand-in.
 fn physical(finding: &Finding) -> Value {
     let found = finding.evidence.iter().find_map(|e| file_and_line(&e.source));
     let (uri, line) = match found.filter(|_| finding.area == OPTIONS) {
@@ -88,7 +88,7 @@ fn file_and_line(source: &str) -> Option<(&str, u64)> {
     file.starts_with('/').then_some((file, line.max(1)))
 }
 
-/// A path as a URI. Code scanning takes the folder of the checkout off its front.
+/// A path as a URI. Code scanning strips the folder of the checkout from it.
 fn file_uri(path: &str) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! The page that a person acts on: what is violated, worst first, then what cannot be told and why.
+//! The audit's terminal page: violated claims, most severe first, then undecided claims with reasons.
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
@@ -6,19 +6,19 @@ use mydyno_model::finding::{Finding, Findings, State};
 use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step, takes, unknown_by_reason};
 use crate::text::terminal as safe;
 
-/// Narrower than this nothing is laid out; lines run over instead.
+/// Minimum width of the layout, in columns; on a narrower terminal lines wrap.
 const NARROWEST: usize = 40;
-/// Column at which the text of a named line begins.
+/// Column at which the text of a labelled line begins.
 const INDENT: usize = 10;
 
-/// How the page is drawn.
+/// Layout of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// With ANSI colours.
+    /// Whether to use ANSI colours.
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
-    /// Whether claims that hold or do not apply are listed, too.
+    /// Whether to list also claims that hold or do not apply.
     pub all: bool,
 }
 
@@ -72,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// A line that is meant to be copied stays whole.
+    /// Lines for copying are not wrapped.
     fn whole(&mut self, name: &str, text: &str) {
         self.line(&format!("{name:<INDENT$}{}", safe(text)));
     }
@@ -150,7 +150,7 @@ impl Writer {
     }
 }
 
-/// Lines of at most `width` characters, broken at spaces; a longer word stands alone.
+/// Lines of at most `width` characters, broken at spaces; a longer word has its own line.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! Runs beside the first one: headlines with the interval of each difference, and what else differs.
+//! Comparison of other runs with the first one: headline figures with the interval of each difference, and other differences.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::figures::{change, interval};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 
-/// Rows of the table of what differs at most.
+/// Maximum number of rows in the table of differences.
 const MOST_CONTRASTS: usize = 60;
 
 /// The section; empty for a single run.
@@ -62,7 +62,7 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     out
 }
 
-/// The change of the main figures, a row a load.
+/// The changes of the main figures, one row for each load.
 fn overview(a: &str, b: &str, all: &[Compared]) -> Table {
     const MAIN: [&str; 4] = ["transactions", "response p50", "response p95", "response p99"];
     let mut table =

@@ -1,4 +1,4 @@
-//! What the run ran on: the facts that matter first, all of them below.
+//! The environment of the run: the most relevant facts first, then all of them.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use crate::figures::number;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 
-/// Ids, or beginnings of ids, of what a reader asks first; in this order.
+/// Ids, or prefixes of ids, of the facts that readers look for first; in this order.
 const FIRST: &[&str] = &[
     "server.version",
     "server.version_comment",
@@ -51,10 +51,10 @@ const FIRST: &[&str] = &[
     "server.variable.tx_isolation",
     "server.variable.performance_schema",
 ];
-/// Facts in the short table at most.
+/// Maximum number of facts in the short table.
 const MOST_FIRST: usize = 40;
 
-/// The section; of several runs only the facts of each, folded away, because what differs stands further up.
+/// The section; for several runs only the collapsed facts of each, because the differences appear further up.
 pub fn html(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
@@ -97,7 +97,7 @@ fn short(facts: &[(&String, &Fact)]) -> Table {
     table
 }
 
-/// All facts under their sources. There may be a thousand: tags that HTML lets one leave out are left out.
+/// All facts by source. There may be a thousand, so optional HTML tags are omitted.
 fn by_source(facts: &FactSet) -> String {
     let mut groups: IndexMap<&str, Vec<(&String, &Fact)>> = IndexMap::new();
     for (id, fact) in &facts.facts {
@@ -158,7 +158,7 @@ fn unit<'a>(id: &str, fact: &'a Fact) -> &'a str {
     if size && large && fact.unit.is_empty() && !id.contains("io_capacity") { "bytes" } else { &fact.unit }
 }
 
-/// What the host's charts do not say: that there was no swapping, or that nothing was sampled.
+/// Information that the host's charts lack: that there was no swapping, or that the host was not sampled.
 pub fn host_note(runs: &[RunView<'_>]) -> String {
     let [run] = runs else { return String::new() };
     let samples = &run.record.samples;

@@ -9,7 +9,7 @@ use crate::text::html as esc;
 const STYLE: &str = include_str!("../../../../web/report/report.css");
 const SCRIPT: &str = include_str!("../../../../web/report/report.js");
 
-/// The file. Its policy forbids every request, and every style and script but the two that are named by their hash.
+/// The HTML file. Its policy forbids every request, and every style and script except the two whose hashes it lists.
 pub fn document(title: &str, body: &str, data: &str) -> String {
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",

@@ -1,4 +1,4 @@
-//! What was run, and what came out.
+//! The run's parameters and headline figures.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub fn title(runs: &[RunView<'_>]) -> String {
     }
 }
 
-/// What stands above everything else.
+/// The masthead of the page.
 pub fn masthead(runs: &[RunView<'_>]) -> String {
     let mut out = String::from("<header>\n<p class=\"brand\">mydyno report</p>\n");
     match runs {
@@ -102,7 +102,7 @@ pub fn html(runs: &[RunView<'_>]) -> String {
     out
 }
 
-/// One step: a few large figures, then every percentile.
+/// One step: a few large figures, then all percentiles.
 fn cards(step: &StepSummary) -> String {
     let mut out = String::from("<dl class=\"cards\">");
     let mut card = |name: &str, value: &str, small: &str| {
@@ -165,7 +165,7 @@ fn percentiles(step: &StepSummary) -> Table {
     table
 }
 
-/// A row a point that was measured more than once.
+/// One row for each point that was measured more than once.
 fn points_table(points: &[PointSummary]) -> Table {
     let names: Vec<&String> = points.first().map(|p| p.response_us.keys().collect()).unwrap_or_default();
     let rates = points.iter().any(|p| p.rate.is_some());
@@ -189,7 +189,7 @@ fn points_table(points: &[PointSummary]) -> Table {
     table
 }
 
-/// A row a step.
+/// One row for each step.
 fn steps_table(steps: &[StepSummary]) -> Table {
     let rates = steps.iter().any(|s| s.rate.is_some());
     let mut names: Vec<&String> = Vec::new();

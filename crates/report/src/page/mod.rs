@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs nothing else and asks for nothing.
+//! The report as one self-contained HTML file that loads no other resource.
 
 mod compare;
 mod facts;
@@ -15,7 +15,7 @@ use crate::chart::{Chart, data_block};
 use crate::charts;
 use crate::text::html as esc;
 
-/// A part of the page with a heading of its own.
+/// A part of the page with a heading.
 struct Section {
     id: &'static str,
     title: &'static str,
@@ -77,7 +77,7 @@ fn figures(charts: &[Chart], class: &str) -> String {
     format!("<div class=\"charts {class}\">\n{figures}</div>\n")
 }
 
-/// A heading inside a section, where several runs stand below each other.
+/// A heading inside a section that covers several runs.
 fn run_heading(runs: &[RunView<'_>], index: usize) -> String {
     match charts::letter(runs, index) {
         letter if letter.is_empty() => String::new(),

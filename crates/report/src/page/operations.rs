@@ -17,7 +17,7 @@ use crate::table::{Cell, Table};
 use crate::text::html as esc;
 use crate::usage::usage;
 
-/// One table a step; all but the last are folded away.
+/// One table for each step; all but the last are collapsed.
 pub fn table(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
@@ -97,7 +97,7 @@ fn bar(op: &OperationSummary, scale: &Scale) -> String {
     )
 }
 
-/// Errors by code with the first message of each.
+/// Errors by code, with the first message for each.
 pub fn errors(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
@@ -121,7 +121,7 @@ fn errors_of(run: &RunView<'_>) -> Table {
     for (code, count) in steps.iter().flat_map(|s| &s.errors) {
         *totals.entry(code).or_default() += count;
     }
-    // An error of the warm-up is told, but counts nothing in the window.
+    // An error in the warm-up is listed, with a count of zero in the window.
     for event in &run.record.events {
         if let EventKind::Error { code, .. } = &event.what {
             totals.entry(code).or_default();
@@ -147,7 +147,7 @@ fn errors_of(run: &RunView<'_>) -> Table {
     table
 }
 
-/// What load generator, server and host used for it.
+/// Resource use of load generator, server and host.
 pub fn costs(runs: &[RunView<'_>]) -> String {
     let mut out = String::new();
     for (n, run) in runs.iter().enumerate() {
@@ -202,7 +202,7 @@ fn cost_table(run: &RunView<'_>) -> Table {
     table
 }
 
-/// Means of the samples over each measured window; empty when nothing was sampled.
+/// Means of the samples over each measured window; empty when the host was not sampled.
 fn usage_table(run: &RunView<'_>) -> Table {
     let mut table = Table::new([
         "load",

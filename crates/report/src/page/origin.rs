@@ -1,4 +1,4 @@
-//! Where the record comes from, and the command that repeats it.
+//! The origin of the record, and the command that repeats the run.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::scale::clock;
 use crate::table::{Cell, Table};
 use crate::text::{html as esc, shell};
 
-/// Events that the page lists at most.
+/// Maximum number of events on the page.
 const MOST_EVENTS: usize = 200;
 
 /// The section.

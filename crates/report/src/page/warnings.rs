@@ -1,4 +1,4 @@
-//! What makes the numbers worth less than they look, each with its next step; or that nothing was found.
+//! Warnings that reduce the trust in the numbers, each with its next step, or a statement that there are none.
 
 use std::fmt::Write;
 

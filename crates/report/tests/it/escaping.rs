@@ -102,7 +102,7 @@ fn hostile_findings_add_no_element_no_attribute_and_no_address_to_their_page() {
     let page = findings::html(&hostile_findings());
     let elements = |page: &str| -> Vec<String> { tags(page).into_iter().map(str::to_owned).collect() };
     let [honest, mut hostile] = [elements(&honest), elements(&page)];
-    // The note that the honest page does not have.
+    // The note that the page lacks for harmless text.
     let note = hostile.iter().position(|tag| tag == "p class=\"note\"").unwrap();
     hostile.drain(note..note + 2);
     assert_eq!(hostile, honest, "the same elements with the same attributes, in the same order");

@@ -1,4 +1,4 @@
-//! What the page says: known answers, and its size.
+//! Content of the page: known answers, and its size.
 
 use std::path::Path;
 
@@ -121,7 +121,7 @@ fn a_run_without_warnings_says_that_nothing_was_found() {
     assert!(html(&[fixture.view()]).contains("No warnings: the run ended as planned"));
 }
 
-/// The same run, its throughputs as if the windows had sufficed for a level.
+/// The same run, with throughput intervals as if the windows had sufficed for a level.
 fn with_levels(mut fixture: Fixture) -> Fixture {
     let steps = fixture.summary.steps.iter_mut();
     steps.for_each(|step| step.throughput.transactions_per_s.level = Some(0.95));
@@ -343,7 +343,7 @@ fn two_runs_with_repeats_are_compared_by_all_their_repeats_together() {
     let views = [a.view(), b.view()];
     let text = mydyno_report::markdown(&views);
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## B against A")).collect();
-    // A load each, no single repeats.
+    // One heading for each load, and none for single repeats.
     let expected = ["1 connection", "4 connections", "16 connections"]
         .map(|load| format!("## B against A, {load}, 3 repeats"));
     assert_eq!(headings, expected);

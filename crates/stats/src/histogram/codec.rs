@@ -1,6 +1,6 @@
-//! HdrHistogram's V2 encoding: a header, then counts as zigzag LEB128 numbers where a negative number skips that
-//! many empty buckets. Read and written here because a record of an hour holds more than a hundred thousand of
-//! them; other implementations read what is written and the tests prove it with one.
+//! HdrHistogram's V2 encoding: a header, then counts as zigzag LEB128 numbers where a negative number skips that many empty
+//! buckets. This crate implements it for speed: a record of an hour contains more than a hundred thousand histograms. Other
+//! implementations can read the output, and the tests verify this with one.
 
 use super::layout::{BUCKETS, DIGITS, HIGHEST_NS, LOWEST_NS};
 use crate::Error;
@@ -49,7 +49,7 @@ fn push_varint(bytes: &mut Vec<u8>, number: i64) {
     bytes.push(rest as u8); // the ninth byte holds eight bits
 }
 
-/// Calls `each` with every bucket that holds values and its count, lowest first.
+/// Calls `each` with every non-empty bucket and its count, lowest first.
 pub(super) fn decode(bytes: &[u8], mut each: impl FnMut(usize, u64)) -> Result<(), Error> {
     let form = |what: String| Error::HistogramForm(what);
     let Some((header, counts)) = bytes.split_at_checked(HEADER) else {

@@ -1,25 +1,25 @@
-//! Where a value is counted: HdrHistogram's layout for two significant digits, from 1 ns to an hour.
+//! The bucket layout of the histograms: HdrHistogram's for two significant digits, from 1 ns to an hour.
 //!
-//! Buckets are 1 ns wide up to 255 ns; above, each octave has 128 buckets, so that a bucket is never wider than 1/128
-//! (0.78 %) of the values in it. Two digits, not three: 36 kB instead of 270 kB a recorder, which stays in the
-//! processor's second-level cache beside many others, and the interval of any percentile that a run of minutes can
-//! give is wider than a bucket. See docs/journal/statistics.md.
+//! Buckets are 1 ns wide up to 255 ns; above, each octave has 128 buckets, so that a bucket is never wider than 1/128 (0.78 %)
+//! of the values in it. Two digits instead of three reduce a recorder from 270 kB to 36 kB, so that it stays in the processor's
+//! second-level cache beside many others, and the interval of any percentile from a run of minutes is wider than a bucket. See
+//! docs/journal/statistics.md.
 
-/// Significant digits, as the encoding states them.
+/// Significant digits, as declared in the encoding.
 pub(super) const DIGITS: u32 = 2;
-/// Lowest value that is told from 0, as the encoding states it.
+/// Lowest value that is distinguished from 0, as declared in the encoding.
 pub(super) const LOWEST_NS: u64 = 1;
-/// Highest value that the encoding promises to hold: one hour.
+/// Highest value that the encoding guarantees to represent: one hour.
 pub(super) const HIGHEST_NS: u64 = 3_600_000_000_000;
 
-/// Bits of a value that choose its bucket within an octave, the leading one included.
+/// Number of bits of a value, including the leading one, that select its bucket within an octave.
 const BITS: u32 = 8;
 const HALF: usize = 1 << (BITS - 1);
-/// Octaves so that `HIGHEST_NS` fits: 256 · 2^34 = 2^42 ns is 73 minutes.
+/// Number of octaves that covers `HIGHEST_NS`: 256 · 2^34 = 2^42 ns is 73 minutes.
 const OCTAVES: usize = 35;
 /// Number of buckets.
 pub(super) const BUCKETS: usize = (OCTAVES + 1) * HALF;
-/// The last bucket holds what is too long to tell apart: everything from here on.
+/// Start of the overflow: the last bucket contains all values from here on.
 pub(super) const TOP_NS: u64 = (1 << 42) - 1;
 
 /// The bucket of a value.

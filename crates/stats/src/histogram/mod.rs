@@ -1,8 +1,7 @@
 //! Recorders of nanoseconds: [`Histogram`] to record and merge, [`SparseHistogram`] to keep many.
 //!
-//! Both hold the same buckets (HdrHistogram's, two significant digits, 1 ns to an hour) and, beside them, the exact
-//! count, sum, minimum and maximum. Merging loses nothing: the merged histogram of parts equals the histogram of the
-//! whole.
+//! Both have the same buckets (HdrHistogram's, two significant digits, 1 ns to an hour) and, beside them, the exact count, sum,
+//! minimum and maximum. Merging is lossless: the merged histogram of parts equals the histogram of the whole.
 
 mod codec;
 mod layout;
@@ -17,11 +16,11 @@ pub use self::quantile::{Bucket, Distribution};
 pub use self::sparse::SparseHistogram;
 use crate::Error;
 
-/// The longest time that has a bucket of its own: 73 minutes less one bucket. What is longer is counted in the last
-/// bucket, and exact in sum and maximum.
+/// The longest time with a separate bucket: 73 minutes less one bucket. The last bucket counts longer times, whose sum and
+/// maximum remain exact.
 pub const SATURATION_NS: u64 = layout::TOP_NS - (1 << 34) + 1;
 
-/// What is known exactly beside the buckets.
+/// Statistics that are known exactly, beside the buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     count: u64,
@@ -42,7 +41,7 @@ impl Exact {
     }
 }
 
-/// A recorder of nanoseconds. Recording never fails, never allocates and takes a few nanoseconds.
+/// A recorder of nanoseconds. Recording never fails or allocates, and takes a few nanoseconds.
 ///
 /// ```
 /// use mydyno_stats::{Distribution, Histogram};
@@ -82,7 +81,7 @@ impl PartialEq for Histogram {
 impl Eq for Histogram {}
 
 impl Histogram {
-    /// An empty recorder: 36 kB, allocated here and never again.
+    /// An empty recorder: 36 kB, allocated once here.
     pub fn new() -> Self {
         Self { counts: Box::new([0; layout::BUCKETS]), exact: Exact::NONE }
     }
@@ -109,10 +108,10 @@ impl Histogram {
         }
     }
 
-    /// Adds all values of a histogram of a record, without a recorder between.
+    /// Adds all values of a histogram from a record, without an intermediate recorder.
     ///
     /// # Errors
-    /// The data are damaged; nothing was added then.
+    /// The data are damaged; then no value is added.
     pub fn merge_data(&mut self, data: &HistogramData) -> Result<(), Error> {
         self.merge_sparse(&SparseHistogram::from_data(data)?);
         Ok(())
@@ -127,7 +126,7 @@ impl Histogram {
         self.exact.add(&other.exact);
     }
 
-    /// Forgets all values.
+    /// Removes all values.
     pub fn clear(&mut self) {
         if let Some(touched) = self.touched() {
             self.counts[touched].fill(0);
@@ -135,23 +134,23 @@ impl Histogram {
         self.exact = Exact::NONE;
     }
 
-    /// As it stands in a record.
+    /// The histogram in the form used by records.
     pub fn to_data(&self) -> HistogramData {
         let hdr = self.touched().map(|touched| STANDARD.encode(codec::encode(&self.counts[..touched.end])));
         data_of(&self.exact, hdr.unwrap_or_default())
     }
 
-    /// Reads what [`Histogram::to_data`] gave.
+    /// Reads the output of [`Histogram::to_data`].
     ///
     /// # Errors
-    /// The data are damaged, of another form, or contradict themselves.
+    /// The data are damaged, in another format, or inconsistent.
     pub fn from_data(data: &HistogramData) -> Result<Self, Error> {
         let mut histogram = Self::new();
         histogram.merge_data(data)?;
         Ok(histogram)
     }
 
-    /// The values in few bytes, for keeping many of them.
+    /// The values in compact form, for keeping many histograms.
     pub fn to_sparse(&self) -> SparseHistogram {
         let buckets = self.indexed_counts().map(|(index, count)| (index as u16, count)).collect();
         SparseHistogram { buckets, exact: self.exact }

@@ -1,19 +1,19 @@
-//! What can be asked of a histogram, dense or sparse.
+//! Queries on a histogram, dense or sparse.
 
 use super::{Exact, layout};
 
-/// A bucket that holds values.
+/// A non-empty bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     /// Lowest value that it can hold, in nanoseconds; never below the exact minimum.
     pub low_ns: u64,
-    /// Highest value that it can hold; never above the exact maximum.
+    /// Highest value that it can contain; never above the exact maximum.
     pub high_ns: u64,
-    /// Values in it.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
-/// What the two kinds of histogram hold.
+/// Access to the contents of both kinds of histogram.
 pub trait Parts {
     #[doc(hidden)]
     fn exact(&self) -> &Exact;
@@ -21,16 +21,16 @@ pub trait Parts {
     fn indexed_counts(&self) -> impl Iterator<Item = (usize, u64)>;
 }
 
-/// Questions to a histogram. Quantiles are of the values recorded: the smallest value that at least a share `q` of
-/// all values does not exceed, placed inside its bucket in proportion to its rank. It differs from the exact one by
-/// less than the bucket's width (1/128 of the value) and is never below the exact minimum nor above the exact maximum.
+/// Queries on a histogram. A quantile is the smallest recorded value that at least a share `q` of all values does not exceed,
+/// interpolated inside its bucket in proportion to its rank. It differs from the exact quantile by less than the bucket's width
+/// (1/128 of the value) and is never below the exact minimum nor above the exact maximum.
 pub trait Distribution: Parts {
-    /// Values.
+    /// Number of values.
     fn count(&self) -> u64 {
         self.exact().count
     }
 
-    /// Whether there are none.
+    /// Whether the histogram contains no value.
     fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -55,14 +55,14 @@ pub trait Distribution: Parts {
         (!self.is_empty()).then(|| self.sum_ns() as f64 / self.count() as f64)
     }
 
-    /// Values too long to be told apart (see [`super::SATURATION_NS`]); quantiles among them are no more than
+    /// Number of values in the overflow bucket (see [`super::SATURATION_NS`]); a quantile among them is known only to lie
     /// "between 73 minutes and the maximum".
     fn saturated(&self) -> u64 {
         let last = layout::BUCKETS - 1;
         self.indexed_counts().filter(|(index, _)| *index == last).map(|(_, count)| count).sum()
     }
 
-    /// Buckets that hold values, lowest first.
+    /// Non-empty buckets, lowest first.
     fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.indexed_counts().map(|(index, count)| self.bucket(index, count))
     }
@@ -75,13 +75,13 @@ pub trait Distribution: Parts {
         Some((low + share * (high - low)).clamp(low, high))
     }
 
-    /// The least and the greatest nanoseconds between which the exact `q`-quantile of the recorded values lies for
-    /// certain: the ends of its bucket, cut at minimum and maximum.
+    /// Bounds in nanoseconds that are certain to contain the exact `q`-quantile of the recorded values: the ends of its bucket,
+    /// clipped at minimum and maximum.
     fn quantile_bounds_ns(&self, q: f64) -> Option<(u64, u64)> {
         self.locate(q).map(|(bucket, _)| (bucket.low_ns, bucket.high_ns))
     }
 
-    /// About how many values lie below `ns`: exact at the edges of buckets, in proportion inside one.
+    /// Approximate number of values below `ns`: exact at bucket edges, interpolated inside a bucket.
     fn count_below(&self, ns: f64) -> f64 {
         let mut below = [0.0];
         self.counts_below(&[ns], &mut below);
@@ -94,7 +94,7 @@ pub trait Distribution: Parts {
         let mut counts = self.indexed_counts();
         let mut current = counts.next();
         for (ns, below) in ns.iter().zip(below) {
-            // Whole buckets are told by their number alone.
+            // Whole buckets are identified by their number alone.
             let cut = layout::index_of(ns.max(0.0) as u64);
             while let Some((_, count)) = current.filter(|(index, _)| *index < cut) {
                 before = before.saturating_add(count);

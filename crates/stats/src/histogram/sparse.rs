@@ -1,4 +1,4 @@
-//! A histogram that holds only the buckets with values: 16 bytes each.
+//! A histogram that stores only non-empty buckets: 16 bytes each.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,10 +7,11 @@ use mydyno_model::record::HistogramData;
 use super::{Exact, codec, data_of, layout, quantile};
 use crate::Error;
 
-/// A histogram for keeping: read from a record, one a second and operation, and asked, but not recorded into.
+/// A read-only histogram for storage: decoded from a record, one for each second and operation, and queried, but not recorded
+/// into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparseHistogram {
-    /// Bucket and count, lowest bucket first, no empty ones.
+    /// Bucket number and count of the non-empty buckets, lowest first.
     pub(super) buckets: Vec<(u16, u64)>,
     pub(super) exact: Exact,
 }
@@ -25,7 +26,7 @@ impl SparseHistogram {
     /// Reads the histogram of a record.
     ///
     /// # Errors
-    /// The data are damaged, of another form, or contradict themselves.
+    /// The data are damaged, in another format, or inconsistent.
     pub fn from_data(data: &HistogramData) -> Result<Self, Error> {
         if data.hdr.is_empty() {
             return match data.count {
@@ -57,7 +58,7 @@ impl SparseHistogram {
         Ok(Self { buckets, exact })
     }
 
-    /// As it stands in a record.
+    /// The histogram in the form used by records.
     pub fn to_data(&self) -> HistogramData {
         let Some((last, _)) = self.buckets.last() else { return HistogramData::default() };
         let mut counts = vec![0; usize::from(*last) + 1];

@@ -18,7 +18,7 @@ fn exact_quantile(values: &[u64], q: f64) -> u64 {
     sorted[rank.min(values.len()) - 1]
 }
 
-/// Durations over all orders of magnitude, beyond the range too.
+/// Durations over all orders of magnitude, also beyond the range.
 fn durations(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u64>> {
     vec((0u32..46, any::<u64>()).prop_map(|(exponent, bits)| bits >> (63 - exponent)), len)
 }

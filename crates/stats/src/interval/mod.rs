@@ -1,8 +1,8 @@
 //! Headline estimates of one run with intervals: throughput, means, percentiles.
 //!
-//! Every function always gives the point estimate, and the interval only when the data can carry one; otherwise the
-//! estimate says in words why not. *Provisional* intervals (without a level) stand between the two: the run was too short, or
-//! its level wandered, so that nobody can promise how often they hold the truth.
+//! Every function returns the point estimate, and the interval only when the data support one; otherwise the estimate gives the
+//! reason in words. *Provisional* intervals (without a level) are in between: the run was too short, or its level wandered, so
+//! that their coverage cannot be promised.
 
 use mydyno_model::Estimate;
 
@@ -19,11 +19,11 @@ pub use self::percentile::{Window, percentile, percentiles};
 /// Nominal coverage of all intervals.
 pub const LEVEL: f64 = 0.95;
 
-/// Windows shorter than this share of the mean width are left out of the interval and of the test of steadiness: they were cut short,
-/// and their rate says little.
+/// Windows shorter than this share of the mean width are excluded from the interval and from the steadiness test: they were cut
+/// short, and their rate is unreliable.
 const SHORT: f64 = 0.5;
 
-/// Rates of the windows that were not cut short, and the time they cover.
+/// Rates of the windows that were not cut short, and their total time.
 fn rates(counts: &[u64], widths_s: &[f64]) -> (Vec<f64>, f64) {
     let n = counts.len().min(widths_s.len());
     let short_s = SHORT * widths_s[..n].iter().sum::<f64>() / n.max(1) as f64;
@@ -32,7 +32,7 @@ fn rates(counts: &[u64], widths_s: &[f64]) -> (Vec<f64>, f64) {
     (whole.map(|(count, width_s)| *count as f64 / width_s).collect(), time_s)
 }
 
-/// Whether a rate was steady, judged as [`throughput`] judges it.
+/// Whether a rate was steady, by the test that [`throughput`] uses.
 pub fn steadiness(counts: &[u64], widths_s: &[f64]) -> Steadiness {
     steady::assess(&rates(counts, widths_s).0)
 }

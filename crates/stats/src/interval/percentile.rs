@@ -1,7 +1,7 @@
-//! Percentiles of all values of a run, with intervals that respect that windows resemble their neighbours.
+//! Percentiles of all values of a run, with intervals that account for the correlation of neighbouring windows.
 //!
-//! Woodruff's method (1952): the share of values below the estimate is a mean over windows; its error is that of a
-//! correlated series; the shares at its ends are read off the distribution as times.
+//! Woodruff's method (1952): the share of values below the estimate is a mean over windows; its error is that of a correlated
+//! series; the distribution converts the ends of the share's interval to times.
 
 use mydyno_model::Estimate;
 
@@ -11,10 +11,10 @@ use crate::slow::{SlowError, cosines, mean_error};
 use crate::special::t_quantile;
 use crate::steady;
 
-/// Values that must lie beyond a percentile before an interval for it is given.
+/// Minimum number of values beyond a percentile for an interval.
 const MIN_TAIL: f64 = 10.0;
 
-/// A change of the share of values beyond a percentile that matters, as a part of that share.
+/// Smallest relevant change of the share of values beyond a percentile, as a part of that share.
 const RELEVANT_CHANGE: f64 = 0.1;
 
 /// A histogram of one window, dense or sparse.
@@ -81,37 +81,37 @@ fn percentile_of(whole: &Histogram, windows: usize, q: f64, beyond: &Beyond, tim
     }
     let error = beyond.error(time_s);
     let rare = q.min(1.0 - q);
-    // The series of the shares themselves: changes are told as shares of the earlier share.
+    // The shares form the tested series: a change is expressed as a share of the earlier share.
     let verdict = steady::assess_about(rare, &beyond.residuals, RELEVANT_CHANGE, steady::SEVERAL_SERIES);
     if verdict.steady == Some(false) {
         let why = verdict.why.replacen("it ", "the share of values beyond it ", 1);
         return cannot(format!("not steady: {why}"));
     }
     let margin = t_quantile(0.5 + 0.5 * LEVEL, error.df) * error.standard_error;
-    // Where the error of the share is so large that it passes 0 or 1, the extremes seen are the ends: to withhold just
-    // the wide intervals would leave the ones that are narrow by luck.
+    // Where the error of the share is so large that the interval passes 0 or 1, the observed extremes are its ends: withholding
+    // only the wide intervals would leave those that are narrow by chance.
     let (low_q, high_q) = ((q - margin).max(0.0), (q + margin).min(1.0));
     let (mut low, mut high) =
         (whole.quantile_ns(low_q).unwrap_or(value), whole.quantile_ns(high_q).unwrap_or(value));
     if let (Some((a, b)), Some((c, _))) = (whole.quantile_bounds_ns(low_q), whole.quantile_bounds_ns(high_q))
         && a == c
     {
-        // Inside one bucket the recorder cannot tell; the bucket itself is the answer.
+        // The recorder does not resolve values inside one bucket; the bucket itself is the interval.
         (low, high) = (a as f64, b as f64);
     }
     relied_on(value, (low.min(value), high.max(value)), method("Woodruff", &error), error.doubt(time_s))
 }
 
-/// The share of values above a time, window by window.
+/// The share of values above a time, for each window.
 struct Beyond {
-    /// Deviation of each window's share from that of the whole; their mean is 0.
+    /// Deviation of each window's share from the overall share; their mean is 0.
     residuals: Vec<f64>,
-    /// Variance of a residual that would be there if all windows were alike: that of counting.
+    /// Variance that a residual would have if all windows were alike: that of counting (binomial).
     counting: f64,
 }
 
 impl Beyond {
-    /// For each of some times, in any order.
+    /// The series for several times, in any order.
     fn of<W: Window>(whole: &Histogram, per_window: &[W], times_ns: &[f64]) -> Vec<Self> {
         let mut order: Vec<usize> = (0..times_ns.len()).collect();
         order.sort_by(|a, b| times_ns[*a].total_cmp(&times_ns[*b]));
@@ -130,14 +130,14 @@ impl Beyond {
     fn of_counts<W: Window>(whole: &Histogram, per_window: &[W], above: &[f64]) -> Self {
         let total = whole.count() as f64;
         let share = above.iter().sum::<f64>() / total;
-        // A ratio's residuals: a window with more values counts for more.
+        // Residuals of a ratio: a window with more values has more weight.
         let mean_count = total / per_window.len() as f64;
         let residuals =
             per_window.iter().zip(above).map(|(w, a)| (a - share * w.count() as f64) / mean_count);
         Self { residuals: residuals.collect(), counting: share * (1.0 - share) / mean_count }
     }
 
-    /// The error of the share by its slowest changes; that of counting, which is known, where the windows do not differ.
+    /// The error of the share, from its slowest changes; where the windows do not differ, the known error of counting.
     fn error(&self, time_s: f64) -> SlowError {
         let counting = (self.counting / self.residuals.len() as f64).sqrt();
         let none = SlowError { standard_error: counting, df: cosines(time_s) as f64, wanders: false };

@@ -1,4 +1,4 @@
-//! What is said of experiments, against the vectors of tests/oracle/experiments.json, and its edge cases.
+//! Tests of the statistics of experiments, against the vectors of tests/oracle/experiments.json, and of their edge cases.
 
 use mydyno_model::Estimate;
 use mydyno_stats::Rng;
@@ -18,7 +18,7 @@ fn cases(name: &str) -> &'static Vec<Value> {
     EXPERIMENTS[name].as_array().unwrap()
 }
 
-/// Asserts that the ends are the oracle's: both, or none.
+/// Asserts that the interval ends match the oracle's: both, or none.
 #[track_caller]
 fn same_ends(ours: &Estimate, low: &Value, high: &Value, tolerance: f64, what: &str) {
     match ours.low.zip(ours.high) {
@@ -53,7 +53,7 @@ fn same_forecast(ours: Forecast, theirs: &Value) {
     assert_eq!(kind, theirs[0], "{ours:?}, the oracle says {theirs}");
     if let Some(blocks) = blocks {
         let theirs = theirs[1].as_u64().unwrap() as usize;
-        // Beyond 200 blocks an approximation serves.
+        // Beyond 200 blocks an approximation is used.
         let apart = if theirs > 200 { 2 } else { 0 };
         assert!(blocks.abs_diff(theirs) <= apart, "{blocks}, the oracle says {theirs}");
     }

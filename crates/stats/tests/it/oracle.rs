@@ -1,5 +1,5 @@
-//! The vectors of tests/oracle, and the functions that need no more than them: distributions, histograms, where a warm-up ends,
-//! Little's law.
+//! The vectors of tests/oracle, and tests of the functions that need nothing else: distributions, histograms, the end of a
+//! warm-up, Little's law.
 
 use std::sync::LazyLock;
 
@@ -34,7 +34,7 @@ pub fn close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
     assert!(near || ours == theirs, "{what}: {ours:e}, the oracle says {theirs:e}");
 }
 
-/// Checks a function of numbers against the rows of arguments and answer of this name.
+/// Checks a function of numbers against the rows of arguments and results with this name.
 pub fn check(vectors: &Value, name: &str, tolerance: f64, ours: impl Fn(&[f64]) -> f64) {
     let rows = vectors[name].as_array().unwrap();
     assert!(!rows.is_empty());
@@ -132,7 +132,7 @@ fn littles_law_agrees_with_the_number_in_a_loop_whose_every_transaction_is_known
         close(ours.in_system, number("in_system"), 1e-12, name);
         close(ours.utilisation, number("utilisation"), 1e-12, name);
         assert_eq!(ours.holds, case["fits"].as_bool().unwrap(), "{name}: {ours:?}");
-        // What began before the window or ended after it is all that may be between the law and the integral.
+        // Only transactions that began before the window or ended after it may differ between the law and the integral.
         if case["honest"].as_bool().unwrap() {
             let apart = (ours.in_system - number("truly_in_system")).abs();
             assert!(apart <= number("edge"), "{name}: {ours:?}");

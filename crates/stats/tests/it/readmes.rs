@@ -1,4 +1,4 @@
-//! The READMEs of tests/oracle and tests/sim/aa say what is so.
+//! The statements of the READMEs of tests/oracle and tests/sim/aa match the code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -80,8 +80,8 @@ fn every_vector_is_written_by_the_script_beside_it_and_read_by_a_test() {
     }
 }
 
-/// Functions of this crate's modules, as `interval::mean`; simulation, random numbers, run tables and the histogram's encoding have
-/// answers of another kind, which the README names.
+/// Functions of this crate's modules, as `interval::mean`; simulation, random numbers, run tables and the histogram's encoding
+/// have known answers of other kinds, which the README names.
 fn functions() -> BTreeSet<String> {
     const OF_ANOTHER_KIND: [&str; 4] = ["design", "error", "lib", "rng"];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -132,7 +132,7 @@ fn the_readme_of_oracles_names_each_script_with_what_it_writes() {
         assert!(code.contains(written) && readme.contains(&format!("python tests/oracle/{script}")), "{row}");
         known.extend([script.to_owned(), written.to_owned()]);
     }
-    // Whoever has run a script has Python's cache there.
+    // Running a script leaves Python's cache in its folder.
     let mut found = names(&folder);
     found.remove("__pycache__");
     assert_eq!(found, known);

@@ -1,4 +1,4 @@
-//! What is said of the windows of one run, against the vectors of tests/oracle/series.json, and its edge cases.
+//! Tests of the statistics of one run's windows, against the vectors of tests/oracle/series.json, and of their edge cases.
 
 use mydyno_model::Estimate;
 use mydyno_stats::{Histogram, Rng, interval, slow, steady};
@@ -10,7 +10,7 @@ fn cases(name: &str) -> &'static Vec<Value> {
     SERIES[name].as_array().unwrap()
 }
 
-/// Asserts that an estimate is the oracle's: its value, its ends, and what it promises.
+/// Asserts that an estimate matches the oracle's: its value, its ends, and its promised coverage.
 #[track_caller]
 fn same(ours: &Estimate, theirs: &Value, tolerance: f64, what: &str) {
     close(ours.value, theirs["value"].as_f64().unwrap(), 1e-12, what);
@@ -22,7 +22,7 @@ fn same(ours: &Estimate, theirs: &Value, tolerance: f64, what: &str) {
     assert_eq!(kind, theirs["kind"], "{what}: {ours:?}, the oracle says {theirs}");
     assert!(!ours.method.is_empty(), "{what}");
     if let Some((low, high)) = ours.low.zip(ours.high) {
-        // An end may lie near 0, where only a share of the width makes sense.
+        // An end may be near 0, where only a tolerance relative to the width makes sense.
         let [their_low, their_high] = ["low", "high"].map(|end| theirs[end].as_f64().unwrap());
         let near = tolerance * (their_high - their_low).max(f64::EPSILON * ours.value.abs());
         let apart = (low - their_low).abs().max((high - their_high).abs());

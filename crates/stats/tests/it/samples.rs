@@ -29,7 +29,7 @@ fn two_sample_tests_agree_with_scipy() {
         }
         let ours = kolmogorov_smirnov(&a, &b).unwrap();
         close(ours.statistic, of("ks", "d"), 1e-12, name);
-        // Two approximations of the limit may differ; exact ones may not.
+        // Two approximations of the limit may differ; exact results may not.
         let exact = case["ks"]["exact"].as_bool().unwrap();
         if exact {
             let p = of("ks", "p");
@@ -90,7 +90,7 @@ fn fits_at_the_edges_agree_with_numpy_and_statsmodels() {
             close(fit.p_value(i).unwrap(), numbers(&case["p_values"])[i], 1e-7, name);
             let (low, high) = fit.interval(i, 0.95).unwrap();
             let theirs = numbers(&case["intervals"][i]);
-            // An end may lie near 0, where only a share of the width makes sense.
+            // An end may be near 0, where only a tolerance relative to the width makes sense.
             let near = 1e-8 * (theirs[1] - theirs[0]);
             assert!(
                 (low - theirs[0]).abs() <= near && (high - theirs[1]).abs() <= near,
@@ -152,7 +152,7 @@ fn few_points_repeats_outliers_ties_and_bounds_are_fitted_as_scipy_does() {
         let name = case["name"].as_str().unwrap();
         let fit = usl::fit(&points(case), 0.95).unwrap();
         same_law(case, &fit, name);
-        // A law without a peak that fits as well leaves none to be named.
+        // Where a law without a peak fits equally well, the fit has no peak.
         let kappa_low = numbers(&case["intervals"][2])[0];
         assert_eq!(fit.peak_n.is_err(), kappa_low <= 0.0, "{name}: {:?}", fit.peak_n);
     }

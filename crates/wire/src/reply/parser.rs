@@ -47,6 +47,8 @@ pub struct ReplyParser {
     continued: bool,
     /// The reply ends with the packet under way.
     ending: bool,
+    /// A packet with a wrong number was accepted.
+    misnumbered: bool,
     head: Head,
     /// Payload bytes of the frame under way that are still to come.
     skip: u32,
@@ -70,6 +72,7 @@ impl ReplyParser {
             sequence: 0,
             continued: false,
             ending: false,
+            misnumbered: false,
             head: Head::new(),
             skip: 0,
             columns: 0,
@@ -88,6 +91,7 @@ impl ReplyParser {
         self.sequence = 1;
         self.continued = false;
         self.ending = false;
+        self.misnumbered = false;
         self.head.clear();
         self.skip = 0;
         self.rows = 0;
@@ -286,6 +290,7 @@ impl ReplyParser {
             last_insert_id: self.ok.last_insert_id,
             warnings: self.ok.warnings,
             status: self.ok.status,
+            misnumbered: self.misnumbered,
             error,
         }))
     }
@@ -293,9 +298,10 @@ impl ReplyParser {
     /// Errors of a server that gives up count from 0, and an OK packet that is the whole answer may have any number, as
     /// some servers that are neither MySQL nor MariaDB send it; everything else must follow its predecessor.
     #[cold]
-    fn out_of_sequence(&self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
+    fn out_of_sequence(&mut self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
         let is_ok = self.state == State::First && prefix.first() == Some(&0x00);
         if is_ok || prefix.first() == Some(&0xFF) {
+            self.misnumbered |= is_ok;
             return Ok(());
         }
         Err(self.invalid("out of sequence", &format!("number {number} instead of {}", self.sequence)))
@@ -384,6 +390,9 @@ mod tests {
     fn an_ok_packet_of_any_number_ends_a_reply() {
         let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
         let ended = p.feed(b"\x07\0\0\x02\0\x03\0\x02\0\0\0").unwrap();
-        assert_eq!(ended, Progress::Done(Reply { affected_rows: 3, status: 2, ..Reply::default() }));
+        assert_eq!(
+            ended,
+            Progress::Done(Reply { affected_rows: 3, status: 2, misnumbered: true, ..Reply::default() })
+        );
     }
 }

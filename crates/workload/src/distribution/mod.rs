@@ -4,7 +4,7 @@
 use mydyno_stats::rng::Rng;
 
 use crate::options::{Default, Form, OptionSpec, Options};
-use crate::zipf::Zipf;
+use mydyno_tables::zipf::Zipf;
 
 /// Options of every workload that draws keys.
 pub const OPTIONS: [OptionSpec; 6] = [

@@ -1,8 +1,8 @@
 //! What the file of a mix describes.
 
-use crate::generator::Generator;
-use crate::own_tables::{CheckSpec, TableSpec};
 use crate::session::ParamType;
+use mydyno_tables::generator::Generator;
+use mydyno_tables::own_tables::{CheckSpec, TableSpec};
 
 /// Parameters of a statement, and values of a transaction, at the most.
 pub const MOST_PARAMS: usize = 64;

@@ -14,10 +14,10 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 
 use crate::asked::{Asked, Keep};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
-use crate::own_tables::{CheckSpec, OwnTables, TableSpec};
-use crate::prepare::Tuning;
 use crate::session::StatementSpec;
-use crate::sql_text;
+use mydyno_tables::own_tables::{CheckSpec, OwnTables, TableSpec};
+use mydyno_tables::prepare::Tuning;
+use mydyno_tables::sql_text;
 
 pub use place::MixError;
 pub use run::Stream;
@@ -83,7 +83,7 @@ impl Mix {
             operations: Vec::new(),
             statements: Vec::new(),
             asked: Vec::new(),
-            content: crate::fingerprint::short(text.as_bytes()),
+            content: mydyno_tables::fingerprint::short(text.as_bytes()),
             seed,
             step: 0,
         };

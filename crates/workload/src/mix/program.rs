@@ -1,7 +1,7 @@
 //! What transactions come to: a small table of operations, walked without looking anything up by name.
 
 use super::described::{Param, Slot, Statement as Described, Transaction};
-use crate::generator::Generator;
+use mydyno_tables::generator::Generator;
 
 /// Where a parameter comes from.
 #[derive(Debug, Clone, PartialEq)]

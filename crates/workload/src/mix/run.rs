@@ -10,12 +10,12 @@ use super::{Mix, OPTIONS};
 use crate::asked::Asked;
 use crate::data::Purpose;
 use crate::draws::Draws;
-use crate::generator::{Made, Turn};
 use crate::options::OptionError;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Param, Session, Statement, StatementSpec, TransactionStream, Workload};
-use crate::sql_text::Class;
-use crate::work_tables::WorkTables;
+use mydyno_tables::generator::{Made, Turn};
+use mydyno_tables::sql_text::Class;
+use mydyno_tables::work_tables::WorkTables;
 
 /// The transactions of one connection.
 #[derive(Debug)]

@@ -380,6 +380,18 @@ proptest! {
         }
     }
 
+    /// The cost of a file is bounded by its length: mistakes beyond a hundred are only counted.
+    #[test]
+    fn mistakes_beyond_a_hundred_are_counted(keys in 0usize..400) {
+        let text: String = (0..keys).map(|n| format!("unknown_{n} = 1\n")).collect();
+        let text = format!("{text}[transactions.t]\nstatements = [{{ sql = 'SELECT 1' }}]\n");
+        let told = Mix::parse("m.toml", &text, 1).map_or_else(|errors| errors, |_| Vec::new());
+        prop_assert_eq!(told.len(), keys.min(100) + usize::from(keys > 100));
+        if keys > 100 {
+            prop_assert_eq!(&told[100].problem, &format!("and {} more mistakes", keys - 100));
+        }
+    }
+
     /// Cut anywhere, an example is a mix or a list of mistakes.
     #[test]
     fn a_file_that_is_cut_off_is_told_why_it_is_none(cut in 0usize..3000) {
@@ -431,4 +443,16 @@ fn points_in_time_and_decimals_are_kept_as_their_texts() {
     assert!(asked.contains("y '2026-02-03' '2026-02-03 04:00:00.000005' '12.50'"), "{asked}");
     let asked = kept(vec![span, Value::Float(1.5), Value::Double(-2.25)]);
     assert!(asked.contains("y '-26:03:04' '1.5' '-2.25'"), "{asked}");
+}
+
+#[test]
+fn fifty_thousand_unknown_keys_and_endless_lines_are_read() {
+    let keys: String = (0..50_000).map(|n| format!("transactoins_{n} = 1\n")).collect();
+    let statement = "{ sql = 'SELECT 1' },".repeat(20_000);
+    let line = format!("[transactions.t]\nstatements = [{statement}]\n");
+    assert_eq!(Mix::parse("m.toml", &format!("{keys}{line}"), 1).unwrap_err().len(), 101);
+    assert!(Mix::parse("m.toml", &line, 1).is_ok());
+    let key = "k".repeat(1 << 20);
+    let told = Mix::parse("m.toml", &format!("{key} = 1\n{line}"), 1).unwrap_err();
+    assert!(told[0].problem.len() < 400, "{} bytes", told[0].problem.len());
 }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mydyno_tables::prepare::{PrepareError, Prepared, Progress, Tables, Tuning};
 use mydyno_wire::{Client, WireError};
-use mydyno_workload::prepare::{PrepareError, Prepared, Progress, Tables, Tuning};
 use mydyno_workload::sbtest;
 
 use crate::behaviour::options;

@@ -14,4 +14,5 @@ mod retries;
 #[allow(dead_code)]
 #[path = "../../../wire/tests/it/server.rs"]
 mod server;
+mod signals;
 mod streams;

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use mydyno_tables::own_tables::OwnTables;
+use mydyno_tables::prepare::{PrepareError, Prepared, Tuning};
 use mydyno_wire::Client;
 use mydyno_workload::mix::Mix;
-use mydyno_workload::own_tables::OwnTables;
-use mydyno_workload::prepare::{PrepareError, Prepared, Tuning};
 
 use crate::server::{Server, shared};
 

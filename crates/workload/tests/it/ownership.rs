@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use mydyno_workload::mark::{self, DataMark, Owner};
-use mydyno_workload::prepare::{PrepareError, Tables};
+use mydyno_tables::mark::{self, DataMark, Origin, Owner};
+use mydyno_tables::prepare::{PrepareError, Tables};
+use mydyno_tables::work_tables::WorkTables;
 use mydyno_workload::sbtest;
-use mydyno_workload::work_tables::WorkTables;
 
 use crate::behaviour::options;
 use crate::server::shared;
@@ -131,4 +131,30 @@ fn a_long_mark_is_kept_whole_and_one_that_is_cut_is_an_error() {
     let refused = mark::set_data(&mut client, "own_long", "bulk", &mark).unwrap_err().to_string();
     assert!(refused.contains("another value"), "{refused}");
     client.execute("DROP DATABASE own_long").unwrap();
+}
+
+#[test]
+fn the_origin_is_kept_as_a_row_where_the_server_keeps_no_comments() {
+    let server = shared();
+    let mut client = server.client();
+    let forget = "ALTER TABLE no_comment.mydyno_mark COMMENT = ''";
+    mark::create(&mut client, "no_comment").unwrap();
+    client.execute(forget).unwrap();
+    // Neither comment nor row: nothing is dropped.
+    assert_eq!(mark::drop(&mut client, "no_comment").unwrap(), Origin::Unclear(String::new()));
+    let row = "INSERT INTO no_comment.mydyno_mark VALUES ('mydyno.origin', 'made by mydyno; mydyno drops this database on cleanup')";
+    client.execute(row).unwrap();
+    assert_eq!(mark::origin(&mut client, "no_comment").unwrap(), Origin::Made);
+    // A comment that somebody changed counts more than the row.
+    client.execute("ALTER TABLE no_comment.mydyno_mark COMMENT = 'mine'").unwrap();
+    assert_eq!(mark::drop(&mut client, "no_comment").unwrap(), Origin::Unclear("mine".to_owned()));
+    client.execute(forget).unwrap();
+    assert_eq!(mark::drop(&mut client, "no_comment").unwrap(), Origin::Made);
+    assert_eq!(mark::owner(&mut client, "no_comment").unwrap(), Owner::Missing);
+}
+
+#[test]
+fn statements_on_no_database_are_not_on_ours() {
+    let server = shared();
+    assert!(!WorkTables::Users(String::new()).is_ours(&mut server.client()).unwrap());
 }

@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::MixError;
 use super::described::Description;
+use super::place::Places;
 use reader::{Reader, in_order};
 
 /// Reads a file.
@@ -20,7 +21,14 @@ use reader::{Reader, in_order};
 /// Everything that is wrong with it, in the order of the file.
 pub fn read(file: &str, text: &str) -> Result<Description, Vec<MixError>> {
     let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut reader = Reader { file, text, errors: Vec::new(), rows: BTreeMap::new(), counters: 0 };
+    let mut reader = Reader {
+        file,
+        places: Places::new(text),
+        errors: Vec::new(),
+        more: 0,
+        rows: BTreeMap::new(),
+        counters: 0,
+    };
     for error in syntax {
         reader.error(error.span().unwrap_or(0..0), error.message().to_owned());
     }
@@ -31,6 +39,15 @@ pub fn read(file: &str, text: &str) -> Result<Description, Vec<MixError>> {
         return Ok(description);
     }
     reader.errors.sort_by_key(|e| (e.line, e.column));
+    if reader.more > 0 {
+        let last = reader.errors.last();
+        reader.errors.push(MixError {
+            file: file.to_owned(),
+            line: last.map_or(1, |e| e.line),
+            column: last.map_or(1, |e| e.column),
+            problem: format!("and {} more mistakes", reader.more),
+        });
+    }
     Err(reader.errors)
 }
 

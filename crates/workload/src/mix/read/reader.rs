@@ -8,14 +8,23 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::mix::MixError;
-use crate::mix::place::line_and_column;
-use crate::sql_text::{self, NotOne};
+use crate::mix::place::Places;
+use mydyno_tables::sql_text::{self, NotOne};
+
+/// Mistakes that are listed; the others are counted.
+pub(super) const MOST_ERRORS: usize = 100;
+
+/// Longest key for which a similar name is searched, in bytes.
+const LONGEST_KEY: usize = 100;
 
 /// Reads pieces of a document and notes what is wrong with them.
 pub(super) struct Reader<'a> {
     pub(super) file: &'a str,
-    pub(super) text: &'a str,
+    pub(super) places: Places<'a>,
+    /// The first [`MOST_ERRORS`] mistakes.
     pub(super) errors: Vec<MixError>,
+    /// Mistakes beyond them.
+    pub(super) more: usize,
     /// Rows of the tables.
     pub(super) rows: BTreeMap<String, u64>,
     /// Sequences and unique numbers so far.
@@ -34,17 +43,26 @@ pub(super) fn in_order<'t, 'i>(
 
 impl Reader<'_> {
     pub(super) fn error(&mut self, at: Range<usize>, problem: String) {
-        let (line, column) = line_and_column(self.text, at.start);
+        if self.is_full() {
+            self.more += 1;
+            return;
+        }
+        let (line, column) = self.places.line_and_column(at.start);
         self.errors.push(MixError { file: self.file.to_owned(), line, column, problem });
+    }
+
+    /// Whether further mistakes are only counted: their texts need not be made.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
     }
 
     /// Mistakes so far.
     pub(super) fn mistakes(&self) -> usize {
-        self.errors.len()
+        self.errors.len() + self.more
     }
 
     pub(super) fn place(&self, at: &Range<usize>) -> String {
-        let (line, column) = line_and_column(self.text, at.start);
+        let (line, column) = self.places.line_and_column(at.start);
         format!("{}:{line}:{column}", self.file)
     }
 
@@ -52,7 +70,15 @@ impl Reader<'_> {
     pub(super) fn unknown_keys(&mut self, table: &DeTable<'_>, known: &[&str], of: &str) {
         for (key, at, _) in in_order(table) {
             if !known.contains(&key) {
-                let hint = match nearest(key, known.iter().copied()) {
+                if self.is_full() {
+                    self.more += 1;
+                    continue;
+                }
+                let (key, near) = match key.char_indices().nth(LONGEST_KEY) {
+                    Some((end, _)) => (&key[..end], None),
+                    None => (key, nearest(key, known.iter().copied())),
+                };
+                let hint = match near {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("it may have {}", known.join(", ")),
                 };
@@ -165,7 +191,9 @@ impl Reader<'_> {
             }
             Some(rows) => Some((1, *rows as i64)),
             None => {
-                let hint = nearest(name, self.rows.keys().map(String::as_str));
+                let similar = !self.is_full() && name.len() <= LONGEST_KEY;
+                let names = self.rows.keys().map(String::as_str).filter(|_| similar);
+                let hint = nearest(name, names);
                 let hint = hint.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
                 self.error(
                     value.span(),

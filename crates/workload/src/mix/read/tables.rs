@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, in_order};
 use super::values;
-use crate::own_tables::{CheckSpec, ColumnSpec, TableSpec, finish};
-use crate::sql_text::{self, Class, Token};
+use mydyno_tables::own_tables::{CheckSpec, ColumnSpec, TableSpec, changes_rows, target};
+use mydyno_tables::sql_text::{self, Class, Token};
 
 impl Reader<'_> {
     pub(super) fn mix_table(
@@ -65,7 +65,7 @@ impl Reader<'_> {
     /// A statement for after the rows are in.
     fn finishing(&mut self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let sql = self.one_statement(value)?;
-        let Some(table) = finish::target(&sql) else {
+        let Some(table) = target(&sql) else {
             self.error(
                 value.span(),
                 "after the rows may come CREATE INDEX … ON, ALTER TABLE, ANALYZE TABLE, INSERT, UPDATE, DELETE"
@@ -91,11 +91,8 @@ impl Reader<'_> {
         if tokens.iter().any(|(token, _)| *token == Token::Executable) {
             self.error(at.clone(), "a comment that servers execute may do anything: take it out".to_owned());
         }
-        let named = if finish::changes_rows(sql) {
-            sql_text::named_databases(sql)
-        } else {
-            sql_text::dotted_names(sql)
-        };
+        let named =
+            if changes_rows(sql) { sql_text::named_databases(sql) } else { sql_text::dotted_names(sql) };
         if let Some(database) = named.first() {
             self.error(
                 at.clone(),

@@ -7,9 +7,9 @@ use toml::de::DeTable;
 
 use super::reader::{Reader, in_order};
 use super::values::{self, Described};
-use crate::generator::Generator;
 use crate::mix::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES, Param, Slot, Statement, Transaction};
-use crate::sql_text::{self, Token};
+use mydyno_tables::generator::Generator;
+use mydyno_tables::sql_text::{self, Token};
 
 /// Bytes that are laid out for a text whose length only the server knows; longer ones work too.
 const KEPT_TEXT_BYTES: usize = 64;

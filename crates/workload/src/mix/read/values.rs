@@ -6,8 +6,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::reader::Reader;
-use crate::generator::{Constant, Generator, pattern};
-use crate::zipf::Zipf;
+use mydyno_tables::generator::{Constant, Generator, pattern};
+use mydyno_tables::zipf::Zipf;
 
 /// Exponent of zipfian numbers when none is given: that of the YCSB benchmark.
 const EXPONENT: f64 = 0.99;

@@ -102,7 +102,9 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
     if found.is_none() {
         let create = format!("CREATE DATABASE {name} CHARACTER SET latin1");
         match client.execute(&format!("{create} COMMENT {}", literal(COMMENT))) {
-            Err(WireError::Server(error)) if error.code == SYNTAX_ERROR => client.execute(&create)?,
+            // A server that does not know comments of databases, whichever error it has for that; another cause is
+            // found again.
+            Err(WireError::Server(_)) => client.execute(&create)?,
             other => other?,
         };
     }
@@ -117,14 +119,19 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
         Err(WireError::Server(error)) if error.code == UNKNOWN_ENGINE => client.execute(&table("MyISAM"))?,
         other => other?,
     };
+    let written = if found == Some(false) { ADOPTED } else { MADE };
+    if comment_of(client, database)?.is_empty() {
+        // The server keeps no comments of tables: the origin is a row of the mark.
+        note(client, database, ORIGIN, Some(written))?;
+    }
     Ok(())
 }
 
+/// Name of the row that holds the comment of the mark's table on servers that keep none.
+const ORIGIN: &str = "mydyno.origin";
+
 /// `ER_UNKNOWN_STORAGE_ENGINE`: it is not built in, or switched off.
 const UNKNOWN_ENGINE: u16 = 1286;
-
-/// `ER_PARSE_ERROR`: the server does not know comments of databases.
-const SYNTAX_ERROR: u16 = 1064;
 
 /// What the mark says of the database itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,16 +149,29 @@ pub enum Origin {
 /// # Errors
 /// What the server or the connection said.
 pub fn origin(client: &mut Client, database: &str) -> Result<Origin, WireError> {
-    let comment = format!(
-        "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{TABLE}'",
-        literal(database)
-    );
-    let comment = client.query(&comment)?.scalar().unwrap_or_default().into_owned();
+    let mut comment = comment_of(client, database)?;
+    if comment.is_empty() {
+        comment = notes(client, database, ORIGIN)?.pop().map(|(_, value)| value).unwrap_or_default();
+    }
     Ok(match comment.as_str() {
         MADE => Origin::Made,
         ADOPTED => Origin::Adopted,
         _ => Origin::Unclear(comment),
     })
+}
+
+/// The comment of the mark's table; empty on servers that keep none.
+fn comment_of(client: &mut Client, database: &str) -> Result<String, WireError> {
+    let comment = format!(
+        "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{TABLE}'",
+        literal(database)
+    );
+    match client.query(&comment) {
+        Ok(rows) => Ok(rows.scalar().unwrap_or_default().into_owned()),
+        // A server without the column.
+        Err(WireError::Server(_)) => Ok(String::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Drops a database that mydyno made and everything in it; of one that was there before, only the tables that the marks

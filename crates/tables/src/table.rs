@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::data::push_number;
+use crate::digits::push_number;
 use crate::engine::Engine;
 use crate::fingerprint;
 
@@ -284,7 +284,7 @@ impl Fields for RowDigest<'_> {
 }
 
 /// Appends a number in decimal digits.
-pub(crate) fn push_int(value: i64, out: &mut Vec<u8>) {
+pub fn push_int(value: i64, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
     }

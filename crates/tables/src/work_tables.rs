@@ -199,14 +199,18 @@ impl WorkTables {
     /// What the server said.
     pub fn is_ours(&self, client: &mut Client) -> Result<bool, PrepareError> {
         let Some(database) = self.database() else { return Ok(true) };
+        // Statements on no database in particular: none of it is ours.
+        if database.is_empty() {
+            return Ok(false);
+        }
         let owner =
-            mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?;
+            mark::owner(client, database).map_err(doing(format!("looking at database {database:?}")))?;
         if self.is_made() || owner != Owner::Ours {
             return Ok(self.is_made() && owner != Owner::Foreign);
         }
         // One that was there before mydyno may hold tables of the user's beside ours.
         let origin =
-            mark::origin(client, database).map_err(doing(format!("looking at database {database}")))?;
+            mark::origin(client, database).map_err(doing(format!("looking at database {database:?}")))?;
         Ok(origin == Origin::Made)
     }
 }

@@ -30,7 +30,7 @@ impl OwnTables {
             return Ok(Prepared::Reused);
         }
         let database = &self.database;
-        let looking = || doing(format!("looking at database {database}"));
+        let looking = || doing(format!("looking at database {database:?}"));
         if mark::owner(&mut client, database).map_err(looking())? == Owner::Missing {
             mark::create(&mut client, database).map_err(doing(format!("creating database {database}")))?;
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use mydyno_stats::rng::Rng;
 
 use super::{OwnTables, TableSpec};
-use crate::data::Purpose;
 use crate::generator::{Made, Turn};
 use crate::mark;
+use crate::purpose::Purpose;
 use crate::table::{Fields, Table};
 
 /// A table with its rows.

@@ -241,7 +241,7 @@ impl Tables {
 
     /// What the mark says about the family's tables.
     fn marked(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
-        let looking = || doing(format!("looking at database {}", self.database));
+        let looking = || doing(format!("looking at database {:?}", self.database));
         match mark::owner(client, &self.database).map_err(looking())? {
             Owner::Foreign => Err(PrepareError::Foreign { database: self.database.clone() }),
             Owner::Missing => Ok(None),
@@ -283,7 +283,7 @@ impl Tables {
             return Ok(Prepared::Reused);
         }
         let (database, family) = (&self.database, self.data.family);
-        if mark::owner(client, database).map_err(doing(format!("looking at database {database}")))?
+        if mark::owner(client, database).map_err(doing(format!("looking at database {database:?}")))?
             == Owner::Missing
         {
             mark::create(client, database).map_err(doing(format!("creating database {database}")))?;
@@ -397,7 +397,7 @@ pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareEr
 
 /// Drops a database of ours; whether there was one.
 pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, PrepareError> {
-    match mark::owner(client, database).map_err(doing(format!("looking at database {database}")))? {
+    match mark::owner(client, database).map_err(doing(format!("looking at database {database:?}")))? {
         Owner::Missing => {
             mark::drop_empty(client, database).map_err(doing(format!("dropping database {database}")))
         }

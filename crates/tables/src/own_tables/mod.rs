@@ -3,12 +3,13 @@
 
 mod check;
 mod fill;
-pub(crate) mod finish;
+mod finish;
 mod making;
 mod parts;
 mod rows;
 mod server_table;
 
+pub use finish::{changes_rows, target};
 use mydyno_model::Warning;
 use mydyno_wire::{Client, WireError};
 use serde_json::{Value, json};
@@ -155,7 +156,7 @@ impl OwnTables {
     /// # Errors
     /// A foreign database, or what the server said.
     pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
-        let looking = || doing(format!("looking at database {}", self.database));
+        let looking = || doing(format!("looking at database {:?}", self.database));
         match mark::owner(client, &self.database).map_err(looking())? {
             Owner::Foreign => Err(PrepareError::Foreign { database: self.database.clone() }),
             Owner::Missing => Ok(None),

@@ -2,7 +2,7 @@
 
 use mydyno_stats::rng::Rng;
 
-use crate::data::push_number;
+use crate::digits::push_number;
 use crate::zipf::Zipf;
 
 /// A value that does not change.

@@ -111,13 +111,13 @@ fn is_word(token: Token<'_>, list: &[&str]) -> bool {
 }
 
 /// Whether a statement changes rows and leaves the table as it is.
-pub(crate) fn changes_rows(sql: &str) -> bool {
+pub fn changes_rows(sql: &str) -> bool {
     let first = sql_text::tokens(sql).into_iter().next();
     first.is_some_and(|(token, _)| is_word(token, &["INSERT", "UPDATE", "DELETE"]))
 }
 
 /// The table that a statement for after the rows is about; `None` of any other statement.
-pub(crate) fn target(sql: &str) -> Option<&str> {
+pub fn target(sql: &str) -> Option<&str> {
     let tokens: Vec<Token<'_>> = sql_text::tokens(sql).into_iter().map(|(token, _)| token).collect();
     let (first, rest) = tokens.split_first()?;
     let behind = |between: &[&str]| {
