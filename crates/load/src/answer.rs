@@ -15,9 +15,9 @@ const MAX_PACKET_BYTES: usize = 16 << 20;
 
 /// Decodes the answer to one command.
 pub trait Decode {
-    /// What the bytes are decoded to.
+    /// The type that the bytes are decoded to.
     type Output;
-    /// What the session returns.
+    /// The type that the session returns.
     type Answer;
 
     /// Decodes bytes. `Some` when the answer is complete.

@@ -1,4 +1,4 @@
-//! What all workers of a step have in common.
+//! Context that all workers of a step share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::window::Windows;
 const DRAIN_NS: u64 = 10_000_000_000;
 const DRAIN_CANCELLED_NS: u64 = 2_000_000_000;
 
-/// What all workers of a step have in common.
+/// Context that all workers of a step share.
 pub struct StepContext<'a, W> {
     pub workload: &'a W,
     pub windows: Windows,

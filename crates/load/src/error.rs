@@ -13,7 +13,7 @@ pub enum LoadError {
         number: usize,
         /// How many are asked for.
         of: usize,
-        /// What was said.
+        /// The error of the server or of the connection.
         source: Box<WireError>,
     },
     /// A statement could not be prepared.
@@ -25,13 +25,13 @@ pub enum LoadError {
         of: usize,
         /// The statement.
         sql: String,
-        /// What was said.
+        /// The error of the server or of the connection.
         source: Box<WireError>,
     },
     /// The operating system refused something that the load generator needs.
     #[error("{what}: {source}")]
     System {
-        /// What was refused, and what would permit it.
+        /// The refused operation, and the way to permit it.
         what: String,
         /// The refusal.
         source: std::io::Error,

@@ -14,7 +14,7 @@ use crate::late_statements::LateStatements;
 use crate::packets::{self, Packets};
 use crate::recorder::Recorder;
 
-/// What a run of the null driver did.
+/// Result of a run of the null driver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NullRun {
     /// Statements.

@@ -38,7 +38,7 @@ enum Startup {
     Failed(LoadError),
 }
 
-/// What every thread of a step refers to.
+/// State that all threads of a step share.
 pub struct Environment<'a, W> {
     pub spec: &'a StepSpec<'a, W>,
     pub context: &'a StepContext<'a, W>,

@@ -1,4 +1,4 @@
-//! What a worker counts and times between two hand-overs.
+//! Counters and histograms of a worker between two hand-overs.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ const BUFFERS: std::ops::RangeInclusive<usize> = 64..=4096;
 /// The one group of buffers.
 const GROUP: u16 = 0;
 
-/// What has arrived for a task and lies there until it asks.
+/// Data that arrived for a task and that it has not read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arrived {
     /// So many bytes in a buffer.
@@ -39,7 +39,7 @@ enum Arrived {
     Failed(i32),
 }
 
-/// What a completion is about.
+/// The subject of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Receive = 1,
@@ -346,7 +346,7 @@ impl Ring {
     }
 }
 
-/// What is no error of a submission: time is up, a signal came, or completions must be collected first.
+/// Whether an error of a submission is none: time is up, a signal came, or completions must be collected first.
 fn passes(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
@@ -415,7 +415,7 @@ impl Buffers {
         unsafe { self.memory.as_ptr().add(entries + usize::from(buffer) % self.count * BUFFER_BYTES) }
     }
 
-    /// What lies in a buffer.
+    /// The content of a buffer.
     ///
     /// # Safety
     /// The kernel has filled so many bytes of it, and it has not been given back.

@@ -25,7 +25,7 @@ pub(crate) fn new_password() -> Result<String, SandboxError> {
     Ok(password)
 }
 
-/// What goes into the file of `--init-file`: one statement a line. The server runs it before it accepts connections.
+/// Content of the file of `--init-file`: one statement a line. The server runs it before it accepts connections.
 ///
 /// Where accounts have native passwords, only the hash is in it, so that the server never sees the password in clear.
 pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {

@@ -56,9 +56,9 @@ pub struct Arrangement {
     pub sync_delay: Option<Duration>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
-    /// What the scheduler does with it.
+    /// Its scheduling attributes.
     pub scheduling: Vec<(Attribute, String)>,
-    /// What its process may take.
+    /// Limits of its process.
     pub process_limits: Vec<(Limit, u64)>,
     /// The user that it runs as, by name or number; none: the one that runs mydyno.
     pub user: Option<String>,

@@ -13,7 +13,7 @@ use crate::copy::occupied_bytes;
 pub(crate) const RECIPE: &str = "template.json";
 /// Templates beside the one that is made.
 const KEPT: usize = 8;
-/// What they may occupy on disk.
+/// Space that they may occupy on disk.
 const KEPT_BYTES: u64 = 2 << 30;
 /// Nothing takes longer to make: a template that is older and not in the journal was left by a command whose journal is
 /// gone.

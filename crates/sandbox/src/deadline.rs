@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// More than any version or message needs.
 const ANSWER_BYTES: u64 = 64 << 10;
 
-/// What a program said.
+/// Output of a program.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) stdout: String,

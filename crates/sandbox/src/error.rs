@@ -1,4 +1,4 @@
-//! What can go wrong with a private server.
+//! Errors of private servers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum SandboxError {
         "{name:?} is no name for a private server: use 1 to 64 letters, digits, `_`, `-` and `.`, with a letter or digit first"
     )]
     Name {
-        /// What was given.
+        /// The rejected name.
         name: String,
     },
     /// There is one with this name.
@@ -60,9 +60,9 @@ pub enum SandboxError {
     /// `--set` with something that is no setting.
     #[error("--set {input:?} is not a setting like innodb_buffer_pool_size=256M: {why}")]
     Setting {
-        /// What was given.
+        /// The rejected text.
         input: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// `--engine` with something that is no engine.
@@ -70,7 +70,7 @@ pub enum SandboxError {
         "{input:?} is no engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
     )]
     EngineName {
-        /// What was given.
+        /// The rejected text.
         input: String,
     },
     /// A variable of the environment that is not on the list.
@@ -78,7 +78,7 @@ pub enum SandboxError {
         "{name:?} is not a variable of the environment that mydyno gives to servers, or its value is not one line: it knows {known}"
     )]
     Environment {
-        /// What was given.
+        /// The rejected name.
         name: String,
         /// The list.
         known: String,
@@ -88,15 +88,15 @@ pub enum SandboxError {
     OptionFile {
         /// The file.
         path: PathBuf,
-        /// What the program said.
+        /// The program's message.
         said: String,
     },
-    /// What a server was started with did not reach it.
+    /// A library or setting that the server was started with did not take effect.
     #[error("the server runs without {what}, and was ended{}", quoted(log))]
     NotGiven {
         /// As in `LD_PRELOAD=/usr/lib/libjemalloc.so.2`.
         what: String,
-        /// What its log says of that.
+        /// Lines of its log about it.
         log: Vec<String>,
     },
     /// A delay of syncs that does not reach all that the server waits for.
@@ -118,7 +118,7 @@ pub enum SandboxError {
          has {most_s} s: ask for fewer, or for more connections"
     )]
     TooManyCommits {
-        /// What was asked for.
+        /// The requested number.
         commits: u64,
         /// Seconds that these need at the best.
         needed_s: f64,
@@ -133,9 +133,9 @@ pub enum SandboxError {
     TooFewCommits {
         /// Commits that were acknowledged.
         acknowledged: u64,
-        /// What was asked for.
+        /// The requested number.
         wanted: u64,
-        /// What a connection said last, or that the time was over.
+        /// The last error of a connection, or that the time was over.
         why: String,
     },
     /// A table that is there and cannot be read.
@@ -143,7 +143,7 @@ pub enum SandboxError {
     Table {
         /// Its name.
         table: String,
-        /// What the server or the connection says.
+        /// The error of the server or of the connection.
         source: mydyno_wire::WireError,
     },
     /// Data that are on no block device.
@@ -165,7 +165,7 @@ pub enum SandboxError {
     Variable {
         /// The variable.
         name: String,
-        /// What the server says.
+        /// The server's error.
         source: mydyno_wire::WireError,
     },
     /// A variable without a value, which cannot be set back.
@@ -179,9 +179,9 @@ pub enum SandboxError {
     VariableRounded {
         /// The variable.
         name: String,
-        /// What was given.
+        /// The requested value.
         value: String,
-        /// What it became.
+        /// The value that the server took.
         shown: String,
     },
     /// Data are kept only of a server that was shut down in good order.
@@ -205,9 +205,9 @@ pub enum SandboxError {
          again with this one"
     )]
     DataOfAnother {
-        /// What wrote them.
+        /// The engine that wrote them.
         engine: String,
-        /// What was to start.
+        /// The engine that was to start.
         found: String,
     },
     /// There are kept data of this name.
@@ -248,7 +248,7 @@ pub enum SandboxError {
          --copy-data, or keep them anew with a larger --room"
     )]
     DataDiskFull {
-        /// What is free, for people.
+        /// Free space, formatted for display.
         free: String,
     },
     /// Something is mounted where mydyno mounts, and the journal does not know of it.
@@ -270,9 +270,9 @@ pub enum SandboxError {
     LeverValue {
         /// The lever.
         id: String,
-        /// What was given.
+        /// The rejected value.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         takes: String,
     },
     /// A program that did not end in time.
@@ -300,7 +300,7 @@ pub enum SandboxError {
     Basedir {
         /// The folder.
         path: PathBuf,
-        /// What is missing.
+        /// The part that is missing.
         problem: String,
     },
     /// A server too old or too strange to be started here.
@@ -327,9 +327,9 @@ pub enum SandboxError {
     NoRoom {
         /// A folder on the file system.
         path: PathBuf,
-        /// What is free, for people.
+        /// Free space, formatted for display.
         free: String,
-        /// What is needed, for people.
+        /// Space that is needed, formatted for display.
         needed: String,
         /// The variable that moves the folder.
         variable: &'static str,
@@ -365,7 +365,7 @@ pub enum SandboxError {
     /// The server runs and does not let us in.
     #[error("the server runs and does not let its own account in: {source}{}", quoted(log))]
     Refused {
-        /// What it said.
+        /// Its error.
         source: mydyno_wire::WireError,
         /// The last relevant lines of its log.
         log: Vec<String>,
@@ -389,11 +389,11 @@ pub enum SandboxError {
         told: String,
         /// Beyond what a server takes that is told nothing.
         asked: String,
-        /// What the host has, and what of it is promised.
+        /// Memory of the host, and the part of it that is promised.
         spare: String,
-        /// What has to stay free.
+        /// Memory that has to stay free.
         kept: String,
-        /// What the user can do.
+        /// The next step for the user.
         way_out: &'static str,
     },
     /// Something of it could not be removed.
@@ -404,12 +404,12 @@ pub enum SandboxError {
         /// Why.
         why: String,
     },
-    /// What failed could not be undone either.
+    /// An operation failed, and undoing it failed too.
     #[error("{error}\nand then {then}: `mydyno host restore` tries again")]
     NotUndone {
-        /// What failed first.
+        /// The first failure.
         error: Box<SandboxError>,
-        /// What failed then.
+        /// The failure of undoing it.
         then: Box<SandboxError>,
     },
     /// It runs where it cannot be seen from here.

@@ -26,16 +26,16 @@ pub(crate) struct ServerFolder {
     path: PathBuf,
 }
 
-/// What a server's folder says of it: enough to find, describe and end it from another command.
+/// Description of a server in its folder: enough to find, describe and end it from another command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Description {
     /// As it was when it became ready.
     pub(crate) server: ServerInfo,
     /// Its process.
     pub(crate) process: ProcessIdentity,
-    /// What the process runs.
+    /// The program of the process.
     pub(crate) program: PathBuf,
-    /// What `--version` of it said.
+    /// Its `--version` line.
     #[serde(default)]
     pub(crate) engine: String,
 }

@@ -1,4 +1,4 @@
-//! What private servers are told to take of memory for good, held against what the host can spare.
+//! Compares the memory that private servers are configured to take with the memory that the host can spare.
 //!
 //! A buffer pool is reserved at the start and filled as it is used, so what is free right after a start says nothing of what will be.
 //! So the sizes count that a server is told, and those of the other private servers less what they hold already.
@@ -22,7 +22,7 @@ use crate::turns::ServerTurns;
 
 const MIB: u64 = 1 << 20;
 
-/// What a server takes once, whoever connects, and the most that one takes that is told nothing: the largest default of the series
+/// Memory that a server takes once, whatever connects, and the most that a server without settings takes: the largest default of the series
 /// that can be private servers.
 const PARTS: [(&str, u64); 7] = [
     ("innodb_buffer_pool_size", 128 * MIB),
@@ -41,7 +41,7 @@ struct Told {
     /// As in `innodb_buffer_pool_size=8G`.
     text: String,
     bytes: u64,
-    /// What a server that is told nothing takes of it.
+    /// Bytes of it that a server without settings takes.
     plain_bytes: u64,
 }
 
@@ -125,7 +125,7 @@ fn told<'a>(
     largest.into_values().collect()
 }
 
-/// What a plain server takes of a part; `None` for what is none. Servers take any unambiguous beginning of an option's name, and
+/// Bytes of a part that a plain server takes; `None` where the option is no part. Servers take any unambiguous beginning of an option's name, and
 /// caches of keys with a name of their own (`hot.key_buffer_size`), of which a plain one has none.
 fn plain_bytes(name: &str) -> Option<u64> {
     let (cache, name) = match name.split_once('.') {
@@ -147,7 +147,7 @@ fn size(value: &str) -> Option<u64> {
     }
 }
 
-/// What other private servers of this journal may still take: what is left of the limits of their groups, or what they are told
+/// Memory that other private servers of this journal may still take: the rest of the limits of their groups, or what they are told
 /// less what they hold.
 fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     let (mut bytes, mut bounded) = (0_u64, vec![]);
@@ -170,14 +170,14 @@ fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     Ok(bytes)
 }
 
-/// What is left of a group's limit of memory: in the words of version 2 of control groups, else of version 1.
+/// The rest of a group's memory limit: by the files of version 2 of control groups, else of version 1.
 fn left_of(group: &MadeGroup) -> Option<u64> {
     let number = |file: &str| group.read(file)?.trim().parse::<u64>().ok();
     let pair = |limit, usage| Some(number(limit)?.saturating_sub(number(usage)?));
     pair("memory.max", "memory.current").or_else(|| pair("memory.limit_in_bytes", "memory.usage_in_bytes"))
 }
 
-/// What a running server was told: on its command line, and by levers since. A process that is no server was told nothing.
+/// Settings of a running server: of its command line, and of levers since. A process that is no server has none.
 fn told_to(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
     let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
@@ -208,7 +208,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// What servers that are told this take beyond a plain one.
+    /// Bytes that servers with these settings take beyond a plain one.
     fn beyond(options: &[(&str, &str)], variables: &[(&str, &str)]) -> u64 {
         let told = told(options.iter().copied(), variables.iter().copied(), 64 * GIB);
         sum(told.iter().map(Told::beyond_plain))

@@ -12,7 +12,7 @@ use crate::settings::{Setting, bare_name, parse_set};
 
 /// A file is read within milliseconds; one on a cold network file system takes seconds.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What stands before the options (`my_print_default_files` and `my_load_defaults` of mysys/my_default.c).
+/// The line before the options (`my_print_default_files` and `my_load_defaults` of mysys/my_default.c).
 const MARKER: &str = "would have been started with the following arguments:";
 /// How servers show what is secret.
 const MASKED: &str = "*****";
@@ -20,7 +20,7 @@ const MASKED: &str = "*****";
 const WRITTEN: [&str; 6] =
     ["log_bin", "log_bin_index", "relay_log", "relay_log_index", "slow_query_log_file", "general_log_file"];
 
-/// What an option file holds for a private server.
+/// Options of an option file that apply to a private server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionFile {
     /// In the order of the file: the last of a name counts.
@@ -29,7 +29,7 @@ pub(crate) struct OptionFile {
     pub(crate) left_out: Vec<String>,
 }
 
-/// What a server program reads in an option file.
+/// Reads an option file as a server program does.
 ///
 /// # Errors
 /// The program cannot be run, or does not read the file.

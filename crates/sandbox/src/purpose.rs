@@ -1,4 +1,4 @@
-//! What changes are made for: the words under which the journal has them.
+//! Purposes of changes: the words under which the journal keeps them.
 
 const SERVER: &str = "server ";
 const DATA: &str = "data ";

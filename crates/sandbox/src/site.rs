@@ -11,7 +11,7 @@ use mydyno_host::{Host, Journal, Lease, StateDir, effective_uid};
 use crate::error::SandboxError;
 use crate::version::Engine;
 
-/// What is going on while a server comes up.
+/// Progress while a server comes up.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// The program that will run.
@@ -29,16 +29,16 @@ pub enum Progress {
         taken: usize,
         /// Those that it does not.
         left_out: Vec<String>,
-        /// What is paid in durability, one sentence each.
+        /// Prices in durability, one sentence each.
         ledger: Vec<String>,
     },
     /// The server shows another value of a variable than it was started with.
     Became {
         /// The variable.
         name: String,
-        /// What it was given.
+        /// The requested value.
         given: String,
-        /// What the server shows.
+        /// The value that the server shows.
         shown: String,
     },
     /// The system tables are being made; once a version and set of options.
@@ -65,7 +65,7 @@ pub enum Progress {
     },
     /// Neither the host's file system nor a disk can share blocks.
     NoSharing {
-        /// What is missing.
+        /// The reason.
         why: String,
     },
     /// The data directory was brought back from kept data.

@@ -34,7 +34,7 @@ const PORT_ATTEMPTS: usize = 5;
 pub(crate) struct Ready {
     pub(crate) started: Started,
     pub(crate) port: u16,
-    /// What `SELECT VERSION()` says.
+    /// The result of `SELECT VERSION()`.
     pub(crate) version: String,
 }
 

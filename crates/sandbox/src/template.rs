@@ -20,7 +20,7 @@ use crate::quirks::{When, options};
 use crate::settings::Setting;
 use crate::site::{Progress, Site};
 
-/// What a template was made from; another build of the program or other options make another template.
+/// Origin of a template; another build of the program or other options make another template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Recipe {
     /// Grows when the way of making templates changes.
@@ -37,7 +37,7 @@ struct Recipe {
 pub(crate) struct Template {
     /// Its data directory.
     pub(crate) data: PathBuf,
-    /// What it occupies on disk.
+    /// Bytes that it occupies on disk.
     pub(crate) bytes: u64,
     /// Keeps it from being removed while it is copied.
     _in_use: InUse,

@@ -69,7 +69,7 @@ impl Spec {
         self.set.iter().chain(&self.turns.options).map(|text| parse_set(text)).collect()
     }
 
-    /// What the server is started with: the option file's settings, then those that were given; the last of a name counts.
+    /// Settings that the server is started with: the option file's, then those that were given; the last of a name counts.
     pub(crate) fn settings(
         &self,
         install: &Install,
@@ -87,7 +87,7 @@ impl Spec {
     }
 }
 
-/// What a fresh server writes beside a copy of its template: temporary tables, rotated logs.
+/// Space for the files that a fresh server writes beside a copy of its template: temporary tables, rotated logs.
 const ROOM_TO_START: u64 = 64 << 20;
 
 /// Makes and starts a private server and returns once it accepts connections.
@@ -200,7 +200,7 @@ fn check_data_disk(disk: &Path) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// What a data directory is copied from.
+/// The origin of a data directory's copy.
 struct Source {
     data: PathBuf,
     bytes: u64,

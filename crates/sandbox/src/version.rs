@@ -63,7 +63,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// What the user asks for with `--engine`.
+/// The value of `--engine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     family: Family,

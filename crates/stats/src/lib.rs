@@ -1,11 +1,11 @@
 //! Histograms, estimators, intervals, tests and verdict arithmetic: pure functions.
 //!
 //! - For a run: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of a mean),
-//! [`little`], [`usl`] (a sweep over connections).
+//!   [`little`], [`usl`] (a sweep over connections).
 //! - For an experiment: [`design`] → [`compare`] → [`sequential`] and [`verdict`], combined in [`decision`]; [`power`]
-//! (detectable effect, blocks still needed), [`factorial`], [`twosample`].
+//!   (detectable effect, blocks still needed), [`factorial`], [`twosample`].
 //! - Foundations: [`rng`], [`special`], [`linear`]. The crate `mydyno-sim` has simulated servers with a known truth, for trying
-//! all of this.
+//!   all of this.
 //!
 //! Where data do not support an interval, the estimate has none and gives the reason. Statistics that others have implemented
 //! too are tested with vectors from those implementations (tests/oracle); error rates are measured on simulated and recorded

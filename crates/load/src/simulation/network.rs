@@ -10,7 +10,7 @@ use super::script::{ServerScript, Simulation};
 use crate::error::LoadError;
 use crate::transport::OPENED;
 
-/// What the server did in a step.
+/// Actions of the server in a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Served {
     /// Statements received, without ROLLBACK.

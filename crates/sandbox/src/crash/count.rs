@@ -1,4 +1,4 @@
-//! What of a load is there after a crash: pure counting.
+//! Counts which transactions of a load survived a crash. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub(super) struct Row {
     pub(super) worker: u64,
     /// The how-many-th of its transactions, from 1.
     pub(super) number: u64,
-    /// What [`content`] says.
+    /// The text of [`content`].
     pub(super) content: String,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub(super) sent: u64,
 }
 
-/// What a crash cost.
+/// The loss of a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) lost: u64,
@@ -31,7 +31,7 @@ pub(super) struct Counts {
     pub(super) in_doubt_present: u64,
 }
 
-/// What a transaction writes: no two write the same (the finaliser of MurmurHash3 is one to one).
+/// The text that a transaction writes: no two write the same (the finaliser of MurmurHash3 is one to one).
 pub(super) fn content(worker: u64, number: u64) -> String {
     let mut x = worker << 48 | number;
     for (shift, factor) in [(33, 0xff51_afd7_ed55_8ccd_u64), (33, 0xc4ce_b9fe_1a85_ec53)] {

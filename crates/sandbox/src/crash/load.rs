@@ -31,7 +31,7 @@ struct Shared {
 struct Worked {
     /// The last transaction whose commit was sent.
     sent: u64,
-    /// What the server, or the connection, said last.
+    /// The last error of the server or of the connection.
     why: Option<WireError>,
 }
 

@@ -46,7 +46,7 @@ const DURABILITY: [&str; 5] =
 pub struct Crash {
     /// The server that crashes; it is made for this and ended after it.
     pub server: Spec,
-    /// What its levers were asked for as, for the report.
+    /// Its levers as they were requested, for the report.
     pub levers: Vec<String>,
     /// How it crashes.
     pub by: CrashBy,

@@ -20,7 +20,7 @@ use crate::error::SandboxError;
 use crate::purpose;
 use crate::site::{Progress, Site};
 
-/// What a file system takes for itself: a log of 64 MiB (mkfs.xfs(8)), tables of its groups, reserves.
+/// Space that a file system takes for itself: a log of 64 MiB (mkfs.xfs(8)), tables of its groups, reserves.
 const OVERHEAD: u64 = 192 << 20;
 /// Room for what servers write beside the data that they share, unless the user says how much.
 const LEAST_ROOM: u64 = 1 << 30;
@@ -82,7 +82,7 @@ fn servers(point: &Path) -> PathBuf {
     point.join("servers")
 }
 
-/// What the folders of this state folder's servers end with: a disk can be seen from several.
+/// The end of the names of folders of this state folder's servers: a disk can be seen from several.
 fn ours(site: &Site) -> String {
     let machine = site.lease.machine().place().machine_id.clone().unwrap_or_default();
     let digest = Sha256::digest(format!("{machine} {}", site.state.path().display()));

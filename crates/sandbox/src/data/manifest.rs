@@ -1,4 +1,4 @@
-//! What kept data are made of: every file with its length and checksum.
+//! The manifest of kept data: every file with its length and checksum.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -24,11 +24,11 @@ const FORM: &str = "mydyno.data/";
 const SCHEMA: &str = "mydyno.data/1";
 const BLOCK: usize = 1 << 20;
 
-/// What the data were when they were kept.
+/// Properties of the data when they were kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     schema: String,
-    /// What `--version` of the server said; another one may not read them, or change them.
+    /// The server's `--version` line; another server may not read them, or change them.
     pub(super) engine: String,
     /// Family and series of that server, as in `mariadb-10.11`.
     #[serde(default)]
@@ -53,7 +53,7 @@ struct Sum {
     path: PathBuf,
     bytes: u64,
     sha256: String,
-    /// What the file system said of it then; none: unknown.
+    /// The file system's description of it at that time; none: unknown.
     #[serde(default)]
     stamp: Option<Stamp>,
 }

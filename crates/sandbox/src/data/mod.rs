@@ -34,7 +34,7 @@ pub(crate) use reading::{Reading, claim, leave_unused};
 
 /// Writing back a large buffer pool takes minutes on a slow disk.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(600);
-/// What stays free of the host's file system beside data that are copied to it.
+/// Space that stays free on the host's file system beside data that are copied to it.
 const ROOM_KEPT: u64 = 1 << 30;
 
 /// Data at rest.
@@ -48,7 +48,7 @@ pub struct DataAtRest {
 /// How data are kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Keeping {
-    /// What servers that start from them may write beside them, in bytes, where the data get a disk of their own; none: as
+    /// Bytes that servers that start from them may write beside them, where the data get a disk of their own; none: as
     /// much as the data, at least 1 GiB.
     pub room: Option<u64>,
     /// As files on the host's file system also where it cannot share blocks: then each server gets a copy.
@@ -326,7 +326,7 @@ impl DataAtRest {
         &self.name
     }
 
-    /// What is said of them.
+    /// Their description.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -357,7 +357,7 @@ impl DataAtRest {
         self.manifest.bytes()
     }
 
-    /// What `--version` of the server said that wrote them.
+    /// The `--version` line of the server that wrote them.
     pub(crate) fn engine(&self) -> &str {
         &self.manifest.engine
     }

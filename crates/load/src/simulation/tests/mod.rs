@@ -48,7 +48,7 @@ impl Default for Step {
     }
 }
 
-/// What a simulated step reported.
+/// Report of a simulated step.
 struct Ran {
     end: End,
     served: Served,
