@@ -239,7 +239,12 @@ fn a_recorded_setting_is_set_back_with_what_changed_along() {
 }
 
 /// Makes a disk under a lease that is dead, restores the recorded journal of a name, and says what was put back.
-fn restore_disk(f: &Fixture, name: &str, medium: Medium) -> Vec<String> {
+fn restore_disk(name: &str, medium: &Medium) -> Vec<String> {
+    // Where another test takes the same loop device first, the journal has the attempt in it; the next disk has not.
+    (0..20).find_map(|_| restore_undisturbed_disk(&fixture(), name, medium.clone())).unwrap()
+}
+
+fn restore_undisturbed_disk(f: &Fixture, name: &str, medium: Medium) -> Option<Vec<String>> {
     let dead = f.dead_lease(COMMAND);
     let path = folder_of(f, &dead);
     let (file_system, bytes) = (FileSystem::Ext4, FileSystem::Ext4.least_bytes().max(64 << 20));
@@ -248,31 +253,35 @@ fn restore_disk(f: &Fixture, name: &str, medium: Medium) -> Vec<String> {
     let means = Emulation { service, allowed: AllowHostChange::by_the_user() };
     let disk = DiskFolder { journal: &f.journal, lease: &dead, purpose: PURPOSE, path: &path };
     let made = disk.make(&DiskSpec { medium, file_system, bytes, options }, Some(&means)).unwrap();
+    let written = String::from_utf8(f.journal_bytes()).unwrap();
+    if written.matches("\"kind\":\"loop\"").count() > 1 {
+        return None;
+    }
     let done = restore_recorded(f, name);
     assert!(!path.exists());
     assert!(!fs::read_to_string("/proc/self/mountinfo").unwrap().contains(f.temp.path().to_str().unwrap()));
     let image = path.join("disk.img");
     assert!(loops::attached_to(&f.machine, &image).unwrap().is_none_or(|device| device != made.device));
-    done.into_iter().map(|what| what.split(' ').next().unwrap().to_owned()).collect()
+    Some(done.into_iter().map(|what| what.split(' ').next().unwrap().to_owned()).collect())
 }
 
 #[test]
 fn a_recorded_disk_is_unmounted_detached_and_removed() {
-    let f = fixture();
-    if let Err(lack) = loops::check(&f.machine).and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+    let machine = fixture().machine.clone();
+    if let Err(lack) = loops::check(&machine).and_then(|()| FileSystem::Ext4.check(&machine)) {
         return println!("not tested: {lack}");
     }
-    assert_eq!(restore_disk(&f, "disk", Medium::File), ["mount", "loop", "folder"]);
+    assert_eq!(restore_disk("disk", &Medium::File), ["mount", "loop", "folder"]);
 }
 
 #[test]
 fn a_recorded_emulated_disk_is_taken_apart() {
-    let f = fixture();
-    let checked = emulated::check(&f.machine).and_then(|()| loops::check(&f.machine));
-    if let Err(lack) = checked.and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+    let machine = fixture().machine.clone();
+    let checked = emulated::check(&machine).and_then(|()| loops::check(&machine));
+    if let Err(lack) = checked.and_then(|()| FileSystem::Ext4.check(&machine)) {
         return println!("not tested: {lack}");
     }
-    let done = restore_disk(&f, "emulated_disk", Medium::Emulated(Spec::default()));
+    let done = restore_disk("emulated_disk", &Medium::Emulated(Spec::default()));
     assert_eq!(done, ["mount", "kernel", "kernel", "kernel", "loop", "process", "mount", "folder"]);
 }
 
