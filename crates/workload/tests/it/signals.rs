@@ -1,6 +1,7 @@
 //! A server that falls silent in the midst of preparing, checking or cleaning up: the first signal ends every wait.
 
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,18 +51,19 @@ impl Silent {
     }
 }
 
-fn pass(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool, text: Option<&str>) -> Option<()> {
+/// Passes bytes on until one side closes, then closes the other: a session that is left open would hold its locks.
+fn pass(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool, text: Option<&str>) {
     let mut buffer = vec![0; 1 << 16];
-    loop {
-        let count = from.read(&mut buffer).ok().filter(|count| *count > 0)?;
+    while let Some(count) = from.read(&mut buffer).ok().filter(|count| *count > 0) {
         let has_text = |text: &str| buffer[..count].windows(text.len()).any(|bytes| bytes == text.as_bytes());
         if text.is_some_and(has_text) {
             silent.store(true, Ordering::SeqCst);
         }
-        if !silent.load(Ordering::SeqCst) {
-            to.write_all(&buffer[..count]).ok()?;
+        if !silent.load(Ordering::SeqCst) && to.write_all(&buffer[..count]).is_err() {
+            break;
         }
     }
+    let _ = to.shutdown(Shutdown::Both);
 }
 
 /// Runs `work` with connections through a server that falls silent at a text, sets the flag of a signal then, and
