@@ -44,7 +44,10 @@ pub fn enter(nice: u8) -> io::Result<()> {
     match fork() {
         Err(e) => restore(&before).and(Err(e)),
         Ok(0) => {
-            end_with(parent)?;
+            // SIGKILL has ended the parent meanwhile: nobody would see this process, nor stop it.
+            if end_with(parent).is_err() {
+                std::process::exit(128 + libc::SIGKILL);
+            }
             restore(&before)?;
             lead_session()?;
             set_nice(Path::new(AUTOGROUP), nice)
