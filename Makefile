@@ -36,12 +36,12 @@ bench: build ## measure beside sysbench (or AGAINST=an earlier build), interleav
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 $(if $(AGAINST),--against $(AGAINST),--must 0.6)
 
-bench-table: build ## the whole speed table beside sysbench, its loads with autogroups off and on, with what must hold: about ten minutes on a quiet host
+bench-table: build ## the whole speed table beside sysbench, its loads with autogroups off and on, with what must hold: about ten minutes on a quiet host; AGAINST=BINARY: its loads beside an earlier build
 	@scripts/install-deps sysbench
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py
+	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py $(if $(AGAINST),--against $(AGAINST))
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads
+	  kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads $(if $(AGAINST),--against $(AGAINST))
 
 bench-probe: build ## fsync and random-I/O probes beside fio, same parameters, interleaved: within 5 %
 	@scripts/install-deps fio

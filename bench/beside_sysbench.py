@@ -161,7 +161,8 @@ def compare(options, server, connections):
 def private_server(options):
     """A server for the peers, with tables; it ends however the measurement does."""
     name = f"peers-{os.getpid()}"
-    up = subprocess.run([options.mydyno, "server", "up", name, "--set", "max_connections=12000",
+    # sysbench opens its connections without a second try: a short backlog refuses some of 4,000.
+    up = subprocess.run([options.mydyno, "server", "up", name, "--set", "max_connections=12000", "--set", "back_log=12000",
                          "--set", "max_prepared_stmt_count=1000000", "--json"], capture_output=True, text=True)
     if up.returncode != 0:
         sys.exit(f"no server to measure on: {up.stderr}")

@@ -2,6 +2,7 @@
 """The load engine's speed beside sysbench's, with what must hold: about six minutes on a quiet host.
 
     bench/speed_table.py [--pairs 5] [--time 3] [--only PART]
+    bench/speed_table.py --against EARLIER         the loads beside an earlier build of mydyno instead
 
 Parts: loads (pairs on one server), many (10,000 connections), prepare (one table of a million rows), null (what the load
 generator itself costs). Exit status 1 when something that must hold does not.
@@ -32,6 +33,8 @@ LOADS = [
     ("oltp_read_write", 16, [(CPU, "ratio", "<=", 0.5), (TRANSACTIONS, "ratio", ">=", 1.05)]),
     ("oltp_read_write", 64, [(CPU, "ratio", "<=", 0.5), (TRANSACTIONS, "ratio", ">=", 1.05)]),
 ]
+# Beside an earlier build, at every load.
+AGAINST = [(QUERIES, "ratio", ">=", 0.97), (CPU, "ratio", "<=", 1.03)]
 PREPARE_PAIRS = 3
 MILLION = 1_000_000
 
@@ -42,7 +45,7 @@ def loads(options, verdicts):
             options.workload = workload
             options.pairs = options.all_pairs if connections < 4000 else 2
             medians = peers.compare(options, server, connections)
-            for row, kind, way, bound in musts:
+            for row, kind, way, bound in AGAINST if options.against else musts:
                 unit = "×" if kind == "ratio" else "MB"
                 verdicts.judge(f"{workload}, {connections} connections, {row.split(',')[0]}", medians[row][kind], way,
                                bound, unit)
@@ -122,9 +125,12 @@ def main():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--time", type=int, default=3, help="seconds of each run")
     parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--against", metavar="BINARY", help="an earlier build of mydyno in sysbench's place; loads only")
     options = parser.parse_args()
+    if options.against:
+        options.only = "loads"
     options.all_pairs = options.pairs
-    options.workload, options.table_size, options.mydyno_options, options.against = "oltp_point_select", 100_000, "", None
+    options.workload, options.table_size, options.mydyno_options = "oltp_point_select", 100_000, ""
     of_parts(PARTS, options)
 
 
