@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 
 /// Tests that turn levers of the whole host, or look at what such a lever changes, do so one at a time, also those of other
-/// crates and checkouts: their state folders do not know of each other, and the second would take the first one's value
-/// for the one before. Held until it is dropped.
+/// crates and checkouts: a second one would be refused, and one that only looks would see the first one's value
+/// in between. Held until it is dropped.
 pub fn whole_host() -> File {
     lock_of_tests("whole-host", libc::LOCK_EX)
 }

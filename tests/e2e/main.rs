@@ -41,6 +41,7 @@ mod own_session;
 mod passwords;
 mod probe;
 mod prove;
+mod prove_host;
 #[path = "../pulse.rs"]
 mod pulse;
 mod rogue;

@@ -188,6 +188,26 @@ pub enum HostError {
         /// The lever.
         what: String,
     },
+    /// A setting that a command with another state folder has changed.
+    #[error("{source}; it keeps its state in {}, where the value before is {was}: commands on that state need MYDYNO_STATE={}", state.display(), state.display())]
+    OtherState {
+        /// The other state folder.
+        state: PathBuf,
+        /// The value before its change.
+        was: String,
+        /// Which command holds it, or has left it.
+        source: Box<JournalError>,
+    },
+    /// A setting that another process sets and puts back several times.
+    #[error("kernel setting {name} is in use by the mydyno with pid {pid}, which keeps its state in {}: wait for it, or end it", state.display())]
+    Reserved {
+        /// The setting.
+        name: String,
+        /// That process.
+        pid: String,
+        /// Its state folder.
+        state: PathBuf,
+    },
     /// A name that no lever has.
     #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
     NoLever {

@@ -19,6 +19,7 @@ pub mod loops;
 pub mod lost;
 pub mod mounts;
 pub mod named_disk;
+mod neighbours;
 mod privilege;
 pub mod process;
 pub mod room;
@@ -41,4 +42,5 @@ pub use mydyno_journal::{
     Change, Entry, Journal, JournalError, Lease, LeaseIdentity, Liveness, Machine, machine, restore,
 };
 pub use mydyno_linux::calls::effective_uid;
+pub use neighbours::Reservation;
 pub use state::StateDir;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::HostError;
+use crate::neighbours::Neighbours;
 use crate::whitelist::{self, Form, Known};
 /// The user's permission to change what concerns the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]
@@ -149,6 +150,14 @@ pub fn set(
     value: &str,
     _allowed: AllowHostChange,
 ) -> Result<Option<u64>, HostError> {
+    let machine = lease.machine();
+    let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
+    // Held until the journal has the entry and the kernel the value.
+    let neighbours = Neighbours::lock(machine)?;
+    if let Some(neighbours) = &neighbours {
+        neighbours.check(journal, machine, &known)?;
+        neighbours.add(journal)?;
+    }
     set_beside(journal, lease, purpose, name, value, in_the_way)
 }
 
@@ -231,11 +240,16 @@ fn set_beside(
 /// back first.
 fn in_the_way(open: &Open, known: &Known, lease: &Lease, purpose: &str) -> bool {
     let Some(there) = open.as_kind::<ChangedSetting>() else { return false };
-    let own = is_own(open, lease, purpose);
+    touches(there, known, !is_own(open, lease, purpose))
+}
+
+/// Whether a change in force is of a setting, of one that the kernel changes along with it, or, if asked, of one that it was
+/// changed along with.
+pub(crate) fn touches(there: &ChangedSetting, known: &Known, also_along: bool) -> bool {
     there.name == known.name
         || known.along.contains(&there.name)
         || known.unmoved.contains(&there.name)
-        || (!own && there.along.iter().any(|(name, _)| *name == known.name))
+        || (also_along && there.along.iter().any(|(name, _)| *name == known.name))
 }
 
 fn is_own(open: &Open, lease: &Lease, purpose: &str) -> bool {

@@ -42,6 +42,11 @@ impl Journal {
         Self { path, kinds }
     }
 
+    /// The journal of another state folder, with the same kinds of change.
+    pub fn beside(&self, state: &Path) -> Self {
+        Self { path: state.join(self.path.file_name().unwrap_or_default()), kinds: self.kinds }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

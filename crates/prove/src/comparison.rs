@@ -1,16 +1,19 @@
 //! A whole experiment: from what is wanted to the verdict in its folder.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
+use mydyno_host::{Host, Reservation, restore};
 use mydyno_levers::Turns;
 use mydyno_model::Header;
+use mydyno_model::change::RestoreState;
 use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
 use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Slice, Verdict, labels};
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_run::Cancel;
 use mydyno_run::steps::Work;
+use mydyno_sandbox::variable::PrivateServers;
 use mydyno_stats::power::minimum_detectable_effect;
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -189,6 +192,11 @@ impl Comparison {
         if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
+        if wish.resume {
+            self.put_back_what_a_kill_left(wish.host, watch)?;
+        }
+        // The levers are set and put back row by row; nobody else may change them between.
+        let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &self.settings())?;
         let mut store = match self.before.is_empty() && !wish.resume {
             true => Store::create(&wish.folder, &self.design)?,
             false => Store::open(&wish.folder)?,
@@ -221,6 +229,26 @@ impl Comparison {
             self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
         store.verdict(&verdict)?;
         Ok(verdict)
+    }
+
+    /// A command that was killed leaves its servers and the levers of its last row, which are in the way of the same rows.
+    fn put_back_what_a_kill_left(
+        &self,
+        host: &Host,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(), ProveError> {
+        let outcomes = restore::restore(&host.journal, &host.lease, false, &PrivateServers)
+            .map_err(mydyno_host::HostError::from)?;
+        for done in outcomes.iter().filter(|done| done.outcome != RestoreState::Restored) {
+            watch(Progress::Loud(format!("{}: {}", done.change.what, done.why)));
+        }
+        Ok(())
+    }
+
+    /// Kernel settings that the arms change, each once.
+    fn settings(&self) -> Vec<String> {
+        let names = self.arms.iter().flat_map(|arm| &arm.turns.server.host).map(|(name, _)| name.clone());
+        names.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     /// Server, load and host in short lines.

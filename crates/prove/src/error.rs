@@ -101,6 +101,9 @@ pub enum ProveError {
         /// The levers.
         levers: String,
     },
+    /// A setting of the host that another command changes.
+    #[error(transparent)]
+    Host(#[from] mydyno_host::HostError),
     /// A server cannot be made or ended.
     #[error("{arm}: {source}")]
     Server {

@@ -402,3 +402,60 @@ fn killed_between_the_write_and_the_reading_back_the_value_is_known_as_ours() {
         assert_eq!(s.text(file), was);
     }
 }
+
+/// A journal in a state folder of its own on the same machine.
+fn other_journal(s: &Settings) -> mydyno_host::Journal {
+    mydyno_host::StateDir::open(&s.f.path("other")).unwrap().journal()
+}
+
+#[test]
+fn a_setting_that_a_command_with_another_state_folder_has_changed_is_refused_until_it_is_put_back() {
+    let s = Settings::new();
+    let other = other_journal(&s);
+    let set_there = |name: &str, value: &str| {
+        setting::set(&other, &s.lease, "elsewhere", name, value, AllowHostChange::by_the_user())
+    };
+    s.set("vm.swappiness", "1").unwrap();
+    for value in ["1", "2"] {
+        let error = set_there("vm.swappiness", value).unwrap_err().to_string();
+        let state = format!("MYDYNO_STATE={}", s.f.path("state").display());
+        for says in ["in use by `mydyno prove` (pid 7)", "the value before is 60", &state] {
+            assert!(error.contains(says), "{says}: {error}");
+        }
+    }
+    set_there("queue.sda.nr_requests", "128").unwrap().unwrap();
+    // Its process dies: the value stays changed, and the refusal with it.
+    fs::remove_dir_all(s.file("7")).unwrap();
+    let error = set_there("vm.swappiness", "2").unwrap_err().to_string();
+    assert!(error.contains("which died: run `mydyno host restore` first"), "{error}");
+    assert_eq!((s.text("sys/vm/swappiness").as_str(), s.f.journal_bytes().is_empty()), ("1", false));
+    s.put_back(&s.machine());
+    BOOT.process(&s.f.path("proc"), 7, 100, 'S');
+    set_there("vm.swappiness", "2").unwrap().unwrap();
+    assert!(s.set("vm.swappiness", "3").is_err());
+    // A state folder that was removed holds nothing.
+    fs::remove_dir_all(s.f.path("other")).unwrap();
+    s.set("vm.swappiness", "3").unwrap().unwrap();
+}
+
+#[test]
+fn a_reserved_setting_is_refused_to_other_processes_until_its_process_ends() {
+    let s = Settings::new();
+    let take = || mydyno_host::Reservation::take(&s.f.journal, &s.machine(), &["vm.swappiness".to_owned()]);
+    let reserved = take().unwrap();
+    let file = s.f.path("run/mydyno/vm.swappiness.reserved");
+    // The process that reserves may change it; here it stands for another one.
+    s.set("vm.swappiness", "1").unwrap().unwrap();
+    s.put_back(&s.machine());
+    fs::write(&file, "4711 /other/state\n").unwrap();
+    for error in [s.set("vm.swappiness", "1").unwrap_err(), take().unwrap_err()] {
+        let error = error.to_string();
+        assert!(error.contains("pid 4711") && error.contains("/other/state"), "{error}");
+    }
+    s.set("queue.sda.nr_requests", "128").unwrap().unwrap();
+    drop(reserved);
+    // As a process leaves it that was killed: there, and not locked.
+    fs::write(&file, "4711 /other/state\n").unwrap();
+    s.set("vm.swappiness", "1").unwrap().unwrap();
+    assert!(!file.exists());
+}
