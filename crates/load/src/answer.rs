@@ -1,8 +1,11 @@
 //! Decoders of the answer to one command, fed with its bytes as they arrive.
 
 use mydyno_wire::{Column, WireError};
+use std::cell::RefCell;
+use std::io;
 use std::sync::Arc;
 
+use mydyno_wire::envelope::Envelope;
 use mydyno_wire::packet::Assembler;
 use mydyno_wire::reply::{PrepareReader, Prepared, Progress, Reply, ReplyParser, ResultReader, ResultSink};
 use mydyno_workload::Fault;
@@ -12,6 +15,46 @@ const STATE: &str = "waiting for an answer";
 
 /// Largest packet of which a decoder keeps a part that has arrived.
 const MAX_PACKET_BYTES: usize = 16 << 20;
+
+/// Decodes received bytes, out of their envelope where there is one; none mean that the server has closed the
+/// connection. `wrapped` is a buffer.
+///
+/// # Errors
+/// They are not valid, or the connection is closed.
+#[inline]
+pub fn take<D: Decode>(
+    wrapped: &RefCell<Vec<u8>>,
+    parser: &mut ReplyParser,
+    decoder: &mut D,
+    envelope: &mut Option<Box<Envelope>>,
+    received: &[u8],
+) -> Result<Option<D::Output>, Fault> {
+    if received.is_empty() {
+        return Err(lost(STATE, io::ErrorKind::UnexpectedEof.into()));
+    }
+    let fed = match envelope {
+        None => decoder.feed(parser, received),
+        Some(envelope) => {
+            let mut wrapped = wrapped.borrow_mut();
+            let mut received = received;
+            loop {
+                wrapped.clear();
+                let fed = envelope.open(received, &mut wrapped).and_then(|()| decoder.feed(parser, &wrapped));
+                if !matches!(fed, Ok(None)) || !envelope.has_more() {
+                    break fed;
+                }
+                // Compressed frames that arrived together are opened one after the other.
+                received = &[];
+            }
+        }
+    };
+    fed.map_err(|e| Fault::Lost(Box::new(e)))
+}
+
+/// A failure of the connection.
+pub fn lost(during: &'static str, source: io::Error) -> Fault {
+    Fault::Lost(Box::new(WireError::Io { during, source }))
+}
 
 /// Decodes the answer to one command.
 pub trait Decode {

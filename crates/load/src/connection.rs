@@ -14,7 +14,7 @@ use mydyno_wire::{Column, WireError, command};
 use mydyno_workload::session::{Answer, Kept, unknown_statement};
 use mydyno_workload::{Command, Fault, Handle, Param, Session, Statement, StatementSpec};
 
-use crate::answer::{Counted, Decode, Preparing, Streamed};
+use crate::answer::{Counted, Decode, Preparing, Streamed, lost, take};
 use crate::error::LoadError;
 use crate::late_statements::LateStatements;
 use crate::opening::{Keeping, Ready};
@@ -265,7 +265,7 @@ impl<'w, T: Transport> Connection<'w, T> {
             return Poll::Ready(Err(lost("waiting for an answer", io::ErrorKind::NotConnected.into())));
         };
         loop {
-            let take = |bytes: &[u8]| take(shared, parser, decoder, envelope, bytes);
+            let take = |bytes: &[u8]| take(&shared.wrapped, parser, decoder, envelope, bytes);
             match shared.transport.receive(socket, *task, take) {
                 Ok(Some(Ok(Some(output)))) => return Poll::Ready(Ok(output)),
                 Ok(Some(Ok(None))) => {}
@@ -314,41 +314,6 @@ impl<'w, T: Transport> Connection<'w, T> {
         }
         Ok(Answer { rows: reply.rows, affected_rows: reply.affected_rows })
     }
-}
-
-/// Parses received bytes; none mean that the server has closed the connection.
-#[inline]
-fn take<T: Transport, D: Decode>(
-    shared: &Shared<T>,
-    parser: &mut ReplyParser,
-    decoder: &mut D,
-    envelope: &mut Option<Box<Envelope>>,
-    received: &[u8],
-) -> Result<Option<D::Output>, Fault> {
-    if received.is_empty() {
-        return Err(lost("waiting for an answer", io::ErrorKind::UnexpectedEof.into()));
-    }
-    let fed = match envelope {
-        None => decoder.feed(parser, received),
-        Some(envelope) => {
-            let mut wrapped = shared.wrapped.borrow_mut();
-            let mut received = received;
-            loop {
-                wrapped.clear();
-                let fed = envelope.open(received, &mut wrapped).and_then(|()| decoder.feed(parser, &wrapped));
-                if !matches!(fed, Ok(None)) || !envelope.has_more() {
-                    break fed;
-                }
-                // Compressed frames that arrived together are opened one after the other.
-                received = &[];
-            }
-        }
-    };
-    fed.map_err(|e| Fault::Lost(Box::new(e)))
-}
-
-fn lost(doing: &'static str, error: io::Error) -> Fault {
-    Fault::Lost(Box::new(WireError::Io { during: doing, source: error }))
 }
 
 impl<T: Transport> Drop for Connection<'_, T> {
