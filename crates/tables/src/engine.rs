@@ -41,7 +41,7 @@ impl Engine {
         self == Self::Memory
     }
 
-    /// What stands behind an index's columns. MEMORY makes hash indexes unless told otherwise, and those do not find
+    /// Suffix of an index's column list. MEMORY makes hash indexes by default, and those do not find
     /// ranges.
     pub fn index_suffix(self) -> &'static str {
         if self.is_memory() { " USING BTREE" } else { "" }

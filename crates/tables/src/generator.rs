@@ -73,16 +73,16 @@ pub enum Piece {
     Letter,
 }
 
-/// What a generator made; texts are appended to a buffer.
+/// Result of a generator; texts are appended to a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// A whole number.
     Int(i64),
-    /// What has been appended.
+    /// A text, which was appended to the buffer.
     Text,
 }
 
-/// What a sequence and unique numbers go by.
+/// Position on which sequences and unique numbers depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Row of a table, from 1.

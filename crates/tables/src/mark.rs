@@ -1,4 +1,4 @@
-//! The mark: how mydyno tells a database of its own from somebody's. Data is only created in, and dropped from,
+//! The mark, by which mydyno recognises its own databases. Data is only created in, and dropped from,
 //! databases that hold it.
 
 use mydyno_wire::{Client, WireError};
@@ -16,7 +16,7 @@ const COMMENT: &str = "made by mydyno";
 const MADE: &str = "made by mydyno; mydyno drops this database on cleanup";
 const ADOPTED: &str = "made by mydyno; the database was there before, and mydyno leaves it on cleanup";
 
-/// Whose a database is.
+/// Owner of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// There is no such database, or nothing is in it: an empty one may be ours, of a prepare that was killed before
@@ -28,7 +28,7 @@ pub enum Owner {
     Foreign,
 }
 
-/// What the mark says about the tables of one family of workloads.
+/// Entry of the mark about the tables of one family of workloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataMark {
     /// Everything but the seed that decides the rows.
@@ -58,10 +58,10 @@ pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Whose the database is.
+/// Determines the owner of a database.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn owner(client: &mut Client, database: &str) -> Result<Owner, WireError> {
     let name = literal(database);
     let exists = format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {name}");
@@ -95,7 +95,7 @@ fn exists(client: &mut Client, database: &str) -> Result<Option<bool>, WireError
 /// Creates a database with the mark in it, or leaves the mark in an empty one.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
     let name = quoted(database);
     let found = exists(client, database)?;
@@ -133,7 +133,7 @@ const ORIGIN: &str = "mydyno.origin";
 /// `ER_UNKNOWN_STORAGE_ENGINE`: it is not built in, or switched off.
 const UNKNOWN_ENGINE: u16 = 1286;
 
-/// What the mark says of the database itself.
+/// Origin of a database, according to its mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// mydyno made it.
@@ -144,10 +144,10 @@ pub enum Origin {
     Unclear(String),
 }
 
-/// What the mark says of a database of ours.
+/// Reads the origin of a database that has a mark.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn origin(client: &mut Client, database: &str) -> Result<Origin, WireError> {
     let mut comment = comment_of(client, database)?;
     if comment.is_empty() {
@@ -178,7 +178,7 @@ fn comment_of(client: &mut Client, database: &str) -> Result<String, WireError> 
 /// name. Nothing where the mark is unclear.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn drop(client: &mut Client, database: &str) -> Result<Origin, WireError> {
     let name = quoted(database);
     let origin = origin(client, database)?;
@@ -207,7 +207,7 @@ fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
 /// Drops a database that a killed prepare left empty and that says that it is ours; whether there was one.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn drop_empty(client: &mut Client, database: &str) -> Result<bool, WireError> {
     if exists(client, database)? != Some(true) {
         return Ok(false);
@@ -224,10 +224,10 @@ pub(crate) fn tables_of(mark: DataMark) -> Vec<String> {
     }
 }
 
-/// What the mark says about a family's tables; `None` when it says nothing that can be read.
+/// Reads the entry of a family's tables; `None` when there is none that can be read.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn data(client: &mut Client, database: &str, family: &str) -> Result<Option<DataMark>, WireError> {
     let sql = format!("SELECT value FROM {}.{TABLE} WHERE name = {}", quoted(database), literal(family));
     let rows = client.query(&sql)?.rows;
@@ -238,7 +238,7 @@ pub fn data(client: &mut Client, database: &str, family: &str) -> Result<Option<
 /// Writes what the mark says about a family's tables.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn set_data(client: &mut Client, database: &str, family: &str, mark: &DataMark) -> Result<(), WireError> {
     let value = serde_json::to_string(mark).unwrap_or_default();
     client.execute(&format!(
@@ -261,10 +261,10 @@ pub fn set_data(client: &mut Client, database: &str, family: &str, mark: &DataMa
     })
 }
 
-/// Leaves a note in the mark, or takes it away.
+/// Writes a note into the mark; `None` deletes it.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn note(client: &mut Client, database: &str, name: &str, value: Option<&str>) -> Result<(), WireError> {
     let (database, name) = (quoted(database), literal(name));
     let sql = match value {
@@ -279,16 +279,16 @@ pub fn note(client: &mut Client, database: &str, name: &str, value: Option<&str>
 /// Whether there is a note of this name in the mark.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn is_noted(client: &mut Client, database: &str, name: &str) -> Result<bool, WireError> {
     let sql = format!("SELECT 1 FROM {}.{TABLE} WHERE name = {}", quoted(database), literal(name));
     Ok(!client.query(&sql)?.is_empty())
 }
 
-/// Names and values of the notes whose names begin so.
+/// Names and values of the notes whose names begin with `prefix`.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn notes(client: &mut Client, database: &str, prefix: &str) -> Result<Vec<(String, String)>, WireError> {
     let sql = format!("SELECT name, value FROM {}.{TABLE}{}", quoted(database), beginning_with(prefix));
     let rows = client.query(&sql)?;
@@ -296,10 +296,10 @@ pub fn notes(client: &mut Client, database: &str, prefix: &str) -> Result<Vec<(S
     Ok((0..rows.len()).map(|row| (text(row, 0), text(row, 1))).collect())
 }
 
-/// Takes the notes away whose names begin so.
+/// Deletes the notes whose names begin with `prefix`.
 ///
 /// # Errors
-/// What the server or the connection said.
+/// The server's or the connection's error.
 pub fn forget(client: &mut Client, database: &str, prefix: &str) -> Result<(), WireError> {
     client.execute(&format!("DELETE FROM {}.{TABLE}{}", quoted(database), beginning_with(prefix))).map(|_| ())
 }

@@ -1,5 +1,5 @@
-//! What can be told of a statement from its text alone: its parameters, and whether it writes. Where that cannot be
-//! told for certain, it counts as writing.
+//! Properties of a statement that its text alone shows: its parameters, and whether it writes. Where that cannot be
+//! determined for certain, it counts as writing.
 
 use std::ops::Range;
 
@@ -112,7 +112,7 @@ fn quote_end(bytes: &[u8], start: usize, escapes: bool) -> usize {
     bytes.len()
 }
 
-/// What a statement does, as far as its text tells.
+/// Effect of a statement, as far as its text shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
     /// It only reads.
@@ -123,7 +123,7 @@ pub enum Class {
     Other,
 }
 
-/// What is wrong with a text that should be one statement.
+/// Defect of a text that should be one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotOne {
     /// Nothing but spaces and comments.
@@ -154,7 +154,7 @@ pub fn single(sql: &str) -> Result<&str, NotOne> {
 /// Words that make of a reading statement one that writes, locks, or leaves something behind.
 const NOT_ONLY_READING: &[&str] = &["INTO", "UPDATE", "DELETE", "LOCK", "SHARE", "PROCEDURE"];
 
-/// What the statement does.
+/// Classifies the effect of the statement.
 pub fn classify(sql: &str) -> Class {
     let tokens = tokens(sql);
     if tokens.iter().any(|(token, _)| *token == Token::Executable) {

@@ -1,4 +1,4 @@
-//! The data of a workload: tables that mydyno makes, or the user's own, which it only asks.
+//! The data of a workload: tables that mydyno makes, or the user's own, which it only queries.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +16,7 @@ pub enum WorkTables {
     Oltp(Tables),
     /// Tables that the workload brings.
     Own(OwnTables),
-    /// What is in this database anyway: nothing is made, checked or dropped.
+    /// Existing tables of the user in this database: none are made, checked or dropped.
     Users(String),
 }
 
@@ -73,7 +73,7 @@ impl WorkTables {
     }
 
     /// Takes the database for this connection, so that no other mydyno makes, drops or loads its tables meanwhile. The
-    /// lock goes with the connection. Several may ask a database of the user's.
+    /// lock ends with the connection. Several may load a database of the user.
     ///
     /// # Errors
     /// Another connection holds it, or what the server said.
@@ -130,7 +130,7 @@ impl WorkTables {
     /// Notes in the mark that a run is about to change rows.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
         match self {
             Self::Oltp(tables) => tables.note_use(client, data),
@@ -163,7 +163,7 @@ impl WorkTables {
         }
     }
 
-    /// What a check that found nothing wrong has shown; `used` is whether runs have changed rows.
+    /// The conclusion from a successful check; `used` is whether runs have changed rows.
     pub fn shown_by_check(&self, used: bool) -> &'static str {
         match (self, used) {
             (Self::Oltp(_), false) => "every row is as the seed makes it",
@@ -181,10 +181,10 @@ impl WorkTables {
         }
     }
 
-    /// What a run has left that makes its figures doubtful.
+    /// Warnings about a run, from the rows that it left.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn doubts(&self, client: &mut Client) -> Result<Vec<Warning>, PrepareError> {
         match self {
             Self::Own(tables) => tables.doubts(client),
@@ -196,7 +196,7 @@ impl WorkTables {
     /// any table of a database that mydyno made.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn is_ours(&self, client: &mut Client) -> Result<bool, PrepareError> {
         let Some(database) = self.database() else { return Ok(true) };
         // Statements on no database in particular: none of it is ours.

@@ -1,4 +1,4 @@
-//! What a server offers and a client asks for.
+//! Capability flags, which a server offers and a client requests.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr};

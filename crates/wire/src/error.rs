@@ -38,9 +38,9 @@ pub enum WireError {
         endpoint: String,
         /// User that asked, as in `'app'`.
         user: String,
-        /// What the server said.
+        /// The server's error.
         error: Box<ServerError>,
-        /// What to do about it.
+        /// Suggested remedy.
         way_out: String,
     },
     /// No server was reached.
@@ -50,13 +50,13 @@ pub enum WireError {
         endpoint: String,
         /// The system's reason.
         source: io::Error,
-        /// What to do about it.
+        /// Suggested remedy.
         way_out: String,
     },
     /// Sending or receiving failed.
     #[error("the connection failed {during}: {source}")]
     Io {
-        /// What was being done, as in `reading the answer`.
+        /// The operation, as in `reading the answer`.
         during: &'static str,
         /// The system's reason.
         source: io::Error,
@@ -64,17 +64,17 @@ pub enum WireError {
     /// The other side did not answer in time.
     #[error("no complete answer within {} s {during}; {way_out}", after.as_secs_f64())]
     Timeout {
-        /// What was waited for.
+        /// The operation that timed out.
         during: &'static str,
         /// The limit that was set.
         after: Duration,
-        /// What to do about it.
+        /// Suggested remedy.
         way_out: Cow<'static, str>,
     },
     /// The caller's cancellation flag was set.
     #[error("interrupted while {during}")]
     Cancelled {
-        /// What the connection was doing.
+        /// State of the connection.
         during: &'static str,
     },
     /// The other side sent what the protocol does not allow here.
@@ -82,9 +82,9 @@ pub enum WireError {
     Protocol {
         /// The packet.
         packet: &'static str,
-        /// What the connection was doing.
+        /// State of the connection.
         state: &'static str,
-        /// What is wrong with it.
+        /// The defect.
         detail: String,
     },
     /// Authentication cannot go on.
@@ -106,7 +106,7 @@ pub enum WireError {
     /// The other side closed the connection.
     #[error("the server closed the connection while {state}; {way_out}")]
     Closed {
-        /// What the connection was doing.
+        /// State of the connection.
         state: &'static str,
         /// Where to look.
         way_out: &'static str,
@@ -114,14 +114,14 @@ pub enum WireError {
     /// An answer is larger than the bound that was set for it.
     #[error("{what} is larger than the limit of {limit_bytes} bytes; {way_out}")]
     TooLarge {
-        /// What is too large.
+        /// Name of the item that is too large.
         what: &'static str,
         /// The bound.
         limit_bytes: usize,
-        /// What to do about it.
+        /// Suggested remedy.
         way_out: &'static str,
     },
-    /// What was asked for cannot be done.
+    /// The request cannot be carried out.
     #[error("{0}")]
     Unsupported(String),
 }

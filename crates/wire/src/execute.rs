@@ -4,7 +4,7 @@ use crate::command::STMT_EXECUTE;
 use crate::packet::{HEADER, MAX_FRAME, put_lenenc_int};
 use crate::value::Value;
 
-/// What a parameter is.
+/// Type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param {
     /// A signed integer, sent as BIGINT.
@@ -34,7 +34,7 @@ impl Param {
 struct Slot {
     /// Offset of its first byte: a number's, or that of a length.
     start: u32,
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     end: u32,
     /// Length of the length in front of bytes; 0 for numbers.
     prefix: u8,

@@ -15,7 +15,7 @@ const STATE: &str = "waiting for the greeting";
 pub struct Greeting {
     /// Version, connection id and capabilities.
     pub version: ServerVersion,
-    /// What the first authentication plugin works on: 20 bytes as a rule, without the final NUL.
+    /// Scramble for the first authentication plugin: usually 20 bytes, without the final NUL.
     pub scramble: Vec<u8>,
     /// Status flags.
     pub status: u16,

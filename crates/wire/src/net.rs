@@ -35,7 +35,7 @@ impl Socket {
     /// Connects before `deadline`.
     ///
     /// # Errors
-    /// No such host, no socket, nobody listens, too late: the text says what to do. [`WireError::Cancelled`].
+    /// Unknown host, missing socket, refused connection or timeout, each with a remedy; [`WireError::Cancelled`].
     pub fn connect(
         endpoint: &Endpoint,
         deadline: Instant,
@@ -194,7 +194,7 @@ fn connect_unix(path: &Path, limit: Limit<'_>) -> io::Result<UnixStream> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, open and owned by nobody else.
+    // SAFETY: the descriptor is new and open, and nothing else owns it.
     let stream = UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
     // SAFETY: sockaddr_un is plain integers, for which all zeroes is a value.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };

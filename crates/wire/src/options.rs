@@ -72,10 +72,10 @@ impl TlsOptions {
 pub enum TlsMode {
     /// Never.
     Disabled,
-    /// When the server can; whoever sits between can prevent it. A Unix socket stays as it is.
+    /// When the server can; a man in the middle can prevent it. A Unix socket is not encrypted.
     #[default]
     Preferred,
-    /// Always, whoever the server is.
+    /// Always, without verification of the server.
     Required,
     /// Always, and the server's certificate must come from the authority that is named.
     VerifyCa,
@@ -123,7 +123,7 @@ pub enum Compression {
 impl Compression {
     /// Whatever the server has.
     pub const ANY: [Self; 2] = [Self::Zlib, Self::Zstd];
-    /// What [`Self::parse_list`] reads, for error texts.
+    /// Syntax of [`Self::parse_list`], for error texts.
     pub const LIST: &str = "it may be a list of zlib, zstd and uncompressed";
 
     /// Reads a list in order of preference, as in `zstd,zlib,uncompressed`. What stands behind `uncompressed`, which
@@ -195,7 +195,7 @@ pub struct ConnectOptions {
     pub tls: TlsOptions,
     /// Compression in order of preference; empty is none.
     pub compression: Vec<Compression>,
-    /// What was made of the files of [`Self::tls`], shared by clones.
+    /// Configuration built from the files of [`Self::tls`], shared by clones.
     loaded_tls: LoadedTls,
 }
 

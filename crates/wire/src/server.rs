@@ -26,7 +26,7 @@ pub struct ServerVersion {
     pub patch: u16,
     /// The server's id of this connection, as in `SHOW PROCESSLIST`.
     pub connection_id: u32,
-    /// What the server offers.
+    /// Capabilities that the server offers.
     pub capabilities: Capabilities,
 }
 

@@ -17,7 +17,7 @@ pub enum ServerIdentity {
     Password,
 }
 
-/// What both sides agreed on when they connected.
+/// Parameters that client and server negotiated when they connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Session {
@@ -30,7 +30,8 @@ pub struct Session {
     /// Status flags of the last OK packet, see [`crate::capability::status`].
     pub status: u16,
     /// Method of authentication by which this client was let in, as in `caching_sha2_password`; empty where a driver has
-    /// its own way in. Servers that ask the operating system (`unix_socket`, PAM) let whoever tried another in.
+    /// its own way in. Servers that rely on the operating system (`unix_socket`, PAM) accept the client
+    /// after another method was tried.
     pub authentication: &'static str,
     /// TLS version and cipher; `None` when packets are not encrypted.
     pub tls: Option<String>,

@@ -1,4 +1,4 @@
-//! What a statement changed in its session, as servers say it behind the counts of an OK packet (CLIENT_SESSION_TRACK:
+//! Session changes of a statement, which servers report behind the counts of an OK packet (CLIENT_SESSION_TRACK:
 //! MySQL 5.7, MariaDB 10.2 and newer).
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_ok_packet.html>

@@ -11,7 +11,7 @@ pub enum Keep {
     Text,
 }
 
-/// A statement of the user's: where it is written, and what it does.
+/// A statement of the user, with its position and effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// As in `shop.toml:12:3`, or the name of an option.
@@ -20,6 +20,6 @@ pub struct Asked {
     pub sql: String,
     /// How the first columns of its result are kept, none when they are not.
     pub keeps: Vec<Keep>,
-    /// What it does.
+    /// Its effect.
     pub class: Class,
 }

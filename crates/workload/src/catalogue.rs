@@ -19,7 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static Spec> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no workload {name:?}{}; `mydyno workloads` lists them", .nearest.map(|n| format!(", did you mean {n}?")).unwrap_or_default())]
 pub struct UnknownWorkload {
-    /// What was given.
+    /// The given name or value.
     pub name: String,
     /// The nearest name that exists.
     pub nearest: Option<&'static str>,

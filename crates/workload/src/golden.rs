@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Compares a text with the kept one. `MYDYNO_WRITE_GOLDEN=1` keeps it anew, for a change that is meant and told.
+/// Compares a text with the recorded one. `MYDYNO_WRITE_GOLDEN=1` records it again, for an intended change that its
+/// commit explains.
 pub fn same(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("MYDYNO_WRITE_GOLDEN").is_some() {

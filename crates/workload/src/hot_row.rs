@@ -128,7 +128,7 @@ impl HotRow {
         Ok(hot_row)
     }
 
-    /// The tables that these options ask for.
+    /// The tables of these options.
     pub fn tables(database: &str, options: &Options, seed: u64) -> OwnTables {
         let engine = options.word(crate::engine::OPTION.name);
         let (rows, stock) = (options.count("rows"), options.count("stock"));
@@ -237,7 +237,7 @@ fn sold_out() -> DoubtSpec {
     }
 }
 
-/// What must hold at any time. Without orders a sale leaves no trace but the stock itself.
+/// Conditions that must hold at any time. Without orders a sale changes the stock only.
 fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<CheckSpec> {
     let check =
         |about: &str, sql: String, expected: String| CheckSpec { about: about.to_owned(), sql, expected };

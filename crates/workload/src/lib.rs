@@ -1,4 +1,4 @@
-//! What is asked of a server: the workloads with their options, tables, data and transactions.
+//! The workloads: options, tables, data and the transactions that are sent to a server.
 //!
 //! A workload is two things. Its *description* ([`Spec`]) is data: name, options, what it does; the catalogue, the
 //! command line and the documentation are made from it. Its *behaviour* ([`Workload`]) says which statements it

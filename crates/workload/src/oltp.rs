@@ -100,7 +100,7 @@ const TEXTS: [(&str, &str, &[ParamType]); 9] = [
     ),
 ];
 
-/// How often each kind is asked in a transaction.
+/// How often a transaction sends each kind of statement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts([u64; TEXTS.len()]);
 

@@ -130,7 +130,7 @@ pub enum OptionError {
     /// No such option.
     #[error("--{name}: {workload} has no such option{}", hint(.nearest))]
     Unknown {
-        /// What was given.
+        /// The given name or value.
         name: String,
         /// The workload.
         workload: String,
@@ -142,9 +142,9 @@ pub enum OptionError {
     Invalid {
         /// The option.
         name: &'static str,
-        /// What was given.
+        /// The given name or value.
         value: String,
-        /// What is expected.
+        /// The expected form.
         expected: String,
     },
     /// Values that do not fit together.
@@ -243,7 +243,7 @@ impl Options {
 pub struct FileText<'a> {
     /// As it was given.
     pub path: &'a str,
-    /// What was in it.
+    /// Its content.
     pub text: &'a str,
 }
 

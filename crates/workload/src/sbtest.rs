@@ -22,7 +22,7 @@ pub const OPTIONS: [OptionSpec; 6] = [
     engine::OPTION,
 ];
 
-/// The tables that these options ask for.
+/// The tables of these options.
 ///
 /// # Errors
 /// Options that do not fit together.

@@ -15,7 +15,7 @@ use crate::session::{
 };
 use mydyno_tables::work_tables::WorkTables;
 
-/// What a statement reads.
+/// Kind of condition of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Rows with some values of `k`.

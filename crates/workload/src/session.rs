@@ -1,4 +1,4 @@
-//! What a transaction sees of a connection, and what the load engine sees of a workload.
+//! Interfaces between transactions and connections ([`Session`]), and between workloads and the load engine ([`Workload`]).
 
 use std::future::Future;
 
@@ -49,7 +49,7 @@ pub struct StatementSpec {
     pub keeps_row: bool,
 }
 
-/// What an answer said.
+/// Counts of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Answer {
     /// Rows of the result.
@@ -58,10 +58,10 @@ pub struct Answer {
     pub affected_rows: u64,
 }
 
-/// What an answer said, and the first row of its first result.
+/// Counts of an answer, and the first row of its first result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Kept {
-    /// What it said.
+    /// Its counts.
     pub answer: Answer,
     /// The row; `None` where there is none.
     pub row: Option<Vec<Value>>,
@@ -97,7 +97,7 @@ pub enum Fault {
     Lost(Box<mydyno_wire::WireError>),
 }
 
-/// What a transaction sees of a connection.
+/// A connection, as transactions use it.
 pub trait Session {
     /// Sends a prepared statement with its parameters and waits for the whole answer.
     ///
@@ -186,7 +186,7 @@ pub trait TransactionStream {
     fn redraw(&mut self);
 }
 
-/// What the load engine sees of a workload.
+/// A workload, as the load engine uses it.
 pub trait Workload: Sync {
     /// State of one connection's transactions: random generator, counters, buffers.
     type Stream: TransactionStream;

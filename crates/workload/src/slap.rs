@@ -81,7 +81,7 @@ pub const OPTIONS: &[OptionSpec] = &[
     crate::engine::OPTION,
 ];
 
-/// What finds a row.
+/// Kind of key that finds a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     None,
@@ -144,7 +144,7 @@ impl Shape {
 /// The workload with its options.
 #[derive(Debug, Clone)]
 pub struct Slap {
-    /// Statements that write, and statements that read; asked in turn, from both where there are both.
+    /// Statements that write, and statements that read; sent in turn, alternately where there are both.
     writes: Vec<String>,
     reads: Vec<String>,
     write_operation: usize,

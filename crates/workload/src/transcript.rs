@@ -1,5 +1,5 @@
-//! What a workload asks when every statement finds one row, of which nothing is known: its stream of operations, without a
-//! server.
+//! The operations of a workload, recorded without a server: every statement is answered as if it found one row of unknown
+//! content.
 
 use std::fmt;
 use std::future::Future;
@@ -14,7 +14,7 @@ use crate::session::{
     Workload, unknown_statement,
 };
 
-/// One statement that is asked.
+/// One statement that a transaction sends.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// Index in [`Workload::operations`].
@@ -42,10 +42,10 @@ impl fmt::Display for Asked<'_> {
     }
 }
 
-/// Every answer: as if there were always a row to find or change.
+/// The answer to every statement: one row found or changed.
 const FOUND: Answer = Answer { rows: 1, affected_rows: 1 };
 
-/// Recites the first transactions of a connection's stream.
+/// Passes the statements of the first transactions of a connection to `sink`.
 pub fn recite<W: Workload>(
     workload: &W,
     connection: u64,
@@ -56,7 +56,7 @@ pub fn recite<W: Workload>(
     let mut reciter = Reciter { workload, sink, handles: Vec::new() };
     for _ in 0..transactions {
         stream.begin();
-        // The reciter answers at once and never fails, so neither can the transaction.
+        // The session answers at once and never fails, so neither can the transaction.
         let asked = pin!(workload.transaction(&mut stream, &mut reciter));
         let done = asked.poll(&mut Context::from_waker(Waker::noop()));
         debug_assert!(matches!(done, Poll::Ready(Ok(()))));

@@ -27,7 +27,7 @@ struct Filling {
     part_rows: u64,
     /// Rows of parts that are not noted may be in.
     resumed: bool,
-    /// What the parts hold that are in.
+    /// Sum of the complete parts.
     sum: Mutex<Sum>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    /// What is left to do of tables that are there; `resumed` are those that were there before, in their order.
+    /// The remaining work on tables that exist; `resumed` marks those that existed before, in their order.
     pub fn new(
         tables: &'a OwnTables,
         server: Vec<ServerTable>,

@@ -9,14 +9,14 @@ use crate::prepare::{PrepareError, doing};
 use crate::sql_text::{self, Token};
 use crate::{fingerprint, mark};
 
-/// What an earlier prepare has left of a statement that it had begun.
+/// State of a statement that an earlier prepare had begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     /// It has not run.
     Nothing,
     /// It has run.
     Done,
-    /// Rows may have been changed that nobody can tell from others.
+    /// It may have changed rows that cannot be told from others.
     Unclear,
 }
 

@@ -180,7 +180,7 @@ impl OwnTables {
         client.execute("SET SESSION foreign_key_checks = DEFAULT").map(drop).map_err(dropping())
     }
 
-    /// Drops the tables that the mark names as made by an earlier prepare; others of these names are somebody's.
+    /// Drops the tables that the mark names as made by an earlier prepare; other tables of these names are foreign.
     fn drop_old(&self, client: &mut Client, before: Option<&DataMark>) -> Result<(), PrepareError> {
         let old = before.and_then(|d| d.shape.get("tables")).and_then(Value::as_array);
         let names = old.into_iter().flatten().filter_map(Value::as_str);

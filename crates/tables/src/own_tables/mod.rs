@@ -38,7 +38,7 @@ pub struct TableSpec {
     pub rows: u64,
     /// Statements for after the rows are in, as for indexes.
     pub after: Vec<String>,
-    /// Where it is described, as in `shop.toml:12:1`; empty where nobody wrote it.
+    /// Position of its description, as in `shop.toml:12:1`; empty for tables of built-in workloads.
     pub place: String,
 }
 
@@ -69,18 +69,18 @@ pub struct ColumnSpec {
     pub name: String,
     /// Values.
     pub generator: Generator,
-    /// Where it is described; empty where nobody wrote it.
+    /// Position of its description; empty for tables of built-in workloads.
     pub place: String,
 }
 
 /// A statement whose result says whether the data hold together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckSpec {
-    /// What it is about, for messages.
+    /// Subject, for messages.
     pub about: String,
     /// A SELECT; the first value of its first row counts.
     pub sql: String,
-    /// What that value must be.
+    /// The value that it must have.
     pub expected: String,
 }
 
@@ -89,7 +89,7 @@ pub struct CheckSpec {
 pub struct DoubtSpec {
     /// A SELECT that gives a number: how many rows give cause for doubt.
     pub sql: String,
-    /// What is said when there are any.
+    /// Warning when there are any.
     pub warning: Warning,
 }
 
@@ -102,9 +102,9 @@ pub struct OwnTables {
     pub database: String,
     /// In the order in which they are made.
     pub tables: Vec<TableSpec>,
-    /// What must hold before and after runs.
+    /// Conditions that must hold before and after runs.
     pub checks: Vec<CheckSpec>,
-    /// What makes a run's figures doubtful.
+    /// Conditions that make a run's figures doubtful.
     pub doubts: Vec<DoubtSpec>,
     /// Seed of the rows.
     pub seed: u64,
@@ -207,7 +207,7 @@ impl OwnTables {
         Ok(!client.query(&sql).map_err(doing("listing the tables"))?.is_empty())
     }
 
-    /// What the statements that make the tables and rows rest on.
+    /// Sets the session variables that creating and filling the tables depend on.
     fn set_up(&self, client: &mut Client) -> Result<(), WireError> {
         client.execute(STRICT).map(drop)
     }
@@ -220,17 +220,17 @@ impl OwnTables {
     /// Notes in the mark that a run is about to change rows.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
         let used = DataMark { used: true, ..data.clone() };
         mark::set_data(client, &self.database, self.family, &used)
             .map_err(doing("noting that the rows are in use"))
     }
 
-    /// What a run has left that makes its figures doubtful.
+    /// Warnings about a run, from the rows that it left.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn doubts(&self, client: &mut Client) -> Result<Vec<Warning>, PrepareError> {
         if self.doubts.is_empty() {
             return Ok(Vec::new());

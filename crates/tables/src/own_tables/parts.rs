@@ -39,10 +39,10 @@ pub(super) struct Begun {
     pub before: String,
 }
 
-/// What the notes say.
+/// Progress notes of a prepare.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Notes {
-    /// What was sent of parts that are in, by table and part.
+    /// Row counts and digests of complete parts, by table and part.
     pub parts: BTreeMap<(usize, u64), Sum>,
     /// All rows are in and right.
     pub filled: bool,

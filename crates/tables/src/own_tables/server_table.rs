@@ -1,4 +1,4 @@
-//! What a server has made of a table's description, as far as filling it goes by that.
+//! Properties of a table as the server created it, as far as filling depends on them.
 
 use mydyno_settings::nearest;
 use mydyno_wire::Client;

@@ -54,7 +54,7 @@ struct Batch<'a> {
 
 /// How rows are sent.
 enum Form {
-    /// All in the text of one INSERT, which is cut off behind its head for the next.
+    /// All in the text of one INSERT, which is truncated after its head for the next.
     Text { sql: Vec<u8>, head_bytes: usize },
     /// As values of a prepared INSERT, so that the server has no text to read and no number to make of digits.
     Values { insert: Prepared, rows: BulkRows },
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Lets go of what the server keeps for it.
+    /// Releases the prepared statement at the server.
     fn close(self, client: &mut Client) -> Result<(), PrepareError> {
         match self.form {
             Form::Text { .. } => Ok(()),

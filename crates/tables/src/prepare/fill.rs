@@ -122,7 +122,7 @@ impl<'a> Fill<'a> {
         Self { tables, ranges: Ranges::new(all), states, shared }
     }
 
-    /// What each connection does.
+    /// Fills ranges on one connection until none are left.
     fn work(&self, connect: Connect<'_>) -> Result<(), PrepareError> {
         let mut client = connect().map_err(doing("connecting"))?;
         client.use_schema(&self.tables.database).map_err(doing("choosing the database"))?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{PrepareError, Progress};
 
-/// What the connections know of each other.
+/// State that the filling connections share.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     stop: &'a AtomicBool,
@@ -70,7 +70,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Lets so many connections `work`, each to its end, and tells how far they are.
+    /// Runs `work` on so many threads, each to its end, and reports progress.
     ///
     /// # Errors
     /// The first failure that is not just the others' reaction to it.
@@ -108,7 +108,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Counts a filler out however it leaves.
+/// Decrements the count of running fillers when one ends, also by a panic.
 struct Leaving<'a>(&'a AtomicUsize);
 
 impl Drop for Leaving<'_> {

@@ -28,7 +28,7 @@ const BATCH_BYTES: usize = 512 * 1024;
 /// Why tables could not be made, checked or dropped.
 #[derive(Debug, Error)]
 pub enum PrepareError {
-    /// The database is somebody's.
+    /// The database is foreign.
     #[error(
         "database {database:?} exists and was not made by mydyno (it has no table {}): name another with --schema, or drop it yourself if it is not needed",
         mark::TABLE
@@ -63,7 +63,7 @@ pub enum PrepareError {
     NotPrepared {
         /// Its name.
         database: String,
-        /// What is missing.
+        /// The missing tables.
         what: String,
     },
     /// Rows are not what the mark says.
@@ -71,12 +71,12 @@ pub enum PrepareError {
     Inconsistent {
         /// Table.
         table: String,
-        /// What was found.
+        /// The value that was found.
         found: String,
-        /// What the seed or the mark says.
+        /// The value that seed or mark give.
         expected: String,
     },
-    /// A table of this name is another workload's, or somebody's.
+    /// A table of this name is another workload's, or foreign.
     #[error(
         "database {database:?} has a table {table} that this workload did not make: name another database with --schema"
     )]
@@ -120,15 +120,15 @@ pub enum PrepareError {
         fits: u64,
         /// `max_heap_table_size` when it was made, in bytes.
         limit: u64,
-        /// What holds the rows.
+        /// Size that holds the rows, in bytes.
         needed: u64,
     },
     /// The server or the connection.
     #[error("{doing}: {source}")]
     Wire {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What was said.
+        /// The cause.
         source: Box<WireError>,
     },
 }
@@ -158,7 +158,7 @@ pub struct Progress {
     pub found: u64,
 }
 
-/// What preparing found.
+/// Outcome of preparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepared {
     /// The tables were there already.
@@ -187,7 +187,7 @@ impl Tables {
         self
     }
 
-    /// What is in the tables.
+    /// The data set.
     pub fn data(&self) -> &DataSet {
         &self.data
     }
@@ -239,7 +239,7 @@ impl Tables {
         Ok(Some(data))
     }
 
-    /// What the mark says about the family's tables.
+    /// Reads the mark's entry about the family's tables.
     fn marked(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
         let looking = || doing(format!("looking at database {:?}", self.database));
         match mark::owner(client, &self.database).map_err(looking())? {
@@ -326,7 +326,7 @@ impl Tables {
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Names of the family's tables that are there, of which the mark must name each: others are somebody's.
+    /// Names of the family's existing tables. The mark must name each: others are foreign.
     fn old_tables(
         &self,
         client: &mut Client,
@@ -356,7 +356,7 @@ impl Tables {
     /// Notes in the mark that a run is about to change rows.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn note_use(&self, client: &mut Client, data: &DataMark) -> Result<(), PrepareError> {
         let used = DataMark { used: true, ..data.clone() };
         let noting = || doing("noting that the rows are in use");

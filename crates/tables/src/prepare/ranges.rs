@@ -17,7 +17,7 @@ pub(crate) struct Range {
     pub last: u64,
 }
 
-/// The ranges of a table that nobody has taken, and how many connections insert into it.
+/// The ranges of a table that no connection has taken, and how many connections insert into it.
 #[derive(Debug)]
 struct Waiting {
     ranges: VecDeque<Range>,
@@ -65,7 +65,7 @@ impl Ranges {
             if tables.iter().all(|t| t.ranges.is_empty()) {
                 return Ok(None);
             }
-            // The limit is for `off`, which wakes nobody.
+            // The limit is for `off`, which wakes no waiter.
             let woken = self.left.wait_timeout(tables, Duration::from_millis(20));
             tables = woken.unwrap_or_else(PoisonError::into_inner).0;
         }

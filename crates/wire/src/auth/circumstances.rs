@@ -1,4 +1,4 @@
-//! What a connection is like, and the one rule for passwords that can be read.
+//! Security properties of a connection, and the rule for passwords that are sent in a readable form.
 //!
 //! A password leaves in a form that its receiver can read (as it is, or encrypted with a key that the receiver sent)
 //! only when the receiver is known to be the server: over a Unix socket, or over TLS with a verified certificate. A
@@ -13,7 +13,7 @@ use crate::error::WireError;
 use crate::options::{ConnectOptions, Endpoint, ServerKey, TlsMode};
 use crate::secret::Secret;
 
-/// What the plugins need to know about a connection.
+/// Properties of a connection that authentication plugins depend on.
 #[derive(Debug, Clone)]
 pub struct Circumstances {
     password: Secret,
@@ -63,7 +63,7 @@ impl Circumstances {
         self.password.is_empty() || self.socket || self.verified || self.loopback || self.allow_unverified
     }
 
-    /// Whether nobody can read what is sent but the receiver.
+    /// Whether only the receiver can read sent bytes.
     fn is_confidential(&self) -> bool {
         self.socket || self.encrypted
     }
@@ -89,7 +89,7 @@ impl Circumstances {
         Err(self.refuse(Plugin::Clear))
     }
 
-    /// The password and a NUL for methods that send it whole through a channel that nobody else can read; `None` where
+    /// The password and a NUL for methods that send it whole through a channel that only the receiver can read; `None` where
     /// the channel is not such a one and an RSA key is needed.
     ///
     /// # Errors
@@ -110,8 +110,8 @@ impl Circumstances {
         bytes
     }
 
-    /// Where to get the server's RSA key. What is encrypted with a key that an unverified server sent, that server can
-    /// read, and whoever sits between can send a key too.
+    /// Source of the server's RSA key. An unverified server can read everything that is encrypted with the key that it
+    /// sent, and so can a man in the middle who sends a key.
     ///
     /// # Errors
     /// The rule forbids to ask for it, or the user did not ask for it.

@@ -26,7 +26,7 @@ pub fn sign(password: &[u8], nonce: &[u8]) -> [u8; 64] {
     raw_sign::<Sha512>(&key, nonce, &VerifyingKey::from(&key)).to_bytes()
 }
 
-/// What a server stores for `client_ed25519`: the public key.
+/// The server's stored form of a password for `client_ed25519`: the public key.
 pub(super) fn stored_hash(password: &[u8]) -> Answer {
     let hash = Zeroizing::new(<[u8; 64]>::from(Sha512::digest(password)));
     Zeroizing::new(VerifyingKey::from(&ExpandedSecretKey::from_bytes(&hash)).to_bytes().to_vec())
@@ -68,7 +68,7 @@ fn parsec_key(password: &[u8], iterations: u32, salt: &[u8]) -> SigningKey {
 pub struct Parsec {
     server_nonce: Vec<u8>,
     answered: bool,
-    /// What the server stores: the salt as it sends it, and the public key.
+    /// The server's stored form of a password: the salt as it sends it, and the public key.
     stored_hash: Option<Answer>,
 }
 

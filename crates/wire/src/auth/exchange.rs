@@ -77,7 +77,7 @@ impl Exchange {
         }
     }
 
-    /// What a server that knows the account has stored for its password, where the method lets both sides make it:
+    /// The server's stored form of the account's password, where the method lets both sides compute it:
     /// MariaDB proves its certificate with that. Empty passwords prove nothing.
     pub fn stored_hash(&self, circumstances: &Circumstances) -> Option<Answer> {
         let password = circumstances.password();

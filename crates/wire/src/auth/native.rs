@@ -17,7 +17,7 @@ pub fn scramble(password: &[u8], scramble: &[u8]) -> [u8; 20] {
     mixed
 }
 
-/// What a server stores: SHA1(SHA1(password)).
+/// The server's stored form of a password: SHA1(SHA1(password)).
 pub(super) fn stored_hash(password: &[u8]) -> Answer {
     let once = Zeroizing::new(<[u8; 20]>::from(Sha1::digest(password)));
     Zeroizing::new(Sha1::digest(*once).to_vec())

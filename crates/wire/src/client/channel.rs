@@ -25,9 +25,9 @@ pub(super) struct Channel {
     envelope: Option<Box<Envelope>>,
     assembler: Assembler,
     out: Vec<u8>,
-    /// What goes onto the wire when there is an envelope.
+    /// Buffer for enveloped bytes to send.
     sealed: Vec<u8>,
-    /// What came out of the envelope.
+    /// Buffer for received bytes without their envelope.
     opened: Vec<u8>,
     received: Box<[u8; RECEIVE_BYTES]>,
     /// Sequence number of the next packet.
@@ -260,7 +260,7 @@ impl Channel {
         Err(error)
     }
 
-    /// Lets the socket close without a second goodbye.
+    /// Closes the socket without sending COM_QUIT.
     pub(super) fn leave_open(&mut self) {
         self.socket = None;
     }
@@ -291,7 +291,7 @@ impl Drop for Channel {
             envelope.close(&mut sealed);
             out = sealed;
         }
-        // Nobody is left to hear about a failure.
+        // The connection is closed in any case, so a failure has no consequence.
         let _ = socket.send_all(&out, deadline_in(Duration::from_millis(100)));
     }
 }

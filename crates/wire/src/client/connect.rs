@@ -26,7 +26,7 @@ impl From<WireError> for Failed {
     }
 }
 
-/// What connecting made.
+/// Result of connecting.
 pub(super) struct Connected {
     pub socket: Socket,
     pub tls: Option<Tls>,

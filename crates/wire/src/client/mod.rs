@@ -30,7 +30,7 @@ use crate::session::Session;
 use crate::session_change::SessionChange;
 use crate::value::Value;
 
-/// What a statement without rows did. Where a text holds several, affected rows and warnings are summed and the rest
+/// Result of a statement without rows. Where a text holds several, affected rows and warnings are summed and the rest
 /// is the last one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
@@ -44,7 +44,7 @@ pub struct Done {
     pub status: u16,
 }
 
-/// A connection to a server. Dropping it says goodbye.
+/// A connection to a server. Dropping it sends COM_QUIT.
 #[derive(Debug)]
 pub struct Client {
     channel: Channel,
@@ -52,7 +52,7 @@ pub struct Client {
     max_result_bytes: usize,
     /// Columns of prepared statements as the server last sent them, for results that come without.
     columns: HashMap<u32, Arc<[Column]>>,
-    /// What the last answer said of the session.
+    /// Session changes that the last answer reported.
     changes: Vec<SessionChange>,
 }
 
@@ -80,12 +80,12 @@ impl Client {
         &self.session.version
     }
 
-    /// What was agreed on with the server.
+    /// Parameters negotiated with the server.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What the last statement changed in its session, where the server says it and is asked to (see
+    /// Session changes of the last statement, where the server reports them and is asked to (see
     /// [`ConnectOptions::session_tracking`]); of a text with several statements, the last one's.
     pub fn session_changes(&self) -> &[SessionChange] {
         &self.changes
@@ -301,7 +301,7 @@ impl Client {
         self.skim().map(drop)
     }
 
-    /// Says goodbye.
+    /// Sends COM_QUIT and closes the connection.
     ///
     /// # Errors
     /// Sending fails.
@@ -311,12 +311,12 @@ impl Client {
         Ok(())
     }
 
-    /// The authenticated socket, in blocking mode and without time limits, for who drives it himself. Prepared
+    /// The authenticated socket, in blocking mode and without time limits, for a caller that drives it itself. Prepared
     /// statements stay valid.
     ///
     /// # Errors
     /// The connection is encrypted or compressed (then [`Self::into_enveloped_parts`] is the way), bytes of the
-    /// server are waiting that nobody asked for, or the system's.
+    /// server are waiting that answer no command, or the system's.
     pub fn into_parts(self) -> Result<(OwnedFd, Session), WireError> {
         match self.into_enveloped_parts()? {
             (fd, session, None) => Ok((fd, session)),
@@ -331,7 +331,7 @@ impl Client {
     /// received through [`Envelope::open`], where there is an envelope.
     ///
     /// # Errors
-    /// Bytes of the server are waiting that nobody asked for, or the system's.
+    /// Bytes of the server are waiting that answer no command, or the system's.
     pub fn into_enveloped_parts(self) -> Result<(OwnedFd, Session, Option<Box<Envelope>>), WireError> {
         let (fd, envelope) = self.channel.into_parts()?;
         Ok((fd, self.session, envelope))

@@ -20,13 +20,13 @@ const PREPARE: &str = "waiting for the answer to a prepare";
 const MAX_RESULTS: usize = 10_000;
 /// Most bytes that definitions of columns may take: of one result, and of all prepared statements.
 const MAX_DEFINITION_BYTES: usize = 16 << 20;
-/// What a cell costs beside its bytes: its place in the row, and what an allocator adds to a few bytes.
+/// Memory of a cell beside its bytes: its place in the row, and the allocator's overhead for a few bytes.
 const CELL_BYTES: usize = size_of::<Option<Vec<u8>>>() + 32;
-/// What a row costs beside its cells: its place among the rows, half of which a growing list may leave empty, and
-/// what an allocator adds.
+/// Memory of a row beside its cells: its place among the rows, half of which a growing list may leave empty, and the
+/// allocator's overhead.
 const ROW_BYTES: usize = 2 * size_of::<Vec<u8>>() + 16;
 
-/// What a packet among rows is.
+/// Kind of a packet within rows.
 enum Ending {
     Row,
     End(OkPacket),
@@ -112,7 +112,7 @@ impl Client {
         } else {
             match statement.map(|id| self.columns.get(&id)) {
                 Some(Some(known)) if known.len() == count => Arc::clone(known),
-                // Text can be read without definitions, and so can what nobody keeps.
+                // Text can be read without definitions, and so can rows that are dropped.
                 None => vec![Column::unknown(); count].into(),
                 _ => {
                     return Err(WireError::protocol(

@@ -1,4 +1,4 @@
-//! What may be around packets: compression, and TLS around that. No I/O: bytes in, bytes out.
+//! Envelope of packets: compression, and TLS around it. No I/O: bytes in, bytes out.
 
 mod compress;
 mod tls;
@@ -48,7 +48,7 @@ impl Envelope {
     /// at most 17 MiB at a time. While [`Self::has_more`], further calls with nothing received give the rest.
     ///
     /// # Errors
-    /// What was received is not valid.
+    /// The received bytes are not valid.
     pub fn open(&mut self, received: &[u8], packets: &mut Vec<u8>) -> Result<(), WireError> {
         match (&mut self.codec, &mut self.tls) {
             (None, None) => packets.extend_from_slice(received),
@@ -77,7 +77,7 @@ impl Envelope {
         self.tls
     }
 
-    /// Bytes that say goodbye.
+    /// Appends the bytes that end the connection (TLS close_notify).
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if let Some(tls) = &mut self.tls {
             tls.close(out);

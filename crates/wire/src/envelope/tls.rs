@@ -17,7 +17,7 @@ use crate::error::WireError;
 use crate::options::{Endpoint, TlsMode, TlsOptions};
 use crate::regular;
 
-/// What TLS needs that is the same for all connections to one server: its files are read once.
+/// TLS configuration that all connections to one server share: its files are read once.
 #[derive(Clone)]
 pub struct TlsConfig {
     config: ClientConfig,
@@ -243,7 +243,7 @@ impl Tls {
     }
 }
 
-/// What went wrong, with the way out.
+/// Converts a TLS error into one that names the way out.
 fn explain(error: &rustls::Error) -> String {
     use rustls::{AlertDescription as Alert, CertificateError as Bad, Error as E};
     let way_out = match error {

@@ -24,7 +24,7 @@ const MAX_SWITCHES: u8 = 8;
 /// `utf8mb4_general_ci`: known to every server since 5.5.
 const UTF8MB4: u8 = 45;
 
-/// What the caller has to do next. In every case it first sends what was put into its buffer.
+/// The caller's next step. In every case it first sends the bytes that were appended to its buffer.
 #[derive(Debug)]
 pub enum Step {
     /// Feed more bytes of the server.
@@ -83,7 +83,7 @@ impl Handshake {
         }
     }
 
-    /// What the connection is doing, for error texts.
+    /// State of the connection, for error texts.
     pub fn state(&self) -> &'static str {
         match self.state {
             State::Greeting => "waiting for the greeting",
@@ -357,7 +357,7 @@ impl Handshake {
     /// How the server proved to be the one that is meant.
     ///
     /// # Errors
-    /// MariaDB's proof of its certificate does not hold: somebody sits between.
+    /// MariaDB's proof of its certificate is not valid: a man in the middle is possible.
     fn identity(
         &self,
         ok: &[u8],

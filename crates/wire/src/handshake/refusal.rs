@@ -1,4 +1,4 @@
-//! Errors of a server that lets nobody in, with what to do about them.
+//! Errors of a server that refuses connections, with remedies.
 
 use crate::auth;
 use crate::error::{ServerError, WireError};

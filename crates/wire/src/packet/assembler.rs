@@ -13,7 +13,7 @@ const MAX_ERROR_BYTES: usize = 1 << 20;
 pub struct Packet<'a> {
     /// Sequence number of its last frame.
     pub sequence: u8,
-    /// What it carries.
+    /// Payload.
     pub payload: &'a [u8],
 }
 

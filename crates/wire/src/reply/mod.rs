@@ -19,7 +19,7 @@ pub use results::{ResultReader, ResultSink, Row};
 
 use crate::error::ServerError;
 
-/// What a reply answers: it decides how rows begin.
+/// Kind of command that a reply answers: it determines the encoding of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// A text statement (COM_QUERY), or a command that is answered by OK alone.

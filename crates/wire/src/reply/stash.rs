@@ -1,4 +1,4 @@
-//! What is kept of a frame that arrives in pieces.
+//! Buffer for the first bytes of a frame that arrives in pieces.
 
 use crate::packet::{HEADER, OkPacket};
 

@@ -1,4 +1,4 @@
-//! What a target is resolved in: variables, user, files.
+//! The environment in which a target is resolved: variables, user, files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,13 +17,13 @@ use crate::regular;
 pub struct Environment {
     /// Environment variables.
     pub variables: BTreeMap<String, OsString>,
-    /// What stands before every path that is opened: `/`, or a test's folder.
+    /// Prefix of every path that is opened: `/`, or a test's folder.
     pub root: PathBuf,
     /// The user's home folder.
     pub home: Option<PathBuf>,
     /// The name that is used when none is given: as clients have it, `root` for root.
     pub user: String,
-    /// What relative paths start from.
+    /// Folder that relative paths start from.
     pub folder: PathBuf,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// What is known of a file before it is read.
+/// Metadata of a file before it is read.
 pub(super) struct Facts {
     pub mode: u32,
     pub is_file: bool,

@@ -1,4 +1,4 @@
-//! What can be wrong with a target.
+//! Errors of a target's settings.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub enum TargetError {
     /// A file that cannot be read.
     #[error("cannot read {what} {}: {source}", path.display())]
     File {
-        /// What it is for.
+        /// Its purpose.
         what: &'static str,
         /// Its path.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum TargetError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The defect.
         detail: String,
     },
     /// Option files without an end.
@@ -67,7 +67,7 @@ pub enum TargetError {
         value: String,
         /// Where it stands.
         origin: String,
-        /// What it may be.
+        /// The accepted values.
         expected: &'static str,
     },
     /// An option without its value.
@@ -77,7 +77,7 @@ pub enum TargetError {
         option: String,
         /// Where it stands.
         origin: String,
-        /// What to do, with its punctuation.
+        /// Remedy, with its punctuation.
         hint: &'static str,
     },
     /// Two options that cannot be meant together.
@@ -93,7 +93,7 @@ pub enum TargetError {
     LoginPath {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         detail: String,
     },
     /// A password file that holds none.
@@ -101,7 +101,7 @@ pub enum TargetError {
     PasswordFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The defect.
         detail: &'static str,
     },
     /// Verification without anything to verify by.

@@ -92,7 +92,7 @@ impl Reader<'_> {
             Err(source) => return self.unreadable(path, kind, source),
         };
         if facts.is_file && facts.mode & 0o002 != 0 {
-            // As the clients do: whoever likes could have written it.
+            // As the original clients do: any user could have written it.
             let path = path.display();
             self.notes.push(format!("{path} is not read, since everybody may write it: chmod o-w {path}"));
             return;

@@ -1,4 +1,4 @@
-//! What one place says, and which place wins.
+//! Settings from one source, and the precedence of sources.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{Environment, Protocol, TargetError, TargetOptions};
 use crate::options::{Compression, TlsMode};
 use crate::secret::Secret;
 
-/// What has been said about a target so far.
+/// Settings of a target from the sources that have been read so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Layer {
     pub host: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// What the environment's variables say.
+    /// Settings from environment variables.
     pub fn of_environment(environment: &Environment, errors: &mut Vec<TargetError>) -> Self {
         let mut layer = Self {
             host: environment.variable("MYSQL_HOST"),
@@ -52,7 +52,7 @@ impl Layer {
         layer
     }
 
-    /// What was typed.
+    /// Settings from the command line.
     pub fn of_options(options: &TargetOptions) -> Self {
         Self {
             host: options.host.clone(),

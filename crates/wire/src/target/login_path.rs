@@ -1,4 +1,5 @@
-//! `.mylogin.cnf`: an option file behind a scrambling that hides it from a passing look and from nobody else.
+//! `.mylogin.cnf`: an option file that is encrypted with a key stored in the file itself, which protects it from casual
+//! reading only.
 //!
 //! Four bytes that mean nothing, 20 bytes of key material, then for each line its length (four bytes, little-endian)
 //! and that many bytes of AES-128-ECB with PKCS#7 padding. The key is the material folded onto 16 bytes by XOR
@@ -14,7 +15,7 @@ const MAX_LINE: usize = 4096;
 /// The text of a login path file.
 ///
 /// # Errors
-/// What is wrong with it, to be put behind its path.
+/// A defect of the file, to follow its path in a message.
 pub fn decrypt(bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, String> {
     let cut = || "it is cut short".to_owned();
     let (material, mut rest) = bytes.get(4..).and_then(|b| b.split_first_chunk::<20>()).ok_or_else(cut)?;

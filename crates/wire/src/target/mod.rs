@@ -37,7 +37,7 @@ pub enum Protocol {
     Socket,
 }
 
-/// What was typed. Everything is optional.
+/// Options of the command line. Everything is optional.
 #[derive(Debug, Clone, Default)]
 pub struct TargetOptions {
     /// `--dsn mysql://user@host:port/schema?…`.
@@ -131,7 +131,7 @@ pub fn resolve_noting(
     if errors.is_empty() { Ok(target) } else { Err(errors) }
 }
 
-/// What stands in the DSN and, differently, beside it.
+/// Settings that the DSN and an option give different values.
 fn conflicts(options: &TargetOptions, dsn: &Layer, errors: &mut Vec<TargetError>) {
     let mut check = |name: &'static str, differ: bool| {
         if differ {

@@ -1,4 +1,4 @@
-//! Which rows are asked for: distributions of keys from 1 to the size of a table, with sysbench's names, parameters
+//! Distributions of the keys that transactions use, from 1 to the size of a table, with sysbench's names, parameters
 //! and definitions.
 
 use mydyno_stats::rng::Rng;
@@ -55,7 +55,7 @@ enum Kind {
 }
 
 impl Keys {
-    /// The distribution that the options ask for, over keys 1 to `n`.
+    /// The distribution of these options, over keys 1 to `n`.
     pub fn new(options: &Options, n: u64) -> Self {
         let n = n.max(1);
         let terms = options.count("rand-spec-iter").max(1);

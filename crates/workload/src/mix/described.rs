@@ -1,4 +1,4 @@
-//! What the file of a mix describes.
+//! The contents of a mix file.
 
 use crate::session::ParamType;
 use mydyno_tables::generator::Generator;

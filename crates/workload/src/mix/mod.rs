@@ -154,7 +154,7 @@ impl Mix {
         self.operations.len() - 1
     }
 
-    /// A statement without parameters that the mix itself asks.
+    /// A statement without parameters that is not in the file, as BEGIN.
     fn plain(&mut self, name: &str, sql: &str) -> u32 {
         let operation = self.operation(name, OperationKind::Statement, sql);
         self.statements.push(StatementSpec { sql: sql.to_owned(), operation, ..StatementSpec::default() });

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What is wrong with a mix, and where.
+/// A mistake in a mix, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}:{column}: {problem}")]
 pub struct MixError {
@@ -12,7 +12,7 @@ pub struct MixError {
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// What is wrong, and what is expected.
+    /// The mistake, and the expected form.
     pub problem: String,
 }
 

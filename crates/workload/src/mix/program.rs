@@ -1,4 +1,4 @@
-//! What transactions come to: a small table of operations, walked without looking anything up by name.
+//! Compiled transactions: a table of operations that is executed without look-ups by name.
 
 use super::described::{Param, Slot, Statement as Described, Transaction};
 use mydyno_tables::generator::Generator;
@@ -6,7 +6,7 @@ use mydyno_tables::generator::Generator;
 /// Where a parameter comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// Drawn anew; the counter of its turn where it has one.
+    /// Drawn for each execution; with its counter where it has one.
     Made(Generator, Option<u8>),
     /// A value of the transaction, a number.
     Number(u8),
@@ -14,7 +14,7 @@ pub enum Source {
     Text(u8),
 }
 
-/// Asks a statement.
+/// One step of a transaction: a statement with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// Its number.
@@ -49,7 +49,7 @@ pub struct Program {
     pub commit: Option<u32>,
 }
 
-/// Puts a program together.
+/// Builds a program.
 #[derive(Debug, Default)]
 pub struct Builder {
     paths: Vec<Path>,
@@ -98,7 +98,7 @@ impl Builder {
         }
     }
 
-    /// Says which statement is COMMIT.
+    /// Sets the statement that is COMMIT.
     pub fn commit(&mut self, number: u32) {
         self.commit = Some(number);
     }

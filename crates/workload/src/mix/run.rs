@@ -136,7 +136,7 @@ impl Mix {
         &program.paths[chosen]
     }
 
-    /// Asks a statement once. Whether the transaction goes on: not when a row that it needs is not there.
+    /// Sends a statement once. Returns whether the transaction goes on: it ends when a row that it needs does not exist.
     async fn ask<S: Session>(
         &self,
         ask: &Ask,

@@ -1,4 +1,4 @@
-//! What a mix's file comes to, what is wrong with files, and what transactions ask.
+//! Mixes: reading of files, their mistakes, and the statements of transactions.
 
 use std::fmt::Write as _;
 use std::pin::pin;
