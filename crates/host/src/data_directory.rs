@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::HostError;
 
-/// What every data directory holds, whatever its server: InnoDB's system tablespace, MySQL 8's dictionary, and a file of the
+/// Files that identify a data directory of any server: InnoDB's system tablespace, MySQL 8's dictionary, and a file of the
 /// table `mysql.general_log`. A folder `mysql` alone is also what `/var/lib` has.
 pub const FILES: [&str; 3] = ["ibdata1", "mysql.ibd", "mysql/general_log.CSM"];
 

@@ -23,8 +23,8 @@ use crate::setting::{self, AllowHostChange, ChangedSetting};
 use crate::{loops, mounts, process};
 /// Kept free on the disk below.
 const SPACE_KEPT: u64 = 1 << 30;
-/// What the kernel does not find out of an emulated drive: that it rotates, that FUSE takes no more at once, and how many
-/// requests it takes. Of the last, a scheduler orders only what exceeds it, and only without one it can be set.
+/// Queue attributes that the kernel cannot detect on an emulated drive: that it rotates, that FUSE takes no more at once,
+/// and how many requests it takes. Of the last, a scheduler orders only what exceeds it, and only without one it can be set.
 const EMULATED_QUEUE: [(&str, &str); 3] =
     [("rotational", "1"), ("max_sectors_kb", "1024"), ("nr_requests", "32")];
 /// Making a file system takes seconds.
@@ -40,7 +40,7 @@ pub enum Medium {
     Emulated(emulated::Spec),
 }
 
-/// What emulating a drive needs: the program that does it, and the user's permission, since a global `sync` waits for it.
+/// Prerequisites of an emulated drive: its program, and the user's permission, since a global `sync` waits for the drive.
 #[derive(Debug, Clone)]
 pub struct Emulation {
     /// The program.

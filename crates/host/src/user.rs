@@ -22,7 +22,7 @@ pub struct User {
     groups: Vec<u32>,
 }
 
-/// What root needs to give files to another user, to start a process as it, and to see and end that process:
+/// Capabilities that root needs to give files to another user, to start a process as it, and to see and end that process:
 /// capabilities(7).
 const CAPABILITIES: [(u32, &str); 7] = [
     (0, "CAP_CHOWN"),

@@ -1,4 +1,4 @@
-//! What a process of another user sees of root's folders: its own, and nothing else.
+//! A view of root's folders for a process of another user: its own folder, and nothing else.
 //!
 //! Its folder lies in one that only root may enter, and nothing of the host is opened for it. So the process gets a mount
 //! namespace of its own, mount_namespaces(7), in which an empty file system lies over the topmost folder that the user may not

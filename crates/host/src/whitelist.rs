@@ -67,7 +67,7 @@ const SYSCTLS: &[(&str, Form)] = &[
     ("net.ipv4.tcp_tw_reuse", Form::Number { low: 0, high: 2, step: 1 }),
 ];
 
-/// What the kernel changes along with others, and what only goes back with these: nobody sets it here.
+/// Settings that the kernel changes along with others and that only go back with them: no lever sets them.
 const ALONG: &[(&str, Form)] = &[("vm.min_free_kbytes", ANY)];
 
 /// Transparent huge pages: Documentation/admin-guide/mm/transhuge.rst.

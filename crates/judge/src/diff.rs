@@ -68,7 +68,7 @@ mod tests {
     use serde_json::{Map, Value, json};
     use time::OffsetDateTime;
 
-    /// What the lint says of a file with these lines, or of a server whose files were not seen.
+    /// Findings of the lint for a file with these lines, or for a server whose files were not seen.
     fn audit(lines: Option<&[&str]>) -> Findings {
         let set = |lines: &[&str]| -> Vec<Value> {
             let one = |(at, name): (usize, &&str)| json!({"file": "/etc/my.cnf", "line": at + 1, "group": "mysqld", "name": name, "written": name, "value": "1", "secret": false});

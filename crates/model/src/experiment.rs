@@ -55,7 +55,7 @@ pub struct Arm {
     pub role: Role,
     /// Its levers; empty: the server as it is.
     pub levers: Vec<LeverLevel>,
-    /// What its levers cost beside performance, one sentence each.
+    /// The levers' costs beside performance, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<String>,
 }
@@ -117,7 +117,7 @@ pub struct Design {
     pub header: Header,
     /// Name of the experiment, as in `compare-oltp_read_write`.
     pub experiment: String,
-    /// What is asked, in one sentence.
+    /// The question, in one sentence.
     pub question: String,
     /// The arms.
     pub arms: Vec<Arm>,
@@ -135,7 +135,7 @@ pub struct Design {
     /// The response that decides; the throughput where it is empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response: String,
-    /// What is asked of the response that decides.
+    /// The kind of statement that the deciding response must support.
     pub asks: Asks,
     /// δ: the smallest relevant effect, as a share (0.02: 2 %).
     pub delta: f64,
@@ -159,7 +159,7 @@ pub struct Design {
     /// Published figures for the same question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// What makes it a stand-in for the published set-up.
+    /// Why this set-up is only a stand-in for the published one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stand_in: Option<String>,
     /// Fields of later versions.
@@ -208,7 +208,7 @@ pub struct Slice {
     pub extra: Map<String, Value>,
 }
 
-/// What an experiment says of its statement.
+/// The outcome of an experiment for its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -267,11 +267,11 @@ pub struct BlockRatio {
 pub struct Threat {
     /// Short name, as in `client-bound`.
     pub id: String,
-    /// What was seen, with its size.
+    /// The observation, with its size.
     pub text: String,
     /// Whether it forbids the verdict that the figures would give.
     pub decides: bool,
-    /// What to do about it.
+    /// The next step for the user.
     pub next_step: String,
 }
 
@@ -286,13 +286,13 @@ pub struct Verdict {
     /// The claim that it proves; absent for a comparison of the user's own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub claim: Option<String>,
-    /// What was asked.
+    /// The question.
     pub question: String,
     /// The answer in one sentence.
     pub answer: String,
     /// The answer in one word.
     pub verdict: Finding,
-    /// What was asked of the first response.
+    /// The kind of statement that was tested on the first response.
     pub asks: Asks,
     /// δ, as a share.
     pub delta: f64,
@@ -300,7 +300,7 @@ pub struct Verdict {
     pub arms: Vec<Arm>,
     /// Responses; the first one decides.
     pub responses: Vec<Response>,
-    /// What the baseline differs from its own second copy by: the effect, as a share, that chance alone stays below with a
+    /// Noise floor from the baseline and its own second copy: the effect, as a share, that chance alone stays below with a
     /// probability of 95 % in as many units as there were. Absent for fewer than two units.
     pub noise_floor: Option<f64>,
     /// The second copy of the baseline over the baseline, with its interval.
@@ -316,12 +316,12 @@ pub struct Verdict {
     pub units: String,
     /// Units that are needed in all, where the verdict is undecided and this can be told.
     pub units_needed: Option<usize>,
-    /// What makes it worth less.
+    /// Threats to the verdict's validity.
     pub threats: Vec<Threat>,
     /// Slices that failed, as texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
-    /// What it holds for.
+    /// The scope of the verdict: which start, boot and host it covers.
     pub scope: String,
     /// Which server, host and load, in short lines.
     pub set_up: Vec<String>,
@@ -330,7 +330,7 @@ pub struct Verdict {
     /// The first response block by block, in the order measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block_ratios: Vec<BlockRatio>,
-    /// What was changed for it and put back, in short lines.
+    /// The settings that were changed for it and put back, in short lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// The command that repeats it.

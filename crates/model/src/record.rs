@@ -368,7 +368,7 @@ pub struct RunRecord {
     pub events: Vec<Event>,
     /// `observe.jsonl.zst`, without a truncated last line, expanded to full frames.
     pub samples: Vec<Sample>,
-    /// What of these files is missing or cannot be read, in words. Empty for a whole record.
+    /// Parts of these files that are missing or cannot be read, in words. Empty for a whole record.
     pub damage: Vec<String>,
 }
 

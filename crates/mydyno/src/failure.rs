@@ -34,7 +34,7 @@ impl From<Status> for ExitCode {
 pub struct Failure {
     /// The exit status.
     pub status: Status,
-    /// What is wrong, one sentence each; all of them, not the first.
+    /// All problems that were found, one sentence each.
     pub problems: Vec<String>,
 }
 

@@ -78,7 +78,7 @@ pub struct ConnectingArgs {
     pub no_reconnect: bool,
 }
 
-/// What is asked of the result.
+/// Options for the result: bounds, formats and files.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Result")]
 pub struct AnswerArgs {

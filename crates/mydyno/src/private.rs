@@ -16,7 +16,7 @@ use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
 use crate::ui::Ui;
 
-/// What `--lever` asks for, all mistakes at once. Prices, and changes of the whole host, are named before they happen.
+/// Parses `--lever` and reports all mistakes at once. Prices, and changes of the whole host, are named before they happen.
 ///
 /// # Errors
 /// Levers that are none, and values that they do not take.

@@ -1,4 +1,4 @@
-//! What a bench shows while it runs: a line a second, a bar while tables are filled.
+//! Progress of a running bench: a line a second, a bar while tables are filled.
 
 use std::io::Write;
 use std::time::Instant;
@@ -174,7 +174,7 @@ fn share(done: u64, of: u64) -> f64 {
     if of == 0 { 1.0 } else { done as f64 / of as f64 }
 }
 
-/// What a second brought.
+/// The progress line of one second.
 fn line_of(phase: &str, interval: &Interval, operation: &str) -> String {
     let times = interval.operations.get(operation).map(|t| &t.response);
     let times = times.and_then(|data| SparseHistogram::from_data(data).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `compare` and `prove` share: progress, the plan in words, the verdict, exit statuses.
+//! The parts that `compare` and `prove` share: progress, the plan in words, the verdict, exit statuses.
 
 use std::path::{Path, PathBuf};
 
@@ -142,7 +142,7 @@ pub fn tell(verdict: &Verdict, ui: &Ui) {
     }
 }
 
-/// What it changes, how long it takes, how much disk, and the smallest effect that it can show.
+/// The plan in words: changes, duration, disk space, and the smallest effect that it can show.
 fn plan(comparison: &Comparison) -> Vec<String> {
     let (design, shape) = (&comparison.design, comparison.shape);
     let mut lines = vec![design.question.clone()];

@@ -33,7 +33,7 @@ pub struct CommandLine {
     pub word_after: Option<String>,
 }
 
-/// What to do about a word after `-p`; the text does not repeat the word.
+/// The message for a separate word after `-p`; it does not repeat the word.
 pub const WORD_AFTER: &str = "-p and --password are followed by a separate word, which is not repeated here because it may be a \
     password: join a password as in -pWORD, use --password-file or MYSQL_PWD, or put -p last to be asked for it";
 

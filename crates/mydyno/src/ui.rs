@@ -88,7 +88,7 @@ impl Ui {
         text.split(RED).map(without_end).collect::<Vec<_>>().join(RED)
     }
 
-    /// What went wrong, and the way out; always.
+    /// Prints a failure and the way out, whatever the verbosity.
     pub fn failure(&self, failure: &Failure) {
         let mut stderr = std::io::stderr().lock();
         for problem in &failure.problems {

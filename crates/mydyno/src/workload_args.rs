@@ -35,7 +35,7 @@ pub fn default_text(spec: &OptionSpec) -> String {
     }
 }
 
-/// What may be typed.
+/// The accepted form of a value, for help and messages.
 pub fn form_text(form: &Form) -> String {
     match form {
         Form::Count { .. } => "N".to_owned(),

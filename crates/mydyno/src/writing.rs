@@ -1,4 +1,4 @@
-//! What a run leaves: the report beside its record, the summary on the terminal.
+//! Output of a finished run: the report beside its record, the summary on the terminal.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the kernel says of the way from a folder to stable storage: file system, devices below, who flushes what.
+//! The path from a folder to stable storage as the kernel reports it: file system, devices below, who flushes what.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -76,7 +76,7 @@ impl<T> Lines<T> {
         Self { values: Vec::new(), unreadable: Vec::new(), torn: false, cut }
     }
 
-    /// What is missing, in words; a torn last line is damage only where the run has an end.
+    /// Describes missing parts; a torn last line is damage only where the run has an end.
     pub(crate) fn damage(&self, file: &str, ended: bool) -> Vec<String> {
         let mut damage = Vec::new();
         if let [first, ..] = self.unreadable[..] {

@@ -1,4 +1,4 @@
-//! What an audit's facts cost a server: `cargo run --release -p mydyno-samples --example audit_cost -- SOCKET USER`
+//! Measures the cost of an audit's facts on a server: `cargo run --release -p mydyno-samples --example audit_cost -- SOCKET USER`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example speaks to its user")]
 

@@ -1,4 +1,4 @@
-//! What one sample costs: `cargo run --release -p mydyno-samples --example sample_cost -- [PID] [DISK]…`
+//! Measures the cost of one sample: `cargo run --release -p mydyno-samples --example sample_cost -- [PID] [DISK]…`
 
 #![allow(clippy::print_stdout, reason = "an example speaks to its user")]
 

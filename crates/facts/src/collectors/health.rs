@@ -1,4 +1,4 @@
-//! What the kernel has noticed to be wrong: memory errors, heat, its own faults, tasks that hang, a clock that nobody
+//! Faults that the kernel has noticed: memory errors, heat, its own faults, tasks that hang, a clock that nobody
 //! sets.
 
 use crate::bag::Bag;

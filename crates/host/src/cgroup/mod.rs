@@ -81,7 +81,7 @@ impl Limits {
         wanted.iter().filter(|(_, wanted)| *wanted).map(|(resource, _)| *resource).collect()
     }
 
-    /// What is written for one resource, in order. The memory limit of version 1 comes before that of memory and swap.
+    /// The writes for one resource, in order. The memory limit of version 1 comes before that of memory and swap.
     fn writes(&self, resource: Resource, tree: &Tree, group: &str) -> Result<Vec<Write>, HostError> {
         let (folder, v2) = match tree {
             Tree::V1(root) => (root.join(group), false),
@@ -227,7 +227,7 @@ impl MadeGroup {
         Ok(())
     }
 
-    /// What a group's file says, as in `memory.stat`; the first folder that has it answers.
+    /// Reads a file of the group, as in `memory.stat`, from the first folder that has it.
     pub fn read(&self, file: &str) -> Option<String> {
         self.folders.iter().find_map(|folder| fs::read_to_string(folder.join(file)).ok())
     }

@@ -1,4 +1,4 @@
-//! What was changed by somebody else in between, names and numbers that are used again, another boot: for each kind of change,
+//! Changes by somebody else in between, reused names and numbers, another boot: for each kind of change,
 //! what is not ours stays, and that is said.
 
 use std::fs::{self, File};

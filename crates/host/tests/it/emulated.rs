@@ -38,7 +38,7 @@ fn spec(cache: CacheMode, file_system: FileSystem, options: &str) -> DiskSpec {
     DiskSpec { medium, file_system, bytes: BYTES, options: file_system.options(options).unwrap() }
 }
 
-/// What is missing here; then a test has nothing to show.
+/// The missing prerequisite on this host, if any; the test then has nothing to show.
 fn lack(f: &Fixture) -> Option<HostError> {
     emulated::check(&f.machine).and_then(|()| loops::check(&f.machine)).err()
 }

@@ -42,7 +42,7 @@ fn with_loops(kind: libc::c_int) -> Fixture {
     Fixture { temp, journal, machine, lease, _loops: loops }
 }
 
-/// What a failed test leaves, mounts and devices too.
+/// Removes whatever a failed test left, mounts and devices too.
 impl Drop for Fixture {
     fn drop(&mut self) {
         if let Ok(left) = self.journal.take_over(&self.lease, |_| true) {

@@ -1,4 +1,4 @@
-//! What the journal promises, and what is left of it after a crash at any byte.
+//! Tests of the journal's promises, and of its state after a crash at any byte.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -234,7 +234,7 @@ fn many_commands_at_once_lose_no_entry_and_share_no_number() {
     assert_eq!(ids(&f.journal.read().unwrap()), sorted);
 }
 
-/// What a command does to the journal, for random histories.
+/// One step of a random history of the journal.
 #[derive(Debug, Clone)]
 enum Step {
     Record,

@@ -68,13 +68,13 @@ impl Settings {
         setting::set(&self.f.journal, &self.lease, "test", name, value, AllowHostChange::by_the_user())
     }
 
-    /// What the kernel makes of `nr_requests` once the scheduler is bfq, noted as `set` notes it.
+    /// Sets `nr_requests` as the kernel does once the scheduler is bfq, recorded as `set` records it.
     fn as_the_kernel_does(&self, nr_requests: &str) {
         self.write("made-up-sys/block/sda/queue/scheduler", "none [bfq] mq-deadline\n");
         self.changes_along("made-up-sys/block/sda/queue/nr_requests", "256", nr_requests);
     }
 
-    /// What the kernel changes along with a setting, as the reserve of memory once huge pages are used, noted as `set` notes it.
+    /// Sets a value that the kernel changes along with a setting, as the memory reserve with huge pages; records it as `set` does.
     fn changes_along(&self, file: &str, was: &str, now: &str) {
         self.write(file, now);
         let journal = fs::read_to_string(self.f.journal.path()).unwrap();

@@ -45,7 +45,7 @@ fn interrupted<T>(call: impl FnOnce() -> T) -> T {
     })
 }
 
-/// What a call returned, the `errno` that it left (`EXDEV` if none), and how often it was delayed.
+/// The return value of a call, the `errno` that it left (`EXDEV` if none), and how often it was delayed.
 fn called(call: impl FnOnce() -> libc::c_int) -> (libc::c_int, i32, u64) {
     let folder = std::env::var_os(FOLDER).unwrap();
     let delayed = || sync_delay::delayed(Path::new(&folder)).unwrap_or(0);

@@ -54,7 +54,7 @@ fn said(f: &Fixture, own: &Path, script: &str, user: &User) -> String {
     fs::read_to_string(own.join("said")).unwrap()
 }
 
-/// What is mounted below a test's folder.
+/// The mounts below a test's folder.
 fn mounts(f: &Fixture) -> Vec<String> {
     let (table, mark) = (fs::read_to_string("/proc/self/mountinfo").unwrap(), f.path(""));
     table.lines().filter(|line| line.contains(mark.to_str().unwrap())).map(str::to_owned).collect()

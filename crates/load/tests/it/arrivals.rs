@@ -21,7 +21,7 @@ fn merged(
     all
 }
 
-/// What the stall does to each response is tested in virtual time.
+/// The stall's effect on each response is tested in virtual time.
 #[test]
 fn a_stall_of_the_server_loses_no_arrival_of_an_open_loop() {
     let stall = Duration::from_millis(300);

@@ -122,7 +122,7 @@ impl Step {
     }
 }
 
-/// What was waiting and what became due is what was done, given up, dropped or is waiting still.
+/// Conservation: waiting + due = done + given up + dropped + still waiting.
 fn check_books(intervals: &[Interval]) {
     let mut waiting = 0;
     for i in intervals {

@@ -106,7 +106,7 @@ pub struct Extent {
     pub warmup: String,
 }
 
-/// What the host must have.
+/// Requirements on the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Needs {
@@ -127,7 +127,7 @@ pub struct Needs {
     pub numa_nodes: Option<u32>,
 }
 
-/// What a job does beside the load.
+/// The work of a job beside the load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -145,7 +145,7 @@ pub enum Work {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// What it does.
+    /// The job's work.
     pub work: Work,
     /// When it begins, from the beginning of the measured part, as in `2s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,17 +207,17 @@ pub struct Definition {
     pub responses: Vec<ResponseDefinition>,
     /// How arms are measured.
     pub execution: Execution,
-    /// What `--quick` measures.
+    /// The extent of `--quick`.
     pub quick: Extent,
-    /// What `--full` measures.
+    /// The extent of `--full`.
     pub full: Extent,
-    /// What the host must have.
+    /// Requirements on the host.
     #[serde(default)]
     pub needs: Needs,
     /// Published figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
-    /// What makes it a stand-in for the published set-up; absent where it is of the same kind.
+    /// Why this set-up is only a stand-in for the published one; absent where it is of the same kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
 }

@@ -28,7 +28,7 @@ pub struct Proved {
     /// Treatment over baseline of the response that decides; absent where nothing was measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub effect_ratio: Option<Estimate>,
-    /// What it holds for.
+    /// The scope of the verdict: which start, boot and host it covers.
     pub scope: String,
     /// The host that it was measured on.
     pub host: String,

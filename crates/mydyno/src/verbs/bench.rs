@@ -22,7 +22,7 @@ use crate::ui::Ui;
 use crate::workload_args::WorkloadArgs;
 use crate::{own_session, private, signals, writing};
 
-/// What to type first.
+/// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
   mydyno bench oltp_read_write --sandbox --connections 1,4,16,64      how it scales, on a private server

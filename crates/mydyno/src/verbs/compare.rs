@@ -13,7 +13,7 @@ use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, usage};
 use crate::ui::Ui;
 use crate::workload_args::ComparedWorkloadArgs;
 
-/// What to type first.
+/// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
   mydyno compare oltp_read_write --baseline sync_binlog=1 --treatment sync_binlog=0 --both log_bin=on
@@ -29,13 +29,13 @@ directory of a server, or an engine. Guide: docs/guides/compare.md";
 pub struct Args {
     /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
     pub workload: String,
-    /// What the baseline has; may be given several times. Without it: the server as it is.
+    /// A setting, option file or server of the baseline; repeatable. Without it: the server as it is.
     #[arg(long, value_name = "SIDE")]
     pub baseline: Vec<String>,
-    /// What the treatment has; may be given several times.
+    /// A setting, option file or server of the treatment; repeatable.
     #[arg(long, value_name = "SIDE", required = true)]
     pub treatment: Vec<String>,
-    /// What both have; may be given several times.
+    /// A setting, option file or server of both sides; repeatable.
     #[arg(long, value_name = "SIDE")]
     pub both: Vec<String>,
     /// Time for the whole comparison.
@@ -50,7 +50,7 @@ pub struct Args {
     /// Length of a slice of load on one server.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub slice: String,
-    /// What is cut from the beginning of each slice.
+    /// Time that is cut from the beginning of each slice.
     #[arg(long, value_name = "DURATION", default_value = "250ms")]
     pub settle: String,
     /// Load on each server after its start.

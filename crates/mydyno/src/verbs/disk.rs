@@ -73,7 +73,7 @@ struct Up {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Cache {
-    /// What is acknowledged is on the platter.
+    /// No cache: acknowledged writes are on the platter.
     Off,
     /// Flushes write it back.
     On,

@@ -157,7 +157,7 @@ fn only_nul(host: Option<&Host>) -> Result<bool, Failure> {
     }
 }
 
-/// What a journal of NUL bytes means for the user; `then` says what became of it or what to do.
+/// The failure for a journal of NUL bytes; `then` says what happened to it or what to do.
 fn lost_journal(then: &str) -> Failure {
     let problem = format!(
         "journal.jsonl in the state folder held only NUL bytes, so what it said is lost. {then}. `host restore` finds private servers and disks by their marks, with their mounts, loop devices, swap files and control groups; kernel settings carry no mark: compare `mydyno host levers` with what you expect, or reboot"

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
 
-/// What to type first.
+/// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
   mydyno knobs innodb_flush_log_at_trx_commit     one: type, ranges by release, what it can cost
@@ -192,7 +192,7 @@ fn here(presence: Presence<'_>) -> String {
     }
 }
 
-/// What a server says of a knob, in a line.
+/// One server's values for a knob, in a line.
 fn describe(seen: &KnobSeen, unit: &str) -> String {
     let mut parts = vec![seen.kind.name().to_owned()];
     if let Some(default) = &seen.default {

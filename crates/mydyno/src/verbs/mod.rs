@@ -25,7 +25,7 @@ use crate::failure::{Failure, Status};
 use crate::secrets::Password;
 use crate::ui::Ui;
 
-/// What mydyno can do.
+/// The verbs of mydyno.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// A private server, a short sweep, a report: no configuration.

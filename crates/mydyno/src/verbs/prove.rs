@@ -15,7 +15,7 @@ use crate::failure::{Failure, Status};
 use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, tell, usage};
 use crate::ui::Ui;
 
-/// What to type first.
+/// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
   mydyno prove sync-delay --quick
@@ -53,7 +53,7 @@ pub struct Args {
     /// Length of the measured part of a slice or row [default: as its file says].
     #[arg(long, value_name = "DURATION")]
     pub slice: Option<String>,
-    /// What is cut from the beginning of each slice or row [default: as its file says].
+    /// Time that is cut from the beginning of each slice or row [default: as its file says].
     #[arg(long, value_name = "DURATION")]
     pub settle: Option<String>,
     /// Load on each server after its start [default: as its file says].
@@ -150,7 +150,7 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
     if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
 }
 
-/// What this host lacks for an experiment. The servers' data lie in the state folder, which may not be there yet.
+/// Requirements of an experiment that this host does not meet. The servers' data lie in the state folder, which may not exist yet.
 fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
     let machine = Machine::real().map_err(|e| Failure::environment(e.to_string()))?;
     let state = mydyno_host::StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;

@@ -19,7 +19,7 @@ pub fn command_line(words: &[String]) -> String {
 /// A line under the answer: what it is about, and its text.
 type Line = (&'static str, String);
 
-/// What a verdict rests on, line by line, in the order in which it is shown.
+/// The evidence of a verdict, line by line, in the order in which it is shown.
 fn lines(verdict: &Verdict) -> Vec<Line> {
     let mut lines = Vec::new();
     for role in Role::ALL {

@@ -56,7 +56,7 @@ pub struct Draft {
     pub percentiles: Vec<f64>,
     /// Whether host and server are sampled.
     pub observe: bool,
-    /// What the user permitted.
+    /// The user's permissions.
     pub allow: Allow,
     /// Bounds as they were typed.
     pub fail_if: Vec<String>,

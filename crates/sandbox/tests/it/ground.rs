@@ -49,7 +49,7 @@ impl Ground {
         }
     }
 
-    /// What of this ground is left beside kept data: processes, mounts, loop devices, groups, swap, files, journal entries.
+    /// Remains of this test beside kept data: processes, mounts, loop devices, groups, swap, files, journal entries.
     pub fn traces(&self) -> Vec<String> {
         let mark = self.path().to_str().unwrap();
         let mut traces = Vec::new();
@@ -80,7 +80,7 @@ impl Ground {
     }
 }
 
-/// What a failed test leaves.
+/// Removes whatever a failed test left.
 impl Drop for Ground {
     fn drop(&mut self) {
         self.clean();

@@ -184,7 +184,7 @@ fn a_server_that_waits_for_its_log_without_syncs_is_not_delayed_and_says_so() {
     assert_eq!(ground.traces(), [""; 0]);
 }
 
-/// What is said while a server comes up.
+/// The progress messages while a server comes up.
 fn said(ground: &Ground, spec: &Spec) -> Vec<Progress> {
     let mut said = Vec::new();
     up(&ground.site(), spec, &mut |progress| said.push(progress)).unwrap();

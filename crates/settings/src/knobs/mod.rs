@@ -1,4 +1,4 @@
-//! What is known of servers' variables and options and of hosts' settings: asked of eleven servers, with releases, notes
+//! Knowledge about servers' variables and options and about hosts' settings: queried from eleven servers, with releases, notes
 //! and prices by hand. Data in `knobs/`.
 
 mod presence;

@@ -8,7 +8,7 @@ pub mod option_files;
 pub mod packets;
 pub mod results;
 
-/// What became of an input.
+/// The outcome of an input.
 pub type Outcome = String;
 
 /// An entry.

@@ -21,7 +21,7 @@ fn packets(bytes: &[u8], step: usize) -> (Vec<Vec<u8>>, Option<String>) {
     (out, None)
 }
 
-/// What the frames announce that they make.
+/// The length that the frames announce.
 fn announced(mut bytes: &[u8]) -> usize {
     let mut total = 0;
     while let Some(&[a, b, c, _, d, e, f]) = bytes.first_chunk() {
@@ -32,7 +32,7 @@ fn announced(mut bytes: &[u8]) -> usize {
     total
 }
 
-/// What comes out of compressed frames, at most 17 MiB at a time.
+/// The content of compressed frames, at most 17 MiB at a time.
 fn open(envelope: &mut Envelope, bytes: &[u8]) -> Result<usize, String> {
     let (mut total, mut received, mut opened) = (0, bytes, Vec::new());
     loop {

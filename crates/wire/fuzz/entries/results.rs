@@ -5,7 +5,7 @@ use mydyno_wire::reply::{Expect, Progress, Reply, ReplyParser};
 use mydyno_wire::value::read_binary_row;
 use mydyno_wire::{Capabilities, Column, ServerVersion, Session, session_change};
 
-/// What the parser says: a reply and how much was left, an error, or that more is needed.
+/// The parser's outcome: a reply and how much was left, an error, or that more is needed.
 fn parse(
     bytes: &[u8],
     step: usize,

@@ -1,4 +1,4 @@
-//! What servers say beside their results: changes of the session, names of types, definitions that are left out; and
+//! Information beside results: changes of the session, names of types, definitions that are left out; and
 //! accounts that the operating system vouches for.
 
 use mydyno_wire::{Client, SessionChange, Value};

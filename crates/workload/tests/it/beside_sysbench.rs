@@ -36,7 +36,7 @@ fn every_workload_sends_the_statements_of_the_original() {
     }
 }
 
-/// What sysbench sends for [`TRANSACTIONS`] events on one connection.
+/// The statements that sysbench sends for [`TRANSACTIONS`] events on one connection.
 fn sysbench(server: &Server, workload: &str) -> String {
     let mut client = server.client();
     client.execute("CREATE DATABASE sbtest").unwrap();
@@ -59,7 +59,7 @@ fn sysbench(server: &Server, workload: &str) -> String {
     log
 }
 
-/// What our workload sends for as many transactions, through the wire of this project.
+/// The statements that our workload sends for as many transactions, through this project's client.
 fn ours(server: &Server, workload: &str) -> String {
     let mut control = server.client();
     let bulk = workload == "bulk_insert";

@@ -110,7 +110,7 @@ fn an_interrupted_fill_goes_on_and_makes_the_same_tables() {
     dropped(&server, &cut);
 }
 
-/// What a `kill -9` of the client is to the server: every connection is gone at once.
+/// Ends every connection at once, as a `kill -9` of the client does.
 fn kill_connections(client: &mut Client) {
     let others =
         "SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND DB IN ('fill_killed')";

@@ -12,7 +12,7 @@ use super::store::{Cache, Extent, SECTOR};
 use head::Current;
 pub use model::{Answer, CacheMode, Counters, Model, Work};
 
-/// What a command and its data need on the wire to the drive: SATA of 300 MB/s, and its controller.
+/// Times of a command and its data on the wire to the drive: SATA of 300 MB/s, and its controller.
 const COMMAND_NS: u64 = 50_000;
 const WIRE_BYTES_PER_US: u64 = 300;
 /// A drive that has had nothing to do for so long writes back what its cache holds.

@@ -24,7 +24,7 @@ use crate::target::TargetArgs;
 use crate::ui::Ui;
 use crate::verbs::claims;
 
-/// What to type first.
+/// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
   mydyno audit -S /run/mysqld/mysqld.sock        the server behind a socket, and its host

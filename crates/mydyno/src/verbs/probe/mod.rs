@@ -54,7 +54,7 @@ enum Probe {
     Malloc(Malloc),
     /// Removing large files.
     Unlink(Unlink),
-    /// What `malloc` starts for each allocator.
+    /// The child process that `malloc` starts for each allocator.
     #[command(hide = true)]
     MallocChild {
         /// A document of its own.
