@@ -98,6 +98,10 @@ test-rogue: deps build ## more than sixty ways of a server to go wrong, in every
 	@MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e all_rogue_servers -- --ignored --nocapture
 
+test-hostile: deps build ## 1,600 damaged and hostile records, bundles, option files, mixes, claims and experiments: 10 s, 200 MB, damage told
+	@MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
+	  $(CARGO) test --locked -p mydyno --test e2e all_hostile_files -- --ignored --nocapture
+
 knobs: deps ## ask the eleven servers anew what they take, and write knobs/servers (about a minute once they are there)
 	@tests/engines/fetch $(ENGINES)
 	@scripts/knobs $(ENGINES)
@@ -125,4 +129,4 @@ dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
 .PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-faults test-fix test-ssh test-browser test-engines test-rogue knobs fuzz fuzz-coverage stats bench-report dist
+  test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist

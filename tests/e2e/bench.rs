@@ -510,7 +510,18 @@ fn two_runs_are_shown_side_by_side() {
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
     assert!(home.fine(&["report", one, two]).contains("oltp_point_select"));
     let both: Value = serde_json::from_str(&home.fine(&["report", one, two, "--json"])).unwrap();
-    assert_eq!(both.as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&both["schema"], both["runs"].as_array().unwrap().len()),
+        (&"mydyno.comparisons/1".into(), 2)
+    );
+    let figures = both["comparisons"][0]["loads"][0]["figures"].as_array().unwrap();
+    assert!(
+        figures.iter().any(|figure| figure["name"] == "transactions" && figure["change"]["value"].is_f64())
+    );
+    // Two runs on one server differ in nothing that could explain a difference.
+    let differs = both["comparisons"][0]["differs"].as_array().unwrap();
+    let of_server = |differs: &&Value| differs["name"].as_str().unwrap().starts_with("server.");
+    assert_eq!(differs.iter().find(of_server), None, "{differs:?}");
     let nothing = home.end(&["report", home.path().to_str().unwrap()]);
     assert_eq!(nothing.status, 3);
     assert!(nothing.stderr.contains("is not a run folder"), "{}", nothing.stderr);

@@ -29,6 +29,7 @@ mod fix;
 mod fixture;
 mod home;
 mod host;
+mod hostile;
 mod house;
 mod kept_data;
 mod kills;

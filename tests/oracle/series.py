@@ -132,16 +132,22 @@ out["little"] = [
 # The factor of the error for power at frequency 0, which the cosines beside it do not see.
 WIDER = 1.1
 
+# Noise whose power falls steadily with frequency (a log-log slope over the 24 slowest cosines below -0.4) has more power at 0.
+LONG_MEMORY = 1.5
+
 # The error of the mean: the slowest cosines (Müller 2007; Lazarus, Lewis, Stock and Watson 2018).
 def mean_error(x, seconds):
     """Standard error, degrees of freedom, and whether the level wanders; None where nothing differs."""
     if len(x) < SHORTEST or not np.any(x):
         return None
-    power = dct(np.array(x, float), type=2, norm="ortho")[1:13] ** 2
+    power = dct(np.array(x, float), type=2, norm="ortho")[1:25] ** 2
     used = 4 if seconds >= LONG - 0.5 else 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        wanders = stats.f.sf(power[:2].mean() / power[2:].mean(), 2, 10) < WANDER_ALARM
-    return WIDER * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
+        wanders = stats.f.sf(power[:2].mean() / power[2:12].mean(), 2, 10) < WANDER_ALARM
+    frequencies = np.log(np.arange(1, len(power) + 1))
+    slope = np.polyfit(frequencies, np.log(np.maximum(power / power.max(), 1e-12)), 1)[0]
+    wider = WIDER * (LONG_MEMORY if slope < -0.4 else 1.0)
+    return wider * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
 
 
 # Steadiness: steps and a trend, beside the power of the slowest cosines that is left when both they and the series have lost

@@ -6,10 +6,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use mydyno_model::Document as _;
-use mydyno_model::facts::FactSet;
+use mydyno_model::facts::{Fact, FactSet};
 
 use crate::bounds::open_regular;
 use crate::error::FactsError;
+use crate::option_files::MOST_ENTRIES;
 
 /// The largest bundle that is read, in bytes. One of a server with everything switched on is below 1 MiB; parsing takes
 /// up to twenty times the size in memory.
@@ -60,7 +61,21 @@ pub fn load(path: &Path) -> Result<FactSet, FactsError> {
     }
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
-    FactSet::from_json(&text).map_err(|source| FactsError::NotABundle { path: path.to_owned(), source })
+    let set = FactSet::from_json(&text)
+        .map_err(|source| FactsError::NotABundle { path: path.to_owned(), source })?;
+    // As many as are read from option files: checks compare each with the others.
+    let items = |fact: &Fact| fact.value.as_array().map_or(0, Vec::len);
+    let long =
+        set.facts.iter().find(|(id, fact)| id.starts_with("server.options.") && items(fact) > MOST_ENTRIES);
+    match long {
+        None => Ok(set),
+        Some((id, fact)) => Err(FactsError::TooMany {
+            path: path.to_owned(),
+            fact: id.clone(),
+            items: items(fact),
+            limit: MOST_ENTRIES,
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +112,12 @@ mod tests {
         std::fs::write(&path, "{\"schema\":\"mydyno.plan/1\"}").unwrap();
         let error = load(&path).unwrap_err().to_string();
         assert!(error.contains("not a bundle of facts") && error.contains("mydyno.plan"), "{error}");
+        let mut many = facts();
+        let options: Vec<u64> = (0..MOST_ENTRIES as u64 + 1).collect();
+        many.facts.insert("server.options.set".to_owned(), Fact::ok(options, "", "option files"));
+        save(&many, &path).unwrap();
+        let error = load(&path).unwrap_err().to_string();
+        assert!(error.contains("server.options.set has 2501 items"), "{error}");
         let large = std::fs::File::create(folder.path().join("large.json")).unwrap();
         large.set_len(LARGEST + 1).unwrap();
         for (path, why) in [

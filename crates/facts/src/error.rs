@@ -44,6 +44,18 @@ pub enum FactsError {
         /// The most.
         limit: u64,
     },
+    /// A list of a file is too long for a bundle.
+    #[error("{path}: {fact} has {items} items, more than a bundle of facts can have ({limit})")]
+    TooMany {
+        /// The file.
+        path: PathBuf,
+        /// The fact.
+        fact: String,
+        /// Its length.
+        items: usize,
+        /// The most.
+        limit: usize,
+    },
     /// A name that ssh would misunderstand.
     #[error("{0:?} is no host for --ssh: give host, user@host or a name of your ssh configuration")]
     RemoteName(String),

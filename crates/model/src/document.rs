@@ -71,7 +71,10 @@ pub trait Document: Serialize + DeserializeOwned {
         let mut text =
             serde_json::to_string_pretty(self).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"));
         text.push('\n');
-        text
+        match crate::text::json(&text) {
+            std::borrow::Cow::Borrowed(_) => text,
+            std::borrow::Cow::Owned(escaped) => escaped,
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::{
-    change, claim, crash, experiment, facts, finding, knob, lever, plan, probe, record, sample, server,
-    summary,
+    change, claim, comparison, crash, experiment, facts, finding, knob, lever, plan, probe, record, sample,
+    server, summary,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -17,6 +17,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("event", of::<record::Event>()),
         ("sample", of::<sample::Sample>()),
         ("summary", of::<summary::Summary>()),
+        ("comparisons", of::<comparison::Comparisons>()),
         ("facts", of::<facts::FactSet>()),
         ("claim", of::<claim::Claim>()),
         ("findings", of::<finding::Findings>()),

@@ -1,8 +1,8 @@
 //! Neutralises text from outside (a server, a file, a command line) before it is displayed.
 //!
 //! Escape sequences can rewrite a terminal, and bidirectional control characters can disguise a text as another one. Every
-//! output (terminal, Markdown, HTML, error messages) passes text from outside through one function of this file. JSON needs
-//! none: it is data, and its writer escapes control characters.
+//! output (terminal, Markdown, HTML, error messages) passes text from outside through one function of this file; JSON, which is data, passes
+//! through [`json`].
 
 use std::borrow::Cow;
 
@@ -33,6 +33,24 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             out.push(c);
         } else {
             out.push_str(&format!("\\u{{{:x}}}", c as u32));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Escapes each character of a JSON text that [`steers`] and that its writer leaves as it is. Outside of texts JSON has
+/// only line feeds of them, so the document stays the same.
+pub fn json(document: &str) -> Cow<'_, str> {
+    let stays = |c: char| c == '\n' || !steers(c);
+    if document.chars().all(stays) {
+        return Cow::Borrowed(document);
+    }
+    let mut out = String::with_capacity(document.len() + 64);
+    for c in document.chars() {
+        if stays(c) {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         }
     }
     Cow::Owned(out)
@@ -123,6 +141,16 @@ pub fn markdown_code(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn json_texts_have_no_character_that_steers_and_the_same_value() {
+        let hostile = "a\u{202e}b\u{9b}\u{7f}\u{e0041}\n";
+        let written = serde_json::to_string_pretty(&[hostile]).unwrap();
+        let escaped = json(&written);
+        assert!(!escaped.chars().any(|c| c != '\n' && steers(c)), "{escaped}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).unwrap(), [hostile]);
+        assert!(matches!(json("{\n}"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn escape_sequences_and_characters_of_direction_become_visible() {

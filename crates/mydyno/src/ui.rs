@@ -54,6 +54,7 @@ impl Ui {
     /// A result. A reader that has gone away (`| head`) is no error.
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
+        let text = if self.json { text::json(text) } else { text.into() };
         let newline = if text.ends_with('\n') { "" } else { "\n" };
         let written = write!(stdout, "{text}{newline}").and_then(|()| stdout.flush());
         if written.is_err_and(|e| e.kind() != ErrorKind::BrokenPipe) {

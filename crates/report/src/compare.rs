@@ -1,13 +1,10 @@
-//! The differences between the headline figures of two runs, and between their environments.
+//! The differences between the headline figures of two runs.
 
 use indexmap::IndexMap;
 use mydyno_model::Estimate;
-use mydyno_model::facts::Status;
-use mydyno_model::record::RunRecord;
 use mydyno_model::summary::{PointSummary, StepSummary, Throughput};
 use mydyno_stats::compare::ratio_of_estimates;
 use mydyno_stats::slow::RELIABLE_S;
-use serde_json::Value;
 
 use crate::RunView;
 use crate::charts::{load_name, step_name};
@@ -123,6 +120,17 @@ impl Difference {
         };
         if change.is_some_and(|c| c.provisional) { verdict.provisional() } else { verdict }
     }
+
+    /// A provisional change of throughput as `~faster in these two runs, +43 % … +65 %`; `None` for other differences.
+    pub fn in_these_two_runs(&self) -> Option<String> {
+        let word = match self.verdict() {
+            Verdict::MaybeBetter if self.unit == Unit::PerSecond => "faster",
+            Verdict::MaybeWorse if self.unit == Unit::PerSecond => "slower",
+            _ => return None,
+        };
+        let (low, high) = self.change()?.interval?;
+        Some(format!("{PROVISIONAL}{word} in these two runs, {} … {}", change(low), change(high)))
+    }
 }
 
 /// The figures of two runs under one load.
@@ -182,23 +190,12 @@ pub fn about_provisional(all: &[Compared]) -> Option<String> {
     } else {
         "Alternate the two, several runs each and for longer, when the host does nothing else.".to_owned()
     };
-    let first = all.iter().flat_map(|c| &c.differences).find_map(in_these_two_runs);
+    let first = all.iter().flat_map(|c| &c.differences).find_map(Difference::in_these_two_runs);
     let first = first.map_or_else(String::new, |said| format!("{said}; alternate them to be sure. "));
     Some(format!(
         "{first}{PROVISIONAL} marks what is said of these two runs only: their intervals promise nothing ({}). {next_step}",
         reasons.join("; ")
     ))
-}
-
-/// A provisional change of throughput as `~faster in these two runs, +43 % … +65 %`; `None` for other differences.
-fn in_these_two_runs(d: &Difference) -> Option<String> {
-    let word = match d.verdict() {
-        Verdict::MaybeBetter if d.unit == Unit::PerSecond => "faster",
-        Verdict::MaybeWorse if d.unit == Unit::PerSecond => "slower",
-        _ => return None,
-    };
-    let (low, high) = d.change()?.interval?;
-    Some(format!("{PROVISIONAL}{word} in these two runs, {} … {}", change(low), change(high)))
 }
 
 /// Steps of two runs under the same load.
@@ -263,94 +260,6 @@ fn differences(a: &StepSummary, b: &StepSummary) -> Vec<Difference> {
 /// User and system CPU of the load generator per statement, in microseconds.
 pub fn client_cpu_us(step: &StepSummary) -> f64 {
     step.client.cpu_user_us_per_query + step.client.cpu_system_us_per_query
-}
-
-/// A difference between the environments of two runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contrast {
-    /// Id of the fact, or the part of the plan.
-    pub name: String,
-    /// Value in the baseline.
-    pub a: String,
-    /// Value in the other run.
-    pub b: String,
-}
-
-/// Whether a fact changes from moment to moment, or with each start, and so cannot explain a difference.
-fn fleeting(id: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "uptime",
-        "_now",
-        "free_bytes",
-        "available_bytes",
-        "used_bytes",
-        "_free",
-        "timestamp",
-        "rand_seed",
-        "thread_id",
-    ];
-    const WHOLE: &[&str] = &[
-        "server.process.pid",
-        "server.process.start_ticks",
-        "server.process.threads",
-        "server.process.open_files",
-    ];
-    let memory = id.starts_with("host.memory.") && id != "host.memory.total_bytes"
-        || id.starts_with("host.numa.node.") && id.ends_with("_bytes")
-        || id.starts_with("server.process.") && id.ends_with("_bytes");
-    memory || WHOLE.contains(&id) || PARTS.iter().any(|part| id.contains(part))
-}
-
-/// Differences in plan and facts.
-pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
-    let mut found = Vec::new();
-    let mut add = |name: &str, a: String, b: String| {
-        if a != b {
-            found.push(Contrast { name: name.to_owned(), a, b });
-        }
-    };
-    let (plan_a, plan_b) = (&a.manifest.plan, &b.manifest.plan);
-    add("workload", plan_a.workload.name.clone(), plan_b.workload.name.clone());
-    let options = plan_a.workload.options.keys().chain(plan_b.workload.options.keys());
-    for key in distinct(options) {
-        let of = |p: &mydyno_model::plan::Plan| p.workload.options.get(key).map_or("–".to_owned(), shown);
-        add(&format!("--{key}"), of(plan_a), of(plan_b));
-    }
-    add("seed", plan_a.seed.to_string(), plan_b.seed.to_string());
-    add("measured seconds", plan_a.time_s.to_string(), plan_b.time_s.to_string());
-    add("transport", format!("{:?}", plan_a.target.transport), format!("{:?}", plan_b.target.transport));
-    let print = |r: &RunRecord| r.manifest.fingerprint.clone();
-    add("fingerprint of the data", print(a).data, print(b).data);
-    add("fingerprint of the operations", print(a).operations, print(b).operations);
-    let facts = |r: &'_ RunRecord| r.facts.as_ref().map(|f| f.facts.clone()).unwrap_or_default();
-    let (facts_a, facts_b) = (facts(a), facts(b));
-    for id in distinct(facts_a.keys().chain(facts_b.keys())) {
-        if fleeting(id) {
-            continue;
-        }
-        let of = |facts: &indexmap::IndexMap<String, mydyno_model::facts::Fact>| match facts.get(id) {
-            Some(fact) if fact.status == Status::Ok => {
-                format!("{} {}", shown(&fact.value), fact.unit).trim().to_owned()
-            }
-            _ => "–".to_owned(),
-        };
-        add(id, of(&facts_a), of(&facts_b));
-    }
-    found
-}
-
-fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
-    let mut seen = std::collections::HashSet::new();
-    names.filter(|n| seen.insert(*n)).collect()
-}
-
-/// A JSON value for people: text without quotes.
-pub fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

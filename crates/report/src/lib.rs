@@ -5,6 +5,8 @@
 mod chart;
 mod charts;
 mod compare;
+mod comparison;
+mod contrast;
 mod figures;
 pub mod findings;
 mod latency;
@@ -23,6 +25,7 @@ mod words;
 
 use std::path::Path;
 
+pub use comparison::document as comparison;
 use mydyno_model::record::RunRecord;
 use mydyno_model::summary::Summary;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::charts::{letter, step_name};
-use crate::compare::{CAVEAT, about_provisional, compared, contrasts};
+use crate::compare::{CAVEAT, about_provisional, compared};
+use crate::contrast::{command, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
@@ -105,10 +106,13 @@ fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other
     if let Some(about) = about_provisional(&all) {
         let _ = writeln!(out, "{}\n", esc(&about));
     }
+    if let Some(command) = command(first.record, other.record) {
+        let _ = writeln!(out, "In turns, to be sure:\n\n    {command}\n");
+    }
     let contrasts = contrasts(first.record, other.record);
     if !contrasts.is_empty() {
         let cells =
-            |f: &dyn Fn(&crate::compare::Contrast) -> String| contrasts.iter().take(60).map(f).collect();
+            |f: &dyn Fn(&crate::contrast::Contrast) -> String| contrasts.iter().take(60).map(f).collect();
         let column = |head: &str, cells| Column { head: head.to_owned(), cells, drop: 0 };
         let columns = vec![
             column("what differs", cells(&|c| c.name.clone())),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::RunView;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
+use crate::contrast::{command, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
@@ -14,6 +15,8 @@ use crate::words::{self, GroupedWarning, Seen};
 const NARROWEST: usize = 40;
 /// Column at which the text of a labelled line begins.
 const INDENT: usize = 12;
+/// Maximum number of differences in plan and facts.
+const MOST_CONTRASTS: usize = 20;
 /// Maximum length of names: longer ones would push the figures off the screen.
 const LONGEST_NAME: usize = 40;
 
@@ -220,10 +223,40 @@ impl Page {
                 self.line(&part);
             }
         }
+        if let Some(command) = command(first.record, other.record) {
+            self.line("In turns, to be sure:");
+            // A command is not wrapped, so that it can be copied.
+            self.line(&format!("  {}", safe(&command)));
+        }
+        self.gap();
+        self.contrasts(first, other, &a, &b);
         for part in wrap(CAVEAT, self.width) {
             let part = self.dim(&part);
             self.line(&part);
         }
+    }
+
+    /// Differences in plan and facts.
+    fn contrasts(&mut self, first: &RunView<'_>, other: &RunView<'_>, a: &str, b: &str) {
+        let all = contrasts(first.record, other.record);
+        if all.is_empty() {
+            self.line(&format!("Plan and facts of {a} and {b} do not differ."));
+        }
+        if let [_, ..] = all[..] {
+            let title = self.bold(&format!("What differs between {a} and {b}"));
+            self.line(&title);
+        }
+        let names = all.iter().take(MOST_CONTRASTS).map(|c| clip(&safe(&c.name), 2 * LONGEST_NAME));
+        let names: Vec<String> = names.collect();
+        let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        for (name, contrast) in names.iter().zip(&all) {
+            let [a, b] = [&contrast.a, &contrast.b].map(|text| clip(&safe(text), LONGEST_NAME));
+            self.line(&format!("  {name:<widest$}  {a} → {b}"));
+        }
+        if all.len() > MOST_CONTRASTS {
+            self.line(&format!("  and {} more (--html, --json)", all.len() - MOST_CONTRASTS));
+        }
+        self.gap();
     }
 
     /// A table without the columns that do not fit; in a table with prose, the last column is truncated.

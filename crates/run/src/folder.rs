@@ -37,9 +37,6 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     };
     let manifest =
         Manifest::from_json(&text).map_err(|source| RunError::Document { path: manifest_path, source })?;
-    let facts = read_regular(&folder.join(file::FACTS), LARGEST_DOCUMENT)
-        .ok()
-        .and_then(|text| FactSet::from_json(&text).ok());
     let events = plain(folder, file::EVENTS);
     let intervals = plain(folder, file::INTERVALS);
     let samples = observed(folder);
@@ -50,9 +47,37 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     let mut damage = intervals.damage(file::INTERVALS, ended);
     damage.extend(events.damage(file::EVENTS, ended));
     damage.extend(samples.damage(file::OBSERVE, ended));
+    let facts = facts(folder, &manifest, &mut damage);
     let intervals = lines::check_intervals(intervals.values, &mut damage);
+    let events = lines::check_events(events.values, &mut damage);
+    lines::check_phases(&intervals, &events, &mut damage);
     let samples = lines::frames(samples.values, &mut damage);
-    Ok(RunRecord { manifest, facts, intervals, events: events.values, samples, damage })
+    Ok(RunRecord { manifest, facts, intervals, events, samples, damage })
+}
+
+/// The facts, and what is wrong with them. A manifest without a digest belongs to a record without facts.
+fn facts(folder: &Path, manifest: &Manifest, damage: &mut Vec<String>) -> Option<FactSet> {
+    let named = &manifest.facts_digest;
+    let text = match read_regular(&folder.join(file::FACTS), LARGEST_DOCUMENT) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && named.is_empty() => return None,
+        Err(e) => {
+            damage.push(format!("{} cannot be read ({e})", file::FACTS));
+            return None;
+        }
+    };
+    match FactSet::from_json(&text) {
+        Ok(facts) => {
+            if !named.is_empty() && mydyno_facts::digest(&facts) != *named {
+                damage.push(format!("{} was changed: its digest is not that of the manifest", file::FACTS));
+            }
+            Some(facts)
+        }
+        Err(e) => {
+            damage.push(format!("{} cannot be read ({e})", file::FACTS));
+            None
+        }
+    }
 }
 
 /// The lines of a file; none where it is missing.

@@ -1,8 +1,9 @@
 //! Reads files of JSON lines within bounds: what can be read is kept, what cannot is reported.
 
+use std::collections::HashMap;
 use std::io::{BufRead, Read as _};
 
-use mydyno_model::record::{Interval, Phase};
+use mydyno_model::record::{End, Event, EventKind, Interval, Phase};
 use mydyno_model::sample::Sample;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +12,12 @@ const LONGEST_LINE: u64 = 4 << 20;
 
 /// Longest time in seconds without a line, and the latest start of the first one is 30 times as long.
 const LONGEST_GAP_S: f64 = 86_400.0;
+
+/// Seconds that may lie between the event of a phase and its first window, and between its last window and the next event.
+const TOLERANCE_S: f64 = 0.25;
+
+/// Largest count of a window: no load reaches it, and the sum over all windows of a record fits 64 bits.
+const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
 /// Values of samples that are kept in memory, about 100 bytes each; longer runs keep every second, fourth … sample.
 const MOST_VALUES: usize = 1_000_000;
@@ -22,8 +29,8 @@ const MOST_COPIED: usize = 50_000_000;
 pub(crate) struct Lines<T> {
     /// Lines that could be read, in order.
     pub values: Vec<T>,
-    /// Numbers of the lines that could not be read, from 1.
-    pub unreadable: Vec<usize>,
+    /// Number of the first line that could not be read, from 1, and how many there are.
+    pub unreadable: Option<(usize, usize)>,
     /// Whether the last line or the compressed stream has no end: the writer was killed.
     pub torn: bool,
     /// Whether the file is longer than what is read of it, or reading failed.
@@ -32,7 +39,7 @@ pub(crate) struct Lines<T> {
 
 /// Reads at most `most` bytes. Zeros, which file systems leave after a crash, are skipped and counted as an unreadable line.
 pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Lines<T> {
-    let mut lines = Lines { values: Vec::new(), unreadable: Vec::new(), torn: false, cut: false };
+    let mut lines = Lines { values: Vec::new(), unreadable: None, torn: false, cut: false };
     let mut reader = reader.take(most);
     let mut line = Vec::new();
     for number in 1.. {
@@ -48,7 +55,7 @@ pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Line
                         (lines.torn, lines.cut) = (reader.limit() > 0, reader.limit() == 0);
                         return lines;
                     }
-                    lines.unreadable.push(number);
+                    lines.note_unreadable(number);
                     if reader.skip_until(b'\n').is_err() {
                         lines.cut = true;
                         return lines;
@@ -58,7 +65,7 @@ pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Line
                 let zeros = line.iter().take_while(|byte| **byte == 0).count();
                 let parsed = serde_json::from_slice(&line[zeros..]);
                 if zeros > 0 || parsed.is_err() {
-                    lines.unreadable.push(number);
+                    lines.note_unreadable(number);
                 }
                 lines.values.extend(parsed.ok());
                 continue;
@@ -73,14 +80,19 @@ impl<T> Lines<T> {
     /// A file that could not be opened; one that is missing has no lines.
     pub(crate) fn unopened(error: &std::io::Error) -> Self {
         let cut = error.kind() != std::io::ErrorKind::NotFound;
-        Self { values: Vec::new(), unreadable: Vec::new(), torn: false, cut }
+        Self { values: Vec::new(), unreadable: None, torn: false, cut }
+    }
+
+    fn note_unreadable(&mut self, number: usize) {
+        let (_, all) = self.unreadable.get_or_insert((number, 0));
+        *all += 1;
     }
 
     /// Describes missing parts; a torn last line is damage only where the run has an end.
     pub(crate) fn damage(&self, file: &str, ended: bool) -> Vec<String> {
         let mut damage = Vec::new();
-        if let [first, ..] = self.unreadable[..] {
-            let more = match self.unreadable.len() {
+        if let Some((first, all)) = self.unreadable {
+            let more = match all {
                 1 => String::new(),
                 n => format!(" and {} more", n - 1),
             };
@@ -105,12 +117,15 @@ pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>
         let end_s = last.map_or(0.0, |last| last.start_s + last.width_s);
         let latest_s = end_s + if last.is_some() { LONGEST_GAP_S } else { 30.0 * LONGEST_GAP_S };
         let tolerance_s = 0.5 * last.map_or(0.0, |last| last.width_s.min(interval.width_s));
-        let possible = interval.width_s.is_finite()
+        let possible = plausible(&interval)
+            && interval.width_s.is_finite()
             && (0.0..=LONGEST_GAP_S).contains(&interval.width_s)
             && interval.start_s >= 0.0
             && interval.start_s <= latest_s;
         let same = last.is_some_and(|last| (last.step, last.phase) == (interval.step, interval.phase));
-        if !possible || same && interval.start_s < end_s - tolerance_s {
+        let backwards = last.is_some_and(|last| interval.start_s < last.start_s)
+            || same && interval.start_s < end_s - tolerance_s;
+        if !possible || backwards {
             wrong += 1;
             continue;
         }
@@ -126,9 +141,95 @@ pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>
         damage.push(format!("{missing_s:.0} seconds are missing in {gaps} places between windows"));
     }
     if wrong > 0 {
-        damage.push(format!("{wrong} windows are doubled or have an impossible time and are left out"));
+        damage.push(format!(
+            "{wrong} windows are doubled or have an impossible time or count and are left out"
+        ));
     }
     kept
+}
+
+/// Whether no count of the window is beyond [`LARGEST_COUNT`].
+fn plausible(interval: &Interval) -> bool {
+    let (arrivals, client) = (&interval.arrivals, &interval.client);
+    let counts = [
+        interval.transactions,
+        interval.queries,
+        interval.retries,
+        interval.reconnects,
+        arrivals.intended,
+        arrivals.started,
+        arrivals.failed,
+        arrivals.dropped,
+        arrivals.queued,
+        arrivals.in_flight,
+        client.user_us,
+        client.system_us,
+        client.opening_us,
+        client.waits,
+        client.voluntary_switches,
+        client.involuntary_switches,
+    ];
+    let errors = interval.errors.values().try_fold(0_u64, |sum, errors| sum.checked_add(*errors));
+    counts.into_iter().chain([errors.unwrap_or(u64::MAX)]).all(|count| count <= LARGEST_COUNT)
+}
+
+/// Reports phases of which the first or the last windows are missing, by the events that name the start of each phase, and
+/// phases without an event. Warm-up and measured windows follow each other without a gap from one event to the next.
+pub(crate) fn check_phases(intervals: &[Interval], events: &[Event], damage: &mut Vec<String>) {
+    let phases: Vec<(f64, Option<(usize, Phase)>)> = events
+        .iter()
+        .filter_map(|event| match event.what {
+            EventKind::Phase { step, phase } => Some((event.at_s, Some((step, phase)))),
+            EventKind::End { how: End::Complete } => Some((event.at_s, None)),
+            _ => None,
+        })
+        .collect();
+    let mut of_phase: HashMap<(usize, u8), Vec<&Interval>> = HashMap::new();
+    for interval in intervals {
+        of_phase.entry((interval.step, interval.phase as u8)).or_default().push(interval);
+    }
+    for (n, (from_s, phase)) in phases.iter().enumerate() {
+        let Some((step, phase)) = *phase else { continue };
+        if phase == Phase::Drain && phases.len() > n + 1 && !of_phase.contains_key(&(step, phase as u8)) {
+            damage.push(format!("the window after the end of step {step} is missing"));
+        }
+        if !matches!(phase, Phase::Warmup | Phase::Measure) {
+            continue;
+        }
+        let named =
+            format!("{} of step {step}", if phase == Phase::Warmup { "warm-up" } else { "measured window" });
+        let windows = of_phase.remove(&(step, phase as u8)).unwrap_or_default();
+        let start_s = windows.first().map(|first| first.start_s);
+        let end_s = windows.last().map_or(*from_s, |last| last.start_s + last.width_s);
+        // A phase that another phase of its step follows has ended by itself; of others the last second may be lost.
+        let next = phases.get(n + 1).filter(|(_, next)| next.is_some_and(|(next, _)| next == step));
+        if let Some(missing_s) = start_s.map(|start_s| start_s - from_s).filter(|s| *s > TOLERANCE_S) {
+            damage.push(format!("the first {missing_s:.1} seconds of the {named} are missing"));
+        }
+        if let Some(missing_s) = next.map(|(next_s, _)| next_s - end_s).filter(|s| *s > TOLERANCE_S) {
+            damage.push(format!("the last {missing_s:.1} seconds of the {named} are missing"));
+        }
+    }
+    let without =
+        of_phase.keys().filter(|(_, phase)| [Phase::Warmup as u8, Phase::Measure as u8].contains(phase));
+    match without.count() {
+        0 => {}
+        n => damage.push(format!("the events do not name the start of {n} recorded phases")),
+    }
+}
+
+/// Removes events that are there twice in a row, and reports them.
+pub(crate) fn check_events(mut events: Vec<Event>, damage: &mut Vec<String>) -> Vec<Event> {
+    let before = events.len();
+    events.dedup();
+    if events.len() < before {
+        damage.push(format!("{} events are doubled", before - events.len()));
+    }
+    let ends = events.iter().position(|event| matches!(event.what, EventKind::End { .. }));
+    if ends.is_some_and(|end| end + 1 < events.len()) {
+        damage.push("events follow the end of the run".to_owned());
+    }
+    events
 }
 
 /// Expands samples to full frames. Long series are thinned out: counters are cumulative, so that rates stay right.
@@ -252,6 +353,71 @@ mod tests {
         let mut damage = Vec::new();
         assert!(frames(vec![sample(1e15, true, indexmap::IndexMap::new())], &mut damage).is_empty());
         assert_eq!(damage.len(), 1);
+    }
+
+    fn event(at_s: f64, what: EventKind) -> Event {
+        Event { at_s, what }
+    }
+
+    /// Two phases of a step with 3 and 4 windows of a second, with their events.
+    fn two_phases() -> (Vec<Interval>, Vec<Event>) {
+        let text: String = (0..7).map(|n| line(f64::from(n))).collect();
+        let mut intervals: Vec<Interval> = read(text.as_bytes(), 1 << 20).values;
+        intervals[..3].iter_mut().for_each(|interval| interval.phase = Phase::Warmup);
+        let phase = |at_s, phase| event(at_s, EventKind::Phase { step: 0, phase });
+        let end = event(7.01, EventKind::End { how: End::Complete });
+        let events =
+            vec![phase(0.0, Phase::Warmup), phase(3.0, Phase::Measure), phase(7.0, Phase::Drain), end];
+        let drain = Interval { phase: Phase::Drain, start_s: 7.0, width_s: 0.01, ..intervals[6].clone() };
+        intervals.push(drain);
+        (intervals, events)
+    }
+
+    #[test]
+    fn a_missing_first_or_last_window_of_a_phase_is_reported() {
+        let (whole, events) = two_phases();
+        let said = |intervals: Vec<Interval>, events: &[Event]| {
+            let mut damage = Vec::new();
+            let kept = check_intervals(intervals, &mut damage);
+            check_phases(&kept, events, &mut damage);
+            damage.join("; ")
+        };
+        assert_eq!(said(whole.clone(), &events), "");
+        for (missing, expected) in [
+            (0, "the first 1.0 seconds of the warm-up of step 0 are missing"),
+            (2, "the last 1.0 seconds of the warm-up of step 0 are missing"),
+            (3, "the first 1.0 seconds of the measured window of step 0 are missing"),
+            (6, "the last 1.0 seconds of the measured window of step 0 are missing"),
+            (7, "the window after the end of step 0 is missing"),
+        ] {
+            let mut part = whole.clone();
+            part.remove(missing);
+            assert_eq!(said(part, &events), expected);
+        }
+        let mut swapped = whole.clone();
+        swapped.swap(2, 3);
+        assert!(said(swapped, &events).contains("doubled or have an impossible time"));
+        assert!(said(whole.clone(), &events[1..]).contains("do not name the start of 1 recorded phases"));
+        // A run that was interrupted or killed may lack its last second.
+        let killed = said(whole[..5].to_vec(), &events[..2]);
+        assert_eq!(killed, "");
+        let mut huge = whole;
+        huge[4].queries = u64::MAX;
+        assert!(said(huge, &events).contains("impossible time or count"));
+    }
+
+    #[test]
+    fn doubled_events_and_events_after_the_end_are_reported() {
+        let (_, events) = two_phases();
+        let mut damage = Vec::new();
+        assert_eq!(check_events(events.clone(), &mut damage).len(), 4);
+        assert!(damage.is_empty());
+        let mut doubled = events.clone();
+        doubled.insert(1, events[1].clone());
+        assert_eq!(check_events(doubled, &mut damage).len(), 4);
+        let turned: Vec<Event> = events.into_iter().rev().collect();
+        check_events(turned, &mut damage);
+        assert_eq!(damage, ["1 events are doubled", "events follow the end of the run"]);
     }
 
     proptest! {

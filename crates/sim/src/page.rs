@@ -32,7 +32,7 @@ Written by `MYDYNO_WRITE_DOCS=1 make stats`, {seeds} seeds; a test compares it w
 ## Coverage of nominal 95 % intervals of a mean
 Of the series that got an interval with its level, the share that holds the truth; then the share of the series that got one:
 the others say why not. After ~: none has a level (shorter than 240 s), and so many of the provisional intervals hold it. The
-assumption, no change slower than a quarter of the run, does not hold on *drifting* and *pink*, on *levels of 2 min* below 600 s and on
+assumption, no change slower than a quarter of the run, does not hold on *drifting*, on *levels of 2 min* below 600 s and on
 *levels of 30 s*, AR(1) 0.9 and 0.95 below 120 s.
 
 {means}

@@ -1,6 +1,6 @@
 //! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below [`LONG_S`] seconds
-//! and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]). The method assumes that no change is
-//! slower than over a quarter of the run.
+//! and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]), and by half as much again when power falls
+//! steadily with frequency ([`LONG_MEMORY`]). The method assumes that no change is slower than over a quarter of the run.
 //!
 //! The mean square of the slowest cosines estimates the spectrum near frequency 0, which is the variance of the mean (Müller
 //! 2007; Lazarus, Lewis, Stock and Watson 2018); a few cosines capture only changes that are slow relative to the noise from
@@ -20,6 +20,17 @@ pub const LONG_S: f64 = 480.0;
 /// Factor of the standard error over the estimate from the slowest cosines. The variance of a mean is the spectrum at frequency
 /// 0; the cosines lie beside it, where correlated noise has less power.
 pub const WIDER: f64 = 1.1;
+
+/// Slope of the log power of the [`SLOPE_OVER`] slowest cosines over log frequency below which noise has long memory: its power
+/// at frequency 0, which the cosines cannot show, is larger than theirs. Pink noise (1/f) has a slope of about −0.9,
+/// independent noise of 0.
+const LONG_MEMORY_SLOPE: f64 = -0.4;
+
+/// Number of cosines of the slope.
+const SLOPE_OVER: usize = 24;
+
+/// Additional factor of the standard error of noise with long memory.
+pub const LONG_MEMORY: f64 = 1.5;
 
 /// Number of cosines after the two slowest that measure the power of faster changes.
 const FASTER: usize = 10;
@@ -69,16 +80,34 @@ pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     if residuals.len() < MIN_WINDOWS || residuals.iter().all(|r| *r == 0.0) {
         return None;
     }
-    let squares: Vec<f64> = coefficients(residuals, 2 + FASTER).iter().map(|c| c * c).collect();
+    let all = SLOPE_OVER.min(residuals.len() - 1);
+    let squares: Vec<f64> = coefficients(residuals, all).iter().map(|c| c * c).collect();
     let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
     let used = cosines(time_s);
-    let standard_error = WIDER * (mean(&squares[..used]) / n).sqrt();
+    let long_memory = log_log_slope(&squares) < LONG_MEMORY_SLOPE;
+    let factor = if long_memory { WIDER * LONG_MEMORY } else { WIDER };
+    let standard_error = factor * (mean(&squares[..used]) / n).sqrt();
     if !standard_error.is_finite() || standard_error <= 0.0 {
         return None;
     }
-    let larger = mean(&squares[..2]) / mean(&squares[2..]);
+    let larger = mean(&squares[..2]) / mean(&squares[2..2 + FASTER]);
     let wanders = larger.is_finite() && f_sf(larger, 2.0, FASTER as f64) < WANDER_ALARM;
     Some(SlowError { standard_error, df: used as f64, wanders })
+}
+
+/// Slope of the regression of the logarithms of the powers of cosines 1, 2 … on the logarithms of their frequencies (Geweke
+/// and Porter-Hudak 1983). A power of 0 counts as very small.
+fn log_log_slope(powers: &[f64]) -> f64 {
+    let n = powers.len() as f64;
+    let largest = powers.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let logs: Vec<(f64, f64)> = powers
+        .iter()
+        .enumerate()
+        .map(|(k, power)| (((k + 1) as f64).ln(), (power / largest).max(1e-12).ln()))
+        .collect();
+    let (mean_x, mean_y) = logs.iter().fold((0.0, 0.0), |(x, y), log| (x + log.0 / n, y + log.1 / n));
+    let covariance: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    covariance / logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum::<f64>()
 }
 
 /// Coefficients of the first `count` orthonormal cosines (DCT-II without its constant): 1, 2 … half periods in the series.

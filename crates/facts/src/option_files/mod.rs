@@ -5,6 +5,7 @@ mod reader;
 
 use serde_json::{Value, json};
 
+pub(crate) use self::reader::MOST_ENTRIES;
 pub use self::reader::{LARGEST_FILE, read};
 use crate::source::Missing;
 

@@ -18,7 +18,7 @@ pub const LARGEST_FILE: u64 = 1 << 20;
 const MOST_BYTES: usize = 8 << 20;
 
 /// Most options, groups and faults that are kept in all. A server has below 1,500 options.
-const MOST_ENTRIES: usize = 2_500;
+pub(crate) const MOST_ENTRIES: usize = 2_500;
 
 /// Reads files and what they include. `prefix` stands before every path, for a server that sees other mounts.
 ///

@@ -5,11 +5,15 @@ use std::path::{Path, PathBuf};
 
 use mydyno_judge::{Claim, Claims, examine, unused_bindings};
 use mydyno_model::claim::{Step, StepKind};
+use mydyno_model::text;
 use mydyno_prove::experiment::{Experiments, unresolved};
 use serde_json::json;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
+
+/// Largest claim file in bytes; the text of one is limited to 256 KiB.
+const LARGEST_FILE: u64 = 1 << 20;
 
 /// Options of `mydyno claims`.
 #[derive(Debug, clap::Args)]
@@ -46,12 +50,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     }
     if let (Some(bundle), [claim]) = (&args.record, chosen.as_slice()) {
         let facts = mydyno_facts::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
-        ui.out(&mydyno_judge::record(claim, &facts));
+        ui.out(&text::visible(&mydyno_judge::record(claim, &facts)));
     } else if ui.json {
         let list: Vec<_> = chosen.iter().map(|c| document(c)).collect();
         ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
     } else if let (Some(_), [claim]) = (&args.id, chosen.as_slice()) {
-        ui.out(&explain(claim));
+        ui.out(&text::visible(&explain(claim)));
     } else {
         let width = chosen.iter().map(|c| c.document.id.len()).max().unwrap_or(0);
         for claim in chosen {
@@ -84,7 +88,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
     let mut found = BTreeMap::new();
     for area in entries(folder)?.into_iter().filter(|p| p.is_dir()) {
         for path in entries(&area)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
-            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            let text = mydyno_facts::read_regular(&path, LARGEST_FILE).map_err(|e| failed(&path, e))?;
             let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
             found.insert(name, text);
         }
@@ -132,7 +136,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
         ids.entry(id).or_insert(file);
         bad += usize::from(!problems.is_empty());
         for problem in problems {
-            ui.out(&problem);
+            ui.out(&text::line(&problem));
         }
     }
     ui.out(&format!(

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mydyno_model::experiment::definition::{Definition, Extent};
+use mydyno_model::text;
 use mydyno_prove::experiment::{Experiment, Experiments};
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
+
+/// Largest file of an experiment in bytes.
+pub const LARGEST_FILE: u64 = 1 << 20;
 
 /// Options of `mydyno experiments`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +40,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let list: Vec<&Definition> = chosen.iter().map(|experiment| &experiment.definition).collect();
         ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
     } else if let (Some(_), [experiment]) = (&args.name, chosen.as_slice()) {
-        ui.out(&explain(&experiment.definition));
+        ui.out(&text::visible(&explain(&experiment.definition)));
     } else {
         let width = chosen.iter().map(|e| e.definition.name.len()).max().unwrap_or(0);
         for experiment in chosen {
@@ -70,7 +74,7 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
     for entry in std::fs::read_dir(folder).map_err(|e| failed(folder, e))? {
         let path = entry.map_err(|e| failed(folder, e))?.path();
         if path.extension().is_some_and(|extension| extension == "toml") {
-            let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            let text = mydyno_facts::read_regular(&path, LARGEST_FILE).map_err(|e| failed(&path, e))?;
             found.insert(path.display().to_string(), text);
         }
     }
@@ -87,7 +91,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     for (file, text) in &files {
         if let Err(mistakes) = Experiment::read(file, text) {
             bad += 1;
-            mistakes.iter().for_each(|mistake| ui.out(&mistake.to_string()));
+            mistakes.iter().for_each(|mistake| ui.out(&text::line(&mistake.to_string())));
         }
     }
     ui.out(&format!("{} experiments, {bad} with mistakes", files.len()));

@@ -97,8 +97,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 fn find(what: &str, args: &Args) -> Result<Experiment, Failure> {
     let path = Path::new(what);
     if what.ends_with(".toml") || path.is_file() {
-        let text =
-            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+        let text = mydyno_facts::read_regular(path, experiments::LARGEST_FILE)
+            .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
         return Experiment::read(what, &text).map_err(|mistakes| Failure {
             status: Status::Usage,
             problems: mistakes.iter().map(ToString::to_string).collect(),

@@ -43,7 +43,7 @@ pub enum Format {
     Markdown,
     /// Text for a terminal.
     Terminal,
-    /// The summary document.
+    /// The summary document; of several runs the comparison with the first.
     Json,
 }
 
@@ -64,7 +64,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         _ => args.format,
     };
     let text = match (format, ui.json) {
-        (Format::Json, _) | (_, true) => json(&runs),
+        (Format::Json, _) | (_, true) => json(&views),
         (Format::Html, _) => mydyno_report::html(&views),
         (Format::Markdown, _) => mydyno_report::markdown(&views),
         (Format::Terminal, _) => {
@@ -82,14 +82,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(if damaged { Status::Bad } else { Status::Fine })
 }
 
-/// One run is its summary document; several are a list of them.
-fn json(runs: &[(PathBuf, RunRecord, Summary)]) -> String {
-    match runs {
-        [(_, _, summary)] => summary.to_json(),
-        _ => {
-            let all: Vec<&Summary> = runs.iter().map(|(_, _, summary)| summary).collect();
-            serde_json::to_string_pretty(&all).unwrap_or_default()
-        }
+/// One run is its summary document; several are compared with the first.
+fn json(views: &[RunView<'_>]) -> String {
+    match views {
+        [run] => run.summary.to_json(),
+        _ => mydyno_report::comparison(views, OffsetDateTime::now_utc()).to_json(),
     }
 }
 

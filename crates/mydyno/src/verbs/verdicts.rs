@@ -2,6 +2,7 @@
 
 use mydyno_host::StateDir;
 use mydyno_model::experiment::proved::Proved;
+use mydyno_model::text;
 use mydyno_prove::ledger;
 
 use crate::failure::{Failure, Status};
@@ -32,9 +33,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         ui.note("Nothing was proved here yet: `mydyno experiments` lists what can be");
     } else {
         for proved in chosen {
-            ui.out(&format!("{}  {:<9}  {}", proved.at, proved.verdict.name(), proved.experiment));
-            ui.out(&format!("  {}", proved.answer));
-            ui.out(&format!("  {}; {}; {}", proved.server, proved.host, proved.folder));
+            let name = proved.verdict.name();
+            let (at, experiment) = (text::line(&proved.at), text::line(&proved.experiment));
+            ui.out(&format!("{at}  {name:<9}  {experiment}"));
+            ui.out(&format!("  {}", text::line(&proved.answer)));
+            let place = format!("{}; {}; {}", proved.server, proved.host, proved.folder);
+            ui.out(&format!("  {}", text::line(&place)));
         }
     }
     Ok(Status::Fine)

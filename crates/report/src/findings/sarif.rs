@@ -41,7 +41,7 @@ pub fn sarif(findings: &Findings) -> String {
             "properties": {"scope": findings.scope, "factsDigest": findings.facts_digest},
         }],
     });
-    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    mydyno_model::text::json(&serde_json::to_string_pretty(&document).unwrap_or_default()).into_owned() + "\n"
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -6,7 +6,8 @@ use mydyno_model::Estimate;
 
 use crate::RunView;
 use crate::charts::letter;
-use crate::compare::{CAVEAT, Compared, Difference, Verdict, about_provisional, compared, contrasts};
+use crate::compare::{CAVEAT, Compared, Difference, Verdict, about_provisional, compared};
+use crate::contrast::{command, contrasts};
 use crate::figures::{change, interval};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
@@ -40,6 +41,10 @@ pub fn html(runs: &[RunView<'_>]) -> String {
         }
         if let Some(about) = about_provisional(&all) {
             let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(&about));
+        }
+        if let Some(command) = command(first.record, other.record) {
+            let _ =
+                writeln!(out, "<p class=\"note\">In turns, to be sure: <code>{}</code></p>", esc(&command));
         }
         let contrasts = contrasts(first.record, other.record);
         if contrasts.is_empty() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::run_heading;
 use crate::RunView;
-use crate::compare::shown;
+use crate::contrast::shown;
 use crate::figures::number;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;

@@ -7,7 +7,7 @@ use mydyno_model::record::{EventKind, Phase};
 use super::run_heading;
 use crate::RunView;
 use crate::charts::load_name;
-use crate::compare::shown;
+use crate::contrast::shown;
 use crate::figures::number;
 use crate::scale::clock;
 use crate::table::{Cell, Table};

@@ -19,9 +19,9 @@ const BAND: RangeInclusive<f64> = 0.92..=0.98;
 /// Seeds of the page of the journal.
 const SEEDS: u64 = 1000;
 
-/// Noises on which nothing changes more slowly than a quarter of 240 s.
+/// Noises on which nothing changes more slowly than a quarter of 240 s, and pink noise, whose slow part is made up for.
 fn stationary() -> impl Iterator<Item = (&'static str, Noise)> {
-    const SLOWER: [&str; 3] = ["drifting", "levels of 2 min", "pink"];
+    const SLOWER: [&str; 2] = ["drifting", "levels of 2 min"];
     Noise::ALL.into_iter().chain(Noise::FURTHER).filter(|(name, _)| !SLOWER.contains(name))
 }
 
