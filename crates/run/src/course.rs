@@ -24,8 +24,8 @@ fn step_of(
     first: bool,
     stop: &AtomicBool,
 ) -> Result<Option<Cut>, RunError> {
-    let (place, clock) = (recording.place, recording.clock);
-    run_step(place, clock, (number, step), first, recording, stop)
+    let (place, server) = (recording.place, recording.server);
+    run_step(place, server, (number, step), first, recording, stop)
 }
 
 /// Runs the steps.

@@ -17,7 +17,10 @@ mod recording;
 mod repeats;
 pub mod request;
 mod sampling;
+mod server;
 mod settled;
+#[cfg(test)]
+mod simulation;
 mod slice;
 mod stall;
 mod step;

@@ -3,7 +3,6 @@
 use std::sync::mpsc::Receiver;
 
 use mydyno_load::StepEvent;
-use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{EventKind, Interval, Manifest, RunRecord};
 use mydyno_model::sample::Sample;
@@ -11,6 +10,7 @@ use mydyno_model::summary::StepSummary;
 
 use crate::error::RunError;
 use crate::progress::{Progress, Watch};
+use crate::server::LoadedServer;
 use crate::step::{StepSink, error_event};
 use crate::summarise::summarise_step;
 use crate::tables::Place;
@@ -20,7 +20,7 @@ use crate::writer::Writer;
 pub(crate) struct Recording<'a> {
     pub place: Place<'a>,
     pub manifest: &'a Manifest,
-    pub clock: &'a MonotonicClock,
+    pub server: &'a dyn LoadedServer,
     pub writer: &'a mut Writer,
     pub watch: &'a mut Watch<'a>,
     samples: &'a Receiver<Sample>,
@@ -32,17 +32,17 @@ impl<'a> Recording<'a> {
     pub fn new(
         place: Place<'a>,
         manifest: &'a Manifest,
-        clock: &'a MonotonicClock,
+        server: &'a dyn LoadedServer,
         writer: &'a mut Writer,
         samples: &'a Receiver<Sample>,
         watch: &'a mut Watch<'a>,
     ) -> Self {
-        Self { place, manifest, clock, writer, watch, samples, kept: None }
+        Self { place, manifest, server, writer, watch, samples, kept: None }
     }
 
     /// Adds a step to those of the plan.
     pub fn add_step(&mut self, number: usize, step: &StepPlan) -> Result<(), RunError> {
-        self.writer.event(self.clock.now_s(), EventKind::Step { step: number, plan: step.clone() })
+        self.writer.event(self.server.clock().now_s(), EventKind::Step { step: number, plan: step.clone() })
     }
 
     /// Keeps the intervals that follow, for [`Self::summary`].
@@ -78,7 +78,7 @@ impl StepSink for Recording<'_> {
             }
             StepEvent::Error(error, at_s) => {
                 let what = error_event(self.place.work, number, error);
-                self.writer.event(at_s.min(self.clock.now_s()), what)?;
+                self.writer.event(at_s.min(self.server.clock().now_s()), what)?;
             }
             StepEvent::Interval(interval) => {
                 self.writer.interval(&interval)?;

@@ -12,6 +12,7 @@ use time::OffsetDateTime;
 
 use crate::error::RunError;
 use crate::progress::{Progress, Watch};
+use crate::server::RealServer;
 use crate::step::{Cut, StepSink, error_event, run_step};
 use crate::summarise::summarise_step;
 use crate::tables::Place;
@@ -42,7 +43,7 @@ pub fn slice(
     watch: &mut Watch<'_>,
 ) -> Result<Sliced, RunError> {
     let mut kept = Kept { place, intervals: Vec::new(), events: Vec::new(), watch };
-    let cut = run_step(place, clock, (number, step), true, &mut kept, stop)?;
+    let cut = run_step(place, &RealServer { clock }, (number, step), true, &mut kept, stop)?;
     let Kept { intervals, events, .. } = kept;
     let manifest = Manifest {
         header: Header::of::<Manifest>(OffsetDateTime::now_utc()),

@@ -3,17 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_load::{End, FirstError, LoadError, Shortfalls, StepEvent};
 use mydyno_model::Warning;
 use mydyno_model::plan::{StepPlan, Warmup};
 use mydyno_model::record::{EventKind, Interval};
 use mydyno_model::units::show_us;
-use mydyno_wire::{Client, ConnectOptions};
 
-use crate::control::control;
 use crate::error::RunError;
 use crate::own_flag::with_own_flag;
+use crate::server::LoadedServer;
 use crate::settled::settled;
 use crate::steps::{NumberedStep, Work};
 use crate::tables::Place;
@@ -37,36 +35,16 @@ pub(crate) trait StepSink {
     fn note(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError>;
 }
 
-/// The session setting that the workloads' transactions need; all others stay as the server has them.
-const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
-
-/// On tables of the user's, statements that only read run in sessions that can do nothing else: what their text does
-/// not tell, as of a stored function, the server refuses.
-const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
-
 /// Runs one step; why the run ends with it, if it does. An error of the first step is an error of the plan or the server.
 pub(crate) fn run_step(
     place: Place<'_>,
-    clock: &MonotonicClock,
+    server: &dyn LoadedServer,
     (number, step): (usize, &StepPlan),
     first: bool,
     sink: &mut dyn StepSink,
     stop: &AtomicBool,
 ) -> Result<Option<Cut>, RunError> {
     let Place { plan, work, .. } = place;
-    let mut target = place.connect.clone();
-    if !plan.database.is_empty() {
-        target.database = Some(plan.database.clone());
-    }
-    let read_only = work.only_reads_users_tables() && !plan.allow.write;
-    let connect = || {
-        let mut client = Client::connect(&target)?;
-        client.execute(LOAD_SESSION)?;
-        if read_only {
-            client.execute(READ_ONLY_SESSION)?;
-        }
-        Ok(client)
-    };
     let transaction = work.operations().first().map_or("", |operation| operation.name.as_str());
     let is_steady = |seen: &[Interval]| settled(&step.arrivals, transaction, seen);
     let warmup = match plan.warmup {
@@ -76,7 +54,7 @@ pub(crate) fn run_step(
         }
     };
     if !stop.load(Ordering::Relaxed) {
-        match restore_tables(work, &target) {
+        match server.restore_tables(place) {
             Err(error) if first => return Err(error),
             Err(error) => return Ok(Some(Cut::BrokeOff(error.to_string()))),
             Ok(()) => {}
@@ -85,7 +63,7 @@ pub(crate) fn run_step(
     let numbered = NumberedStep { number, plan: step, whole: plan, warmup };
     let mut failure = None;
     let end = with_own_flag(stop, |end_load| {
-        work.run(clock, &numbered, &connect, end_load, &mut |event: StepEvent| {
+        server.load(place, &numbered, end_load, &mut |event: StepEvent| {
             if let Err(error) = sink.event(number, step, event) {
                 failure.get_or_insert(error);
                 end_load.store(true, Ordering::Relaxed);
@@ -97,7 +75,7 @@ pub(crate) fn run_step(
     }
     Ok(match end {
         Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
-            sink.note(clock.now_s(), EventKind::Interrupted)?;
+            sink.note(server.clock().now_s(), EventKind::Interrupted)?;
             Some(Cut::Interrupted)
         }
         Ok(End::Forbidden { why }) => {
@@ -113,11 +91,10 @@ pub(crate) fn run_step(
         Ok(End::Failed { why }) => Some(Cut::BrokeOff(why)),
         Ok(End::Complete(shortfalls)) => {
             for warning in after_step(&shortfalls) {
-                sink.note(clock.now_s(), EventKind::Warning(warning.at_step(number)))?;
+                sink.note(server.clock().now_s(), EventKind::Warning(warning.at_step(number)))?;
             }
-            // Where none is left, the server is asked: it may be gone for good, and after the last step nobody else
-            // would tell.
-            let gone = if shortfalls.lost >= step.connections { connect().err() } else { None };
+            // Without a connection left the server may be gone for good; after the last step only a new connection shows it.
+            let gone = if shortfalls.lost >= step.connections { server.unreachable(place) } else { None };
             gone.map(|why| Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
     })
@@ -133,19 +110,6 @@ pub(crate) fn error_event(work: &Work, number: usize, error: FirstError) -> Even
         message: error.message,
         operation: operation.map(|o| o.name.clone()).unwrap_or_default(),
     }
-}
-
-/// Puts the tables back to where a step starts from.
-fn restore_tables(work: &Work, target: &ConnectOptions) -> Result<(), RunError> {
-    let statements = work.before_step();
-    if statements.is_empty() {
-        return Ok(());
-    }
-    let mut client = control(target)?;
-    for sql in statements {
-        client.execute(&sql).map_err(RunError::wire("putting the tables back before a step"))?;
-    }
-    Ok(())
 }
 
 /// A load generator that comes this much late to the end of a window has stood still.

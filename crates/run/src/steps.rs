@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, clock::MonotonicClock, run_step};
+use mydyno_load::clock::MonotonicClock;
+use mydyno_load::{End, LoadError, StepEvent, StepSpec, Warmup, run_step};
 use mydyno_model::plan::{Plan, StepPlan};
 use mydyno_model::record::OperationInfo;
 use mydyno_tables::prepare::Tables;
@@ -119,29 +120,62 @@ impl Work {
         &self,
         clock: &MonotonicClock,
         step: &NumberedStep<'_>,
-        connect: &(dyn Fn() -> Result<Client, WireError> + Sync),
+        connect: Connect<'_>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
-        self.workload.visit(step.number as u64, StepRun { clock, step, connect, stop, sink })
+        self.visit(step, connect, RealLoad { clock, stop, sink })
+    }
+
+    /// Gives `load` the step for this workload.
+    pub(crate) fn visit<L: StepVisitor>(
+        &self,
+        step: &NumberedStep<'_>,
+        connect: Connect<'_>,
+        load: L,
+    ) -> L::Output {
+        self.workload.visit(step.number as u64, StepBuilder { step, connect, load })
     }
 }
 
-/// One step, for a workload of any type.
-struct StepRun<'a> {
+/// Opens a connection for the load.
+pub(crate) type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
+
+/// Takes a step for a workload of any type.
+pub(crate) trait StepVisitor {
+    type Output;
+
+    fn visit<W: Workload>(self, spec: &StepSpec<'_, W>) -> Self::Output;
+}
+
+/// Load on a server, in the time of the machine.
+struct RealLoad<'a> {
     clock: &'a MonotonicClock,
-    step: &'a NumberedStep<'a>,
-    connect: &'a (dyn Fn() -> Result<Client, WireError> + Sync),
     stop: &'a AtomicBool,
     sink: &'a mut dyn FnMut(StepEvent),
 }
 
-impl Visitor for StepRun<'_> {
+impl StepVisitor for RealLoad<'_> {
     type Output = Result<End, LoadError>;
+
+    fn visit<W: Workload>(self, spec: &StepSpec<'_, W>) -> Self::Output {
+        run_step(self.clock, spec, self.stop, self.sink)
+    }
+}
+
+/// Makes the load's definition of a step from the plan's.
+struct StepBuilder<'a, L> {
+    step: &'a NumberedStep<'a>,
+    connect: Connect<'a>,
+    load: L,
+}
+
+impl<L: StepVisitor> Visitor for StepBuilder<'_, L> {
+    type Output = L::Output;
 
     fn visit<W: Workload>(self, workload: &W) -> Self::Output {
         let step = self.step;
-        let spec = StepSpec {
+        self.load.visit(&StepSpec {
             number: step.number,
             workload,
             connections: step.plan.connections,
@@ -154,8 +188,7 @@ impl Visitor for StepRun<'_> {
             wait: &step.whole.wait,
             stop_on_error: step.whole.stop_on_error.as_ref(),
             connect: self.connect,
-        };
-        run_step(self.clock, &spec, self.stop, self.sink)
+        })
     }
 }
 

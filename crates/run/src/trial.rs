@@ -25,6 +25,7 @@ use crate::progress::{Progress, Watch};
 use crate::recording::Recording;
 use crate::request::Resolved;
 use crate::sampling;
+use crate::server::RealServer;
 use crate::step::Cut;
 use crate::steps::Work;
 use crate::summarise::summarise;
@@ -267,7 +268,8 @@ fn observed_steps(
         } else {
             drop(to_writer);
         }
-        let mut recording = Recording::new(place, manifest, clock, &mut *writer, &samples, watch);
+        let server = RealServer { clock };
+        let mut recording = Recording::new(place, manifest, &server, &mut *writer, &samples, watch);
         let how = course::run(&mut recording, stop);
         stop_sampling.set();
         // The last sample comes after the last interval; the sampler hangs up behind it.
@@ -278,10 +280,11 @@ fn observed_steps(
     })
 }
 
-fn finish(
+/// Ends the record and derives the summary from it.
+pub(crate) fn finish(
     folder: &Path,
     mut writer: Writer,
-    clock: &MonotonicClock,
+    clock: &dyn Clock,
     how: How,
     plan: &Plan,
 ) -> Result<Ended, RunError> {
@@ -297,7 +300,7 @@ fn finish(
         None => End::Complete,
     };
     writer.end(clock.now_s(), end)?;
-    // Derived from what was written every reader derives it, so that it is what any reader derives.
+    // The summary comes from the written record, as in every reader of it.
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());
     writer.summary(&summary)?;

@@ -97,13 +97,35 @@ pub struct Network {
 /// An OK packet: no rows changed, autocommit.
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 
+impl Served {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            statements: self.statements + other.statements,
+            answered: self.answered + other.answered,
+            errors: self.errors + other.errors,
+            connections: self.connections + other.connections,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
+/// The error of connection `number` (from 0, of `of`) to a server that is away.
+pub fn refused(number: usize, of: usize) -> LoadError {
+    let source =
+        Box::new(WireError::Io { during: "connecting", source: io::ErrorKind::ConnectionRefused.into() });
+    LoadError::Connect { number: number + 1, of, source }
+}
+
 impl Network {
-    pub fn new(simulation: &Simulation, workers: usize, statements: usize) -> Self {
+    /// The network of a step that begins at `now_ns`.
+    pub fn new(simulation: &Simulation, now_ns: u64, workers: usize, statements: usize) -> Self {
         let mut network = Self {
-            now_ns: 0,
+            now_ns,
             slots: vec![0; simulation.server.slots.max(1)],
             script: simulation.server.clone(),
-            random: Rng::stream(simulation.seed, &[u64::from_be_bytes(*b"\0network")]),
+            random: Rng::stream(simulation.seed, &[u64::from_be_bytes(*b"\0network"), now_ns]),
             events: BTreeMap::new(),
             created: 0,
             links: Vec::new(),
@@ -111,7 +133,7 @@ impl Network {
             served: Served::default(),
             statements,
         };
-        for outage in &simulation.server.outages {
+        for outage in simulation.server.outages.iter().filter(|outage| outage.start_ns() >= now_ns) {
             network.schedule(outage.start_ns(), Event::Outage);
         }
         network
@@ -159,9 +181,7 @@ impl Network {
                 let took_ns = self.now_ns - requested_ns;
                 let result = if self.script.is_away(self.now_ns) {
                     self.served.refused += 1;
-                    let refused = io::ErrorKind::ConnectionRefused.into();
-                    let source = Box::new(WireError::Io { during: "connecting", source: refused });
-                    Err(LoadError::Connect { number: task + 1, of: task + 1, source })
+                    Err(refused(task, task + 1))
                 } else {
                     Ok(self.open(worker, task))
                 };

@@ -32,8 +32,8 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(network: Network) -> Self {
-        Self { clock: VirtualClock::default(), network: Rc::new(RefCell::new(network)) }
+    pub fn new(clock: VirtualClock, network: Network) -> Self {
+        Self { clock, network: Rc::new(RefCell::new(network)) }
     }
 
     pub fn transport(&self, worker: usize) -> SimulatedTransport {
