@@ -2,144 +2,21 @@
 //! options under their names. Keys and values come from our seed, so that runs repeat, and the statements are sent as
 //! text, as mysqlslap sends them.
 
-use std::fmt::Write as _;
+mod shape;
+mod statements;
 
 use mydyno_model::record::{OperationInfo, OperationKind};
-use mydyno_stats::rng::Rng;
 
-use crate::data::Purpose;
 use crate::draws::Draws;
-use crate::options::{Default, Form, OptionError, OptionSpec, Options};
+use crate::options::{OptionError, Options};
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, StatementSpec, Workload};
-use mydyno_tables::generator::{Generator, Turn};
-use mydyno_tables::own_tables::{ColumnSpec, OwnTables, TableSpec};
-use mydyno_tables::prepare::Tuning;
+use mydyno_tables::own_tables::OwnTables;
 use mydyno_tables::work_tables::WorkTables;
 
-/// Key of the table in the mark.
-pub const FAMILY: &str = "slap";
-
-const TABLE: &str = "t1";
-
-/// Bytes of a text of mysqlslap's in its VARCHAR(128).
-const TEXT_BYTES: u32 = 126;
-
-const fn count(name: &'static str, min: u64, max: u64, default: u64, help: &'static str) -> OptionSpec {
-    OptionSpec { name, form: Form::Count { min, max }, default: Default::Count(default), help }
-}
-
-const fn switch(name: &'static str, help: &'static str) -> OptionSpec {
-    OptionSpec { name, form: Form::Switch, default: Default::Switch(false), help }
-}
-
-const fn columns(name: &'static str, index: &'static str, help: &'static str) -> OptionSpec {
-    OptionSpec { name, form: Form::CountWith { max: 200, switch: index }, default: Default::Count(1), help }
-}
-
-/// Options, under mysqlslap's names.
-pub const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "auto-generate-sql-load-type",
-        form: Form::Choice(&["mixed", "update", "write", "key", "read"]),
-        default: Default::Word("mixed"),
-        help: "what is asked: whole-table reads, reads by key, inserts, updates, or inserts and reads in turn",
-    },
-    columns("number-int-cols", "int-cols-index", "columns of whole numbers; N:1 with an index on each"),
-    columns(
-        "number-char-cols",
-        "char-cols-index",
-        "columns of texts, VARCHAR(128); N:1 with an index on each",
-    ),
-    switch("int-cols-index", "an index on each column of whole numbers"),
-    switch("char-cols-index", "an index on each column of texts"),
-    switch("auto-generate-sql-add-autoincrement", "an AUTO_INCREMENT key"),
-    switch("auto-generate-sql-guid-primary", "a primary key of GUIDs"),
-    count(
-        "auto-generate-sql-secondary-indexes",
-        0,
-        60,
-        0,
-        "further columns of GUIDs, each with a unique index",
-    ),
-    count("auto-generate-sql-write-number", 1, 1_000_000_000, 100, "rows in the beginning"),
-    count(
-        "auto-generate-sql-unique-write-number",
-        1,
-        1_000_000,
-        10,
-        "different inserts or updates, asked in turn",
-    ),
-    count("auto-generate-sql-unique-query-number", 1, 1_000_000, 10, "different reads, asked in turn"),
-    count(
-        "auto-generate-sql-execute-number",
-        1,
-        1_000_000,
-        1,
-        "statements of a transaction: as many as a client of mysqlslap asks in its life, whose time then is the transaction's",
-    ),
-    crate::engine::OPTION,
-];
-
-/// Kind of key that finds a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    None,
-    AutoIncrement,
-    Guid,
-}
-
-/// The shape of the table.
-#[derive(Debug, Clone)]
-struct Shape {
-    key: Key,
-    ints: u64,
-    chars: u64,
-    guids: u64,
-}
-
-impl Shape {
-    fn new(options: &Options) -> Result<Self, Vec<OptionError>> {
-        let mut errors = Vec::new();
-        let key = match (
-            options.switch("auto-generate-sql-add-autoincrement"),
-            options.switch("auto-generate-sql-guid-primary"),
-        ) {
-            (false, false) => Key::None,
-            (true, false) => Key::AutoIncrement,
-            (false, true) => Key::Guid,
-            (true, true) => {
-                errors.push(
-                    "give either --auto-generate-sql-add-autoincrement or --auto-generate-sql-guid-primary, not both",
-                );
-                Key::Guid
-            }
-        };
-        let (ints, chars) = (options.count("number-int-cols"), options.count("number-char-cols"));
-        if ints + chars == 0 {
-            errors.push("the table needs a column: --number-int-cols or --number-char-cols above 0");
-        }
-        if options.word("auto-generate-sql-load-type") == "key" && key == Key::None {
-            errors.push(
-                "--auto-generate-sql-load-type=key needs a primary key: give --auto-generate-sql-add-autoincrement or --auto-generate-sql-guid-primary",
-            );
-        }
-        if errors.is_empty() {
-            let guids = options.count("auto-generate-sql-secondary-indexes");
-            Ok(Self { key, ints, chars, guids })
-        } else {
-            Err(errors.into_iter().map(|e| OptionError::Impossible(e.to_owned())).collect())
-        }
-    }
-
-    fn ints(&self) -> impl Iterator<Item = String> {
-        (1..=self.ints).map(|n| format!("intcol{n}"))
-    }
-
-    fn chars(&self) -> impl Iterator<Item = String> {
-        (1..=self.chars).map(|n| format!("charcol{n}"))
-    }
-}
+pub use shape::OPTIONS;
+use shape::{Shape, table};
+use statements::Statements;
 
 /// The workload with its options.
 #[derive(Debug, Clone)]
@@ -165,20 +42,20 @@ impl Slap {
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let shape = Shape::new(options)?;
         let table = table(&shape, options, "", seed);
-        let mut makers = Makers { shape, table, rng: Rng::stream(seed, &[Purpose::Operations as u64]) };
+        let mut statements = Statements::new(shape, table, seed);
         let (many_writes, many_reads) = (
             options.count("auto-generate-sql-unique-write-number"),
             options.count("auto-generate-sql-unique-query-number"),
         );
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         match options.word("auto-generate-sql-load-type") {
-            "update" => writes = (0..many_writes).map(|_| makers.update()).collect(),
-            "write" => writes = (0..many_writes).map(|_| makers.insert()).collect(),
-            "read" => reads = (0..many_reads).map(|_| makers.select(false)).collect(),
-            "key" => reads = (0..many_reads).map(|_| makers.select(true)).collect(),
+            "update" => writes = (0..many_writes).map(|_| statements.update()).collect(),
+            "write" => writes = (0..many_writes).map(|_| statements.insert()).collect(),
+            "read" => reads = (0..many_reads).map(|_| statements.select(false)).collect(),
+            "key" => reads = (0..many_reads).map(|_| statements.select(true)).collect(),
             _ => {
-                writes = (0..many_writes).map(|_| makers.insert()).collect();
-                reads = (0..many_reads).map(|_| makers.select(true)).collect();
+                writes = (0..many_writes).map(|_| statements.insert()).collect();
+                reads = (0..many_reads).map(|_| statements.select(true)).collect();
             }
         }
         let mut slap = Self {
@@ -221,126 +98,6 @@ impl Slap {
         if let Some(first) = self.reads.first() {
             self.read_operation = add("select", kind, first);
         }
-    }
-}
-
-/// Makes statements.
-struct Makers {
-    shape: Shape,
-    table: OwnTables,
-    rng: Rng,
-}
-
-impl Makers {
-    fn int(&mut self) -> u64 {
-        self.rng.below(1 << 31)
-    }
-
-    fn text(&mut self) -> String {
-        let generator = Generator::Alphanumeric { min: TEXT_BYTES, max: TEXT_BYTES };
-        let mut text = Vec::new();
-        generator.make(&mut self.rng, Turn::Row(1), &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    }
-
-    /// The key of a row that is there in the beginning, as SQL writes it.
-    fn key(&mut self) -> String {
-        let row = self.rng.below(self.table.rows()) + 1;
-        match self.shape.key {
-            Key::Guid => self.table.value(0, 0, row),
-            _ => format!("'{row}'"),
-        }
-    }
-
-    fn insert(&mut self) -> String {
-        let mut values: Vec<String> = match self.shape.key {
-            Key::None => Vec::new(),
-            Key::AutoIncrement => vec!["NULL".to_owned()],
-            Key::Guid => vec!["uuid()".to_owned()],
-        };
-        values.extend((0..self.shape.guids).map(|_| "uuid()".to_owned()));
-        for _ in 0..self.shape.ints {
-            values.push(self.int().to_string());
-        }
-        for _ in 0..self.shape.chars {
-            values.push(format!("'{}'", self.text()));
-        }
-        format!("INSERT INTO {TABLE} VALUES ({})", values.join(","))
-    }
-
-    fn update(&mut self) -> String {
-        let mut sets = Vec::new();
-        for column in self.shape.ints().collect::<Vec<_>>() {
-            sets.push(format!("{column} = {}", self.int()));
-        }
-        for column in self.shape.chars().collect::<Vec<_>>() {
-            sets.push(format!("{column} = '{}'", self.text()));
-        }
-        let mut sql = format!("UPDATE {TABLE} SET {}", sets.join(","));
-        if self.shape.key != Key::None {
-            let _ = write!(sql, " WHERE id = {}", self.key());
-        }
-        sql
-    }
-
-    /// A read, of one row where that is wanted and there is a key.
-    fn select(&mut self, one: bool) -> String {
-        let columns: Vec<String> = self.shape.ints().chain(self.shape.chars()).collect();
-        let mut sql = format!("SELECT {} FROM {TABLE}", columns.join(","));
-        if one && self.shape.key != Key::None {
-            let _ = write!(sql, " WHERE id = {}", self.key());
-        }
-        sql
-    }
-}
-
-fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> OwnTables {
-    let (mut definitions, mut columns) = (Vec::new(), Vec::new());
-    let mut add = |definition: String, name: String, generator: Generator| {
-        definitions.push(definition);
-        columns.push(ColumnSpec { name, generator, place: String::new() });
-    };
-    match shape.key {
-        Key::None => {}
-        Key::AutoIncrement => {
-            add("id serial".to_owned(), "id".to_owned(), Generator::Sequence { from: 1, step: 1 });
-        }
-        Key::Guid => add("id varchar(36) primary key".to_owned(), "id".to_owned(), Generator::Guid),
-    }
-    for n in 0..shape.guids {
-        add(format!("id{n} varchar(36) unique key"), format!("id{n}"), Generator::Guid);
-    }
-    let indexed = |option: &str, name: &str| {
-        if options.switch(option) { format!(", INDEX({name})") } else { String::new() }
-    };
-    for name in shape.ints() {
-        let definition = format!("{name} INT(32){}", indexed("int-cols-index", &name));
-        add(definition, name, Generator::Uniform { low: 0, high: i64::from(i32::MAX) });
-    }
-    for name in shape.chars() {
-        let definition = format!("{name} VARCHAR(128){}", indexed("char-cols-index", &name));
-        add(definition, name, Generator::Alphanumeric { min: TEXT_BYTES, max: TEXT_BYTES });
-    }
-    let engine = options.word(crate::engine::OPTION.name);
-    let create = format!("CREATE TABLE {TABLE} ({}) ENGINE={engine}", definitions.join(","));
-    let table = TableSpec {
-        name: TABLE.to_owned(),
-        create,
-        columns,
-        rows: options.count("auto-generate-sql-write-number"),
-        after: Vec::new(),
-        place: String::new(),
-    };
-    OwnTables {
-        family: FAMILY,
-        database: database.to_owned(),
-        tables: vec![table],
-        checks: Vec::new(),
-        doubts: Vec::new(),
-        // Statements name GUIDs of rows, which come from the seed.
-        of_seed: shape.key == Key::Guid,
-        seed,
-        tuning: Tuning::default(),
     }
 }
 
