@@ -228,3 +228,75 @@ fn the_ledger_in_knobs_is_the_only_one() {
     let own = constants("const A: &[&str] = &[\"sync_binlog\", \"barrier=0\"];\nconst B: [u8; 2] = [1, 2];");
     assert_eq!(own[0].1, ["sync_binlog", "barrier=0"]);
 }
+
+/// Paths of all files and folders of the source, from its root.
+fn paths_of_the_source() -> Vec<String> {
+    fn visit(folder: &Path, root: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !path.is_symlink() && !["target", ".git"].contains(&name.as_str()) {
+                visit(&path, root, found);
+            }
+            found.push(name);
+        }
+    }
+    let mut found = Vec::new();
+    visit(&root(), &root(), &mut found);
+    found
+}
+
+/// What a text names in backquotes or links to and that looks like a path of the source: not one of the host, a pattern, an
+/// option, or with a part in capitals that stands for a name.
+fn named_paths(text: &str) -> Vec<&str> {
+    let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let linked = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let is_path = |name: &&str| {
+        let ends = [".rs", ".toml", ".md", ".py", ".txt"].iter().any(|end| name.ends_with(end));
+        (name.contains('/') || ends)
+            && !name.starts_with(['/', '~', '$', '-', '.'])
+            && !name.contains([' ', '*', '…', '=', ':', '<', '|', '&', '#'])
+            && !name.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase))
+    };
+    quoted.chain(linked).filter(is_path).collect()
+}
+
+#[test]
+fn the_files_that_the_guides_of_the_source_name_exist() {
+    let known = paths_of_the_source();
+    let exists = |name: &str| {
+        let name = name.trim_end_matches('/');
+        known
+            .iter()
+            .any(|path| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
+    };
+    for guide in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root().join(guide)).unwrap();
+        let named = named_paths(&text);
+        assert!(named.len() >= 15, "{guide} names only {named:?}");
+        let missing: Vec<&str> = named.into_iter().filter(|name| !exists(name)).collect();
+        assert!(missing.is_empty(), "{guide} names what is not there: {missing:?}");
+    }
+    assert_eq!(named_paths("`a/b.rs`, `/proc/x`, [c](d.md), `crates/NAME.rs`"), ["a/b.rs", "d.md"]);
+}
+
+#[test]
+fn the_picture_of_the_house_shows_every_crate_on_its_floor() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let shown: BTreeMap<String, u8> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("├─ ").or_else(|| line.strip_prefix("└─ ")))
+        .filter_map(|line| {
+            let (name, rest) = line.split_once('/')?;
+            Some((name.to_owned(), rest.split_whitespace().next()?.parse().ok()?))
+        })
+        .collect();
+    let crates: BTreeMap<String, u8> = crates()
+        .into_keys()
+        .map(|name| {
+            let floor = FLOORS.iter().find(|(n, _)| *n == name).unwrap().1;
+            (name.strip_prefix("mydyno-").unwrap_or(&name).to_owned(), floor)
+        })
+        .collect();
+    assert_eq!(shown, crates);
+}
