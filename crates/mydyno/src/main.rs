@@ -8,6 +8,7 @@ mod load_args;
 mod log;
 mod own_session;
 mod private;
+mod private_args;
 mod progress;
 mod proving;
 mod secrets;

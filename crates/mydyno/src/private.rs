@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_levers::{LeverError, Turns};
 use mydyno_load::LoadError;
@@ -16,54 +15,14 @@ use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
 use crate::ui::Ui;
 
-/// Parses `--lever` and reports all mistakes at once. Prices, and changes of the whole host, are named before they happen.
-///
-/// # Errors
-/// Levers that are none, and values that they do not take.
-pub fn turns_of(levers: &[String], allowed: bool, until: &str, ui: &Ui) -> Result<Turns, Failure> {
-    let mut problems = Vec::new();
-    let mut wanted = Vec::new();
-    for text in levers {
-        match text.split_once('=') {
-            Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
-            None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
-        }
-    }
-    let parsed = Turns::parse(&wanted);
-    if let Err(mistakes) = &parsed {
-        problems.extend(mistakes.iter().map(ToString::to_string));
-    }
-    let turns = match parsed {
-        Ok(turns) if problems.is_empty() => turns,
-        _ => return Err(Failure { status: Status::Usage, problems }),
-    };
-    for price in &turns.ledger {
-        ui.note(price);
-    }
-    let of_the_host = turns.of_the_host();
-    if !of_the_host.is_empty() && allowed {
-        loud(ui, &format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
-    }
-    Ok(turns)
-}
-
 /// The private server of `--sandbox`, for the length of a command, and the levers of its load; `None` without `--sandbox`.
 ///
 /// # Errors
-/// As [`turns_of`].
+/// As [`PrivateArgs::turns`](crate::private_args::PrivateArgs::turns).
 pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec, Turns)>, Failure> {
     let Some(engine) = &target.sandbox else { return Ok(None) };
-    let turns = turns_of(&target.levers, target.allow_host_change, "until this command ends", ui)?;
-    let spec = Spec {
-        name,
-        engine: Some(engine.clone()).filter(|e| !e.is_empty()),
-        basedir: target.basedir.clone(),
-        set: target.set.clone(),
-        turns: turns.server.clone(),
-        allow_host_change: target.allow_host_change.then(AllowHostChange::by_the_user),
-        keep: false,
-        ..Spec::default()
-    };
+    let turns = target.private.turns("until this command ends", ui)?;
+    let spec = target.private.spec(name, Some(engine), &turns);
     Ok(Some((spec, turns)))
 }
 
@@ -141,14 +100,6 @@ pub fn note(ui: &Ui, progress: &Progress) {
         Progress::Crashing => ui.note("Making it crash, and starting it again"),
         Progress::Starting { port } => ui.note(&format!("Starting it on 127.0.0.1:{port}")),
     }
-}
-
-/// Says on standard error what concerns others than this command: changes of the whole host, and what was left alone. Not even
-/// `--quiet` hides that.
-pub fn loud(ui: &Ui, text: &str) {
-    let mut ui = ui.clone();
-    ui.quiet = false;
-    ui.note(text);
 }
 
 /// How a command ends whose trial or audit failed.

@@ -52,10 +52,10 @@ impl<'a> Shower<'a> {
     /// Shows one piece of progress.
     pub fn show(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::LeftAlone(sentence) => return private::loud(self.ui, sentence),
+            Progress::LeftAlone(sentence) => return self.ui.loud(sentence),
             Progress::SchemaWarning { statement, said } => {
                 let text = format!("schema.statement={statement}: the server says: {said}");
-                return private::loud(self.ui, &text);
+                return self.ui.loud(&text);
             }
             _ if self.ui.quiet => return,
             _ => {}

@@ -99,7 +99,7 @@ pub fn carry_out(
     plan(comparison).iter().for_each(|line| ui.note(line));
     if !comparison.of_the_host.is_empty() && args.allow_host_change {
         let levers = comparison.of_the_host.join(", ");
-        private::loud(ui, &format!("Changing the whole host until this command ends: {levers}"));
+        ui.loud(&format!("Changing the whole host until this command ends: {levers}"));
     }
     let now = OffsetDateTime::now_utc();
     let stop = signals::stop_flag()?;
@@ -123,7 +123,7 @@ pub fn carry_out(
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
     if let Err(error) = ledger::append(host.state.path(), &proved) {
-        private::loud(ui, &format!("The verdict is not in the ledger: {error}"));
+        ui.loud(&format!("The verdict is not in the ledger: {error}"));
     }
     let page = folder.join("verdict.html");
     if let Err(error) = std::fs::write(&page, mydyno_report::verdict::html(&verdict)) {
@@ -204,7 +204,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
                 ui.note(&format!("Slice {done} of {of}{so_far}; at most {} left", minutes(left_s)));
             }
         }
-        Progress::Loud(text) => private::loud(ui, text),
+        Progress::Loud(text) => ui.loud(text),
     }
 }
 

@@ -9,29 +9,26 @@ use mydyno_wire::target::{Protocol, resolve_noting};
 use mydyno_wire::{Compression, ConnectOptions, Environment, Secret, TargetOptions, TlsMode};
 
 use crate::failure::{Failure, Status};
+use crate::private_args::PrivateArgs;
 use crate::secrets::{Password, forbid_core_dumps};
 use crate::ui::Ui;
 
 /// The server.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Server")]
+#[command(
+    next_help_heading = "Server",
+    mut_arg("basedir", |arg| arg.requires("sandbox")),
+    mut_arg("set", |arg| arg.requires("sandbox")),
+    mut_arg("levers", |arg| arg.requires("sandbox")),
+    mut_arg("allow_host_change", |arg| arg.requires("sandbox"))
+)]
 pub struct TargetArgs {
     /// A private server for this command only, as in `--sandbox=mariadb-10.11`; the first on the PATH unless named.
     #[arg(long, value_name = "ENGINE", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub sandbox: Option<String>,
-    /// Where the private server is unpacked, if it is not on the PATH.
-    #[arg(long, value_name = "DIR", requires = "sandbox")]
-    pub basedir: Option<PathBuf>,
-    /// A variable of the private server; may be given several times.
-    #[arg(long = "set", value_name = "VAR=VALUE", requires = "sandbox")]
-    pub set: Vec<String>,
-    /// A lever to turn for the private server or its load, as in `cgroup.memory=512M` or `workload.table-size=1000`; `mydyno
-    /// host levers` lists them. May be given several times.
-    #[arg(long = "lever", value_name = "ID=VALUE", requires = "sandbox")]
-    pub levers: Vec<String>,
-    /// Permit levers of the whole host, as in `vm.swappiness=1`, until the private server goes.
-    #[arg(long, requires = "sandbox")]
-    pub allow_host_change: bool,
+    /// Options of the private server.
+    #[command(flatten)]
+    pub private: PrivateArgs,
     /// Start the private server from kept data; `mydyno server data list` shows them.
     #[arg(long, value_name = "DATA", requires = "sandbox")]
     pub data: Option<String>,

@@ -74,6 +74,13 @@ impl Ui {
         }
     }
 
+    /// A note about something that concerns others than this command, such as a change of the whole host. Not even `--quiet`
+    /// hides it.
+    pub fn loud(&self, text: &str) {
+        let loud = Self { quiet: false, ..self.clone() };
+        loud.note(text);
+    }
+
     /// A part of a note that stands out.
     pub fn alarm(&self, text: &str) -> String {
         if self.live_color { format!("{RED}{}{COLOUR_END}", text::visible(text)) } else { text.to_owned() }

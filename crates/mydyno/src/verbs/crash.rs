@@ -1,16 +1,14 @@
 //! `mydyno server crash`: what a crash of a private server loses.
 
-use std::path::PathBuf;
-
 use clap::{Args as ClapArgs, ValueEnum};
-use mydyno_host::setting::AllowHostChange;
 use mydyno_model::Document;
 use mydyno_model::crash::{CrashBy, CrashReport};
+use mydyno_sandbox::Site;
 use mydyno_sandbox::crash::{Crash, crash};
-use mydyno_sandbox::{Site, Spec};
 
 use crate::failure::{Failure, Status};
-use crate::private::{check_no_load, failure, note, open_host, turns_of};
+use crate::private::{check_no_load, failure, note, open_host};
+use crate::private_args::EngineArgs;
 use crate::signals;
 use crate::ui::Ui;
 
@@ -25,19 +23,8 @@ pub struct Args {
     /// Connections that commit.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: u16,
-    /// Which server, as in `mariadb`, `mariadb-10.11` or `mysql-8.0`; the first on the PATH unless given.
-    #[arg(long, value_name = "ENGINE")]
-    engine: Option<String>,
-    /// Where the server is unpacked, if it is not on the PATH: the folder with its bin or sbin.
-    #[arg(long, value_name = "DIR")]
-    basedir: Option<PathBuf>,
-    /// A lever to turn for the server, as in `option.innodb_flush_log_at_trx_commit=2` or `disk.medium=emulated`; `mydyno host
-    /// levers` lists them. May be given several times.
-    #[arg(long = "lever", value_name = "ID=VALUE")]
-    levers: Vec<String>,
-    /// Permit levers of the whole host, as an emulated disk is one, until the server goes.
-    #[arg(long)]
-    allow_host_change: bool,
+    #[command(flatten)]
+    server: EngineArgs,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -54,18 +41,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let name = format!("crash-{}", std::process::id());
     let until = "until the crash is over";
     let host = open_host("server crash")?;
-    let turns = turns_of(&args.levers, args.allow_host_change, until, ui)?;
+    let EngineArgs { engine, private } = &args.server;
+    let turns = private.turns(until, ui)?;
     check_no_load(&turns)?;
     let wanted = Crash {
-        server: Spec {
-            name,
-            engine: args.engine.clone(),
-            basedir: args.basedir.clone(),
-            turns: turns.server,
-            allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
-            ..Spec::default()
-        },
-        levers: args.levers.clone(),
+        server: private.spec(name, engine.as_deref(), &turns),
+        levers: private.levers.clone(),
         by: match args.by {
             By::Kill => CrashBy::Kill,
             By::PowerCut => CrashBy::PowerCut,

@@ -9,7 +9,7 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{failure, find_host, loud, open_host};
+use crate::private::{failure, find_host, open_host};
 use crate::signals;
 use crate::ui::{Ui, columns};
 
@@ -83,7 +83,7 @@ fn all(site: &Site, ui: &Ui) -> Result<Vec<KeptData>, Failure> {
     for name in data::names(site).map_err(failure)? {
         match data::find(site, &name).and_then(|kept| kept.info(site)) {
             Ok(kept) => data.push(kept),
-            Err(error) => loud(ui, &format!("{name}: {error}")),
+            Err(error) => ui.loud(&format!("{name}: {error}")),
         }
     }
     Ok(data)

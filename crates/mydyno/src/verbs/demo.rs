@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Status};
 use crate::load_args::LoadArgs;
+use crate::private_args::EngineArgs;
 use crate::secrets::Password;
 use crate::target::TargetArgs;
 use crate::ui::Ui;
@@ -13,12 +14,8 @@ use crate::workload_args::WorkloadArgs;
 /// Options of `mydyno demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which server, as in `mariadb-10.11`; the first on the PATH unless named.
-    #[arg(long, value_name = "ENGINE")]
-    pub engine: Option<String>,
-    /// Where the server is unpacked, if it is not on the PATH.
-    #[arg(long, value_name = "DIR")]
-    pub basedir: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: EngineArgs,
     /// Folder for the record [default: one of its own in the state folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -46,8 +43,8 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
             ..LoadArgs::default()
         },
         target: TargetArgs {
-            sandbox: Some(args.engine.clone().unwrap_or_default()),
-            basedir: args.basedir.clone(),
+            sandbox: Some(args.server.engine.clone().unwrap_or_default()),
+            private: args.server.private.clone(),
             ..TargetArgs::default()
         },
         options: WorkloadArgs(vec![

@@ -12,7 +12,7 @@ use mydyno_host::{Host, HostError};
 use serde_json::json;
 
 use crate::failure::{Failure, Status};
-use crate::private::{environment, find_host, loud, open_host};
+use crate::private::{environment, find_host, open_host};
 use crate::ui::{self, Ui};
 
 #[derive(Debug, ClapArgs)]
@@ -138,9 +138,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     for price in prices(args) {
         ui.note(&price);
     }
-    loud(
-        ui,
-        &format!(
+    ui.loud(&format!(
             "Changing the whole host until `mydyno host disk down {}`: an {LABEL}; whoever calls sync waits for it",
             args.name
         ),

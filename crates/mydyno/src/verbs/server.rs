@@ -2,10 +2,8 @@
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use mydyno_host::setting::AllowHostChange;
 use mydyno_model::server::{ServerInfo, ServerList, ServerState};
 use mydyno_model::units::show_bytes;
 use mydyno_model::{Document, Header};
@@ -16,7 +14,8 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
-use crate::private::{check_no_load, failure, find_host, loud, note, open_host, turns_of};
+use crate::private::{check_no_load, failure, find_host, note, open_host};
+use crate::private_args::EngineArgs;
 use crate::signals;
 use crate::ui::{self, Ui};
 
@@ -49,22 +48,8 @@ enum Step {
 struct Up {
     /// A name for the server.
     name: String,
-    /// Which server, as in `mariadb`, `mariadb-10.11` or `mysql-8.0`; the first on the PATH unless given.
-    #[arg(long, value_name = "ENGINE")]
-    engine: Option<String>,
-    /// Where the server is unpacked, if it is not on the PATH: the folder with its bin or sbin.
-    #[arg(long, value_name = "DIR")]
-    basedir: Option<PathBuf>,
-    /// A server variable; may be given several times.
-    #[arg(long = "set", value_name = "VAR=VALUE")]
-    set: Vec<String>,
-    /// A lever to turn for the server, as in `disk.file_system=xfs` or `cgroup.memory=512M`; `mydyno host levers` lists
-    /// them. May be given several times.
-    #[arg(long = "lever", value_name = "ID=VALUE")]
-    levers: Vec<String>,
-    /// Permit levers of the whole host, as in `vm.swappiness=1`, until the server goes.
-    #[arg(long)]
-    allow_host_change: bool,
+    #[command(flatten)]
+    server: EngineArgs,
     /// Start from kept data, as in `mydyno server down NAME --keep-data DATA`; `mydyno server data list` shows them.
     #[arg(long, value_name = "DATA")]
     data: Option<String>,
@@ -131,21 +116,17 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
     let until = format!("until `mydyno server down {}`", args.name);
-    let turns = turns_of(&args.levers, args.allow_host_change, &until, ui)?;
+    let EngineArgs { engine, private } = &args.server;
+    let turns = private.turns(&until, ui)?;
     check_no_load(&turns)?;
     let host = open_host(&format!("server up {}", args.name))?;
     let site = Site::new(&host).cancelled_by(&cancelled);
     let data = args.data.as_deref().map(|name| data::find(&site, name)).transpose().map_err(failure)?;
     let spec = Spec {
-        name: args.name.clone(),
-        engine: args.engine.clone(),
-        basedir: args.basedir.clone(),
-        set: args.set.clone(),
-        turns: turns.server,
-        allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         keep: true,
         data,
         copy_data: args.copy_data,
+        ..private.spec(args.name.clone(), engine.as_deref(), &turns)
     };
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
@@ -199,7 +180,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
         match mydyno_sandbox::down(&site, name) {
             Ok(left_alone) => {
                 ui.note(&format!("Private server {name} is gone"));
-                left_alone.iter().for_each(|sentence| loud(ui, sentence));
+                left_alone.iter().for_each(|sentence| ui.loud(sentence));
             }
             Err(error) => {
                 let failure = failure(error);

@@ -1,0 +1,85 @@
+//! Options of private servers, for all verbs that start one.
+
+use std::path::PathBuf;
+
+use mydyno_host::setting::AllowHostChange;
+use mydyno_levers::Turns;
+use mydyno_sandbox::Spec;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of a private server, whatever chooses its engine.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PrivateArgs {
+    /// Where the private server is unpacked, if it is not on the PATH: the folder with its bin or sbin.
+    #[arg(long, value_name = "DIR")]
+    pub basedir: Option<PathBuf>,
+    /// A variable of the private server; may be given several times.
+    #[arg(long = "set", value_name = "VAR=VALUE")]
+    pub set: Vec<String>,
+    /// A lever to turn for the private server, or for the load of a command that has one, as in `disk.file_system=xfs`,
+    /// `cgroup.memory=512M` or `workload.table-size=1000`; `mydyno host levers` lists them. May be given several times.
+    #[arg(long = "lever", value_name = "ID=VALUE")]
+    pub levers: Vec<String>,
+    /// Permit levers of the whole host, as in `vm.swappiness=1`, until the private server goes.
+    #[arg(long)]
+    pub allow_host_change: bool,
+}
+
+/// Options of a private server with `--engine`.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct EngineArgs {
+    /// Which server, as in `mariadb`, `mariadb-10.11` or `mysql-8.0`; the first on the PATH unless given.
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<String>,
+    #[command(flatten)]
+    pub private: PrivateArgs,
+}
+
+impl PrivateArgs {
+    /// The levers of `--lever`, or all mistakes at once. Notes their prices and, loudly, changes of the whole host, which last
+    /// for the time that `until` names.
+    ///
+    /// # Errors
+    /// Unknown levers, and values that they do not take.
+    pub fn turns(&self, until: &str, ui: &Ui) -> Result<Turns, Failure> {
+        let mut problems = Vec::new();
+        let mut wanted = Vec::new();
+        for text in &self.levers {
+            match text.split_once('=') {
+                Some((id, value)) => wanted.push((id.to_owned(), value.to_owned())),
+                None => problems.push(format!("--lever {text:?} has no value: give ID=VALUE")),
+            }
+        }
+        let parsed = Turns::parse(&wanted);
+        if let Err(mistakes) = &parsed {
+            problems.extend(mistakes.iter().map(ToString::to_string));
+        }
+        let turns = match parsed {
+            Ok(turns) if problems.is_empty() => turns,
+            _ => return Err(Failure { status: Status::Usage, problems }),
+        };
+        for price in &turns.ledger {
+            ui.note(price);
+        }
+        let of_the_host = turns.of_the_host();
+        if !of_the_host.is_empty() && self.allow_host_change {
+            ui.loud(&format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
+        }
+        Ok(turns)
+    }
+
+    /// The private server of this name and engine, with these levers.
+    pub fn spec(&self, name: String, engine: Option<&str>, turns: &Turns) -> Spec {
+        Spec {
+            name,
+            engine: engine.filter(|e| !e.is_empty()).map(str::to_owned),
+            basedir: self.basedir.clone(),
+            set: self.set.clone(),
+            turns: turns.server.clone(),
+            allow_host_change: self.allow_host_change.then(AllowHostChange::by_the_user),
+            ..Spec::default()
+        }
+    }
+}
