@@ -16,12 +16,12 @@ fn main() -> io::Result<()> {
     let out = Path::new(&out);
     let library = out.join("sync_delay.so");
     // Without it the program is whole all the same, and its lever says what it lacks.
-    let lack = build(&library).err().unwrap_or_default();
-    if !lack.is_empty() {
-        println!("cargo:warning=server.sync_delay cannot be turned by this build: {lack}");
+    let missing = build(&library).err().unwrap_or_default();
+    if !missing.is_empty() {
+        println!("cargo:warning=server.sync_delay cannot be turned by this build: {missing}");
         fs::write(&library, "")?;
     }
-    fs::write(out.join("sync_delay.lack"), lack)
+    fs::write(out.join("sync_delay.missing"), missing)
 }
 
 /// The reason is one line.

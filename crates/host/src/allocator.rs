@@ -75,9 +75,9 @@ impl Allocator {
         };
         let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
         found.map(Some).find(|path| path.as_deref().is_some_and(Path::is_file)).ok_or_else(|| {
-            HostError::Lacks {
+            HostError::Missing {
                 what: format!("the allocator {}", self.name()),
-                lack: format!("there is no {} in the usual library folders", names[0]),
+                missing: format!("there is no {} in the usual library folders", names[0]),
                 way_out: format!("install {package}, or name its folder in LD_LIBRARY_PATH"),
             }
         })

@@ -198,9 +198,9 @@ impl DiskFolder<'_> {
     /// The disk is not emulated, or it is in use: whatever works on it has to be ended first.
     pub fn cut_power(&self) -> Result<(), HostError> {
         let Some(drive) = EmulatedDisk::of(self.path) else {
-            return Err(HostError::Lacks {
+            return Err(HostError::Missing {
                 what: "a power cut".to_owned(),
-                lack: format!("{} has no emulated disk", self.path.display()),
+                missing: format!("{} has no emulated disk", self.path.display()),
                 way_out: "use disk.medium=emulated".to_owned(),
             });
         };
@@ -273,9 +273,9 @@ impl DiskFolder<'_> {
             .map_or_else(|| loops::attached_to(self.lease.machine(), image), |known| Ok(Some(known)))?
         {
             None => Ok(()),
-            Some(device) => Err(HostError::Lacks {
+            Some(device) => Err(HostError::Missing {
                 what: format!("attaching {}", image.display()),
-                lack: format!("it is attached to {}", device.display()),
+                missing: format!("it is attached to {}", device.display()),
                 way_out: format!(
                     "cut the power of an emulated disk first; a device that `mydyno host status` does not show was attached by \
                      somebody else: `losetup -d {}`",

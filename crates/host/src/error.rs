@@ -115,12 +115,12 @@ pub enum HostError {
         became: String,
     },
     /// Something that this machine lacks.
-    #[error("{what} cannot be had here: {lack}: {way_out}")]
-    Lacks {
+    #[error("{what} cannot be had here: {missing}: {way_out}")]
+    Missing {
         /// The thing that was wanted.
         what: String,
         /// The thing that is missing.
-        lack: String,
+        missing: String,
         /// The way to get it.
         way_out: String,
     },

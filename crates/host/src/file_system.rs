@@ -141,9 +141,9 @@ impl FileSystem {
         if machine.knows_file_system(self.kind())? {
             return Ok(());
         }
-        Err(HostError::Lacks {
+        Err(HostError::Missing {
             what: self.name().to_owned(),
-            lack: format!("{} is not in /proc/filesystems", self.kind()),
+            missing: format!("{} is not in /proc/filesystems", self.kind()),
             way_out: format!("run `modprobe {}`, or use a kernel that has it", self.kind()),
         })
     }
@@ -154,9 +154,9 @@ impl FileSystem {
             Self::Xfs => ("mkfs.xfs", "xfsprogs"),
             Self::Btrfs => ("mkfs.btrfs", "btrfs-progs"),
         };
-        find_program(program).ok_or_else(|| HostError::Lacks {
+        find_program(program).ok_or_else(|| HostError::Missing {
             what: self.name().to_owned(),
-            lack: format!("{program} is not on the PATH"),
+            missing: format!("{program} is not on the PATH"),
             way_out: format!("install the package {package}"),
         })
     }

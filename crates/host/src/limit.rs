@@ -102,9 +102,9 @@ impl Limit {
         if value <= hard || machine.has_capability(CAP_SYS_RESOURCE) {
             return Ok(());
         }
-        Err(HostError::Lacks {
+        Err(HostError::Missing {
             what: format!("limit.{} of {}", self.name(), show(value)),
-            lack: format!("the hard limit of this process is {}, and it may not raise it", show(hard)),
+            missing: format!("the hard limit of this process is {}, and it may not raise it", show(hard)),
             way_out: format!(
                 "ask for at most {}, or run from a shell with a higher one (`ulimit -H`, LimitNOFILE= and such of systemd, or a \
                  container with CAP_SYS_RESOURCE)",

@@ -205,7 +205,7 @@ impl Change for Mounted {
     /// Unmounting waits for dirty data at the speed of an emulated disk, and for ever where that does not answer, unless its process
     /// is ended before: then all requests fail at once.
     fn prepare(&self) -> Preparation {
-        match control::hurry(&self.file_system, &self.device, &self.point) {
+        match control::skip_delays(&self.file_system, &self.device, &self.point) {
             true => Preparation::Ready,
             false => Preparation::AfterItsProcess,
         }

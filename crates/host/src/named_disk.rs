@@ -72,9 +72,9 @@ fn folder_of(host: &Host, name: &str) -> Result<PathBuf, HostError> {
 
 fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
     let path = folder_of(host, name)?.join("wanted.json");
-    let text = fs::read(&path).map_err(|_| HostError::Lacks {
+    let text = fs::read(&path).map_err(|_| HostError::Missing {
         what: format!("disk {name}"),
-        lack: "there is no disk of that name".to_owned(),
+        missing: "there is no disk of that name".to_owned(),
         way_out: "`mydyno host disk up` makes one, `mydyno host status` shows them".to_owned(),
     })?;
     serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))
@@ -147,9 +147,9 @@ pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
     let path = folder_of(host, name)?;
     match EmulatedDisk::of(&path) {
         Some(disk) => disk.state(),
-        None => Err(HostError::Lacks {
+        None => Err(HostError::Missing {
             what: format!("disk {name}"),
-            lack: "its process has ended".to_owned(),
+            missing: "its process has ended".to_owned(),
             way_out: format!("run `mydyno host disk down {name}`"),
         }),
     }

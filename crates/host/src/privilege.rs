@@ -10,18 +10,18 @@ use crate::error::HostError;
 pub(crate) fn check_admin(machine: &Machine, what: &str) -> Result<(), HostError> {
     const CAP_SYS_ADMIN: u32 = 21;
     if !machine.has_capability(CAP_SYS_ADMIN) {
-        return Err(HostError::Lacks {
+        return Err(HostError::Missing {
             what: what.to_owned(),
-            lack: "this process does not have CAP_SYS_ADMIN".to_owned(),
+            missing: "this process does not have CAP_SYS_ADMIN".to_owned(),
             way_out: "run as root, in a container with that capability".to_owned(),
         });
     }
     if machine.is_host_user_namespace() {
         return Ok(());
     }
-    Err(HostError::Lacks {
+    Err(HostError::Missing {
         what: what.to_owned(),
-        lack: "its capabilities hold in a user namespace only (a rootless container)".to_owned(),
+        missing: "its capabilities hold in a user namespace only (a rootless container)".to_owned(),
         way_out: "run as the host's root".to_owned(),
     })
 }

@@ -76,12 +76,12 @@ pub struct Placement<'a> {
     /// Resource limits; its children inherit them.
     pub limits: &'a [(Limit, u64)],
     /// The user that it becomes once the rest is given: raising a limit is root's right.
-    pub user: Option<Guest<'a>>,
+    pub user: Option<OtherUser<'a>>,
 }
 
 /// Another user, for a process that root starts.
 #[derive(Debug, Clone, Copy)]
-pub struct Guest<'a> {
+pub struct OtherUser<'a> {
     /// Who.
     pub user: &'a User,
     /// Folders that it is shown under their own names, though only root may enter those above them: absolute paths without
@@ -117,7 +117,7 @@ pub fn start_placed(
 ) -> Result<Started, HostError> {
     let program = PathBuf::from(command.get_program());
     let fail = |source| HostError::Start { program: program.clone(), source };
-    let guest = placement.user.map(|Guest { user, folders }| {
+    let guest = placement.user.map(|OtherUser { user, folders }| {
         let view = View { machine: lease.machine().clone(), user: user.clone(), folders: folders.to_vec() };
         (user, view)
     });

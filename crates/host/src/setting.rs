@@ -71,9 +71,9 @@ pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
     if files::may_write(&folder) {
         return Ok(());
     }
-    Err(HostError::Lacks {
+    Err(HostError::Missing {
         what: "a setting of a disk's queue".to_owned(),
-        lack: format!("{} cannot be written to", folder.display()),
+        missing: format!("{} cannot be written to", folder.display()),
         way_out: "run as root, outside a container that keeps it read-only".to_owned(),
     })
 }
@@ -453,9 +453,9 @@ fn write_known(machine: &Machine, known: &Known, value: &str) -> Result<(), Host
 
 /// Drivers that spread their queues over the CPUs keep them there.
 fn managed(name: &str) -> HostError {
-    HostError::Lacks {
+    HostError::Missing {
         what: name.to_owned(),
-        lack: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
+        missing: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
         way_out: "use one that it does not manage, or move the server with server.affinity".to_owned(),
     }
 }

@@ -29,7 +29,7 @@ const MOST: Duration = Duration::from_secs(1);
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sync_delay.so"));
 /// The reason why there is no library for this target; empty when there is one.
-const LACK: &str = include_str!(concat!(env!("OUT_DIR"), "/sync_delay.lack"));
+const LACK: &str = include_str!(concat!(env!("OUT_DIR"), "/sync_delay.missing"));
 
 const FILE: &str = "sync_delay.so";
 const COUNT_FILE: &str = "sync_delay.count";
@@ -91,8 +91,8 @@ pub fn check_folder(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-fn lacks(lack: &str, way_out: &str) -> HostError {
-    HostError::Lacks { what: NAME.to_owned(), lack: lack.to_owned(), way_out: way_out.to_owned() }
+fn lacks(missing: &str, way_out: &str) -> HostError {
+    HostError::Missing { what: NAME.to_owned(), missing: missing.to_owned(), way_out: way_out.to_owned() }
 }
 
 /// Where the library lies in a folder.

@@ -142,9 +142,9 @@ fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
     if value.parse::<i32>().is_ok_and(|nice| nice >= own) || machine.has_capability(CAP_SYS_NICE) {
         return Ok(());
     }
-    Err(HostError::Lacks {
+    Err(HostError::Missing {
         what: format!("server.nice={value}"),
-        lack: format!("this process has {own} and does not have CAP_SYS_NICE"),
+        missing: format!("this process has {own} and does not have CAP_SYS_NICE"),
         way_out: format!("use {own} or more, or run as root, in a container with that capability"),
     })
 }

@@ -40,8 +40,8 @@ const LEVER: &str = "server.user";
 /// # Errors
 /// It cannot, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
-    let lacks = |lack: String, way_out: &str| {
-        Err(HostError::Lacks { what: LEVER.to_owned(), lack, way_out: way_out.to_owned() })
+    let lacks = |missing: String, way_out: &str| {
+        Err(HostError::Missing { what: LEVER.to_owned(), missing, way_out: way_out.to_owned() })
     };
     if calls::effective_uid() != 0 {
         return lacks(
@@ -115,9 +115,9 @@ impl User {
             let map = fs::read_to_string(machine.proc().join("self").join(file));
             // A kernel without user namespaces has no such file.
             if map.is_ok_and(|map| !has_number(&map, id)) {
-                return Err(HostError::Lacks {
+                return Err(HostError::Missing {
                     what: format!("{LEVER}={}", self.name),
-                    lack: format!(
+                    missing: format!(
                         "its number {id} is not one of this container's ({file} of user_namespaces(7))"
                     ),
                     way_out: "take a user with a lower number, or give the container more of them".to_owned(),
@@ -146,9 +146,13 @@ impl User {
     pub fn check_reaches(&self, program: &Path) -> Result<(), HostError> {
         match self.closed_above(program)? {
             None => Ok(()),
-            Some(closed) => Err(HostError::Lacks {
+            Some(closed) => Err(HostError::Missing {
                 what: format!("{LEVER}={}", self.name),
-                lack: format!("{} is closed to it, and {} lies below", closed.display(), program.display()),
+                missing: format!(
+                    "{} is closed to it, and {} lies below",
+                    closed.display(),
+                    program.display()
+                ),
                 way_out: "unpack the server where that user can enter, or open the folder to it".to_owned(),
             }),
         }

@@ -59,10 +59,10 @@ enum Holds {
     Another,
 }
 
-fn lacks(lack: &str, way_out: &str) -> HostError {
-    HostError::Lacks {
+fn lacks(missing: &str, way_out: &str) -> HostError {
+    HostError::Missing {
         what: "swap in compressed memory".to_owned(),
-        lack: lack.to_owned(),
+        missing: missing.to_owned(),
         way_out: way_out.to_owned(),
     }
 }

@@ -28,7 +28,7 @@ const TEXT: usize = usize::MAX;
 
 /// State of the exchange under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Turn {
+enum ExchangeState {
     /// The statement is in the send queue, at this place.
     Queued(Range<usize>),
     /// The statement has just been sent or enqueued. Nothing can have arrived, so the next poll does not receive.
@@ -57,7 +57,7 @@ pub struct Connection<'w, T: Transport> {
     keeping: Box<Keeping>,
     /// Statements that were prepared while running.
     late: LateStatements,
-    turn: Turn,
+    turn: ExchangeState,
     /// The transport submits the statement under way, and knows when.
     enqueued: bool,
     /// The operation under which the answer under way is timed.
@@ -91,7 +91,7 @@ impl<'w, T: Transport> Connection<'w, T> {
             statement: TEXT,
             keeping: ready.keeping,
             late: LateStatements::default(),
-            turn: Turn::Sent,
+            turn: ExchangeState::Sent,
             enqueued: false,
             operation: None,
             unsent: Vec::new(),
@@ -178,14 +178,14 @@ impl<'w, T: Transport> Connection<'w, T> {
         if packet.len() > send_queue::LONGEST_BYTES {
             self.send(packet);
         } else if self.envelope.is_none() && self.shared.transport.enqueue(self.task, packet) {
-            (self.turn, self.enqueued) = (Turn::Sent, true);
+            (self.turn, self.enqueued) = (ExchangeState::Sent, true);
         } else {
-            self.turn = Turn::Queued(self.shared.send_queue.borrow_mut().put(self.task, packet));
+            self.turn = ExchangeState::Queued(self.shared.send_queue.borrow_mut().put(self.task, packet));
         }
     }
 
     fn send(&mut self, packet: &[u8]) {
-        self.turn = Turn::Sent;
+        self.turn = ExchangeState::Sent;
         self.sent_ns = self.shared.now_ns();
         if self.first_sent_ns == 0 {
             self.first_sent_ns = self.sent_ns;
@@ -439,15 +439,15 @@ impl<T: Transport, D: Decode + Unpin> Future for Exchange<'_, '_, T, D> {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { connection, decoder } = self.get_mut();
         let shared = connection.shared;
-        if let Turn::Queued(place) = &connection.turn {
+        if let ExchangeState::Queued(place) = &connection.turn {
             if !shared.sending.get() {
                 return Poll::Pending;
             }
             let place = place.clone();
             connection.send(shared.send_queue.borrow().packet(place));
         }
-        if connection.turn == Turn::Sent && connection.broken.is_none() {
-            connection.turn = Turn::Awaiting;
+        if connection.turn == ExchangeState::Sent && connection.broken.is_none() {
+            connection.turn = ExchangeState::Awaiting;
             return Poll::Pending;
         }
         if !connection.unsent.is_empty() {

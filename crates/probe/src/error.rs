@@ -78,10 +78,10 @@ pub enum ProbeError {
         problem: String,
     },
     /// This machine or file system lacks something that one measure needs.
-    #[error("{lack}: {way_out}")]
-    Lacks {
+    #[error("{missing}: {way_out}")]
+    Missing {
         /// The missing thing.
-        lack: String,
+        missing: String,
         /// The way to get it.
         way_out: String,
     },

@@ -112,8 +112,8 @@ impl<'a> Scratch<'a> {
         let outcomes = restore::put_back(&self.host.journal, self.host.machine(), &taken, &restore::NoHooks)?;
         match outcomes.iter().find(|(_, outcome)| outcome.state != RestoreState::Restored) {
             None => Ok(()),
-            Some((_, outcome)) => Err(ProbeError::Lacks {
-                lack: format!("{} was not removed: {}", self.path.display(), outcome.why),
+            Some((_, outcome)) => Err(ProbeError::Missing {
+                missing: format!("{} was not removed: {}", self.path.display(), outcome.why),
                 way_out: "run `mydyno host restore`".to_owned(),
             }),
         }
@@ -153,8 +153,8 @@ fn check_no_data_directory(folder: &Path) -> Result<(), ProbeError> {
 
 fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
     if flags & libc::O_DIRECT != 0 && error.raw_os_error() == Some(libc::EINVAL) {
-        return ProbeError::Lacks {
-            lack: "this file system cannot read and write past the page cache (O_DIRECT)".to_owned(),
+        return ProbeError::Missing {
+            missing: "this file system cannot read and write past the page cache (O_DIRECT)".to_owned(),
             way_out: "choose a folder on another one with --folder".to_owned(),
         };
     }

@@ -25,8 +25,8 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
     let folder = fs::canonicalize(folder).map_err(ProbeError::io("find", folder))?;
     let mounts = machine.mounts()?;
     let Some(mount) = holding(&mounts, &folder).cloned() else {
-        return Err(ProbeError::Lacks {
-            lack: format!("no mount of /proc/self/mountinfo holds {}", folder.display()),
+        return Err(ProbeError::Missing {
+            missing: format!("no mount of /proc/self/mountinfo holds {}", folder.display()),
             way_out: "choose another folder with --folder".to_owned(),
         });
     };

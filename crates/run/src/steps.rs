@@ -10,9 +10,9 @@ use mydyno_model::record::OperationInfo;
 use mydyno_tables::prepare::Tables;
 use mydyno_tables::work_tables::WorkTables;
 use mydyno_wire::{Client, WireError};
-use mydyno_workload::asked::Asked;
 use mydyno_workload::registered::Request;
 use mydyno_workload::registry::{AnyWorkload, Visitor};
+use mydyno_workload::user_statement::UserStatement;
 use mydyno_workload::{OptionError, Workload};
 
 use crate::request::Resolved;
@@ -108,7 +108,7 @@ impl Work {
     }
 
     /// Statements that the user wrote.
-    pub fn asked(&self) -> &[Asked] {
+    pub fn asked(&self) -> &[UserStatement] {
         self.workload.asked()
     }
 

@@ -3,7 +3,7 @@
 use mydyno_tables::sql_text::{Class, named_databases};
 use mydyno_wire::column::kind;
 use mydyno_wire::{Client, Column, ServerVersion, WireError};
-use mydyno_workload::asked::{Asked, Keep};
+use mydyno_workload::user_statement::{Keep, UserStatement};
 
 use crate::error::RunError;
 
@@ -22,7 +22,7 @@ pub struct Place<'a> {
 }
 
 /// Every statement that may write where mydyno did not make the tables.
-pub fn unpermitted(asked: &[Asked], place: Place<'_>, allow_write: bool) -> Vec<String> {
+pub fn unpermitted(asked: &[UserStatement], place: Place<'_>, allow_write: bool) -> Vec<String> {
     if allow_write {
         return Vec::new();
     }
@@ -41,9 +41,9 @@ pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) ->
     })
 }
 
-fn reason(asked: &Asked, at: Place<'_>) -> Option<String> {
+fn reason(asked: &UserStatement, at: Place<'_>) -> Option<String> {
     let Place { database, ours, read_only } = at;
-    let Asked { place, sql, class, .. } = asked;
+    let UserStatement { place, sql, class, .. } = asked;
     match class {
         Class::Reads if read_only => None,
         // A function of that database's may write.
@@ -88,7 +88,7 @@ const NOT_PREPARABLE: u16 = 1295;
 ///
 /// # Errors
 /// Every statement that it refuses, with its place; or the connection failed.
-pub fn try_out(client: &mut Client, asked: &[Asked], database: &str) -> Result<(), RunError> {
+pub fn try_out(client: &mut Client, asked: &[UserStatement], database: &str) -> Result<(), RunError> {
     if asked.is_empty() {
         return Ok(());
     }
@@ -143,9 +143,14 @@ mod tests {
     const THEIRS: Place<'_> = Place { database: "shop", ours: false, read_only: false };
     const OURS: Place<'_> = Place { database: "mydyno", ours: true, read_only: false };
 
-    fn asked(sql: &str) -> Vec<Asked> {
+    fn asked(sql: &str) -> Vec<UserStatement> {
         let class = classify(sql);
-        vec![Asked { place: "--sql (the 1.)".to_owned(), sql: sql.to_owned(), keeps: Vec::new(), class }]
+        vec![UserStatement {
+            place: "--sql (the 1.)".to_owned(),
+            sql: sql.to_owned(),
+            keeps: Vec::new(),
+            class,
+        }]
     }
 
     #[test]

@@ -163,7 +163,7 @@ fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
         if let Some(process) = one.entry.change.process()
             && machine.presence(process)? == Presence::Running
         {
-            let told = told_to(process, open, machine.total_bytes()?);
+            let told = settings_memory(process, open, machine.total_bytes()?);
             bytes = bytes.saturating_add(told.saturating_sub(held_by(process.pid)));
         }
     }
@@ -178,7 +178,7 @@ fn left_of(group: &MadeGroup) -> Option<u64> {
 }
 
 /// Settings of a running server: of its command line, and of levers since. A process that is no server has none.
-fn told_to(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
+fn settings_memory(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
     let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
     let options = line.split('\0').filter_map(|one| one.strip_prefix("--")?.split_once('='));

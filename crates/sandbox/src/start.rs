@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mydyno_host::cgroup::MadeGroup;
-use mydyno_host::process::{self, Guest, Placement, Started};
+use mydyno_host::process::{self, OtherUser, Placement, Started};
 use mydyno_host::sync_delay;
 
 use crate::arrangement::{Arrangement, environment};
@@ -77,7 +77,7 @@ pub(crate) fn start(
             group: way.group,
             scheduling: &way.arrangement.scheduling,
             limits: &way.arrangement.process_limits,
-            user: user.as_ref().map(|user| Guest { user, folders: &folders }),
+            user: user.as_ref().map(|user| OtherUser { user, folders: &folders }),
         };
         let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;
         let delays = way.arrangement.sync_delay.unwrap_or_default() * SYNCS_OF_A_START;

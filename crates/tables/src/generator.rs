@@ -84,7 +84,7 @@ pub enum Made {
 
 /// Position on which sequences and unique numbers depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum RowPosition {
     /// Row of a table, from 1.
     Row(u64),
     /// Execution on a connection, from 0, of a run with this seed.
@@ -100,7 +100,7 @@ pub enum Turn {
     },
 }
 
-impl Turn {
+impl RowPosition {
     fn count(self) -> u64 {
         match self {
             Self::Row(row) => row.saturating_sub(1),
@@ -127,7 +127,7 @@ const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij
 
 impl Generator {
     /// Makes the next value; a text is appended to `text`.
-    pub fn make(&self, rng: &mut Rng, turn: Turn, text: &mut Vec<u8>) -> Made {
+    pub fn make(&self, rng: &mut Rng, turn: RowPosition, text: &mut Vec<u8>) -> Made {
         match self {
             Self::Constant(constant) => constant.make(text),
             Self::Uniform { low, high } => Made::Int(low.wrapping_add_unsigned(below_span(rng, *low, *high))),
@@ -213,7 +213,7 @@ impl Generator {
     }
 
     /// Appends the next value as SQL writes it. `text` is room to work in.
-    pub fn push_sql(&self, rng: &mut Rng, turn: Turn, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
+    pub fn push_sql(&self, rng: &mut Rng, turn: RowPosition, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
         text.clear();
         match self.make(rng, turn, text) {
             Made::Int(n) => {
@@ -300,7 +300,7 @@ mod tests {
 
     fn text(generator: &Generator, seed: u64) -> String {
         let mut out = Vec::new();
-        assert_eq!(generator.make(&mut Rng::from_seed(seed), Turn::Row(1), &mut out), Made::Text);
+        assert_eq!(generator.make(&mut Rng::from_seed(seed), RowPosition::Row(1), &mut out), Made::Text);
         String::from_utf8(out).unwrap()
     }
 
@@ -329,7 +329,7 @@ mod tests {
         let mut rng = Rng::from_seed(9);
         let mut out = Vec::new();
         for _ in 0..40_000 {
-            choice.make(&mut rng, Turn::Row(1), &mut out);
+            choice.make(&mut rng, RowPosition::Row(1), &mut out);
         }
         let rare = out.iter().filter(|b| **b == b'a').count();
         // A quarter of 40,000; five standard errors are 433.
@@ -340,13 +340,15 @@ mod tests {
     fn unique_numbers_differ_by_row_connection_count_and_seed() {
         let mut seen = std::collections::BTreeSet::new();
         for row in 1..100 {
-            assert!(seen.insert(Turn::Row(row).unique()));
+            assert!(seen.insert(RowPosition::Row(row).unique()));
         }
         for seed in 0..5 {
             for connection in [0, 1, 99_999] {
                 for count in [0, 1, 1 << 29] {
                     for step in [0, 1, 2, 20_000] {
-                        assert!(seen.insert(Turn::Execution { connection, count, seed, step }.unique()));
+                        assert!(
+                            seen.insert(RowPosition::Execution { connection, count, seed, step }.unique())
+                        );
                     }
                 }
             }
@@ -359,16 +361,16 @@ mod tests {
         let sequence = Generator::Sequence { from: 10, step: -3 };
         let mut rng = Rng::from_seed(1);
         let mut at = |turn| sequence.make(&mut rng, turn, &mut Vec::new());
-        assert_eq!(at(Turn::Row(1)), Made::Int(10));
-        assert_eq!(at(Turn::Row(3)), Made::Int(4));
-        assert_eq!(at(Turn::Execution { connection: 7, count: 2, seed: 1, step: 0 }), Made::Int(4));
+        assert_eq!(at(RowPosition::Row(1)), Made::Int(10));
+        assert_eq!(at(RowPosition::Row(3)), Made::Int(4));
+        assert_eq!(at(RowPosition::Execution { connection: 7, count: 2, seed: 1, step: 0 }), Made::Int(4));
     }
 
     #[test]
     fn values_are_written_as_sql_reads_them() {
         let sql = |constant| {
             let (mut text, mut sql) = (Vec::new(), Vec::new());
-            let turn = Turn::Row(1);
+            let turn = RowPosition::Row(1);
             Generator::Constant(constant).push_sql(&mut Rng::from_seed(1), turn, &mut text, &mut sql);
             String::from_utf8(sql).unwrap()
         };
@@ -382,7 +384,7 @@ mod tests {
         fn numbers_stay_in_their_range(seed: u64, a: i64, b: i64, exponent in 0.01f64..5.0) {
             let (low, high) = (a.min(b), a.max(b));
             let mut rng = Rng::from_seed(seed);
-            let Made::Int(n) = Generator::Uniform { low, high }.make(&mut rng, Turn::Row(1), &mut Vec::new())
+            let Made::Int(n) = Generator::Uniform { low, high }.make(&mut rng, RowPosition::Row(1), &mut Vec::new())
             else { panic!("a text") };
             prop_assert!((low..=high).contains(&n));
             let span = (high.abs_diff(low) >> 16).max(1);

@@ -168,14 +168,14 @@ impl Workload for BulkInsert {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::recite;
+    use crate::transcript::replay;
 
     #[test]
     fn statements_hold_as_many_rows_as_fit_and_go_on_where_the_last_ended() {
         let given = [("bulk-bytes".to_owned(), "128".to_owned())];
         let workload = BulkInsert::new(&Options::resolve("w", OPTIONS, &given).unwrap(), 2);
         let mut lines = Vec::new();
-        recite(&workload, 1, 2, &mut |asked| lines.push(asked.to_string()));
+        replay(&workload, 1, 2, &mut |asked| lines.push(asked.to_string()));
         assert!(lines[0].starts_with("INSERT INTO bulk_insert2 VALUES(1,1),(2,2),"), "{}", lines[0]);
         assert!(lines.iter().all(|l| l.len() <= 128), "{lines:?}");
         let last = lines[0].matches("),(").count() + 1;

@@ -4,7 +4,7 @@ use mydyno_tables::fingerprint::short_hex;
 use sha2::{Digest, Sha256};
 
 use crate::session::{Param, Workload};
-use crate::transcript::{Asked, recite};
+use crate::transcript::{SentStatement, replay};
 
 /// How many connections and transactions of each go into the fingerprint of the operations. Streams are independent
 /// draws of one generator, so a change of generator, options or seed shows in the first of them.
@@ -16,13 +16,13 @@ pub fn operations<W: Workload>(workload: &W) -> String {
     let mut all = Sha256::new();
     for connection in 0..CONNECTIONS {
         let mut hash = Sha256::new();
-        recite(workload, connection, TRANSACTIONS, &mut |asked| update(&mut hash, asked));
+        replay(workload, connection, TRANSACTIONS, &mut |asked| update(&mut hash, asked));
         all.update(hash.finalize());
     }
     short_hex(&all.finalize())
 }
 
-fn update(hash: &mut Sha256, asked: &Asked<'_>) {
+fn update(hash: &mut Sha256, asked: &SentStatement<'_>) {
     hash.update(asked.sql);
     for param in asked.params {
         match param {

@@ -26,7 +26,7 @@ pub fn stream<W: crate::Workload>(workload: &W, transactions: usize) -> String {
     let mut text = String::new();
     for connection in [0, 1] {
         text.push_str(&format!("# connection {connection}\n"));
-        crate::transcript::recite(workload, connection, transactions, &mut |asked| {
+        crate::transcript::replay(workload, connection, transactions, &mut |asked| {
             text.push_str(&format!("{asked}\n"));
         });
     }

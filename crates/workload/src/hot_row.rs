@@ -350,7 +350,7 @@ impl Workload for HotRow {
 mod tests {
     use super::*;
     use crate::session::{Answer, Kept};
-    use crate::transcript::recite;
+    use crate::transcript::replay;
 
     fn hot_row(given: &[(&str, &str)]) -> Result<HotRow, Vec<OptionError>> {
         let given: Vec<(String, String)> =
@@ -360,7 +360,7 @@ mod tests {
 
     fn asked(hot_row: &HotRow) -> Vec<&str> {
         let mut operations = Vec::new();
-        recite(hot_row, 0, 1, &mut |asked| operations.push(asked.operation));
+        replay(hot_row, 0, 1, &mut |asked| operations.push(asked.operation));
         operations.into_iter().map(|i| hot_row.operations()[i].sql.as_str()).collect()
     }
 

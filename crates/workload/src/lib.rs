@@ -5,7 +5,6 @@
 //! prepares and, as an `async fn` over a [`Session`], what one transaction asks. How transactions are driven
 //! (connections, clocks, arrivals, recording) is crate `load`'s.
 
-pub mod asked;
 pub mod bulk_insert;
 pub mod catalogue;
 pub mod data;
@@ -28,6 +27,7 @@ pub mod session;
 pub mod slap;
 pub mod sql;
 pub mod transcript;
+pub mod user_statement;
 
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};

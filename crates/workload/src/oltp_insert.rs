@@ -159,7 +159,7 @@ impl Workload for OltpInsert {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::recite;
+    use crate::transcript::replay;
 
     fn insert(given: &[(&str, &str)]) -> OltpInsert {
         let given: Vec<(String, String)> =
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_longest_statement_has_room() {
         let largest = insert(&[("tables", "65536"), ("table-size", "10000000000"), ("auto-inc", "off")]);
-        recite(&largest, 65_000, 100, &mut |asked| {
+        replay(&largest, 65_000, 100, &mut |asked| {
             assert!(asked.sql.ends_with(b"')"), "{asked}");
         });
     }

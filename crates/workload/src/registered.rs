@@ -1,8 +1,8 @@
 //! The interface through which a workload is chosen by name. The list of workloads is in [`crate::registry`].
 
-use crate::asked::Asked;
 use crate::options::{OptionError, OptionSpec, Options};
 use crate::session::Workload;
+use crate::user_statement::UserStatement;
 use mydyno_tables::work_tables::WorkTables;
 
 /// Description of a workload, from which the command line, the catalogue and the documentation are made.
@@ -57,7 +57,7 @@ pub trait Registered: Workload + Sized {
     }
 
     /// Statements that the user wrote.
-    fn asked(&self) -> &[Asked] {
+    fn asked(&self) -> &[UserStatement] {
         &[]
     }
 

@@ -3,11 +3,11 @@
 
 use mydyno_model::record::OperationInfo;
 
-use crate::asked::Asked;
 use crate::fingerprint;
 use crate::options::OptionError;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::Workload;
+use crate::user_statement::UserStatement;
 use mydyno_tables::work_tables::WorkTables;
 
 /// An operation on a workload of any type.
@@ -89,7 +89,7 @@ macro_rules! register {
             }
 
             /// As [`Registered::asked`].
-            pub fn asked(&self) -> &[Asked] {
+            pub fn asked(&self) -> &[UserStatement] {
                 match self { $(Self::$name(workload) => workload.asked(),)+ }
             }
 

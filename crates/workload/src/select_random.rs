@@ -175,14 +175,14 @@ impl Workload for SelectRandom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::recite;
+    use crate::transcript::replay;
 
     fn asked(shape: Shape, specs: &[OptionSpec], given: &[(&str, &str)]) -> String {
         let given: Vec<(String, String)> =
             given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let workload = SelectRandom::new(shape, &Options::resolve("w", specs, &given).unwrap(), 1);
         let mut lines = Vec::new();
-        recite(&workload, 0, 1, &mut |asked| lines.push(asked.to_string()));
+        replay(&workload, 0, 1, &mut |asked| lines.push(asked.to_string()));
         lines.join("\n")
     }
 

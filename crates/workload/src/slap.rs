@@ -196,7 +196,7 @@ mod tests {
     fn shapes(given: &[(&str, &str)]) -> Vec<String> {
         let slap = Slap::new(&options(given), 1).unwrap();
         let mut shapes = Vec::new();
-        crate::transcript::recite(&slap, 0, 4, &mut |asked| {
+        crate::transcript::replay(&slap, 0, 4, &mut |asked| {
             shapes.push(shape(&String::from_utf8_lossy(asked.sql)));
         });
         shapes.dedup();
@@ -271,7 +271,7 @@ mod tests {
         let names: Vec<&str> = slap.operations.iter().map(|o| o.name.as_str()).collect();
         assert_eq!(names, ["transaction", "insert"]);
         let mut asked = Vec::new();
-        crate::transcript::recite(&slap, 0, 2, &mut |one| asked.push(one.sql.to_vec()));
+        crate::transcript::replay(&slap, 0, 2, &mut |one| asked.push(one.sql.to_vec()));
         assert_eq!(asked.len(), 6);
         // Two different inserts in turn, over the ends of transactions.
         assert!(asked[0] != asked[1] && asked[2] == asked[0] && asked[3] == asked[1], "{asked:?}");

@@ -3,12 +3,12 @@
 use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
 
-use crate::asked::Asked;
 use crate::data::Purpose;
 use crate::draws::Draws;
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Session, Statement, StatementSpec, Workload};
+use crate::user_statement::UserStatement;
 use mydyno_tables::sql_text::{self, Class, NotOne, Token};
 use mydyno_tables::work_tables::WorkTables;
 
@@ -46,7 +46,7 @@ const HEAVIEST: u64 = 1_000_000_000;
 /// The workload with its statements.
 #[derive(Debug, Clone)]
 pub struct Sql {
-    given: Vec<Given>,
+    given: Vec<SqlStatement>,
     /// Sums of the weights up to and with each statement.
     up_to: Vec<u64>,
     transaction: bool,
@@ -54,14 +54,14 @@ pub struct Sql {
     seed: u64,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
-    asked: Vec<Asked>,
+    asked: Vec<UserStatement>,
     begin: Statement,
     commit: Statement,
 }
 
 /// A statement of the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Given {
+struct SqlStatement {
     sql: String,
     weight: Option<u64>,
     place: String,
@@ -139,7 +139,7 @@ impl Sql {
                     ..StatementSpec::default()
                 });
             }
-            self.asked.push(Asked {
+            self.asked.push(UserStatement {
                 place: given.place.clone(),
                 sql: given.sql.clone(),
                 keeps: Vec::new(),
@@ -163,7 +163,7 @@ impl Sql {
         Statement(self.statements.len() as u32 - 1)
     }
 
-    async fn ask<S: Session>(&self, given: &Given, session: &mut S) -> Result<(), Fault> {
+    async fn ask<S: Session>(&self, given: &SqlStatement, session: &mut S) -> Result<(), Fault> {
         if self.text {
             session.query(given.operation, given.sql.as_bytes()).await?;
         } else {
@@ -174,7 +174,7 @@ impl Sql {
 }
 
 /// The statements of all options, and what is wrong with them.
-fn given(options: &Options) -> (Vec<Given>, Vec<String>) {
+fn given(options: &Options) -> (Vec<SqlStatement>, Vec<String>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for (number, text) in options.texts("sql").into_iter().enumerate() {
         one(text, format!("--sql (the {}.)", number + 1), &mut found, &mut problems);
@@ -189,7 +189,7 @@ fn given(options: &Options) -> (Vec<Given>, Vec<String>) {
 }
 
 /// Takes one statement with its weight, or notes what is wrong with it.
-fn one(text: &str, place: String, found: &mut Vec<Given>, problems: &mut Vec<String>) {
+fn one(text: &str, place: String, found: &mut Vec<SqlStatement>, problems: &mut Vec<String>) {
     let (weight, text) = match weighted(text) {
         Ok(parts) => parts,
         Err(weight) => {
@@ -222,7 +222,7 @@ fn one(text: &str, place: String, found: &mut Vec<Given>, problems: &mut Vec<Str
         problems.push(format!("{place}: BEGIN and COMMIT are set by --transaction"));
         return;
     }
-    found.push(Given { sql, weight, place, operation: 0, statement: Statement(0) });
+    found.push(SqlStatement { sql, weight, place, operation: 0, statement: Statement(0) });
 }
 
 /// `70: SELECT 1` as a weight and a statement. No statement begins with a number and a colon.
@@ -268,7 +268,7 @@ impl Registered for Sql {
         Ok((Self::new(request.options, request.seed)?, tables))
     }
 
-    fn asked(&self) -> &[Asked] {
+    fn asked(&self) -> &[UserStatement] {
         &self.asked
     }
 }
@@ -319,7 +319,7 @@ impl Workload for Sql {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::recite;
+    use crate::transcript::replay;
 
     fn sql(given: &[(&str, &str)]) -> Result<Sql, Vec<String>> {
         let given: Vec<(String, String)> =
@@ -330,7 +330,7 @@ mod tests {
 
     fn asked(sql: &Sql, transactions: usize) -> Vec<String> {
         let mut asked = Vec::new();
-        recite(sql, 0, transactions, &mut |a| asked.push(String::from_utf8_lossy(a.sql).into_owned()));
+        replay(sql, 0, transactions, &mut |a| asked.push(String::from_utf8_lossy(a.sql).into_owned()));
         asked
     }
 

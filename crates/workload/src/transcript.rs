@@ -16,7 +16,7 @@ use crate::session::{
 
 /// One statement that a transaction sends.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct SentStatement<'a> {
     /// Index in [`Workload::operations`].
     pub operation: usize,
     /// Its text, with `?` for parameters where it is a prepared one.
@@ -26,7 +26,7 @@ pub struct Asked<'a> {
 }
 
 /// One line: the text and the values behind it.
-impl fmt::Display for Asked<'_> {
+impl fmt::Display for SentStatement<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(self.sql))?;
         for (number, param) in self.params.iter().enumerate() {
@@ -46,14 +46,14 @@ impl fmt::Display for Asked<'_> {
 const FOUND: Answer = Answer { rows: 1, affected_rows: 1 };
 
 /// Passes the statements of the first transactions of a connection to `sink`.
-pub fn recite<W: Workload>(
+pub fn replay<W: Workload>(
     workload: &W,
     connection: u64,
     transactions: usize,
-    sink: &mut dyn FnMut(&Asked<'_>),
+    sink: &mut dyn FnMut(&SentStatement<'_>),
 ) {
     let mut stream = workload.stream(connection);
-    let mut reciter = Reciter { workload, sink, handles: Vec::new() };
+    let mut reciter = Replayer { workload, sink, handles: Vec::new() };
     for _ in 0..transactions {
         stream.begin();
         // The session answers at once and never fails, so neither can the transaction.
@@ -63,21 +63,21 @@ pub fn recite<W: Workload>(
     }
 }
 
-struct Reciter<'a, W> {
+struct Replayer<'a, W> {
     workload: &'a W,
-    sink: &'a mut dyn FnMut(&Asked<'_>),
+    sink: &'a mut dyn FnMut(&SentStatement<'_>),
     /// Statements that were prepared while running.
     handles: Vec<Option<StatementSpec>>,
 }
 
-impl<W: Workload> Reciter<'_, W> {
+impl<W: Workload> Replayer<'_, W> {
     fn prepared(&mut self, statement: Statement, params: &[Param<'_>]) {
         let spec = &self.workload.statements()[statement.0 as usize];
-        (self.sink)(&Asked { operation: spec.operation, sql: spec.sql.as_bytes(), params });
+        (self.sink)(&SentStatement { operation: spec.operation, sql: spec.sql.as_bytes(), params });
     }
 }
 
-impl<W: Workload> Session for Reciter<'_, W> {
+impl<W: Workload> Session for Replayer<'_, W> {
     async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
         self.prepared(statement, params);
         Ok(FOUND)
@@ -89,7 +89,7 @@ impl<W: Workload> Session for Reciter<'_, W> {
     }
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
-        (self.sink)(&Asked { operation, sql, params: &[] });
+        (self.sink)(&SentStatement { operation, sql, params: &[] });
         Ok(FOUND)
     }
 
@@ -108,11 +108,11 @@ impl<W: Workload> Session for Reciter<'_, W> {
     async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
         match command {
             Command::Prepared(statement, params) => self.prepared(statement, params),
-            Command::Text(operation, sql) => (self.sink)(&Asked { operation, sql, params: &[] }),
+            Command::Text(operation, sql) => (self.sink)(&SentStatement { operation, sql, params: &[] }),
             Command::Handle(handle, params) => {
                 let spec = self.handles.get(handle.number as usize).and_then(Option::as_ref);
                 let spec = spec.ok_or_else(unknown_statement)?;
-                (self.sink)(&Asked { operation: spec.operation, sql: spec.sql.as_bytes(), params });
+                (self.sink)(&SentStatement { operation: spec.operation, sql: spec.sql.as_bytes(), params });
             }
         }
         sink.end(&OkPacket { affected_rows: FOUND.affected_rows, ..OkPacket::default() });

@@ -96,9 +96,9 @@ impl Resource {
         ))
     }
 
-    fn lacks(self, lack: String, way_out: &str) -> HostError {
+    fn lacks(self, missing: String, way_out: &str) -> HostError {
         let what = format!("a cgroup with a limit of {}", self.name());
-        HostError::Lacks { what, lack, way_out: way_out.to_owned() }
+        HostError::Missing { what, missing, way_out: way_out.to_owned() }
     }
 
     /// The controller is either in a tree of version 1 or in the one of version 2: cgroups(7).
@@ -128,9 +128,9 @@ impl Resource {
         }
         if !lists("cgroup.subtree_control") {
             let file = root.join("cgroup.subtree_control");
-            return Err(HostError::Lacks {
+            return Err(HostError::Missing {
                 what: format!("a cgroup with a limit of {}", self.name()),
-                lack: format!("controller {v2} is not in {}", file.display()),
+                missing: format!("controller {v2} is not in {}", file.display()),
                 way_out: format!("run `echo +{v2} > {}`", file.display()),
             });
         }

@@ -66,7 +66,7 @@ pub(crate) fn is_source(source: &Path) -> bool {
 
 /// Orders the disk behind a mount that is about to be put back to serve without taking time: unmounting waits for all dirty data
 /// above it. `false` where the disk does not answer. Any other mount needs no order.
-pub(crate) fn hurry(file_system: &str, source: &Path, point: &Path) -> bool {
+pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> bool {
     if file_system != KIND || !is_source(source) {
         return true;
     }

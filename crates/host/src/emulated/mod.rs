@@ -163,16 +163,16 @@ pub struct EmulatedDisk {
 /// Something is missing; the error says what, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     const CAP_IPC_LOCK: u32 = 14;
-    let lacks = |lack: String, way_out: &str| HostError::Lacks {
+    let lacks = |missing: String, way_out: &str| HostError::Missing {
         what: "an emulated disk".to_owned(),
-        lack,
+        missing,
         way_out: way_out.to_owned(),
     };
     check_admin(machine, "an emulated disk")?;
     if !machine.has_capability(CAP_IPC_LOCK) {
-        let lack =
+        let missing =
             "this process does not have CAP_IPC_LOCK, and the disk's memory has to be locked".to_owned();
-        return Err(lacks(lack, "run as root, in a container with that capability"));
+        return Err(lacks(missing, "run as root, in a container with that capability"));
     }
     OpenOptions::new().read(true).write(true).open("/dev/fuse").map(drop).map_err(|e| {
         lacks(

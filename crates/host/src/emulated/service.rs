@@ -124,7 +124,7 @@ impl Drive {
                 vec![]
             }
             Order::Hurry | Order::Time => {
-                mechanism.hurry(order == Order::Hurry);
+                mechanism.skip_delays(order == Order::Hurry);
                 vec![]
             }
         };
@@ -150,7 +150,7 @@ impl Drive {
         State {
             model: mechanism.model().clone(),
             power: mechanism.has_power(),
-            hurries: mechanism.hurries(),
+            hurries: mechanism.skips_delays(),
             dirty_bytes: mechanism.dirty_bytes(),
             counters: mechanism.counters().clone(),
         }

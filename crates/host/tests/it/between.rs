@@ -234,8 +234,8 @@ fn a_command_whose_id_another_process_has_answers_for_nothing() {
 #[test]
 fn a_process_that_somebody_put_into_a_group_is_named_and_lives() {
     let f = fixture();
-    if let Err(lack) = Resource::Cpu.check(&f.machine) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = Resource::Cpu.check(&f.machine) {
+        return println!("not tested: {missing}");
     }
     let limits = Limits { cpus: Some(1.0), ..Limits::default() };
     let (_, group) = cgroup::make(&f.journal, &f.lease, "test", &limits).unwrap();
@@ -257,8 +257,8 @@ fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
     let f = fixture();
     let allowed = AllowHostChange::by_the_user();
     let (ours, theirs) = (folder_of(&f).join("swap"), f.path("theirs"));
-    if let Err(lack) = swap::turn_on(&f.journal, &f.lease, "test", &ours, 16 << 20, allowed) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = swap::turn_on(&f.journal, &f.lease, "test", &ours, 16 << 20, allowed) {
+        return println!("not tested: {missing}");
     }
     fine("swapoff", &[&ours]);
     // Of the same size, and not ours.
@@ -292,8 +292,8 @@ fn put_all_back_below_theirs(f: &Fixture, point: &Path) -> Vec<(String, RestoreS
 #[test]
 fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
     let f = fixture();
-    if let Err(lack) = loops::check(&f.machine).and_then(|()| FileSystem::Ext4.check(&f.machine)) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = loops::check(&f.machine).and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+        return println!("not tested: {missing}");
     }
     let path = folder_of(&f);
     let bytes = FileSystem::Ext4.least_bytes();
@@ -312,8 +312,8 @@ fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
 fn what_somebody_mounted_in_the_place_of_an_emulated_disk_stays_with_its_files() {
     let f = fixture();
     let checked = emulated::check(&f.machine).and_then(|()| loops::check(&f.machine));
-    if let Err(lack) = checked.and_then(|()| FileSystem::Ext4.check(&f.machine)) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = checked.and_then(|()| FileSystem::Ext4.check(&f.machine)) {
+        return println!("not tested: {missing}");
     }
     let path = folder_of(&f);
     let service = Service::of_this_program(["--exact", "emulated::serves_a_disk", "--nocapture"]);
@@ -331,8 +331,8 @@ fn what_somebody_mounted_in_the_place_of_an_emulated_disk_stays_with_its_files()
 #[test]
 fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
     let f = fixture_alone_with_loops();
-    if let Err(lack) = loops::check(&f.machine) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = loops::check(&f.machine) {
+        return println!("not tested: {missing}");
     }
     let path = folder_of(&f);
     let (ours, theirs) = (path.join("ours.img"), path.join("theirs.img"));

@@ -39,7 +39,7 @@ fn spec(cache: CacheMode, file_system: FileSystem, options: &str) -> DiskSpec {
 }
 
 /// The missing prerequisite on this host, if any; the test then has nothing to show.
-fn lack(f: &Fixture) -> Option<HostError> {
+fn missing(f: &Fixture) -> Option<HostError> {
     emulated::check(&f.machine).and_then(|()| loops::check(&f.machine)).err()
 }
 
@@ -69,8 +69,8 @@ fn all_restored(f: &Fixture) {
 #[test]
 fn without_the_permission_no_disk_is_emulated() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let path = folder_of(&f);
     let spec = spec(CacheMode::On, FileSystem::Ext4, "");
@@ -87,8 +87,8 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
         (FileSystem::Ext4, CacheMode::IgnoresFlushes, false),
     ] {
         let f = fixture();
-        if let Some(lack) = lack(&f).or_else(|| file_system.check(&f.machine).err()) {
-            println!("{lack}");
+        if let Some(missing) = missing(&f).or_else(|| file_system.check(&f.machine).err()) {
+            println!("{missing}");
             continue;
         }
         let path = folder_of(&f);
@@ -133,8 +133,8 @@ fn end_its_process(f: &Fixture) {
 #[test]
 fn a_killed_process_leaves_nothing_after_a_restore_and_gives_errors_at_once() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let path = folder_of(&f);
     let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
@@ -149,8 +149,8 @@ fn a_killed_process_leaves_nothing_after_a_restore_and_gives_errors_at_once() {
 #[test]
 fn a_disk_whose_entry_is_gone_ends_by_itself() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let path = folder_of(&f);
     let new = emulated::New { spec: &Spec::default(), bytes: 16 << 20, service: &emulation().service };
@@ -170,8 +170,8 @@ fn a_disk_whose_entry_is_gone_ends_by_itself() {
 #[test]
 fn a_disk_that_hurried_since_or_that_cannot_be_asked_marks_what_was_measured_on_it() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let path = folder_of(&f);
     let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
@@ -204,8 +204,8 @@ fn a_disk_that_hurried_since_or_that_cannot_be_asked_marks_what_was_measured_on_
 #[test]
 fn a_folder_is_known_to_lie_on_a_disk_also_behind_a_link_and_a_mount() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let path = folder_of(&f);
     let made = make(&f, &path, &spec(CacheMode::On, FileSystem::Ext4, ""));
@@ -240,8 +240,8 @@ fn direct(path: &Path) -> File {
 #[ignore = "measures: make test-disk"]
 fn a_disk_is_as_fast_as_its_model_says() {
     let f = fixture();
-    if let Some(lack) = lack(&f) {
-        return println!("{lack}");
+    if let Some(missing) = missing(&f) {
+        return println!("{missing}");
     }
     let within = |what: &str, found: f64, known: f64| {
         println!("{what}: {found:.3} ms, computed {known:.3} ms ({:+.1} %)", (found / known - 1.0) * 100.0);

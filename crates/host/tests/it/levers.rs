@@ -56,7 +56,7 @@ fn backed_by(folder: &Path) -> Vec<PathBuf> {
 pub fn lacks<T>(checked: &Result<T, HostError>) -> bool {
     match checked {
         Ok(_) => false,
-        Err(error @ HostError::Lacks { .. }) => {
+        Err(error @ HostError::Missing { .. }) => {
             let text = error.to_string();
             assert!(
                 ["run", "install", "boot", "use", "mount"].iter().any(|way| text.contains(way)),

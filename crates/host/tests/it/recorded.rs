@@ -268,8 +268,8 @@ fn restore_undisturbed_disk(f: &Fixture, name: &str, medium: Medium) -> Option<V
 #[test]
 fn a_recorded_disk_is_unmounted_detached_and_removed() {
     let machine = fixture().machine.clone();
-    if let Err(lack) = loops::check(&machine).and_then(|()| FileSystem::Ext4.check(&machine)) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = loops::check(&machine).and_then(|()| FileSystem::Ext4.check(&machine)) {
+        return println!("not tested: {missing}");
     }
     assert_eq!(restore_disk("disk", &Medium::File), ["mount", "loop", "folder"]);
 }
@@ -278,8 +278,8 @@ fn a_recorded_disk_is_unmounted_detached_and_removed() {
 fn a_recorded_emulated_disk_is_taken_apart() {
     let machine = fixture().machine.clone();
     let checked = emulated::check(&machine).and_then(|()| loops::check(&machine));
-    if let Err(lack) = checked.and_then(|()| FileSystem::Ext4.check(&machine)) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = checked.and_then(|()| FileSystem::Ext4.check(&machine)) {
+        return println!("not tested: {missing}");
     }
     let done = restore_disk("emulated_disk", &Medium::Emulated(Spec::default()));
     assert_eq!(done, ["mount", "kernel", "kernel", "kernel", "loop", "process", "mount", "folder"]);
@@ -289,8 +289,8 @@ fn a_recorded_emulated_disk_is_taken_apart() {
 fn a_recorded_swap_file_is_turned_off_and_removed() {
     let _alone = whole_host();
     let f = fixture();
-    if let Err(lack) = swap::check_file(&f.machine, f.temp.path(), 16 << 20) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = swap::check_file(&f.machine, f.temp.path(), 16 << 20) {
+        return println!("not tested: {missing}");
     }
     let dead = f.dead_lease(COMMAND);
     let file = folder_of(&f, &dead).join("swap");
@@ -305,8 +305,8 @@ fn a_recorded_swap_file_is_turned_off_and_removed() {
 fn recorded_swap_in_compressed_memory_is_turned_off() {
     let _alone = whole_host();
     let f = fixture();
-    if let Err(lack) = zram::check(&f.machine, 16 << 20) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = zram::check(&f.machine, 16 << 20) {
+        return println!("not tested: {missing}");
     }
     let dead = f.dead_lease(COMMAND);
     zram::turn_on(&f.journal, &dead, PURPOSE, 16 << 20, AllowHostChange::by_the_user()).unwrap();
@@ -318,8 +318,8 @@ fn recorded_swap_in_compressed_memory_is_turned_off() {
 #[test]
 fn a_recorded_control_group_is_removed() {
     let f = fixture();
-    if let Err(lack) = Resource::Memory.check(&f.machine) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = Resource::Memory.check(&f.machine) {
+        return println!("not tested: {missing}");
     }
     let limits = Limits { memory_bytes: Some(64 << 20), ..Limits::default() };
     let (_, group) = cgroup::make(&f.journal, &f.dead_lease(COMMAND), PURPOSE, &limits).unwrap();

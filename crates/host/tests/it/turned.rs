@@ -57,8 +57,8 @@ fn the_daemon_of_huge_pages_is_told_otherwise_and_told_again() {
     for file in ["defrag", "pages_to_scan", "scan_sleep_millisecs", "alloc_sleep_millisecs", "max_ptes_none"]
     {
         let name = format!("thp.khugepaged_{file}");
-        if let Err(lack) = setting::check(&f.machine, &name) {
-            println!("not tested: {lack}");
+        if let Err(missing) = setting::check(&f.machine, &name) {
+            println!("not tested: {missing}");
             continue;
         }
         let now: u64 = setting::read(&f.machine, &name).unwrap().parse().unwrap();
@@ -69,8 +69,8 @@ fn the_daemon_of_huge_pages_is_told_otherwise_and_told_again() {
 
 /// A loop device of a test's own.
 fn own_loop(f: &Fixture) -> Option<String> {
-    if let Err(lack) = loops::check(&f.machine) {
-        println!("not tested: {lack}");
+    if let Err(missing) = loops::check(&f.machine) {
+        println!("not tested: {missing}");
         return None;
     }
     let path = f.path("ours");
@@ -144,8 +144,8 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
         ("iosched.fifo_batch", "8"),
     ];
     for (file, value) in theirs {
-        if let Err(lack) = setting::set_of_own_disk(&f.journal, &f.lease, "theirs", &name(file), value) {
-            return println!("not tested: {lack}");
+        if let Err(missing) = setting::set_of_own_disk(&f.journal, &f.lease, "theirs", &name(file), value) {
+            return println!("not tested: {missing}");
         }
     }
     let before = queue(&f.machine, &device);
@@ -209,8 +209,8 @@ fn memory_swaps() -> (Vec<String>, Vec<(PathBuf, String)>) {
 fn swap_in_memory_of_a_command_that_was_killed_is_off_and_its_device_free_after_a_restore() {
     let _alone = whole_host();
     let f = fixture();
-    if let Err(lack) = zram::check(&f.machine, 16 << 20) {
-        return println!("not tested: {lack}");
+    if let Err(missing) = zram::check(&f.machine, 16 << 20) {
+        return println!("not tested: {missing}");
     }
     let before = memory_swaps();
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mydyno_host::limit::Limit;
-use mydyno_host::process::{self, Guest, Placement, Started};
+use mydyno_host::process::{self, OtherUser, Placement, Started};
 use mydyno_host::task::{self, Attribute};
 use mydyno_host::user::{self, User};
 use mydyno_host::{HostError, Machine};
@@ -18,7 +18,7 @@ use crate::processes::wait_until;
 /// A user that is not root and has its place in every system.
 fn nobody(f: &Fixture) -> Option<User> {
     let found = User::find("nobody").and_then(|user| user.check(&f.machine).map(|()| user));
-    found.map_err(|lack| println!("not tested: {lack}")).ok()
+    found.map_err(|missing| println!("not tested: {missing}")).ok()
 }
 
 /// Folders `closed/own` that only root may pass, and a place for what a process says.
@@ -48,7 +48,7 @@ fn start(f: &Fixture, command: Command, placement: &Placement) -> Result<Started
 
 fn said(f: &Fixture, own: &Path, script: &str, user: &User) -> String {
     let placement =
-        Placement { user: Some(Guest { user, folders: &[own.to_owned()] }), ..Placement::default() };
+        Placement { user: Some(OtherUser { user, folders: &[own.to_owned()] }), ..Placement::default() };
     let mut started = start(f, shell(own, script), &placement).unwrap();
     started.child.wait().unwrap();
     fs::read_to_string(own.join("said")).unwrap()
@@ -99,7 +99,7 @@ fn it_is_that_user_wholly_and_limits_and_nice_value_were_given_before() {
     let below = task::check(&f.machine, Attribute::Nice, "-3").is_ok();
     let nice = if below { "-3" } else { "3" };
     let placement = Placement {
-        user: Some(Guest { user: &nobody, folders: std::slice::from_ref(&own) }),
+        user: Some(OtherUser { user: &nobody, folders: std::slice::from_ref(&own) }),
         scheduling: &[(Attribute::Nice, nice.to_owned())],
         limits: &[(Limit::LockedMemory, bytes)],
         ..Placement::default()
@@ -217,7 +217,7 @@ fn a_program_that_another_user_may_not_run_leaves_no_entry() {
     let mut command = Command::new(&program);
     command.current_dir(&own);
     let placement =
-        Placement { user: Some(Guest { user: &nobody, folders: &[own] }), ..Placement::default() };
+        Placement { user: Some(OtherUser { user: &nobody, folders: &[own] }), ..Placement::default() };
     let error = start(&f, command, &placement).unwrap_err();
     assert!(matches!(&error, HostError::Start { .. }), "{error}");
     assert!(error.to_string().contains("Permission denied"), "{error}");

@@ -50,7 +50,7 @@ impl<'a> Linter<'a> {
             return self.report.add("option-unknown", Severity::High, problem);
         }
         let (last, next, only_variable) = match self.knobs.presence(name, self.target) {
-            Presence::Lacks { last, next } => (last, next, false),
+            Presence::Absent { last, next } => (last, next, false),
             Presence::Has { .. } => (None, None, true),
             Presence::Undecided { .. } => (None, None, false),
         };

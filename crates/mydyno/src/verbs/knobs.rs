@@ -179,13 +179,13 @@ fn here(presence: Presence<'_>) -> String {
     match presence {
         Presence::Has { on: Some(on), .. } => format!("has it; asked: {} {}", on.engine, on.version),
         Presence::Has { on: None, .. } => "has it, as its notes say".to_owned(),
-        Presence::Lacks { last: Some(on), .. } => {
+        Presence::Absent { last: Some(on), .. } => {
             format!("does not have it; {} {} still had it", on.engine, on.version)
         }
-        Presence::Lacks { next: Some(on), .. } => {
+        Presence::Absent { next: Some(on), .. } => {
             format!("does not have it; {} {} has it", on.engine, on.version)
         }
-        Presence::Lacks { .. } => "does not have it".to_owned(),
+        Presence::Absent { .. } => "does not have it".to_owned(),
         Presence::Undecided { on, .. } => {
             format!("not known: {} {} has it, its neighbour on the other side has not", on.engine, on.version)
         }

@@ -301,8 +301,8 @@ fn begin_anew(file: &File, pattern: Pattern, end: u64) -> Result<(), ProbeError>
     file.set_len(0).map_err(ProbeError::system("empty a file"))?;
     if pattern == Pattern::Preallocated {
         files::allocate(file, end).map_err(|e| match e.raw_os_error() {
-            Some(libc::EOPNOTSUPP) => ProbeError::Lacks {
-                lack: "this file system cannot reserve blocks (fallocate)".to_owned(),
+            Some(libc::EOPNOTSUPP) => ProbeError::Missing {
+                missing: "this file system cannot reserve blocks (fallocate)".to_owned(),
                 way_out: "leave that pattern out with --patterns overwrite,append".to_owned(),
             },
             _ => ProbeError::System { action: "reserve blocks", source: e },

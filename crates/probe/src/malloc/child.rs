@@ -133,8 +133,8 @@ fn end_with(asker: u32) -> Result<(), ProbeError> {
     if std::os::unix::process::parent_id() == asker {
         return Ok(());
     }
-    Err(ProbeError::Lacks {
-        lack: format!("process {asker}, which asks for this, has ended"),
+    Err(ProbeError::Missing {
+        missing: format!("process {asker}, which asks for this, has ended"),
         way_out: "start `mydyno probe malloc` again".to_owned(),
     })
 }

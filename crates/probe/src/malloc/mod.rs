@@ -221,8 +221,8 @@ fn ask(
         return Err(ProbeError::Child { what: arrangement.name.to_owned(), said, status });
     };
     if !answer.preloaded {
-        return Err(ProbeError::Lacks {
-            lack: format!("{} was not loaded into the process", arrangement.what),
+        return Err(ProbeError::Missing {
+            missing: format!("{} was not loaded into the process", arrangement.what),
             way_out: "a static build of mydyno cannot preload: use the one that is linked to glibc"
                 .to_owned(),
         });

@@ -12,7 +12,7 @@ use super::limits::LONGEST_S;
 const MOST_PER_S: f64 = 1e8;
 
 /// The arrivals that the options describe together.
-pub(super) struct Asked {
+pub(super) struct RequestedArrivals {
     /// Points of the sweep; one at least.
     pub arrivals: Vec<Arrivals>,
     /// Length of the window that the steps of a shape make together, in seconds.
@@ -20,7 +20,7 @@ pub(super) struct Asked {
 }
 
 /// Reads `--rate`, `--ramp`, `--rate-steps`, `--arrivals` and `--think`.
-pub(super) fn asked(request: &Request, faults: &mut Faults) -> Asked {
+pub(super) fn asked(request: &Request, faults: &mut Faults) -> RequestedArrivals {
     let open: Vec<&'static str> = [
         ("rate", &request.rate),
         ("ramp", &request.ramp),
@@ -55,7 +55,7 @@ pub(super) fn asked(request: &Request, faults: &mut Faults) -> Asked {
     let arrivals = if let Some(steps) = steps {
         let time_s: f64 = steps.iter().map(|s| s.time_s).sum();
         let mean = steps.iter().map(|s| s.rate_per_s * s.time_s).sum::<f64>() / time_s;
-        return Asked { arrivals: vec![at(mean, Shape::Steps { steps })], time_s: Some(time_s) };
+        return RequestedArrivals { arrivals: vec![at(mean, Shape::Steps { steps })], time_s: Some(time_s) };
     } else if let Some((from_per_s, to_per_s)) = ramp {
         vec![at((from_per_s + to_per_s) / 2.0, Shape::Ramp { from_per_s, to_per_s })]
     } else if let Some(rates) = rates {
@@ -63,7 +63,7 @@ pub(super) fn asked(request: &Request, faults: &mut Faults) -> Asked {
     } else {
         vec![Arrivals::Closed { think }]
     };
-    Asked { arrivals, time_s: None }
+    RequestedArrivals { arrivals, time_s: None }
 }
 
 fn spacing(request: &Request, open: bool, faults: &mut Faults) -> Spacing {
@@ -158,7 +158,7 @@ fn rate_steps(text: &str, faults: &mut Faults) -> Vec<RateStep> {
 mod tests {
     use super::*;
 
-    fn read(set: impl FnOnce(&mut Request)) -> (Asked, Vec<String>) {
+    fn read(set: impl FnOnce(&mut Request)) -> (RequestedArrivals, Vec<String>) {
         let mut request = Request::default();
         set(&mut request);
         let mut faults = Faults::default();

@@ -17,7 +17,7 @@ pub enum Presence<'k> {
         same: bool,
     },
     /// The release does not have it.
-    Lacks {
+    Absent {
         /// The last server before that had it.
         last: Option<&'k KnobOn>,
         /// The first server after that has it.
@@ -47,7 +47,7 @@ impl Knobs {
 
     /// Whether a release has a knob.
     pub fn presence<'k>(&'k self, name: &str, target: &Target) -> Presence<'k> {
-        let Some(knob) = self.get(name) else { return Presence::Lacks { last: None, next: None } };
+        let Some(knob) = self.get(name) else { return Presence::Absent { last: None, next: None } };
         let series = target.version.series();
         let seen = |server: &Server| knob.servers.iter().find(|on| on.engine == server.engine);
         let family: Vec<&Server> = self.of_family(&target.family).collect();
@@ -55,7 +55,7 @@ impl Knobs {
         let after: Vec<&Server> = family.iter().copied().filter(|s| s.series() > series).collect();
         let last = before.iter().rev().find_map(|s| seen(s));
         let next = after.iter().find_map(|s| seen(s));
-        let lacks = Presence::Lacks { last, next };
+        let lacks = Presence::Absent { last, next };
         let history = knob.history.iter().find(|history| history.family == target.family);
         // A note of the end says nothing of the beginning: the release before has to have had it.
         let earlier = family.iter().rev().find(|server| server.release() <= target.version);
@@ -134,7 +134,7 @@ mod tests {
     fn said(name: &str, target: &str) -> String {
         match knobs().presence(name, &target.parse().unwrap()) {
             Presence::Has { on, same } => format!("has {} {same}", on.map_or("-", |on| &on.engine)),
-            Presence::Lacks { last, next } => {
+            Presence::Absent { last, next } => {
                 format!("lacks {} {}", last.map_or("-", |on| &on.engine), next.map_or("-", |on| &on.engine))
             }
             Presence::Undecided { on, older } => format!("undecided {} {older}", on.engine),

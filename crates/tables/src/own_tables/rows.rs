@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mydyno_stats::rng::Rng;
 
 use super::{OwnTables, TableSpec};
-use crate::generator::{Made, Turn};
+use crate::generator::{Made, RowPosition};
 use crate::mark;
 use crate::purpose::Purpose;
 use crate::table::{Fields, Table};
@@ -49,7 +49,7 @@ impl Rows {
         let (mut text, mut sql) = (Vec::new(), Vec::new());
         for column in &self.spec.columns[..=column] {
             sql.clear();
-            column.generator.push_sql(&mut rng, Turn::Row(row), &mut text, &mut sql);
+            column.generator.push_sql(&mut rng, RowPosition::Row(row), &mut text, &mut sql);
         }
         String::from_utf8_lossy(&sql).into_owned()
     }
@@ -88,7 +88,7 @@ impl Table for Rows {
         let (mut rng, mut text) = (self.rng(id), Vec::new());
         for column in &self.spec.columns {
             text.clear();
-            match column.generator.make(&mut rng, Turn::Row(id), &mut text) {
+            match column.generator.make(&mut rng, RowPosition::Row(id), &mut text) {
                 Made::Int(number) => fields.int(number),
                 Made::Text => fields.bytes(&text),
             }

@@ -15,7 +15,7 @@ use mydyno_wire::{Client, ServerVersion};
 use super::batch::{self, Exchange};
 use super::check::{Sum, ends, key};
 use super::fillers::Shared;
-use super::ranges::{Range, Ranges, Turn};
+use super::ranges::{Range, RangeLease, Ranges};
 use super::{Connect, PrepareError, Progress, Tables, batch_bytes, doing, heap, inserting_at_once};
 use crate::mark;
 use crate::table::Table;
@@ -170,7 +170,12 @@ impl<'a> Fill<'a> {
         self.tables.tuning.late_indexes && !self.tables.data.engine.is_memory()
     }
 
-    fn fill_range(&self, client: &mut Client, turn: Turn<'_>, limit: usize) -> Result<(), PrepareError> {
+    fn fill_range(
+        &self,
+        client: &mut Client,
+        turn: RangeLease<'_>,
+        limit: usize,
+    ) -> Result<(), PrepareError> {
         /// Deadlocks and lock waits of neighbours that are being deleted.
         const TRIES: usize = 5;
         let range = turn.range;
@@ -198,7 +203,7 @@ impl<'a> Fill<'a> {
         &self,
         client: &mut Client,
         range: &Range,
-        turn: &mut Option<Turn<'_>>,
+        turn: &mut Option<RangeLease<'_>>,
         limit: usize,
         resumed: bool,
     ) -> Result<(), PrepareError> {

@@ -51,7 +51,7 @@ impl Ranges {
 
     /// The next range; waits while all that are left are of tables that take no more connections. `None` when none is
     /// left.
-    pub fn next(&self, off: &dyn Fn() -> bool) -> Result<Option<Turn<'_>>, PrepareError> {
+    pub fn next(&self, off: &dyn Fn() -> bool) -> Result<Option<RangeLease<'_>>, PrepareError> {
         let mut tables = self.lock();
         loop {
             if off() {
@@ -60,7 +60,7 @@ impl Ranges {
             let free = tables.iter_mut().find(|t| t.inserting < t.at_once && !t.ranges.is_empty());
             if let Some((table, range)) = free.and_then(|t| t.ranges.pop_front().map(|range| (t, range))) {
                 table.inserting += 1;
-                return Ok(Some(Turn { ranges: self, range }));
+                return Ok(Some(RangeLease { ranges: self, range }));
             }
             if tables.iter().all(|t| t.ranges.is_empty()) {
                 return Ok(None);
@@ -78,13 +78,13 @@ impl Ranges {
 
 /// A range, and the right to insert into its table, which goes when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct RangeLease<'a> {
     ranges: &'a Ranges,
     /// The range.
     pub range: Range,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for RangeLease<'_> {
     fn drop(&mut self) {
         self.ranges.lock()[self.range.table].inserting -= 1;
         self.ranges.left.notify_all();
@@ -100,7 +100,7 @@ mod tests {
         Ranges::new([(of(0), at_once), (of(1), at_once)])
     }
 
-    fn next(ranges: &Ranges) -> Option<Turn<'_>> {
+    fn next(ranges: &Ranges) -> Option<RangeLease<'_>> {
         ranges.next(&|| false).unwrap()
     }
 

@@ -48,7 +48,7 @@ enum Kind {
     Zipfian(Zipf),
     /// A uniform number raised to a power, scaled to the keys: at h = 0.2 the first 20 % of the keys get 80 %.
     Pareto { power: f64 },
-    /// The mean of some uniform numbers, scaled to the keys: a bell around the middle (Bates' distribution).
+    /// The mean of some uniform numbers, scaled to the keys: bell-shaped around the middle (Bates' distribution).
     Gaussian { terms: u64 },
     /// A block of keys in the middle gets a share of the draws, evenly; the rest are drawn as in `Gaussian`.
     Special { terms: u64, first: u64, keys: u64, share: f64 },
@@ -86,18 +86,18 @@ impl Keys {
             Kind::Uniform => rng.below(self.n) + 1,
             Kind::Zipfian(zipf) => zipf.draw(rng),
             Kind::Pareto { power } => self.scaled(rng.f64().powf(*power)),
-            Kind::Gaussian { terms } => self.bell(*terms, rng),
+            Kind::Gaussian { terms } => self.bates(*terms, rng),
             Kind::Special { terms, first, keys, share } => {
                 if rng.f64() < *share {
                     first + rng.below(*keys)
                 } else {
-                    self.bell(*terms, rng)
+                    self.bates(*terms, rng)
                 }
             }
         }
     }
 
-    fn bell(&self, terms: u64, rng: &mut Rng) -> u64 {
+    fn bates(&self, terms: u64, rng: &mut Rng) -> u64 {
         let sum: f64 = (0..terms).map(|_| rng.f64()).sum();
         self.scaled(sum / terms as f64)
     }

@@ -12,9 +12,9 @@ mod run;
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
-use crate::asked::{Asked, Keep};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::session::StatementSpec;
+use crate::user_statement::{Keep, UserStatement};
 use mydyno_tables::own_tables::{CheckSpec, OwnTables, TableSpec};
 use mydyno_tables::prepare::Tuning;
 use mydyno_tables::sql_text;
@@ -46,7 +46,7 @@ pub struct Mix {
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
     /// Where each statement is, as in `shop.toml:12:3`, and what it does.
-    asked: Vec<Asked>,
+    asked: Vec<UserStatement>,
     /// Hash of the file.
     content: String,
     seed: u64,
@@ -129,7 +129,7 @@ impl Mix {
                     operation,
                     keeps_row: !statement.keep.is_empty(),
                 });
-                self.asked.push(Asked {
+                self.asked.push(UserStatement {
                     place: statement.place.clone(),
                     sql: statement.sql.clone(),
                     keeps: statement

@@ -7,13 +7,13 @@ use mydyno_wire::Value;
 use super::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES};
 use super::program::{Ask, Path, Source};
 use super::{Mix, OPTIONS};
-use crate::asked::Asked;
 use crate::data::Purpose;
 use crate::draws::Draws;
 use crate::options::OptionError;
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Param, Session, Statement, StatementSpec, TransactionStream, Workload};
-use mydyno_tables::generator::{Made, Turn};
+use crate::user_statement::UserStatement;
+use mydyno_tables::generator::{Made, RowPosition};
 use mydyno_tables::sql_text::Class;
 use mydyno_tables::work_tables::WorkTables;
 
@@ -46,7 +46,7 @@ impl TransactionStream for Stream {
 
 /// A value of a transaction: a number, or the place of a text in [`Stream::texts`].
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct BoundValue {
     number: i64,
     start: u32,
     end: u32,
@@ -54,26 +54,26 @@ struct Held {
 }
 
 impl Stream {
-    fn draw(&mut self, source: &Source, seed: u64, step: u64) -> Held {
-        let Source::Made(generator, counter) = source else { return Held::default() };
+    fn draw(&mut self, source: &Source, seed: u64, step: u64) -> BoundValue {
+        let Source::Made(generator, counter) = source else { return BoundValue::default() };
         let Position { rng, counts } = &mut self.draws.current;
         let count = counter.map_or(0, |counter| {
             let count = &mut counts[usize::from(counter)];
             *count += 1;
             *count - 1
         });
-        let turn = Turn::Execution { connection: self.connection, count, seed, step };
+        let turn = RowPosition::Execution { connection: self.connection, count, seed, step };
         let start = self.texts.len() as u32;
         let made = generator.make(rng, turn, &mut self.texts);
         let number = if let Made::Int(number) = made { number } else { 0 };
-        Held { number, start, end: self.texts.len() as u32, null: false }
+        BoundValue { number, start, end: self.texts.len() as u32, null: false }
     }
 
     /// Keeps a value that a result gave.
-    fn hold(&mut self, value: &Value, is_text: bool) -> Held {
-        let null = Held { null: true, ..Held::default() };
+    fn hold(&mut self, value: &Value, is_text: bool) -> BoundValue {
+        let null = BoundValue { null: true, ..BoundValue::default() };
         if !is_text {
-            return number(value).map_or(null, |number| Held { number, ..Held::default() });
+            return number(value).map_or(null, |number| BoundValue { number, ..BoundValue::default() });
         }
         let start = self.texts.len() as u32;
         match value {
@@ -88,7 +88,7 @@ impl Stream {
                 self.texts.extend_from_slice(time_text(value).as_bytes());
             }
         }
-        Held { number: 0, start, end: self.texts.len() as u32, null: false }
+        BoundValue { number: 0, start, end: self.texts.len() as u32, null: false }
     }
 }
 
@@ -140,12 +140,12 @@ impl Mix {
     async fn ask<S: Session>(
         &self,
         ask: &Ask,
-        held: &mut [Held; MOST_VALUES],
+        held: &mut [BoundValue; MOST_VALUES],
         stream: &mut Stream,
         session: &mut S,
     ) -> Result<bool, Fault> {
         let length = stream.texts.len();
-        let mut drawn = [Held::default(); MOST_PARAMS];
+        let mut drawn = [BoundValue::default(); MOST_PARAMS];
         for (drawn, source) in drawn.iter_mut().zip(&ask.sources) {
             *drawn = match source {
                 Source::Number(slot) | Source::Text(slot) => held[usize::from(*slot)],
@@ -209,7 +209,7 @@ impl Registered for Mix {
         self.think_s
     }
 
-    fn asked(&self) -> &[Asked] {
+    fn asked(&self) -> &[UserStatement] {
         &self.asked
     }
 
@@ -255,7 +255,7 @@ impl Workload for Mix {
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
         let path = self.choose(stream);
         stream.texts.clear();
-        let mut held = [Held::default(); MOST_VALUES];
+        let mut held = [BoundValue::default(); MOST_VALUES];
         for (held, source) in held.iter_mut().zip(&path.values) {
             *held = stream.draw(source, self.seed, self.step);
         }

@@ -1,7 +1,7 @@
 //! Statements and transactions of the workloads.
 
 use super::*;
-use crate::transcript::recite;
+use crate::transcript::replay;
 
 fn oltp(mix: Mix, given: &[(&str, &str)]) -> Oltp {
     let given: Vec<(String, String)> =
@@ -11,7 +11,7 @@ fn oltp(mix: Mix, given: &[(&str, &str)]) -> Oltp {
 
 fn kinds(oltp: &Oltp) -> Vec<String> {
     let mut names = Vec::new();
-    recite(oltp, 0, 1, &mut |asked| names.push(oltp.operations()[asked.operation].name.clone()));
+    replay(oltp, 0, 1, &mut |asked| names.push(oltp.operations()[asked.operation].name.clone()));
     names
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mydyno_stats::rng::Rng;
-use mydyno_tables::generator::{Generator, Turn};
+use mydyno_tables::generator::{Generator, RowPosition};
 use mydyno_tables::own_tables::OwnTables;
 
 use super::shape::{Key, Shape, TABLE, TEXT_BYTES};
@@ -29,7 +29,7 @@ impl Statements {
     fn text(&mut self) -> String {
         let generator = Generator::Alphanumeric { min: TEXT_BYTES, max: TEXT_BYTES };
         let mut text = Vec::new();
-        generator.make(&mut self.rng, Turn::Row(1), &mut text);
+        generator.make(&mut self.rng, RowPosition::Row(1), &mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
 

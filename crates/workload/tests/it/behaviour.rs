@@ -2,7 +2,7 @@
 
 use mydyno_workload::registered::Request;
 use mydyno_workload::registry::{AnyWorkload, Visitor};
-use mydyno_workload::transcript::{Asked, recite};
+use mydyno_workload::transcript::{SentStatement, replay};
 use mydyno_workload::{Options, Workload};
 
 /// sysbench's workloads.
@@ -32,7 +32,7 @@ pub fn recited(
     given: &[(&str, &str)],
     connection: u64,
     transactions: usize,
-    sink: &mut dyn FnMut(&Asked<'_>),
+    sink: &mut dyn FnMut(&SentStatement<'_>),
 ) {
     built(workload, given).visit(0, Recital { connection, transactions, sink });
 }
@@ -47,13 +47,13 @@ pub fn built(workload: &str, given: &[(&str, &str)]) -> AnyWorkload {
 struct Recital<'a> {
     connection: u64,
     transactions: usize,
-    sink: &'a mut dyn FnMut(&Asked<'_>),
+    sink: &'a mut dyn FnMut(&SentStatement<'_>),
 }
 
 impl Visitor for Recital<'_> {
     type Output = ();
 
     fn visit<W: Workload>(self, workload: &W) {
-        recite(workload, self.connection, self.transactions, self.sink);
+        replay(workload, self.connection, self.transactions, self.sink);
     }
 }

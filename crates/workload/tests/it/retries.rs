@@ -13,7 +13,7 @@ use mydyno_workload::registry::Visitor;
 use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::slap::{self, Slap};
 use mydyno_workload::sql::{self, Sql};
-use mydyno_workload::transcript::Asked;
+use mydyno_workload::transcript::SentStatement;
 use mydyno_workload::{Fault, Options, Param, Session, Statement, TransactionStream as _, Workload};
 
 use crate::behaviour::{ALL, built};
@@ -30,7 +30,7 @@ struct Recorder<'a, W> {
 }
 
 impl<W: Workload> Recorder<'_, W> {
-    fn record(&mut self, asked: &Asked<'_>) -> Result<Answer, Fault> {
+    fn record(&mut self, asked: &SentStatement<'_>) -> Result<Answer, Fault> {
         if self.chance.f64() < self.failing {
             let (sqlstate, message) = ("40001".to_owned(), "deadlock".to_owned());
             return Err(Fault::Server(Box::new(ServerError { code: 1213, sqlstate, message })));
@@ -43,7 +43,7 @@ impl<W: Workload> Recorder<'_, W> {
 impl<W: Workload> Session for Recorder<'_, W> {
     async fn execute(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Answer, Fault> {
         let spec = &self.workload.statements()[statement.0 as usize];
-        self.record(&Asked { operation: spec.operation, sql: spec.sql.as_bytes(), params })
+        self.record(&SentStatement { operation: spec.operation, sql: spec.sql.as_bytes(), params })
     }
 
     async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
@@ -52,7 +52,7 @@ impl<W: Workload> Session for Recorder<'_, W> {
     }
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
-        self.record(&Asked { operation, sql, params: &[] })
+        self.record(&SentStatement { operation, sql, params: &[] })
     }
 }
 

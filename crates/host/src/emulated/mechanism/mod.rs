@@ -42,7 +42,7 @@ pub struct Mechanism<T> {
     /// The last access was a read, and the head goes on reading from here.
     reads_on: bool,
     last_request_ns: u64,
-    hurries: bool,
+    skips_delays: bool,
     late: bool,
     power: bool,
     counters: Counters,
@@ -67,7 +67,7 @@ impl<T> Mechanism<T> {
             free_ns: 0,
             reads_on: false,
             last_request_ns: 0,
-            hurries: false,
+            skips_delays: false,
             late: false,
             power: true,
             counters: Counters::default(),
@@ -90,8 +90,8 @@ impl<T> Mechanism<T> {
     }
 
     /// Whether it serves without taking time.
-    pub fn hurries(&self) -> bool {
-        self.hurries || self.late
+    pub fn skips_delays(&self) -> bool {
+        self.skips_delays || self.late
     }
 
     /// Bytes in the volatile cache that a power cut would lose.
@@ -114,8 +114,8 @@ impl<T> Mechanism<T> {
     }
 
     /// Serves without taking time from now on, or takes its time again.
-    pub fn hurry(&mut self, hurries: bool) {
-        self.hurries = hurries;
+    pub fn skip_delays(&mut self, skip: bool) {
+        self.skips_delays = skip;
     }
 
     /// Serves without taking time while requests wait for longer than anybody should.
@@ -147,14 +147,14 @@ impl<T> Mechanism<T> {
         if !self.power {
             return self.wire.push((arrived_ns, request.token, Answer::NoPower));
         }
-        if self.hurries() || self.is_of_the_cache(&request) {
+        if self.skips_delays() || self.is_of_the_cache(&request) {
             let length = match &request.work {
                 Work::Read(length) => *length,
                 Work::Write(data) => data.len(),
                 Work::Flush => 0,
             };
-            let takes_ns = if self.hurries() { 0 } else { wire_ns(length) };
-            self.counters.hurried += u64::from(self.hurries());
+            let takes_ns = if self.skips_delays() { 0 } else { wire_ns(length) };
+            self.counters.hurried += u64::from(self.skips_delays());
             let (token, answer) = self.carry_out(request);
             return self.wire.push((arrived_ns + takes_ns, token, answer));
         }
@@ -198,7 +198,7 @@ impl<T> Mechanism<T> {
     /// Goes on to an instant, and says what is answered by then.
     pub fn advance(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         loop {
-            let over = self.current.as_ref().map(|current| current.end_ns <= now_ns || self.hurries());
+            let over = self.current.as_ref().map(|current| current.end_ns <= now_ns || self.skips_delays());
             match over {
                 Some(true) => self.finish(now_ns),
                 Some(false) => break,
@@ -248,7 +248,7 @@ impl<T> Mechanism<T> {
         self.counters.cuts += u64::from(self.power);
         self.counters.lost_bytes += self.dirty_bytes();
         self.cache.drop_all();
-        (self.power, self.hurries, self.late, self.reads_on) = (false, false, false, false);
+        (self.power, self.skips_delays, self.late, self.reads_on) = (false, false, false, false);
         (self.head, self.free_ns) = (0, now_ns);
         done
     }

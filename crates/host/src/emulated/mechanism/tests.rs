@@ -185,13 +185,13 @@ fn one_reader_that_reads_on_gets_what_passes_the_head() {
 fn one_that_was_late_takes_its_time_again_unless_it_is_to_hurry() {
     let mut disk = disk(CacheMode::Off, 1);
     disk.hurry_while_late(true);
-    assert!(disk.hurries());
+    assert!(disk.skips_delays());
     disk.hurry_while_late(false);
-    assert!(!disk.hurries());
-    disk.hurry(true);
+    assert!(!disk.skips_delays());
+    disk.skip_delays(true);
     disk.hurry_while_late(true);
     disk.hurry_while_late(false);
-    assert!(disk.hurries());
+    assert!(disk.skips_delays());
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn in_a_hurry_nothing_takes_time() {
     let mut disk = disk(CacheMode::On, 1);
     disk.submit(1, 0, 60 * MIB, Work::Read(512));
     assert!(disk.advance(0).is_empty());
-    disk.hurry(true);
+    disk.skip_delays(true);
     assert_eq!(disk.advance(1).len(), 1);
     disk.submit(2, 2, MIB, Work::Write(vec![3; 512]));
     disk.submit(3, 2, 0, Work::Flush);

@@ -13,7 +13,7 @@ pub enum Keep {
 
 /// A statement of the user, with its position and effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct UserStatement {
     /// As in `shop.toml:12:3`, or the name of an option.
     pub place: String,
     /// Its text, parameters as `?`.
