@@ -107,12 +107,14 @@ knobs: deps ## ask the eleven servers anew what they take, and write knobs/serve
 	@scripts/knobs $(ENGINES)
 
 FUZZ_TIME ?= 60
-fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of seven targets
+fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of twelve targets
 	@# With the whole workspace's features, as the tests were built, nothing is built again.
 	@$(CARGO) build --quiet --workspace --locked --example fuzz
 	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz $(FUZZ_TIME)
 	@$(CARGO) build --quiet --workspace --locked --example fuzz_files
 	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_files $(FUZZ_TIME)
+	@$(CARGO) build --quiet --workspace --locked --example fuzz_records
+	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_records $(FUZZ_TIME)
 
 fuzz-coverage: ## the same, one after the other, guided by coverage (needs a nightly compiler)
 	@crates/wire/fuzz/run $(FUZZ_TIME)

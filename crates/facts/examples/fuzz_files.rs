@@ -9,8 +9,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+#[path = "../../../tests/mutation.rs"]
+mod mutation;
+
+use mutation::{Random, peak_kb};
 use mydyno_facts::option_files::{facts_of, read};
 use mydyno_facts::{Source, bundle, server_unusable};
 
@@ -33,9 +37,7 @@ const BUNDLES: &[&str] = &[
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).expect("fuzz_files SECONDS");
     let folder = tempfile::tempdir().unwrap();
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);
-    println!("seed {seed}");
-    let mut random = Random(seed | 1);
+    let mut random = Random::of_the_clock();
     for (name, seeds, run) in [
         ("option files", OPTION_FILES, option_file as fn(&Path, &[u8])),
         ("bundles", BUNDLES, a_bundle as fn(&Path, &[u8])),
@@ -72,47 +74,5 @@ fn a_bundle(folder: &Path, input: &[u8]) {
     fs::write(&path, input).unwrap();
     if let Ok(facts) = bundle::load(&path) {
         drop(server_unusable(&facts));
-    }
-}
-
-/// Peak memory of this process (VmHWM of /proc/self/status).
-fn peak_kb() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-/// xorshift64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-
-    /// A seed with some parts changed, removed, moved or repeated many times.
-    fn mutated(&mut self, seeds: &[&str]) -> Vec<u8> {
-        let mut bytes = seeds[self.below(seeds.len())].as_bytes().to_vec();
-        for _ in 0..=self.below(6) {
-            let from = self.below(bytes.len());
-            let to = (from + self.below(40)).min(bytes.len());
-            let part = bytes[from..to].to_vec();
-            match self.below(5) {
-                0 if from < bytes.len() => bytes[from] = self.below(256) as u8,
-                1 => drop(bytes.drain(from..to)),
-                2 => {
-                    let times = 1 << self.below(14);
-                    let at = self.below(bytes.len());
-                    bytes.splice(at..at, part.repeat(times).into_iter().take(1 << 20));
-                }
-                3 => bytes.extend(part),
-                _ => bytes.truncate(to),
-            }
-            bytes.truncate(2 << 20);
-        }
-        bytes
     }
 }

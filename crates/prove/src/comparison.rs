@@ -14,7 +14,7 @@ use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_run::Cancel;
 use mydyno_run::steps::Work;
 use mydyno_sandbox::variable::PrivateServers;
-use mydyno_stats::power::minimum_detectable_effect;
+use mydyno_stats::power::detectable_effect;
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -170,14 +170,15 @@ impl Comparison {
     }
 
     /// The smallest effect, as a share, that the table can be expected to show, where units differ as much as they usually do:
-    /// that share, as well. `None` for fewer than two units.
+    /// that share, as well. `None` for fewer units than the first look needs.
     pub fn smallest_effect(&self) -> Option<(f64, f64)> {
         let (units, sd) = match Unit::of(self.design.mode) {
             Unit::Start => (self.shape.starts, USUAL_SD_OF_STARTS),
             Unit::Block => (self.shape.starts * self.shape.blocks_per_start, USUAL_SD_OF_BLOCKS),
         };
-        let beyond = minimum_detectable_effect(units, sd)?;
-        Some(((1.0 + beyond) * (1.0 + self.design.delta) - 1.0, sd))
+        let effect =
+            detectable_effect(&crate::verdict::looks_up_to(&self.design, units)?, sd, self.design.delta)?;
+        Some((effect, sd))
     }
 
     /// Carries out what is left of it and writes its folder.

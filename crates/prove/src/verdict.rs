@@ -4,7 +4,7 @@ use mydyno_model::experiment::{Asks, Design, Finding, Response, Role, Slice, Thr
 use mydyno_model::{Estimate, Header};
 use mydyno_stats::compare::LogEffect;
 use mydyno_stats::decision::at_look;
-use mydyno_stats::power::{Forecast, minimum_detectable_effect};
+use mydyno_stats::power::{Forecast, detectable_effect};
 use mydyno_stats::sequential::Schedule;
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -19,15 +19,22 @@ const LEVEL: f64 = 0.95;
 /// Looks at most of an experiment whose units are blocks.
 const LOOKS: usize = 8;
 
-/// The looks of a design: with starts as units after the third and after each further one; with blocks about eight looks.
+/// The looks of a design.
 fn schedule(design: &Design) -> Option<Schedule> {
+    let units = match Unit::of(design.mode) {
+        Unit::Start => design.starts,
+        Unit::Block => design.starts * design.blocks_per_start,
+    };
+    looks_up_to(design, units)
+}
+
+/// The looks of a design that ends after `units` units: with starts as units after the third and after each further one; with
+/// blocks about eight looks.
+pub(crate) fn looks_up_to(design: &Design, units: usize) -> Option<Schedule> {
     let unit = Unit::of(design.mode);
-    let (every, units) = match unit {
-        Unit::Start => (1, design.starts),
-        Unit::Block => {
-            let blocks = design.starts * design.blocks_per_start;
-            (blocks.div_ceil(LOOKS).max(1), blocks)
-        }
+    let every = match unit {
+        Unit::Start => 1,
+        Unit::Block => units.div_ceil(LOOKS).max(1),
     };
     Schedule::new(unit.first_look(), every, units, LEVEL).ok()
 }
@@ -100,8 +107,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         again,
         minimum_detectable_effect: log_effect
             .sd
-            .and_then(|sd| minimum_detectable_effect(of_units.len(), sd))
-            .map(|beyond| (1.0 + beyond) * (1.0 + design.delta) - 1.0),
+            .and_then(|sd| detectable_effect(&looks_up_to(design, of_units.len())?, sd, design.delta)),
         blocks: first.treatment.len(),
         starts: of_starts.len(),
         units: unit.plural().to_owned(),

@@ -65,14 +65,28 @@ pub fn power(blocks: usize, beyond: f64, sd: f64, significance: f64) -> f64 {
 }
 
 /// Minimum detectable effect: the smallest effect, as a share (0.03: 3 %), that this number of blocks detects with probability
-/// [`POWER`] at a level of 0.95, given the standard deviation between blocks on the log scale. `None` for fewer than two
-/// blocks.
+/// [`POWER`] at a level of 0.95 and a single look, given the standard deviation between blocks on the log scale. `None` for
+/// fewer than two blocks.
 pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
+    Some(detectable_log(blocks, sd, 0.05)?.exp_m1())
+}
+
+/// The smallest effect, as a share, that an experiment detects beyond `delta` with probability [`POWER`] at its last look, given
+/// the standard deviation between blocks on the log scale. The significance level of that look is what the earlier looks
+/// leave; together with them the experiment detects the effect slightly more often. `None` for fewer than two blocks.
+pub fn detectable_effect(schedule: &Schedule, sd: f64, delta: f64) -> Option<f64> {
+    let blocks = schedule.max_blocks();
+    let beyond = detectable_log(blocks, sd, schedule.significance(blocks)?)?;
+    Some((1.0 + delta) * beyond.exp() - 1.0)
+}
+
+/// The smallest distance beyond a threshold, on the log scale, that is detected with probability [`POWER`].
+fn detectable_log(blocks: usize, sd: f64, significance: f64) -> Option<f64> {
     if blocks < 2 {
         return None;
     }
     let df = blocks as f64 - 1.0;
-    let critical = t_quantile(0.975, df);
+    let critical = t_quantile(1.0 - 0.5 * significance, df);
     // In units of the standard error the result depends only on the number of blocks, and lies a little above the critical
     // value.
     let (mut low, mut high) = (0.0, 3.0 * critical + 3.0);
@@ -84,7 +98,7 @@ pub fn minimum_detectable_effect(blocks: usize, sd: f64) -> Option<f64> {
             high = middle;
         }
     }
-    Some((high * sd / (blocks as f64).sqrt()).exp_m1())
+    Some(high * sd / (blocks as f64).sqrt())
 }
 
 /// The smallest number of blocks that detects an effect with probability [`POWER`] at a level of 0.95; `None` beyond

@@ -6,7 +6,7 @@ use mydyno_stats::compare::{LogEffect, Pair, log_ratios, noise_floor, ratio_boot
 use mydyno_stats::decision::walk;
 use mydyno_stats::factorial::{Observation, effects, holm};
 use mydyno_stats::power::{
-    Forecast, blocks_for, default_schedule, forecast, minimum_detectable_effect, power,
+    Forecast, blocks_for, default_schedule, detectable_effect, forecast, minimum_detectable_effect, power,
 };
 use mydyno_stats::sequential::{self, Schedule};
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
@@ -65,6 +65,19 @@ fn blocks_and_detectable_effects_agree_with_scipy() {
     check(&EXPERIMENTS, "minimum_detectable_effect", 1e-6, |a| {
         minimum_detectable_effect(a[0] as usize, a[1]).unwrap()
     });
+}
+
+#[test]
+fn detectable_effects_take_looks_and_delta_into_account() {
+    for case in cases("detectable_with_looks") {
+        let given = numbers(&case["case"]);
+        let schedule = Schedule::new(given[0] as usize, given[1] as usize, given[2] as usize, 0.95).unwrap();
+        let ours = detectable_effect(&schedule, given[3], given[4]).unwrap();
+        close(ours, case["effect"].as_f64().unwrap(), 1e-3, &case["case"].to_string());
+        // Simulated experiments with this effect end with it found in four of five cases, or slightly more often.
+        let found = case["found"].as_f64().unwrap();
+        assert!((0.79..=0.83).contains(&found), "{case}");
+    }
 }
 
 #[test]
