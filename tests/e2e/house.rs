@@ -300,3 +300,68 @@ fn the_picture_of_the_house_shows_every_crate_on_its_floor() {
         .collect();
     assert_eq!(shown, crates);
 }
+
+/// Who calls the kernel beside `crates/linux`, and why there: folder or file below `crates`.
+const OTHER_SYSTEM_CALLS: &[(&str, &str)] = &[
+    ("load/src/clock.rs", "the hot path: the clock is read around each statement"),
+    ("load/src/sys.rs", "the hot path: sockets, epoll and eventfd of the event loop"),
+    ("wire/src/net.rs", "sockets of a connection, with deadlines"),
+    (
+        "wire/src/target/environment.rs",
+        "one geteuid for the client's own files; the crate depends on no crate of the host",
+    ),
+    ("samples/src/taskstats.rs", "a netlink protocol of its own"),
+    ("probe/src", "the calls are what is measured"),
+    ("host/src/process.rs", "between fork and exec, where nothing may allocate"),
+    ("mydyno/src/own_session.rs", "the program's own fork, session and signals"),
+    ("mydyno/src/secrets.rs", "the program's own memory: no core dumps"),
+    ("mydyno/src/signals.rs", "the program's own signals"),
+    ("mydyno/src/ui.rs", "the width of the program's terminal"),
+];
+
+/// The system calls in a source text: functions of `libc`, and all of `rustix`. Constants, types and macros of `libc` are none.
+fn system_calls(text: &str) -> Vec<String> {
+    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for line in code.lines().map(|line| line.split("//").next().unwrap_or_default()) {
+        found.extend(line.contains("rustix::").then(|| line.trim().to_owned()));
+        for rest in line.split("libc::").skip(1) {
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let is_call = rest[name.len()..].starts_with('(')
+                && !["major", "minor", "makedev"].contains(&name.as_str());
+            let imported = line.trim_start().starts_with("use ") && name.is_empty();
+            found.extend((is_call && !name.starts_with(char::is_uppercase)).then_some(name));
+            // A list of imports may hide functions among types and constants.
+            let names = rest.trim_matches(['{', '}', ';']).split(',').map(str::trim);
+            let is_function = |n: &&str| {
+                !n.is_empty() && !n.ends_with("_t") && n.chars().all(|c| c.is_lowercase() || c == '_')
+            };
+            found.extend(names.filter(|_| imported).filter(is_function).map(str::to_owned));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_kernel_is_called_in_one_crate_and_in_named_places() {
+    let allowed = |path: &str| OTHER_SYSTEM_CALLS.iter().any(|(place, _)| path.starts_with(place));
+    let sources = paths_of_the_source().into_iter().filter_map(|path| {
+        let path = path.strip_prefix("crates/")?.to_owned();
+        let is_test = path.split('/').any(|part| ["tests", "examples", "tests.rs"].contains(&part));
+        (path.ends_with(".rs") && !is_test && !path.starts_with("linux/")).then_some(path)
+    });
+    let mut used = BTreeMap::new();
+    for path in sources {
+        let calls = system_calls(&fs::read_to_string(root().join("crates").join(&path)).unwrap());
+        if !calls.is_empty() {
+            used.insert(path, calls);
+        }
+    }
+    let strays: Vec<_> = used.iter().filter(|(path, _)| !allowed(path)).collect();
+    assert!(strays.is_empty(), "system calls outside crates/linux: {strays:#?}");
+    for (place, _) in OTHER_SYSTEM_CALLS {
+        assert!(used.keys().any(|path| path.starts_with(place)), "{place} calls the kernel no more");
+    }
+    assert_eq!(system_calls("libc::open(a); libc::EINVAL; libc::WIFEXITED(s); // libc::read(b)"), ["open"]);
+    assert_eq!(system_calls("use libc::{pid_t, kill, SIGINT};"), ["kill"]);
+}

@@ -27,7 +27,6 @@ mod secrets;
 mod source;
 pub mod sql;
 mod sql_wire;
-mod sys;
 #[cfg(test)]
 mod tree;
 mod usable;

@@ -27,7 +27,6 @@ pub mod setting;
 pub mod state;
 pub mod swap;
 pub mod sync_delay;
-mod sys;
 pub mod task;
 pub mod user;
 pub mod variable;

@@ -6,7 +6,7 @@ use mydyno_journal::Machine;
 use mydyno_model::units::parse_size;
 
 use crate::error::HostError;
-use crate::sys;
+use mydyno_linux::calls;
 /// The resources that are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -88,7 +88,7 @@ impl Limit {
 
     /// The limit that this process has, and that a program started by it would have.
     pub fn now(self) -> Option<String> {
-        sys::task::limit(std::process::id(), self.resource()).ok().map(|(soft, _)| show(soft))
+        calls::limits::limit(std::process::id(), self.resource()).ok().map(|(soft, _)| show(soft))
     }
 
     /// Whether a program can be given a limit from here: above the hard limit of this process only CAP_SYS_RESOURCE goes.
@@ -97,7 +97,7 @@ impl Limit {
     /// It cannot, and how to get it.
     pub fn check(self, machine: &Machine, value: u64) -> Result<(), HostError> {
         const CAP_SYS_RESOURCE: u32 = 24;
-        let (_, hard) = sys::task::limit(std::process::id(), self.resource())
+        let (_, hard) = calls::limits::limit(std::process::id(), self.resource())
             .map_err(|e| HostError::io("read", machine.proc().join("self/limits"), e))?;
         if value <= hard || machine.has_capability(CAP_SYS_RESOURCE) {
             return Ok(());
@@ -116,8 +116,8 @@ impl Limit {
     /// Gives it to a process, soft and hard, and reads it back.
     pub(crate) fn give(self, pid: u32, value: u64) -> Result<(), HostError> {
         let failed = |e: io::Error| HostError::Task { pid, attribute: self.name(), why: e.to_string() };
-        sys::task::set_limit(pid, self.resource(), value).map_err(failed)?;
-        match sys::task::limit(pid, self.resource()).map_err(failed)? {
+        calls::limits::set_limit(pid, self.resource(), value).map_err(failed)?;
+        match calls::limits::limit(pid, self.resource()).map_err(failed)? {
             now if now == (value, value) => Ok(()),
             (soft, _) => {
                 Err(failed(io::Error::other(format!("it became {} instead of {}", show(soft), show(value)))))

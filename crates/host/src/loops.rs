@@ -19,7 +19,7 @@ use crate::error::HostError;
 use crate::folder::random_mark;
 use crate::mounts::Mounted;
 use crate::privilege::check_admin;
-use crate::sys;
+use mydyno_linux::calls;
 const CONTROL: &str = "/dev/loop-control";
 /// Others take devices too; each try takes another number.
 const ATTEMPTS: usize = 16;
@@ -89,7 +89,7 @@ pub fn attach(
     let inode = file.metadata().map_err(|e| HostError::io("read", backing, e))?.ino();
     let mut last = io::Error::from(io::ErrorKind::ResourceBusy);
     for _ in 0..ATTEMPTS {
-        let number = sys::loops::free_number(&control).map_err(|e| HostError::io("ask", CONTROL, e))?;
+        let number = calls::loops::free_number(&control).map_err(|e| HostError::io("ask", CONTROL, e))?;
         let device = PathBuf::from(format!("/dev/loop{number}"));
         let handle = OpenOptions::new()
             .read(true)
@@ -98,7 +98,7 @@ pub fn attach(
             .map_err(|e| HostError::io("open", &device, e))?;
         let wanted = AttachedLoop { device, backing: backing.to_owned(), inode, label: random_mark()? };
         let id = journal.record(lease, purpose, wanted.clone())?;
-        match sys::loops::attach(&handle, &file, &wanted.label) {
+        match calls::loops::attach(&handle, &file, &wanted.label) {
             Ok(()) => return Ok((id, wanted)),
             Err(e) => {
                 journal.close(id, Closing::Released, "it was not attached")?;
@@ -133,7 +133,7 @@ impl AttachedLoop {
     /// The device cannot be asked.
     pub fn direct_io(&self) -> Result<bool, HostError> {
         let device = File::open(&self.device).map_err(|e| HostError::io("open", &self.device, e))?;
-        let found = sys::loops::attached(&device).map_err(|e| HostError::io("ask", &self.device, e))?;
+        let found = calls::loops::attached(&device).map_err(|e| HostError::io("ask", &self.device, e))?;
         Ok(found.is_some_and(|found| found.direct_io))
     }
 
@@ -157,7 +157,7 @@ impl AttachedLoop {
             }
             Err(e) => return Outcome::failed(format!("cannot ask it what it is attached to: {e}")),
         }
-        if let Err(e) = sys::loops::detach(&device) {
+        if let Err(e) = calls::loops::detach(&device) {
             return Outcome::failed(format!("cannot detach it: {e}"));
         }
         drop(device);
@@ -186,7 +186,7 @@ impl AttachedLoop {
     }
 
     fn is_attached(&self, device: &File) -> io::Result<Attachment> {
-        Ok(match sys::loops::attached(device)? {
+        Ok(match calls::loops::attached(device)? {
             None => Attachment::Free,
             Some(found) if found.label == self.label && found.inode == self.inode => Attachment::Ours,
             Some(_) => Attachment::Another,

@@ -23,7 +23,7 @@ use crate::loops::AttachedLoop;
 use crate::mounts::Mounted;
 use crate::process::StartedProcess;
 use crate::swap::{self, SwapFile};
-use crate::sys;
+use mydyno_linux::calls;
 /// Hexadecimal digits of a random mark.
 const MARK_DIGITS: usize = 32;
 
@@ -100,7 +100,7 @@ fn loops_below(machine: &Machine, folder: &Path) -> Result<Vec<AttachedLoop>, Ho
         };
         let device = Path::new("/dev").join(name);
         let handle = File::open(&device).map_err(|e| HostError::io("open", &device, e))?;
-        let attached = sys::loops::attached(&handle).map_err(|e| HostError::io("ask", &device, e))?;
+        let attached = calls::loops::attached(&handle).map_err(|e| HostError::io("ask", &device, e))?;
         let ours = attached.filter(|found| found.label.len() == MARK_DIGITS && is_mark(&found.label));
         found.extend(ours.map(|a| AttachedLoop { device, backing, inode: a.inode, label: a.label }));
     }

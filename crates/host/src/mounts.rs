@@ -13,7 +13,7 @@ use crate::emulated::control;
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::folder::MarkedFolder;
-use crate::sys;
+use mydyno_linux::calls;
 /// Time limit for a process that was ended to release a mount.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -55,7 +55,7 @@ pub fn mount(
     };
     let id = journal.record(lease, purpose, mounted.clone())?;
     let (flags, data) = options.for_mount();
-    let done = sys::storage::mount(device, point, file_system.kind(), flags, &data);
+    let done = calls::mounts::mount(device, point, file_system.kind(), flags, &data);
     // Read back: what the kernel lists is what is mounted.
     let problem = match done {
         Ok(()) if mounted.line(machine)?.is_some() => return Ok((id, mounted)),
@@ -131,7 +131,7 @@ impl Mounted {
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match sys::storage::unmount(&self.point) {
+            match calls::mounts::unmount(&self.point) {
                 Ok(()) => return Ok(Outcome::restored("unmounted")),
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(2));

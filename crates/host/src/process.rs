@@ -21,10 +21,10 @@ use serde_json::Value;
 use crate::cgroup::MadeGroup;
 use crate::error::HostError;
 use crate::limit::Limit;
-use crate::sys::user::Credentials;
 use crate::task::Attribute;
 use crate::user::User;
 use crate::view::View;
+use mydyno_linux::calls::users::Credentials;
 /// A process that mydyno started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedProcess {

@@ -15,7 +15,6 @@ use crate::error::HostError;
 use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory, check_space};
 use crate::setting::AllowHostChange;
-use crate::sys;
 /// Kept free on the disk beside a swap file.
 const SPACE_KEPT: u64 = 1 << 30;
 /// The smallest that is worth having; the kernel wants ten pages.
@@ -85,7 +84,7 @@ pub fn turn_on(
     let (inode, device) = (meta.ino(), Some(meta.dev()));
     let swap = SwapFile { path: path.to_owned(), inode, device, bytes, namespace: machine.namespace("mnt") };
     let id = journal.record(lease, purpose, swap.clone())?;
-    let problem = match sys::storage::swap_on(path) {
+    let problem = match calls::mounts::swap_on(path) {
         Ok(()) if matches!(swap.listed(machine)?, Listed::Here(_)) => return Ok(id),
         Ok(()) => io::Error::other("it is not in /proc/swaps"),
         Err(e) => e,
@@ -179,7 +178,7 @@ impl SwapFile {
                 swap.used
             )));
         }
-        Ok(match sys::storage::swap_off(&swap.path) {
+        Ok(match calls::mounts::swap_off(&swap.path) {
             Ok(()) => Outcome::restored("turned off"),
             Err(e) => Outcome::failed(format!("cannot turn it off: {e}: run it as root")),
         })

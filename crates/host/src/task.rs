@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::HostError;
-use crate::sys;
+use mydyno_linux::calls;
 /// A scheduling attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,7 +58,7 @@ impl Attribute {
             Self::Affinity => cpus::show(&scheduler::affinity(tid)?),
             Self::Nice => scheduler::nice(tid)?.to_string(),
             Self::Class => {
-                let class = sys::task::class(tid)?;
+                let class = calls::scheduler::class(tid)?;
                 CLASSES
                     .iter()
                     .find(|(_, number)| *number == class)
@@ -74,7 +74,7 @@ impl Attribute {
             Self::Nice => scheduler::set_nice(tid, value.parse().map_err(|_| invalid())?),
             Self::Class => {
                 let class = CLASSES.iter().find(|(name, _)| *name == value).ok_or_else(invalid)?;
-                sys::task::set_class(tid, class.1)
+                calls::scheduler::set_class(tid, class.1)
             }
         }
     }

@@ -9,9 +9,8 @@ use mydyno_journal::Machine;
 use mydyno_linux::calls;
 
 use crate::error::HostError;
-use crate::sys;
-use crate::sys::user::Credentials;
 use crate::view;
+use mydyno_linux::calls::users::Credentials;
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -75,8 +74,8 @@ impl User {
     /// There is none, or the user database cannot be read.
     pub fn find(text: &str) -> Result<Self, HostError> {
         let failed = |e| HostError::io("look for the user", text, e);
-        let by_number = || text.parse().map_or(Ok(None), sys::user::by_number);
-        let found = match sys::user::by_name(text).map_err(failed)? {
+        let by_number = || text.parse().map_or(Ok(None), calls::users::by_number);
+        let found = match calls::users::by_name(text).map_err(failed)? {
             Some(entry) => Some(entry),
             None => by_number().map_err(failed)?,
         };
@@ -85,7 +84,7 @@ impl User {
             value: text.to_owned(),
             form: "a user of this machine (`getent passwd` lists them)".to_owned(),
         })?;
-        let mut groups = sys::user::groups(&entry).map_err(failed)?;
+        let mut groups = calls::users::groups(&entry).map_err(failed)?;
         groups.sort_unstable();
         groups.dedup();
         Ok(Self { name: entry.name, uid: entry.uid, gid: entry.gid, groups })
@@ -131,7 +130,7 @@ impl User {
     pub(crate) fn closed_above(&self, path: &Path) -> Result<Option<PathBuf>, HostError> {
         let mut steps: Vec<&Path> = path.ancestors().collect();
         steps.reverse();
-        let looked = sys::user::with_eyes_of(self.uid, self.gid, &self.groups, || {
+        let looked = calls::users::with_eyes_of(self.uid, self.gid, &self.groups, || {
             let closed = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
             let step = steps.iter().find(|step| fs::symlink_metadata(step).is_err_and(|e| closed(&e)));
             step.and_then(|step| step.parent()).map(Path::to_owned)
@@ -203,7 +202,7 @@ impl User {
             return wrong(format!("it became {became:?}"));
         }
         let may = u64::from_str_radix(line("CapPrm:").unwrap_or_default(), 16);
-        if may == Ok(0) || sys::user::has_file_capabilities(program) {
+        if may == Ok(0) || calls::users::has_file_capabilities(program) {
             return Ok(());
         }
         wrong(format!("it kept capabilities: CapPrm {}", line("CapPrm:").unwrap_or("unknown")))

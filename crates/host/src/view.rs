@@ -18,8 +18,8 @@ use mydyno_journal::Machine;
 use mydyno_linux::Mount;
 
 use crate::error::HostError;
-use crate::sys::storage;
 use crate::user::User;
+use mydyno_linux::calls::mounts as storage;
 /// The folders of root's that a process of another user is shown, under their own names.
 #[derive(Debug, Clone)]
 pub(crate) struct View {

@@ -22,7 +22,6 @@ use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory_for};
 use crate::setting::AllowHostChange;
 use crate::swap::{self, LABEL_BYTES};
-use crate::sys;
 use crate::whitelist::disk_identity;
 /// Time limit for others, as udev, to close a device that was made or turned off.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -191,7 +190,7 @@ impl ZramSwap {
         device.write_all(&header)?;
         device.sync_all()?;
         drop(device);
-        sys::storage::swap_on(&self.node())
+        calls::mounts::swap_on(&self.node())
     }
 
     fn swapped(&self, machine: &Machine) -> Result<Option<swap::Swap>, HostError> {
@@ -235,7 +234,7 @@ impl ZramSwap {
                 ));
             }
             Ok((Some(_), _)) => {
-                if let Err(e) = sys::storage::swap_off(&self.node()) {
+                if let Err(e) = calls::mounts::swap_off(&self.node()) {
                     return Outcome::failed(format!("cannot turn it off: {e}: run it as root"));
                 }
             }

@@ -7,6 +7,7 @@ pub mod block;
 pub mod calls;
 pub mod cgroup;
 pub mod cpus;
+pub mod hypervisor;
 pub mod mounts;
 pub mod process;
 pub mod text;

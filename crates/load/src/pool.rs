@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use mydyno_linux::calls::scheduler;
 use mydyno_model::plan::{Arrivals, Scheduling};
 use mydyno_wire::Client;
 use mydyno_workload::Workload;
@@ -25,8 +26,8 @@ use crate::opener_pool::OpenerPool;
 use crate::opening::{self, ConnectRate, Ready};
 use crate::packets::Packets;
 use crate::shared::Shared;
+use crate::usage;
 use crate::worker::{self, EventLoop};
-use crate::{sys, usage};
 
 /// Longest wait for a worker's message: the delay with which an interruption by the user is noticed.
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
@@ -266,7 +267,7 @@ fn run_load<W: Workload>(
     let net = Net::new(worker, backend, ready.len(), *clock, opener_pool)
         .map_err(system(&format!("making an event loop ({backend})")))?;
     if context.wait.scheduling == Scheduling::Batch {
-        sys::schedule_as_batch().map_err(system(
+        scheduler::schedule_as_batch().map_err(system(
             "letting the server's threads have their turns (--scheduling normal does without)",
         ))?;
     }
@@ -277,7 +278,7 @@ fn run_load<W: Workload>(
     let Some(start_ns) = barrier.wait() else { return Ok(()) };
     *started = true;
     if *context.arrivals != Arrivals::CLOSED || context.wait.coalesce_us > 0 {
-        sys::sleep_precisely();
+        scheduler::sleep_precisely();
     }
     let mut event_loop = EventLoop::start(context, &shared, tasks, start_ns, &channels.messages);
     while let Some(until_ns) = event_loop.before_wait() {

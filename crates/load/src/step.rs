@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use mydyno_linux::calls::limits;
 use mydyno_model::plan::ConnectionPlan;
 use mydyno_model::record::Phase;
 use mydyno_workload::Workload;
@@ -13,7 +14,6 @@ use crate::error::LoadError;
 use crate::event::{End, StepEvent, StepSpec};
 use crate::opener_pool::{CloseOnDrop, OpenerPool};
 use crate::pool::{Environment, WorkerPool, spawn};
-use crate::sys;
 
 /// File descriptors beside those of the connections: standard streams, epoll, files of the record, the server's
 /// files that are sampled.
@@ -67,7 +67,7 @@ pub fn run_step<W: Workload>(
 
 fn allow_open_files(connections: u64) -> Result<(), LoadError> {
     let needed = connections + OTHER_FILES;
-    sys::allow_open_files(needed).map_err(|limit| LoadError::System {
+    limits::allow_open_files(needed).map_err(|limit| LoadError::System {
         what: format!(
             "{connections} connections need {needed} open files and this process may have {limit}: raise the limit with `ulimit -n {needed}` or ask for fewer connections"
         ),

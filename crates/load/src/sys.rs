@@ -111,24 +111,6 @@ impl Epoll {
     }
 }
 
-/// Sets the calling thread's timer slack to 1 ns; the kernel's default lets timers expire up to 50 µs late.
-pub fn sleep_precisely() {
-    // SAFETY: takes no pointers; the smallest slack is always permitted for the calling thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
-}
-
-/// Sets the calling thread's scheduling policy to `SCHED_BATCH` (sched(7)): when it wakes up, it does not preempt the
-/// thread that runs.
-///
-/// # Errors
-/// The host does not permit it: a filter of system calls, say.
-pub fn schedule_as_batch() -> io::Result<()> {
-    let priority = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `priority` is valid for the call, which copies it; 0 is the calling thread.
-    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority) };
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 /// An eventfd, written by one thread and watched by another thread's event loop.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
@@ -206,37 +188,4 @@ pub fn sleep(ns: u64) {
     };
     // SAFETY: `time` is valid for reading, and no address is passed for the remaining time.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
-}
-
-/// Raises the soft limit of open files towards `needed`, as far as the hard limit allows.
-///
-/// # Errors
-/// The limit that holds, when it is below what is needed.
-pub fn allow_open_files(needed: u64) -> Result<(), u64> {
-    // SAFETY: an all-zero `rlimit` is valid: it holds numbers only.
-    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
-    // SAFETY: `limit` is valid for writing.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    if limit.rlim_cur >= needed {
-        return Ok(());
-    }
-    limit.rlim_cur = needed.min(limit.rlim_max);
-    // SAFETY: `limit` is valid for reading.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-    if limit.rlim_cur >= needed { Ok(()) } else { Err(limit.rlim_max) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_calling_thread_becomes_batch() {
-        // SAFETY: takes no pointers; 0 is the calling thread.
-        let policy = || unsafe { libc::sched_getscheduler(0) };
-        let before = policy();
-        let asked = std::thread::spawn(move || schedule_as_batch().map(|()| policy()));
-        assert_eq!(asked.join().unwrap().unwrap(), libc::SCHED_BATCH);
-        assert_eq!(policy(), before);
-    }
 }

@@ -1,5 +1,7 @@
 //! CPU time, context switches and memory of the load generator, as the kernel counts them.
 
+use mydyno_linux::text;
+
 /// CPU time and context switches of a thread, as the kernel counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUse {
@@ -16,16 +18,12 @@ pub struct ThreadUse {
 impl ThreadUse {
     /// The calling thread's use so far.
     pub fn of_this_thread() -> Self {
-        // SAFETY: an all-zero `rusage` is valid: it holds numbers only.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `usage` is valid for writing; RUSAGE_THREAD exists since Linux 2.6.26, so the call cannot fail.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-        let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+        let usage = mydyno_linux::calls::usage::of_this_thread();
         Self {
-            user_us: us(usage.ru_utime),
-            system_us: us(usage.ru_stime),
-            voluntary_switches: usage.ru_nvcsw as u64,
-            involuntary_switches: usage.ru_nivcsw as u64,
+            user_us: usage.user_us,
+            system_us: usage.system_us,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
         }
     }
 
@@ -55,12 +53,6 @@ impl ThreadUse {
 /// Resident memory in bytes and threads of this process; zeros where /proc cannot be read.
 pub fn process_size() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-            .unwrap_or(0)
-    };
-    (field("VmRSS") * 1024, field("Threads"))
+    let threads = text::field(&status, "Threads", ':').and_then(|count| count.parse().ok());
+    (text::kib_field(&status, "VmRSS").unwrap_or(0), threads.unwrap_or(0))
 }

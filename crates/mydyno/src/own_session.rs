@@ -40,7 +40,7 @@ pub fn enter(nice: u8) -> io::Result<()> {
     }
     let watched = signals();
     let before = block(&watched)?;
-    let parent = std::process::id() as pid_t;
+    let parent = std::process::id();
     match fork() {
         Err(e) => restore(&before).and(Err(e)),
         Ok(0) => {
@@ -153,13 +153,8 @@ fn lead_session() -> io::Result<()> {
 }
 
 /// Has the kernel kill this process when its parent ends: SIGKILL to the process that the user sees ends the load too.
-fn end_with(parent: pid_t) -> io::Result<()> {
-    // SAFETY: takes numbers only.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: takes nothing.
-    if unsafe { libc::getppid() } != parent {
+fn end_with(parent: u32) -> io::Result<()> {
+    if !mydyno_linux::calls::processes::end_with_parent(parent)? {
         return Err(io::Error::other("the parent process has ended"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The system calls that the standard library does not offer.
+//! Aligned memory, and CPUs of this process.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::io;
@@ -56,14 +56,4 @@ pub fn allowed_cpus() -> Vec<usize> {
 /// Keeps this thread on one CPU.
 pub fn stay_on(cpu: usize) -> io::Result<()> {
     scheduler::set_affinity(0, &[cpu])
-}
-
-/// Minor and major page faults of this process so far: getrusage(2).
-pub fn faults() -> (u64, u64) {
-    // SAFETY: an all-zero `rusage` is valid: it holds numbers only.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is valid for writing.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
-    (count(usage.ru_minflt), count(usage.ru_majflt))
 }

@@ -8,7 +8,6 @@
 mod bus;
 mod cgroup;
 mod clock;
-mod cpu_clock;
 mod disk;
 mod error;
 pub mod growth;

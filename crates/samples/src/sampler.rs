@@ -7,9 +7,9 @@ use mydyno_model::sample::Sample;
 
 use mydyno_facts::Source;
 
-use crate::cpu_clock::thread_cpu_s;
 use crate::values::{Scale, Values};
 use crate::{cgroup, disk, host, server};
+use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
 
 /// Reads samples. Its files stay open; one sample is a few dozen system calls, however many threads the server has.
 ///

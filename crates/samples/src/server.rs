@@ -1,13 +1,13 @@
 //! The server's process.
 
 use crate::cgroup::Throttling;
-use crate::cpu_clock::process_cpu_s;
 use crate::reader::{Reader, first, line_value};
 use crate::taskstats::Taskstats;
 use crate::values::{Scale, Values};
 use mydyno_facts::process::Process;
 use mydyno_facts::{Source, reason};
 use mydyno_linux::Stat;
+use mydyno_linux::calls::cpu_clocks::process_cpu_s;
 
 /// Open files of the server's process. They belong to that process and to no later one with its number.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use mydyno_linux::calls::files::try_lock;
 
 use crate::copy::occupied_bytes;
 
@@ -27,7 +28,7 @@ impl InUse {
     /// Marks a template as used now; `None` when it is not there or is being removed.
     pub(crate) fn mark(recipe: &Path) -> Option<Self> {
         let file = File::open(recipe).ok()?;
-        lock(&file, libc::LOCK_SH).ok()?;
+        lock(&file, false).ok()?;
         // It may have been removed, or another one taken its place, between opening and locking.
         let same = fs::metadata(recipe).ok()?.ino() == file.metadata().ok()?.ino();
         // The time says which one was used last.
@@ -68,7 +69,7 @@ pub(crate) fn tidy(templates: &Path, outdated: &dyn Fn(&Path) -> bool, journalle
 /// Removes a template unless it is in use. Its name goes first, so that nobody finds half of it.
 fn remove(template: &Path) {
     let Ok(recipe) = File::open(template.join(RECIPE)) else { return };
-    if lock(&recipe, libc::LOCK_EX).is_err() {
+    if lock(&recipe, true).is_err() {
         return;
     }
     let name = template.file_name().unwrap_or_default().to_string_lossy();
@@ -86,13 +87,12 @@ fn is_older(path: &Path, age: Duration) -> bool {
     modified(path).and_then(|m| SystemTime::now().duration_since(m).ok()).is_some_and(|a| a > age)
 }
 
-/// Takes a lock of flock(2) at once, or says that somebody has it. The one that was held is given back either way.
-pub(crate) fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: flock(2) takes an open descriptor and flags.
-    match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Locks a file without waiting: flock(2). A lock that this open file held before is given up either way.
+///
+/// # Errors
+/// `WouldBlock` when another open file has the lock, else the system call's.
+pub(crate) fn lock(file: &File, exclusive: bool) -> io::Result<()> {
+    if try_lock(file, exclusive)? { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mydyno_linux::calls::files::{allocate, next_data, share_blocks};
+
 use crate::error::SandboxError;
 
 /// Copied at a time; a block of zeros of this size is not written.
@@ -84,7 +86,7 @@ pub(crate) fn shares_blocks(from: &Path, to: &Path) -> bool {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder)
     };
     let (Ok(source), Ok(target)) = (nameless(from), nameless(to)) else { return false };
-    source.write_all_at(&[1; 4096], 0).is_ok() && reflink(&source, &target)
+    source.write_all_at(&[1; 4096], 0).is_ok() && share_blocks(&source, &target)
 }
 
 /// Bytes that a folder's files occupy on disk. Files may come and go meanwhile.
@@ -119,7 +121,7 @@ fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
     let source = open_plain(from)?;
     let meta = source.metadata()?;
     let target = OpenOptions::new().write(true).create_new(true).mode(meta.mode() & 0o700).open(to)?;
-    if reflink(&source, &target) {
+    if share_blocks(&source, &target) {
         return Ok(true);
     }
     // A log that the server preallocated stays preallocated: writing into holes costs it otherwise.
@@ -160,39 +162,13 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Shares all blocks with the source: FICLONE of ioctl_ficlone(2). False where the file system cannot.
-fn reflink(source: &File, target: &File) -> bool {
-    // SAFETY: FICLONE takes the target's descriptor and the source's; both are open.
-    unsafe { libc::ioctl(target.as_raw_fd(), libc::FICLONE, source.as_raw_fd()) == 0 }
-}
-
 fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
-    let length = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    if length == 0 {
+    if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: fallocate(2) takes an open descriptor and integers.
-    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        e if e.raw_os_error() == Some(libc::EOPNOTSUPP) => file.set_len(bytes),
-        e => Err(e),
-    }
-}
-
-/// The offset of the next byte at or behind `at` that is not in a hole: SEEK_DATA of lseek(2).
-fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
-    let from = libc::off_t::try_from(at).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: lseek(2) takes an open descriptor and integers.
-    let found = unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) };
-    if let Ok(found) = u64::try_from(found) {
-        return Ok(Some(found));
-    }
-    match io::Error::last_os_error() {
-        e if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
-        e if e.raw_os_error() == Some(libc::EINVAL) => Ok(Some(at)),
-        e => Err(e),
+    match allocate(file, bytes) {
+        Err(e) if e.raw_os_error() == Some(libc::EOPNOTSUPP) => file.set_len(bytes),
+        allocated => allocated,
     }
 }
 

@@ -76,7 +76,7 @@ impl ServerFolder {
     pub(crate) fn lock(&self, name: &str) -> Result<Option<File>, SandboxError> {
         // What is not there needs no lock.
         let Ok(folder) = File::open(&self.path) else { return Ok(None) };
-        match lock(&folder, libc::LOCK_EX) {
+        match lock(&folder, true) {
             Ok(()) => Ok(Some(folder)),
             Err(_) => Err(SandboxError::ServerBusy { name: name.to_owned() }),
         }

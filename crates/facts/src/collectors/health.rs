@@ -6,7 +6,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::number;
 use crate::source::{Missing, Read, Source};
-use crate::sys;
+use mydyno_linux::calls::clock_state;
 
 /// Faults of the host.
 pub static COLLECTOR: Collector = Collector {
@@ -133,7 +133,8 @@ fn files(source: &Source, bag: &Bag) {
 
 fn clock(source: &Source, bag: &Bag) {
     let state = if source.is_live() {
-        sys::clock_state().map_err(|e| Missing::Error(format!("ntp_adjtime: {}", crate::source::reason(&e))))
+        clock_state::clock_state()
+            .map_err(|e| Missing::Error(format!("ntp_adjtime: {}", crate::source::reason(&e))))
     } else {
         Err(Missing::Absent("read from a copy, not from a live host".to_owned()))
     };

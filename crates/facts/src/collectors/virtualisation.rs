@@ -5,7 +5,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::field;
 use crate::source::{Missing, Read, Source};
-use crate::sys;
+use mydyno_linux::hypervisor;
 
 /// Scope of the host's facts.
 pub static COLLECTOR: Collector = Collector {
@@ -120,7 +120,7 @@ fn signature(source: &Source) -> Option<String> {
     if !source.is_live() {
         return None;
     }
-    let text = sys::hypervisor_signature()?;
+    let text = hypervisor::hypervisor_signature()?;
     let known = [
         ("KVMKVMKVM", "kvm"),
         ("Linux KVM Hv", "kvm"),

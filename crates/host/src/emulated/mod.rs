@@ -33,11 +33,11 @@ use crate::privilege::check_admin;
 use crate::process;
 use crate::room::check_memory_for;
 use crate::setting::AllowHostChange;
-use crate::sys;
 pub use control::Order;
 use control::{KIND, SOURCE, give_order};
 use drive::Drive;
 use mechanism::{CacheMode, Counters, Model};
+use mydyno_linux::calls;
 pub use pace::Pace;
 pub use watch::serve;
 /// The label of results on such a disk.
@@ -310,7 +310,7 @@ impl EmulatedDisk {
     pub fn settle(&self, mount: &Path) -> Result<(), HostError> {
         self.order(Order::Hurry)?;
         File::open(mount)
-            .and_then(|folder| sys::emulated::sync_file_system(&folder))
+            .and_then(|folder| calls::files::sync_file_system(&folder))
             .map_err(|e| HostError::io("sync", mount, e))?;
         self.order(Order::Settle)?;
         self.order(Order::Time)

@@ -19,7 +19,6 @@ use super::service::{Drive, Files};
 use super::{Serving, description};
 use crate::error::HostError;
 use crate::kinds::KINDS;
-use crate::sys;
 /// Period of the watchdog.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Period of its checks of memory and of the journal.
@@ -40,13 +39,13 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))?;
     let machine = Machine::real()?;
     let own = machine.identify(std::process::id())?;
-    sys::emulated::be_an_io_flusher();
-    sys::emulated::lock_memory().map_err(|e| HostError::io("lock the memory of", &path, e))?;
+    calls::processes::be_an_io_flusher();
+    calls::processes::lock_memory().map_err(|e| HostError::io("lock the memory of", &path, e))?;
     let drive = Arc::new(Drive::new(serving.model.clone()));
     let turning = Arc::clone(&drive);
     thread::spawn(move || {
         // Timers of a thread may come 50 µs late unless it says otherwise: prctl(2), PR_SET_TIMERSLACK.
-        sys::emulated::wake_on_time();
+        calls::scheduler::sleep_precisely();
         turning.turn()
     });
     let point = folder.join("emulated");
@@ -82,7 +81,7 @@ fn mount(source: &str, point: &Path) -> io::Result<File> {
     let owner = calls::effective_uid();
     let options = format!("fd={},rootmode=40000,user_id={owner},group_id=0", fuse.as_raw_fd());
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    sys::storage::mount(Path::new(source), point, KIND, flags, &options)?;
+    calls::mounts::mount(Path::new(source), point, KIND, flags, &options)?;
     Ok(fuse)
 }
 

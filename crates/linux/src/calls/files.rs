@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::{
-    Access, AtFlags, CWD, FallocateFlags, FlockOperation, IFlags, StatVfsMountFlags, StatxFlags, access,
-    fallocate, flock, ioctl_getflags, statvfs, statx,
+    Access, AtFlags, CWD, FallocateFlags, FlockOperation, IFlags, SeekFrom, StatVfsMountFlags, StatxFlags,
+    access, fallocate, flock, ioctl_ficlone, ioctl_getflags, seek, statvfs, statx, syncfs,
 };
 use rustix::io::Errno;
 
@@ -118,6 +118,33 @@ pub fn reserve(file: impl AsFd, length: u64) -> io::Result<()> {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(e) => Err(e.into()),
     }
+}
+
+/// Shares all blocks of `source` with `target`: FICLONE of ioctl_ficlone(2). `false` where the file system cannot.
+pub fn share_blocks(source: impl AsFd, target: impl AsFd) -> bool {
+    ioctl_ficlone(target, source).is_ok()
+}
+
+/// The offset of the next byte at or behind `at` that is not in a hole: SEEK_DATA of lseek(2); `at` itself where the file system
+/// does not tell. `None` behind the last one.
+///
+/// # Errors
+/// The system call's.
+pub fn next_data(file: impl AsFd, at: u64) -> io::Result<Option<u64>> {
+    match seek(file, SeekFrom::Data(at)) {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL) => Ok(Some(at)),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Writes out what is dirty of the file system of a file: syncfs(2).
+///
+/// # Errors
+/// The system call's.
+pub fn sync_file_system(file: impl AsFd) -> io::Result<()> {
+    Ok(syncfs(file)?)
 }
 
 /// Locks a file for this open file description without waiting: flock(2). `false` when another one has it.

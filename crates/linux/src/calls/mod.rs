@@ -1,8 +1,15 @@
-//! System calls that the standard library does not offer, through `rustix`.
+//! System calls that the standard library does not offer: through `rustix` where it has them, else through `libc`.
 
+pub mod clock_state;
+pub mod cpu_clocks;
 pub mod files;
+pub mod limits;
+pub mod loops;
+pub mod mounts;
 pub mod processes;
 pub mod scheduler;
+pub mod usage;
+pub mod users;
 
 /// The effective user id of this process: geteuid(2).
 pub fn effective_uid() -> u32 {

@@ -65,6 +65,40 @@ pub fn collect_child(pid: u32) {
     }
 }
 
+/// Has the kernel kill this process with SIGKILL when its parent ends: PR_SET_PDEATHSIG of prctl(2). Returns whether `parent` is
+/// still the parent; if it has ended before, no signal comes.
+///
+/// # Errors
+/// The system call's.
+pub fn end_with_parent(parent: u32) -> io::Result<bool> {
+    // SAFETY: PR_SET_PDEATHSIG takes integers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(std::os::unix::process::parent_id() == parent)
+}
+
+/// Keeps all memory of this process, also what it takes later, out of swap: mlockall(2).
+///
+/// # Errors
+/// The system call's.
+pub fn lock_memory() -> io::Result<()> {
+    // SAFETY: mlockall(2) takes flags.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Tells the kernel that the I/O of others waits for this process: PR_SET_IO_FLUSHER of prctl(2), Linux 5.6. It needs
+/// CAP_SYS_RESOURCE and has no effect without.
+pub fn be_an_io_flusher() {
+    // Of `linux/prctl.h`.
+    const PR_SET_IO_FLUSHER: libc::c_int = 57;
+    // SAFETY: PR_SET_IO_FLUSHER takes a number, and zeros.
+    unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! CPUs and nice values of threads.
+//! CPUs, nice values, scheduling classes and timers of threads.
 
 use std::io;
 
@@ -45,6 +45,51 @@ pub fn set_nice(tid: u32, value: i32) -> io::Result<()> {
     Ok(setpriority_process(Some(id(tid)?), value)?)
 }
 
+/// The scheduling class of a thread, as in `SCHED_BATCH` (3): sched_getscheduler(2). Thread 0 is the calling one.
+///
+/// # Errors
+/// The system call's.
+pub fn class(tid: u32) -> io::Result<i32> {
+    // SAFETY: sched_getscheduler takes an integer.
+    match unsafe { libc::sched_getscheduler(number(tid)?) } {
+        class if class >= 0 => Ok(class & !libc::SCHED_RESET_ON_FORK),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sets one of the classes without a real-time priority: sched_setscheduler(2). Thread 0 is the calling one.
+///
+/// # Errors
+/// The system call's.
+pub fn set_class(tid: u32, class: i32) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameter` is valid for the call.
+    match unsafe { libc::sched_setscheduler(number(tid)?, class, &raw const parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sets the calling thread's scheduling class to `SCHED_BATCH` (sched(7)): when it wakes up, it does not preempt the
+/// thread that runs.
+///
+/// # Errors
+/// The host does not permit it: a filter of system calls, say.
+pub fn schedule_as_batch() -> io::Result<()> {
+    set_class(0, libc::SCHED_BATCH)
+}
+
+/// Sets the calling thread's timer slack to 1 ns: PR_SET_TIMERSLACK of prctl(2). The kernel's default lets timers expire up to
+/// 50 µs late.
+pub fn sleep_precisely() {
+    // SAFETY: takes no pointers; the smallest slack is always permitted for the calling thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+fn number(tid: u32) -> io::Result<libc::pid_t> {
+    libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
 fn thread(tid: u32) -> io::Result<Option<rustix::process::Pid>> {
     if tid == 0 { Ok(None) } else { id(tid).map(Some) }
 }
@@ -64,5 +109,13 @@ mod tests {
         .unwrap();
         assert!(set_affinity(0, &[CpuSet::MAX_CPU]).is_err());
         assert!((-20..=19).contains(&nice(std::process::id()).unwrap()));
+    }
+
+    #[test]
+    fn only_the_calling_thread_becomes_batch() {
+        let before = class(0).unwrap();
+        let asked = std::thread::spawn(move || schedule_as_batch().and_then(|()| class(0)));
+        assert_eq!(asked.join().unwrap().unwrap(), libc::SCHED_BATCH);
+        assert_eq!(class(0).unwrap(), before);
     }
 }

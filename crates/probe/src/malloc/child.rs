@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ProbeError;
 use crate::random::joined;
 use crate::slot::{Slot, Window, calibrate, together};
-use crate::sys;
+use mydyno_linux::calls::{processes, usage};
 
 /// Bytes between two touches: the smallest page.
 const PAGE: usize = 4096;
@@ -111,9 +111,9 @@ pub fn run(request: &str) -> Result<String, ProbeError> {
         windows: request.windows,
         stop: &never,
     };
-    let (before, _) = sys::faults();
+    let (before, _) = usage::page_faults();
     let (windows, operations) = measure(&slot, request.size, request.threads)?;
-    let minor_faults = sys::faults().0.saturating_sub(before);
+    let minor_faults = usage::page_faults().0.saturating_sub(before);
     let part = |window: &Window| Part {
         values: window.values.to_data(),
         operations: window.operations,
@@ -125,12 +125,8 @@ pub fn run(request: &str) -> Result<String, ProbeError> {
 
 /// Has the kernel end this process when the one that asks ends, also by SIGKILL: nobody would read the answer.
 fn end_with(asker: u32) -> Result<(), ProbeError> {
-    // SAFETY: prctl(2) with PR_SET_PDEATHSIG takes integers.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(ProbeError::system("end with the process that asks")(std::io::Error::last_os_error()));
-    }
-    // It may have ended before: then somebody else is the parent, and no signal comes.
-    if std::os::unix::process::parent_id() == asker {
+    let has_asker = processes::end_with_parent(asker);
+    if has_asker.map_err(ProbeError::system("end with the process that asks"))? {
         return Ok(());
     }
     Err(ProbeError::Missing {

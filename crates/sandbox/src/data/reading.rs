@@ -36,7 +36,7 @@ impl Reading {
     /// Of data that lie on the host's file system.
     pub(super) fn of_files(site: &Site, folder: &Path) -> Result<Self, SandboxError> {
         let lock = lock_file(folder)?;
-        wait_for(site, &lock, libc::LOCK_SH, folder)?;
+        wait_for(site, &lock, false, folder)?;
         Ok(Self { data: folder.join("data"), home: None, lock })
     }
 
@@ -44,11 +44,11 @@ impl Reading {
     pub(super) fn of_disk(site: &Site, home: Home, spec: &DiskSpec) -> Result<Self, SandboxError> {
         let lock = lock_file(home.folder())?;
         loop {
-            wait_for(site, &lock, libc::LOCK_SH, home.folder())?;
+            wait_for(site, &lock, false, home.folder())?;
             if home.is_open(site)? {
                 return Ok(Self { data: home.point().join("data"), home: Some(home), lock });
             }
-            wait_for(site, &lock, libc::LOCK_EX, home.folder())?;
+            wait_for(site, &lock, true, home.folder())?;
             // Between the two locks somebody else may have had the second.
             if !home.is_open(site)? {
                 home.open(site, spec)?;
@@ -99,10 +99,10 @@ pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, 
     let folder = mount.point.parent().filter(|_| purpose::is_of_data(purpose));
     let Some(Ok(file)) = folder.filter(|folder| folder.exists()).map(lock_file) else { return Ok(None) };
     let deadline = Instant::now() + LAST_BREATH;
-    let mut locked = lock(&file, libc::LOCK_EX);
+    let mut locked = lock(&file, true);
     while locked.is_err() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
-        locked = lock(&file, libc::LOCK_EX);
+        locked = lock(&file, true);
     }
     match locked {
         Ok(()) => Ok(Some(file)),
@@ -111,7 +111,7 @@ pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, 
 }
 
 fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
-    match lock(file, libc::LOCK_EX) {
+    match lock(file, true) {
         Ok(()) => home.close_if_unused(site),
         // Whoever reads it leaves later.
         Err(_) => Ok(()),
@@ -121,7 +121,7 @@ fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
 /// The lock of data that nobody else reads.
 pub(super) fn alone(folder: &Path) -> Result<File, SandboxError> {
     let file = lock_file(folder)?;
-    match lock(&file, libc::LOCK_EX) {
+    match lock(&file, true) {
         Ok(()) => Ok(file),
         Err(_) => Err(SandboxError::DataInUse { path: folder.to_owned(), by: String::new() }),
     }
@@ -134,10 +134,10 @@ fn lock_file(folder: &Path) -> Result<File, SandboxError> {
     file.map_err(|e| SandboxError::io("open", path, e))
 }
 
-fn wait_for(site: &Site, file: &File, kind: libc::c_int, folder: &Path) -> Result<(), SandboxError> {
+fn wait_for(site: &Site, file: &File, exclusive: bool, folder: &Path) -> Result<(), SandboxError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match lock(file, kind) {
+        match lock(file, exclusive) {
             Ok(()) => return Ok(()),
             Err(e) if e.kind() != io::ErrorKind::WouldBlock => {
                 return Err(SandboxError::io("lock", folder, e));

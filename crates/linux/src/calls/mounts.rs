@@ -14,6 +14,9 @@ fn done(answer: libc::c_int) -> io::Result<()> {
 }
 
 /// Mounts a device: mount(2).
+///
+/// # Errors
+/// The system call's.
 pub fn mount(device: &Path, point: &Path, kind: &str, flags: u64, data: &str) -> io::Result<()> {
     let device = c_string(device.as_os_str().as_bytes())?;
     let point = c_string(point.as_os_str().as_bytes())?;
@@ -23,6 +26,9 @@ pub fn mount(device: &Path, point: &Path, kind: &str, flags: u64, data: &str) ->
 }
 
 /// Unmounts what is on top of a mount point, never through a symbolic link: umount2(2).
+///
+/// # Errors
+/// The system call's.
 pub fn unmount(point: &Path) -> io::Result<()> {
     let point = c_string(point.as_os_str().as_bytes())?;
     // SAFETY: `point` is a C string that lives for the call.
@@ -30,12 +36,18 @@ pub fn unmount(point: &Path) -> io::Result<()> {
 }
 
 /// Gives the calling thread a mount namespace, and with it a current folder, of its own: unshare(2).
+///
+/// # Errors
+/// The system call's.
 pub fn own_mounts() -> io::Result<()> {
     // SAFETY: unshare(2) takes flags.
     done(unsafe { libc::unshare(libc::CLONE_NEWNS) })
 }
 
 /// Takes a mount, and what is mounted in it, out of the calling thread's namespace; who uses it may go on: umount2(2).
+///
+/// # Errors
+/// The system call's.
 pub fn detach(point: &Path) -> io::Result<()> {
     let point = c_string(point.as_os_str().as_bytes())?;
     // SAFETY: `point` is a C string that lives for the call.
@@ -43,6 +55,9 @@ pub fn detach(point: &Path) -> io::Result<()> {
 }
 
 /// Makes a file a place to swap to: swapon(2).
+///
+/// # Errors
+/// The system call's.
 pub fn swap_on(path: &Path) -> io::Result<()> {
     let path = c_string(path.as_os_str().as_bytes())?;
     // SAFETY: `path` is a C string that lives for the call.
@@ -50,6 +65,9 @@ pub fn swap_on(path: &Path) -> io::Result<()> {
 }
 
 /// Brings back what was swapped to a file: swapoff(2).
+///
+/// # Errors
+/// The system call's.
 pub fn swap_off(path: &Path) -> io::Result<()> {
     let path = c_string(path.as_os_str().as_bytes())?;
     // SAFETY: `path` is a C string that lives for the call.

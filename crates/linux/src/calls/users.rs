@@ -22,6 +22,9 @@ pub struct Entry {
 const LINE_BYTES: usize = 1 << 20;
 
 /// The user with a name: getpwnam_r(3).
+///
+/// # Errors
+/// The system call's.
 pub fn by_name(name: &str) -> io::Result<Option<Entry>> {
     let Ok(name) = CString::new(name) else { return Ok(None) };
     // SAFETY: `name` is a C string that lives for the call; the other places are those that `look_up` vouches for.
@@ -31,6 +34,9 @@ pub fn by_name(name: &str) -> io::Result<Option<Entry>> {
 }
 
 /// The user with a number: getpwuid_r(3).
+///
+/// # Errors
+/// The system call's.
 pub fn by_number(uid: u32) -> io::Result<Option<Entry>> {
     // SAFETY: the places are those that `look_up` vouches for.
     look_up(|line, texts, length, found| unsafe { libc::getpwuid_r(uid, line, texts, length, found) })
@@ -64,6 +70,9 @@ fn look_up(
 }
 
 /// All groups of a user, its own among them: getgrouplist(3).
+///
+/// # Errors
+/// The system call's.
 pub fn groups(entry: &Entry) -> io::Result<Vec<u32>> {
     let name = CString::new(entry.name.as_str())?;
     let mut room = 64;

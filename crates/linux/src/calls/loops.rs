@@ -68,6 +68,9 @@ pub struct Attached {
 }
 
 /// The number of a device that is free now; the kernel makes one if there is none.
+///
+/// # Errors
+/// The system call's.
 pub fn free_number(control: &File) -> io::Result<u32> {
     // SAFETY: LOOP_CTL_GET_FREE takes an open descriptor of /dev/loop-control and no argument.
     let number = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
@@ -75,6 +78,9 @@ pub fn free_number(control: &File) -> io::Result<u32> {
 }
 
 /// Attaches a file to a device. EBUSY when somebody was faster.
+///
+/// # Errors
+/// The system call's.
 pub fn attach(device: &File, backing: &File, label: &str) -> io::Result<()> {
     let mut info = Info { flags: LO_FLAGS_DIRECT_IO, ..NOTHING };
     let bytes = label.as_bytes();
@@ -92,6 +98,9 @@ pub fn attach(device: &File, backing: &File, label: &str) -> io::Result<()> {
 }
 
 /// The file that a device is attached to; `None` when it is free.
+///
+/// # Errors
+/// The system call's.
 pub fn attached(device: &File) -> io::Result<Option<Attached>> {
     let mut info = NOTHING;
     // SAFETY: `info` has the layout of struct loop_info64 and is filled in by the call.
@@ -108,6 +117,9 @@ pub fn attached(device: &File) -> io::Result<Option<Attached>> {
 }
 
 /// Detaches a device; one that is in use is detached when its last user closes it.
+///
+/// # Errors
+/// The system call's.
 pub fn detach(device: &File) -> io::Result<()> {
     // SAFETY: LOOP_CLR_FD takes an open descriptor and no argument.
     match unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CLR_FD) } {

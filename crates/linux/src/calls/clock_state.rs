@@ -1,4 +1,4 @@
-//! The state of the clock and the hypervisor's signature, which `rustix` does not offer.
+//! The state of the kernel's clock: ntp_adjtime(3).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -25,25 +25,4 @@ pub fn clock_state() -> io::Result<ClockState> {
     // SAFETY: all bit patterns are valid for this plain struct, and it was zeroed before the kernel filled it.
     let found = unsafe { buffer.assume_init() };
     Ok(ClockState { synchronised: found.status & libc::STA_UNSYNC == 0, max_error_us: found.maxerror })
-}
-
-/// The hypervisor's signature (CPUID leaf 0x40000000); `None` on bare metal and on other processors.
-#[cfg(target_arch = "x86_64")]
-pub fn hypervisor_signature() -> Option<String> {
-    use std::arch::x86_64::__cpuid;
-    // Leaf 1, ECX bit 31 is reserved for hypervisors, and leaf 0x40000000 means something only when it is set.
-    #[allow(unused_unsafe, reason = "the intrinsic is safe in newer compilers")]
-    // SAFETY: every x86_64 processor has CPUID.
-    let (features, leaf) = unsafe { (__cpuid(1), __cpuid(0x4000_0000)) };
-    if features.ecx & (1 << 31) == 0 {
-        return None;
-    }
-    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|r| r.to_le_bytes()).collect();
-    Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
-}
-
-/// The hypervisor's signature: only x86 has one.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn hypervisor_signature() -> Option<String> {
-    None
 }
