@@ -26,6 +26,7 @@ pub mod select_random;
 pub mod session;
 pub mod slap;
 pub mod sql;
+pub mod tpcc;
 pub mod transcript;
 pub mod user_statement;
 

@@ -1,0 +1,28 @@
+//! Work derived from TPC-C revision 5.11: the rules of its population and of its transactions' inputs, without I/O.
+//!
+//! Every value comes from the seed and from its place (table, warehouse, district, row), never from the clock, so that
+//! tables can be filled in parallel and in any order. Results made with these rules are derived from TPC-C and are not
+//! comparable with published TPC-C results. Clause numbers in this module are those of the specification.
+
+pub mod inputs;
+pub mod nurand;
+pub mod population;
+pub mod rules;
+pub mod text;
+
+/// Rows of ITEM (clause 1.2.1).
+pub const ITEMS: u64 = 100_000;
+/// Districts of a warehouse.
+pub const DISTRICTS: u64 = 10;
+/// Customers of a district.
+pub const CUSTOMERS: u64 = 3_000;
+/// Orders of a district after the load.
+pub const ORDERS: u64 = 3_000;
+/// First order of a district that the load leaves undelivered: it and all later ones have a row in NEW_ORDER.
+pub const FIRST_UNDELIVERED: u64 = 2_101;
+/// Fewest lines of an order.
+pub const FEWEST_LINES: u64 = 5;
+/// Most lines of an order.
+pub const MOST_LINES: u64 = 15;
+/// Last names (clause 4.3.2.3).
+pub const LAST_NAMES: u64 = 1_000;
