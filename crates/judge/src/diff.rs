@@ -79,7 +79,7 @@ mod tests {
         let facts = FactSet { header, facts: seen.into_iter().collect(), extra: Map::new() };
         Findings {
             header: Header::of::<Findings>(OffsetDateTime::UNIX_EPOCH),
-            scope: Scope { server: String::new(), host: String::new(), server_process: false, notes: vec![] },
+            scope: Scope::default(),
             facts_digest: String::new(),
             facts_created: String::new(),
             counts: indexmap::IndexMap::new(),

@@ -20,21 +20,25 @@ const fn weight(severity: Severity) -> f64 {
     }
 }
 
-/// Severity × confidence ÷ cost of the remedy.
+/// Factor by which an outage precedes settings: a high outage comes before a critical setting.
+const OUTAGE: f64 = 10.0;
+
+/// The severity's weight, lowered a little by doubt and by a costly remedy.
 ///
-/// Severities differ more than costs do: what risks data comes first whatever it takes to put right.
+/// Confidence and cost change the weight by at most a third, less than the distance of two severities, so that they order the
+/// findings of one severity and never bury a severe one.
 pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
     let confidence = match confidence {
         Confidence::Certain => 1.0,
-        Confidence::Likely => 0.8,
-        Confidence::Hint => 0.5,
+        Confidence::Likely => 0.95,
+        Confidence::Hint => 0.75,
     };
     let cost = match cost {
         Cost::Dynamic => 1.0,
-        Cost::Restart => 1.25,
-        Cost::Reboot | Cost::Application => 1.5,
-        Cost::Data => 1.75,
-        Cost::Hardware => 2.0,
+        Cost::Restart => 1.02,
+        Cost::Reboot | Cost::Application => 1.05,
+        Cost::Data => 1.08,
+        Cost::Hardware => 1.1,
     };
     weight(severity) * confidence / cost
 }
@@ -107,19 +111,22 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
             None => format!("This does not hold here: {}.", document.title),
         },
         State::Holds => format!("{}.", document.title),
-        State::NotApplicable => "It does not apply here.".to_owned(),
+        State::NotApplicable => match decided.steps.as_slice() {
+            [] => "It does not apply here.".to_owned(),
+            steps => format!("It does not apply here: {}.", steps.join("; ")),
+        },
         State::Unknown => unknown(&missing),
     };
     let violated = state == State::Violated;
     let remedy = violated.then(|| FindingRemedy {
         cost: document.remedy.cost,
-        now: claim.now.iter().flat_map(|s| fill(s, facts)).map(|s| s.step).collect(),
-        persistent: claim.persistent.iter().flat_map(|s| fill(s, facts)).map(|s| s.step).collect(),
+        now: once(claim.now.iter().flat_map(|s| fill(s, facts)).map(|s| s.step)),
+        persistent: once(claim.persistent.iter().flat_map(|s| fill(s, facts)).map(|s| s.step)),
         risk: document.remedy.risk.clone(),
     });
     // What was done last is taken back first.
     let undo = match violated {
-        true => claim.now.iter().flat_map(|s| fill(s, facts)).rev().filter_map(|s| s.undo).collect(),
+        true => once(claim.now.iter().flat_map(|s| fill(s, facts)).rev().filter_map(|s| s.undo)),
         false => vec![],
     };
     Finding {
@@ -129,7 +136,8 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         state,
         severity,
         confidence: document.confidence,
-        rank: rank(severity, document.confidence, document.remedy.cost),
+        rank: rank(severity, document.confidence, document.remedy.cost)
+            * if document.outage && severity >= Severity::High { OUTAGE } else { 1.0 },
         summary,
         why: document.why.clone(),
         evidence: evidence_ids.iter().filter_map(|id| evidence(id, facts)).collect(),
@@ -143,6 +151,17 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         proof: document.proof.clone(),
         accepted: None,
     }
+}
+
+/// Each step once: several directories of a server may lie on one file system.
+fn once(steps: impl Iterator<Item = RemedyStep>) -> Vec<RemedyStep> {
+    let mut all: Vec<RemedyStep> = Vec::new();
+    for step in steps {
+        if !all.contains(&step) {
+            all.push(step);
+        }
+    }
+    all
 }
 
 fn unknown(missing: &[MissingFact]) -> String {

@@ -59,7 +59,19 @@ pub fn scope(facts: &FactSet) -> Scope {
                 .to_owned(),
         );
     }
-    Scope { server, host, server_process, notes }
+    let text = |id: &str| facts.text(id).filter(|text| !text.is_empty()).map(str::to_owned);
+    let whole = |id: &str| facts.number(id).filter(|n| *n >= 0.0).map(|n| n as u64);
+    Scope {
+        server,
+        host,
+        server_process,
+        notes,
+        host_name: text("server.variable.hostname"),
+        port: whole("server.variable.port").filter(|port| *port > 0),
+        socket: text("server.variable.socket"),
+        datadir: text("server.variable.datadir"),
+        uptime_s: whole("server.uptime_s"),
+    }
 }
 
 #[cfg(test)]

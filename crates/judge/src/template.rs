@@ -4,7 +4,7 @@
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::FactSet;
 
-use crate::expr::{Bindings, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with};
+use crate::expr::{Bindings, Call, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with};
 
 /// Destination of a text, which determines how values are formatted and quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +148,12 @@ impl Template {
                     let found = evaluate(expr, facts, scope);
                     let as_it_is = *form == Form::Plain && place != Place::Prose;
                     let text = found.result.ok().and_then(|value| {
+                        // A condition chooses words, and may choose none; an empty fact is shown as such.
+                        if let (Expr::Call(Call::If, _), Value::Text(text)) = (expr, &value)
+                            && text.is_empty()
+                        {
+                            return Some(String::new());
+                        }
                         let exact = || whole_fact(expr, &found.facts, &value, facts);
                         as_it_is.then(exact).flatten().or_else(|| written(&value, *form, place))
                     });
@@ -304,6 +310,11 @@ mod tests {
             assert!(!found.whole && found.text == "x = <a.lines>", "{found:?}");
         }
         assert!(!filled("x = {a.name}", Place::Config).whole);
+    }
+
+    #[test]
+    fn a_condition_may_choose_no_words() {
+        assert_eq!(filled("it{if(a.size > 1 GiB, '', ' small')}.", Place::Prose).text, "it.");
     }
 
     #[test]

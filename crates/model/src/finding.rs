@@ -106,7 +106,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Certainty of the finding.
     pub confidence: Confidence,
-    /// Severity × confidence ÷ cost of the remedy; determines the order of findings.
+    /// Severity, then confidence and cost of the remedy; ten times as high for an outage. Determines the order of findings.
     pub rank: f64,
     /// The observation on this system, in a sentence.
     pub summary: String,
@@ -141,7 +141,7 @@ pub struct Finding {
 }
 
 /// The visible part of the system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scope {
     /// `mysql` or `mariadb`, and its version; empty when no server was queried.
     pub server: String,
@@ -151,6 +151,21 @@ pub struct Scope {
     pub server_process: bool,
     /// Consequences for the reader, one sentence each.
     pub notes: Vec<String>,
+    /// The server's name of its host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host_name: Option<String>,
+    /// TCP port that the server listens on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub port: Option<u64>,
+    /// Path of the server's Unix socket.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub socket: Option<String>,
+    /// Path of the data directory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub datadir: Option<String>,
+    /// Time since the server's start, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uptime_s: Option<u64>,
 }
 
 /// All findings of one audit.

@@ -119,13 +119,19 @@ pub fn show_us(us: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// Seconds for people: `250 ms`, `10 s`, `2 min 5 s`, `1 h 3 min`.
+/// Seconds for people: `250 ms`, `10 s`, `2 min 5 s`, `1 h 3 min`, `8 d 4 h`.
 pub fn show_seconds(seconds: f64) -> String {
     if seconds < 60.0 {
         return show_us(seconds * 1e6);
     }
     let whole = seconds.round() as u64;
     let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    if hours >= 48 {
+        return match (hours / 24, hours % 24) {
+            (days, 0) => format!("{days} d"),
+            (days, hours) => format!("{days} d {hours} h"),
+        };
+    }
     match (hours, minutes, rest) {
         (0, m, 0) => format!("{m} min"),
         (0, m, s) => format!("{m} min {s} s"),
@@ -248,6 +254,8 @@ mod tests {
         assert_eq!(show_us(1_234_567.0), "1.23 s");
         assert_eq!(show_seconds(125.0), "2 min 5 s");
         assert_eq!(show_seconds(3780.0), "1 h 3 min");
+        assert_eq!(show_seconds(31_536_000.0), "365 d");
+        assert_eq!(show_seconds(176_400.0), "2 d 1 h");
         assert_eq!(show_bytes(119_537_664.0), "114 MiB");
         assert_eq!(show_count(1_234_567), "1,234,567");
         assert_eq!(show_count(12), "12");

@@ -46,6 +46,13 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
         return;
     }
     bag.read(&id("errors"), &format!("{folder}/errors_count"), |p| number::<u64>(&source.read(p)?, p));
+    // The table of mounts shows `errors=` only where the mount asked for it; this file shows what the superblock says, too.
+    let options = format!("/proc/fs/ext4/{device}/options");
+    let on_error = source.read(&options).and_then(|text| {
+        let found = text.lines().find_map(|line| line.strip_prefix("errors="));
+        found.map(str::to_owned).ok_or_else(|| Missing::Absent(format!("{options} has no line errors=")))
+    });
+    bag.put(&id("on_error"), options, on_error);
     // Only a file system with a journal has a task that writes it.
     let journal = format!("{folder}/journal_task");
     let there = source.list(&folder).map(|_| match source.read(&journal) {

@@ -92,19 +92,23 @@ const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[
 const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User = '' AND Db LIKE 'test%'";
 
 /// A role is a locked account in MySQL, and has no host elsewhere.
-const ADMINISTRATORS: [Wording; 3] = [
-    // The view mysql.user does not show which are locked.
+const ADMINISTRATORS: [Wording; 4] = [
+    // The view mysql.user does not show which are locked. Roles have an empty host, and accounts with one match every host.
     (
-        "SELECT COUNT(*) FROM mysql.user u JOIN mysql.global_priv p ON p.User = u.User AND p.Host = u.Host WHERE u.Super_priv = 'Y' AND u.Host = '%' AND COALESCE(JSON_VALUE(p.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
+        "SELECT COUNT(*) FROM mysql.user u JOIN mysql.global_priv p ON p.User = u.User AND p.Host = u.Host WHERE u.Super_priv = 'Y' AND (u.Host REGEXP '^[%.:]*%[%.:]*$' OR u.Host IN ('', '0.0.0.0/0.0.0.0', '::/0')) AND COALESCE(JSON_VALUE(p.Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(p.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
         &[mariadb(100_400..)],
     ),
     (
-        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%' AND account_locked = 'N'",
+        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND (Host REGEXP '^[%.:]*%[%.:]*$' OR Host IN ('', '0.0.0.0/0', '0.0.0.0/0.0.0.0', '::/0')) AND account_locked = 'N'",
         &[mysql(50_706..)],
     ),
     (
-        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND Host = '%'",
-        &[mysql(0..).until(50_706), mariadb(0..).until(100_400)],
+        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND (Host REGEXP '^[%.:]*%[%.:]*$' OR Host IN ('', '0.0.0.0/0.0.0.0', '::/0'))",
+        &[mysql(0..).until(50_706)],
+    ),
+    (
+        "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND (Host REGEXP '^[%.:]*%[%.:]*$' OR Host IN ('0.0.0.0/0.0.0.0', '::/0'))",
+        &[mariadb(0..).until(100_400)],
     ),
 ];
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";

@@ -35,6 +35,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("storage.ROLE.inodes", "count", "inodes, where the file system has a fixed number"),
         fact("storage.ROLE.inodes_free", "count", "of them, free"),
         fact("storage.ROLE.errors", "count", "errors that the file system has recorded (ext4, btrfs)"),
+        fact(
+            "storage.ROLE.on_error",
+            "",
+            "what an ext2, ext3 or ext4 does on an error, by its mount or its superblock: continue, remount-ro or panic",
+        ),
         fact("storage.ROLE.journal", "", "whether an ext2, ext3 or ext4 has a journal"),
         fact("storage.ROLE.no_cow", "", "whether new files in the folder are written in place (btrfs)"),
         fact("storage.ROLE.device", "", "block device of the file system"),

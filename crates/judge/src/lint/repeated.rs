@@ -55,11 +55,8 @@ impl Linter<'_> {
                 "Keep one line: {winner} is in force; remove {}",
                 before.iter().map(|known| known.written.place.text()).collect::<Vec<_>>().join(", ")
             ));
-            self.report.add(
-                "option-duplicate",
-                if differ { Severity::Medium } else { Severity::Info },
-                problem,
-            );
+            let severity = if differ && !overrides(&all) { Severity::Medium } else { Severity::Info };
+            self.report.add("option-duplicate", severity, problem);
         }
     }
 
@@ -113,4 +110,16 @@ impl Linter<'_> {
             );
         }
     }
+}
+
+/// Whether each line stands in a file of its own, so that later files override earlier ones, as fragments are meant to do.
+fn overrides(all: &[&Known<'_>]) -> bool {
+    let mut files: Vec<&str> = Vec::new();
+    for known in all {
+        match &known.written.place {
+            Place::File(file, ..) if !files.contains(&file.as_str()) => files.push(file),
+            _ => return false,
+        }
+    }
+    true
 }

@@ -432,3 +432,20 @@ fn names_of_persisted_settings_stand_in_for_a_file_that_may_not_be_read() {
     assert!(wrong[0].summary.contains("(mysqld-auto.cnf) wins over"), "{}", wrong[0].summary);
     assert!(!wrong[0].summary.contains("the same value"), "{}", wrong[0].summary);
 }
+
+#[test]
+fn a_line_in_a_later_file_overrides_and_two_lines_of_one_file_contradict() {
+    let severity = |second: &str| {
+        let mut set = facts(
+            &["sync_binlog = 0", "sync_binlog = 1"],
+            &[("server.family", json!("mysql")), ("server.version_number", json!(80_046))],
+        );
+        let fact = set.facts.get_mut("server.options.set").unwrap();
+        fact.value[1]["file"] = json!(second);
+        let all = lint(&set, knobs(), &"mysql-8.0".parse().unwrap());
+        let found = all.iter().find(|f| f.claim.starts_with("option-duplicate/")).unwrap();
+        found.severity.name()
+    };
+    assert_eq!(severity("/etc/my.cnf"), "medium");
+    assert_eq!(severity("/etc/my.cnf.d/zz-mydyno.cnf"), "info");
+}

@@ -1,4 +1,5 @@
 //! Every shipped claim is fit for release.
 #![allow(clippy::unwrap_used)]
 
+mod rendered;
 mod shipped;

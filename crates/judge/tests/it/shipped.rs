@@ -19,7 +19,7 @@ fn files() -> BTreeMap<String, String> {
     files
 }
 
-fn claims() -> Claims {
+pub fn claims() -> Claims {
     let files = files();
     Claims::read(files.iter().map(|(f, t)| (f.as_str(), t.as_str()))).unwrap_or_else(|e| panic!("{e}"))
 }

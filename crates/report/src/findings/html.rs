@@ -5,7 +5,10 @@ use std::fmt::Write;
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 
-use super::{counted, ledger, of_state, proof, seen, takes, unknown_by_reason, value_text};
+use super::{
+    address, by_severity, counted, instance, ledger, of_state, proof, seen, takes, unknown_by_reason,
+    value_text,
+};
 use crate::chart::data_block;
 use crate::page::document;
 use crate::table::{Cell, Table};
@@ -57,6 +60,9 @@ fn masthead(findings: &Findings) -> String {
         esc(&seen(findings)),
         esc(&counted(findings))
     );
+    for line in [instance(findings), by_severity(findings)].iter().filter(|line| !line.is_empty()) {
+        let _ = writeln!(out, "<p class=\"about\">{}</p>", esc(line));
+    }
     for note in &findings.scope.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(note));
     }
@@ -101,10 +107,9 @@ fn violation(n: usize, finding: &Finding) -> String {
         let mut table = Table::new(["Evidence", "", "read from"]);
         table.prose = true;
         for Evidence { fact, value, unit, source } in &finding.evidence {
-            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
             table.row([
                 Cell::from(fact.as_str()),
-                Cell::from(value_text(value) + &unit),
+                Cell::from(value_text(value, unit)),
                 Cell::from(source.as_str()),
             ]);
         }
@@ -141,7 +146,12 @@ fn small_print(finding: &Finding) -> String {
             let _ = write!(out, "<dt>{name}</dt>");
             last = name;
         }
-        let _ = write!(out, "<dd>{}</dd>", esc(&text));
+        let (text, address) = if name == "Source" { address(&text) } else { (text.as_str(), "") };
+        let _ = write!(out, "<dd>{}", esc(text));
+        if !address.is_empty() {
+            let _ = write!(out, "<a href=\"{0}\" rel=\"noreferrer\">{0}</a>", esc(address));
+        }
+        out.push_str("</dd>");
     }
     out.push_str("</dl>\n");
     out
@@ -229,7 +239,8 @@ fn rest(findings: &Findings) -> String {
         table.prose = true;
         let all: Vec<&Finding> = of_state(findings, state).collect();
         for finding in &all {
-            table.row([finding.claim.as_str(), &finding.title]);
+            let text = if state == State::Holds { &finding.title } else { &finding.summary };
+            table.row([finding.claim.as_str(), text]);
         }
         if !all.is_empty() {
             let _ =

@@ -2,15 +2,23 @@
 
 use mydyno_model::finding::{Findings, State};
 
-use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step};
+use super::{
+    address, by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, seen, step,
+};
 use crate::text::{markdown as safe, markdown_code as code};
 
 /// The findings as a Markdown document.
 pub fn markdown(findings: &Findings) -> String {
-    let mut out = format!("# Audit\n\n{}\n\n{}.\n", safe(&seen(findings)), counted(findings));
+    let mut out = format!("# Audit\n\n{}\n\n", safe(&seen(findings)));
+    let instance = instance(findings);
+    if !instance.is_empty() {
+        out.push_str(&format!("{}\n\n", safe(&instance)));
+    }
+    out.push_str(&format!("{}.\n", counted(findings)));
     for note in &findings.scope.notes {
         out.push_str(&format!("\n{}\n", safe(note)));
     }
+    overview(findings, &mut out);
     for finding in of_state(findings, State::Violated) {
         let severity = finding.severity.name();
         out.push_str(&format!(
@@ -43,7 +51,9 @@ pub fn markdown(findings: &Findings) -> String {
         }
         out.push_str(&format!("\nProof: {}\n\nSources:\n\n", safe(&proof(&finding.proof))));
         for source in &finding.sources {
-            out.push_str(&format!("- {}\n", safe(source)));
+            let (text, address) = address(source);
+            let link = if address.is_empty() { String::new() } else { format!("<{address}>") };
+            out.push_str(&format!("- {}{link}\n", safe(text)));
         }
     }
     let unknown: Vec<_> = of_state(findings, State::Unknown).collect();
@@ -68,4 +78,17 @@ pub fn markdown(findings: &Findings) -> String {
         }
     }
     out
+}
+
+/// One line for each finding, most severe first.
+fn overview(findings: &Findings, out: &mut String) {
+    let by_severity = by_severity(findings);
+    if by_severity.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\nViolated: {by_severity}.\n\n"));
+    for (n, finding) in of_state(findings, State::Violated).enumerate() {
+        let (severity, claim) = (finding.severity.name(), safe(&finding.claim));
+        out.push_str(&format!("{}. {severity}, {claim}: {}\n", n + 1, safe(&finding.summary)));
+    }
 }

@@ -7,14 +7,15 @@ mod terminal;
 
 use std::collections::BTreeMap;
 
-use mydyno_model::claim::{Cost, Effect, Ledger, Proof, StepKind, Touches};
+use mydyno_model::claim::{Cost, Effect, Ledger, Proof, Severity, StepKind, Touches};
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
+use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
 use serde_json::Value;
 
 pub use html::html;
 pub use markdown::markdown;
 pub use sarif::sarif;
-pub use terminal::{Page, terminal};
+pub use terminal::{Details, Page, terminal};
 
 /// Findings in a state, in list order, without accepted ones.
 fn of_state(findings: &Findings, state: State) -> impl Iterator<Item = &Finding> {
@@ -48,6 +49,27 @@ fn seen(findings: &Findings) -> String {
     format!("{server}, {host}; facts of {}", findings.facts_created)
 }
 
+/// The server's address, data directory and uptime, in one line; empty where none of them is known.
+fn instance(findings: &Findings) -> String {
+    let scope = &findings.scope;
+    let parts = [
+        scope.host_name.as_ref().map(|name| format!("host {name}")),
+        scope.port.map(|port| format!("port {port}")),
+        scope.socket.as_ref().map(|path| format!("socket {path}")),
+        scope.datadir.as_ref().map(|path| format!("data directory {path}")),
+        scope.uptime_s.map(|s| format!("up for {}", show_seconds(s as f64))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+/// Number of violated claims of each severity, most severe first; empty where none is violated.
+fn by_severity(findings: &Findings) -> String {
+    let severities = [Severity::Critical, Severity::High, Severity::Medium, Severity::Low, Severity::Info];
+    let count = |severity| of_state(findings, State::Violated).filter(|f| f.severity == severity).count();
+    let counts = severities.into_iter().map(|severity| (count(severity), severity.name()));
+    counts.filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect::<Vec<String>>().join(", ")
+}
+
 /// Number of claims in each state, in one line.
 fn counted(findings: &Findings) -> String {
     let count = |name: &str| findings.counts.get(name).copied().unwrap_or(0);
@@ -64,25 +86,56 @@ fn counted(findings: &Findings) -> String {
     )
 }
 
-/// A fact's value, text without quotes.
-fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+/// A fact's value with its unit for people: text without quotes, sizes and times in the unit that suits them, and no more than
+/// four digits of a fraction.
+fn value_text(value: &Value, unit: &str) -> String {
+    let suffix = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let Some(number) = value.as_f64().filter(|n| n.is_finite()) else {
+        return match value {
+            Value::String(text) if text.is_empty() => "(empty)".to_owned(),
+            Value::String(text) => text.clone() + &suffix,
+            other => other.to_string() + &suffix,
+        };
+    };
+    match unit {
+        "bytes" if number >= 0.0 => show_bytes(number),
+        "KiB" if number >= 0.0 => show_bytes(number * 1024.0),
+        "bytes/s" if number >= 0.0 => format!("{}/s", show_bytes(number)),
+        "s" if number >= 0.0 => show_seconds(number),
+        "ms" if number >= 0.0 => show_seconds(number / 1e3),
+        "us" if number >= 0.0 => show_us(number),
+        "ns" if number >= 0.0 => show_us(number / 1e3),
+        "percent" => format!("{} %", plain_number(number)),
+        "count" => plain_number(number),
+        "1/s" => format!("{}/s", plain_number(number)),
+        _ => plain_number(number) + &suffix,
     }
 }
 
-/// `host.swap.total_bytes = 2147483648 bytes (/proc/meminfo)`
+/// Whole numbers whole, others with three digits.
+fn plain_number(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number:.0}") } else { three_digits(number) }
+}
+
+/// The parts of a source before its address, and the address: `Manual, section: ` and `https://…`.
+fn address(source: &str) -> (&str, &str) {
+    let start = source.find("https://").or_else(|| source.find("http://"));
+    match start {
+        Some(at) if !source[at..].contains(char::is_whitespace) => source.split_at(at),
+        _ => (source, ""),
+    }
+}
+
+/// `host.swap.total_bytes = 2 GiB (/proc/meminfo)`
 fn evidence(evidence: &Evidence) -> String {
     const LONGEST: usize = 200;
-    let value = value_text(&evidence.value);
+    let value = value_text(&evidence.value, &evidence.unit);
     let mut shown: String = value.chars().take(LONGEST).collect();
     if shown.len() < value.len() {
         shown.push('…');
     }
-    let unit = if evidence.unit.is_empty() { String::new() } else { format!(" {}", evidence.unit) };
     let source: String = evidence.source.chars().take(LONGEST).collect();
-    format!("{} = {shown}{unit} ({source})", evidence.fact)
+    format!("{} = {shown} ({source})", evidence.fact)
 }
 
 /// A step as it is typed: for a line of a file, the kind of file precedes it.

@@ -1,9 +1,12 @@
-//! The audit's terminal page: violated claims, most severe first, then undecided claims with reasons.
+//! The audit's terminal page: an overview with one line a finding, most severe first, details of some, undecided claims.
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
 
-use super::{counted, evidence, lasting, ledger, of_state, proof, seen, step, takes, unknown_by_reason};
+use super::{
+    by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, seen, step, takes,
+    unknown_by_reason,
+};
 use crate::text::terminal as safe;
 
 /// Minimum width of the layout, in columns; on a narrower terminal lines wrap.
@@ -11,43 +14,71 @@ const NARROWEST: usize = 40;
 /// Column at which the text of a labelled line begins.
 const INDENT: usize = 10;
 
+/// Number of findings whose details are shown unless the reader asks for others.
+const WORST: usize = 3;
+/// Number of reasons for undecided claims that are shown unless the reader asks for all.
+const REASONS: usize = 5;
+
+/// Findings whose details are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Details<'a> {
+    /// The three of the highest rank.
+    Worst,
+    /// All violated claims.
+    Every,
+    /// These claims and no overview.
+    Of(&'a [String]),
+}
+
 /// Layout of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct Page<'a> {
     /// Whether to use ANSI colours.
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
     /// Whether to list also claims that hold or do not apply.
     pub all: bool,
+    /// Findings whose details are shown.
+    pub details: Details<'a>,
 }
 
 /// The findings as plain text.
-pub fn terminal(findings: &Findings, page: Page) -> String {
+pub fn terminal(findings: &Findings, page: Page<'_>) -> String {
     let mut out = Writer { out: String::new(), page: Page { width: page.width.max(NARROWEST), ..page } };
-    out.line(&out.bold(&safe(&seen(findings))));
-    for note in &findings.scope.notes {
-        out.wrapped("", &safe(note));
+    out.head(findings);
+    if let Details::Of(claims) = page.details {
+        for finding in findings.findings.iter().filter(|f| claims.contains(&f.claim)) {
+            out.detailed(finding);
+        }
+        return out.out;
     }
-    out.line(&counted(findings));
-    for finding in of_state(findings, State::Violated) {
-        out.violated(finding);
-    }
+    let violated: Vec<&Finding> = of_state(findings, State::Violated).collect();
+    out.overview(&violated);
+    let shown = if page.details == Details::Every { violated.len() } else { WORST };
+    violated.iter().take(shown).for_each(|finding| out.detailed(finding));
     out.unknown(findings);
     out.accepted(findings);
     if page.all {
         out.list(findings, State::Holds, "Holds");
         out.list(findings, State::NotApplicable, "Does not apply");
     }
+    if violated.len() > shown {
+        out.line("");
+        out.wrapped(
+            "",
+            "Details of all findings: --details; of one: --explain CLAIM; a page to pass on: --html -o FILE.",
+        );
+    }
     out.out
 }
 
-struct Writer {
+struct Writer<'a> {
     out: String,
-    page: Page,
+    page: Page<'a>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn style(&self, code: &str, text: &str) -> String {
         if self.page.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -83,13 +114,54 @@ impl Writer {
         }
     }
 
-    fn violated(&mut self, finding: &Finding) {
-        let colour = match finding.severity {
-            Severity::Critical | Severity::High => "1;31",
-            Severity::Medium => "1;33",
-            Severity::Low | Severity::Info => "1",
+    /// The server, the host, and the number of findings of each severity.
+    fn head(&mut self, findings: &Findings) {
+        self.line(&self.bold(&safe(&seen(findings))));
+        let instance = instance(findings);
+        if !instance.is_empty() {
+            self.wrapped("", &safe(&instance));
+        }
+        for note in &findings.scope.notes {
+            self.wrapped("", &safe(note));
+        }
+        self.line(&counted(findings));
+        let by_severity = by_severity(findings);
+        if !by_severity.is_empty() {
+            self.line(&format!("Violated: {by_severity}"));
+        }
+    }
+
+    /// One line for each finding: place, severity, claim and the beginning of its summary.
+    fn overview(&mut self, violated: &[&Finding]) {
+        if violated.is_empty() {
+            return;
+        }
+        self.line("");
+        let longest = violated.iter().map(|f| f.claim.chars().count()).max().unwrap_or(0).min(32);
+        for (n, finding) in violated.iter().enumerate() {
+            let severity = finding.severity.name().to_uppercase();
+            let name = safe(&finding.claim);
+            let start = format!("{:>3}  {severity:<8}  {name:<longest$}  ", n + 1);
+            let left = self.page.width.saturating_sub(start.chars().count());
+            let summary = safe(&finding.summary);
+            let line = match left {
+                0..20 => start,
+                left => start + &shortened(&summary, left),
+            };
+            let severity = format!("{severity:<8}");
+            let coloured = self.style(colour(finding.severity), &severity);
+            self.line(&line.replacen(&severity, &coloured, 1));
+        }
+    }
+
+    fn detailed(&mut self, finding: &Finding) {
+        let severity = match finding.state {
+            State::Violated => finding.severity.name().to_uppercase(),
+            State::Unknown => "CANNOT BE TOLD".to_owned(),
+            State::Holds => "HOLDS".to_owned(),
+            State::NotApplicable => "DOES NOT APPLY".to_owned(),
         };
-        let severity = self.style(colour, &finding.severity.name().to_uppercase());
+        let severity = self.style(colour(finding.severity), &severity);
         self.line("");
         self.line(&format!("{severity}  {} ({})", self.bold(&safe(&finding.claim)), safe(&finding.area)));
         self.wrapped("", &safe(&finding.summary));
@@ -118,11 +190,16 @@ impl Writer {
         if reasons.is_empty() {
             return;
         }
+        let every = self.page.all || self.page.details == Details::Every;
+        let shown = if every { reasons.len() } else { REASONS };
         self.line("");
         self.line(&self.bold("Cannot be told"));
-        for (why, claims) in reasons {
+        for (why, claims) in reasons.iter().take(shown) {
             self.wrapped("", &safe(&format!("{why}:")));
             self.wrapped(" ", &safe(&claims.join(", ")));
+        }
+        if reasons.len() > shown {
+            self.line(&format!("and for {} other reasons: --all", reasons.len() - shown));
         }
     }
 
@@ -141,12 +218,32 @@ impl Writer {
     }
 
     fn list(&mut self, findings: &Findings, state: State, title: &str) {
-        let names: Vec<String> = of_state(findings, state).map(|f| safe(&f.claim)).collect();
-        if !names.is_empty() {
-            self.line("");
-            self.line(&self.bold(title));
-            self.wrapped("", &names.join(", "));
+        if of_state(findings, state).next().is_none() {
+            return;
         }
+        self.line("");
+        self.line(&self.bold(title));
+        for finding in of_state(findings, state) {
+            let text = format!("{}: {}", finding.claim, finding.summary);
+            self.wrapped("", &safe(&text));
+        }
+    }
+}
+
+const fn colour(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical | Severity::High => "1;31",
+        Severity::Medium => "1;33",
+        Severity::Low | Severity::Info => "1",
+    }
+}
+
+/// The text up to the last word that fits into `width` characters, with an ellipsis where something is left out.
+fn shortened(text: &str, width: usize) -> String {
+    match wrap(text, width).as_slice() {
+        [] => String::new(),
+        [line] => line.clone(),
+        _ => wrap(text, width.saturating_sub(2)).first().map(|line| format!("{line} …")).unwrap_or_default(),
     }
 }
 

@@ -8,8 +8,63 @@ fn findings() -> Findings {
     Findings::from_json(include_str!("example.json")).unwrap()
 }
 
+const WIDE: Page<'_> = Page { color: false, width: 80, all: false, details: Details::Worst };
+
 fn page(all: bool) -> String {
-    terminal(&findings(), Page { color: false, width: 80, all })
+    terminal(&findings(), Page { all, ..WIDE })
+}
+
+/// Findings of a server that tells its address, with five violated claims.
+fn five() -> Findings {
+    let mut findings = findings();
+    let scope = &mut findings.scope;
+    scope.host_name = Some("db1".to_owned());
+    scope.port = Some(3306);
+    scope.datadir = Some("/var/lib/mysql/".to_owned());
+    scope.uptime_s = Some(7200);
+    let one = findings.findings[0].clone();
+    for n in 0..4 {
+        let claim = format!("copy-{n}");
+        findings.findings.insert(1, Finding { claim, severity: Severity::Low, ..one.clone() });
+    }
+    findings
+}
+
+#[test]
+fn the_page_begins_with_the_server_the_severities_and_one_line_a_finding() {
+    let findings = five();
+    let page = terminal(&findings, WIDE);
+    let head: Vec<&str> = page.lines().take(10).collect();
+    let at = "host db1, port 3306, data directory /var/lib/mysql/, up for 2 h";
+    assert!(head.contains(&at) && head.contains(&"Violated: 1 high, 4 low"), "{page}");
+    for (n, line) in page.lines().filter(|l| l.contains("LOW       copy-")).enumerate() {
+        assert!(line.starts_with(&format!("{:>3}  LOW", n + 2)) && line.chars().count() <= 80, "{line}");
+    }
+    let details = |page: &str| page.lines().filter(|l| l.starts_with("Why ")).count();
+    assert_eq!(details(&page), 3, "{page}");
+    assert_eq!(details(&terminal(&findings, Page { details: Details::Every, ..WIDE })), 5);
+    let explained = ["no-primary-key".to_owned(), "copy-2".to_owned()];
+    let one = terminal(&findings, Page { details: Details::Of(&explained), ..WIDE });
+    assert_eq!(details(&one), 2, "{one}");
+    assert!(one.contains("HOLDS  no-primary-key") && !one.contains("copy-1"), "{one}");
+    let text = markdown(&findings);
+    assert!(text.contains(&format!("{at}\n")) && text.contains("2. low, copy-3: "), "{text}");
+    assert!(html(&findings).contains(at));
+}
+
+#[test]
+fn evidence_is_told_in_units_for_people() {
+    for (value, unit, text) in [
+        (Value::from(8_589_934_592_u64), "bytes", "8 GiB"),
+        (Value::from(0.980_392_156_862_745_1), "", "0.980"),
+        (Value::from(31_536_000), "s", "365 d"),
+        (Value::from(1_500_000), "ns", "1.50 ms"),
+        (Value::from(29.858_143_125), "1/s", "29.9/s"),
+        (Value::from("ON"), "", "ON"),
+        (Value::from(""), "", "(empty)"),
+    ] {
+        assert_eq!(value_text(&value, unit), text);
+    }
 }
 
 #[test]
@@ -31,9 +86,7 @@ fn the_page_says_what_is_violated_why_and_what_to_do() {
         assert!(page.contains(part), "{part} is not on\n{page}");
     }
     assert!(!page.contains("no-primary-key"), "what holds is only listed on demand");
-    assert!(
-        super::terminal(&findings(), Page { color: false, width: 80, all: true }).contains("no-primary-key")
-    );
+    assert!(super::terminal(&findings(), Page { all: true, ..WIDE }).contains("no-primary-key"));
 }
 
 #[test]
@@ -41,7 +94,7 @@ fn texts_of_a_server_do_not_steer_the_terminal() {
     let mut findings = findings();
     findings.findings[0].summary = "a\u{1b}[2Jb\nc".to_owned();
     findings.findings[0].evidence[0].value = Value::from("x\u{1b}]0;y\u{7}");
-    let page = terminal(&findings, Page { color: false, width: 80, all: true });
+    let page = terminal(&findings, Page { all: true, ..WIDE });
     assert!(!page.contains('\u{1b}') && !page.contains('\u{7}'), "{page:?}");
 }
 

@@ -61,7 +61,7 @@ pub(super) fn scope(facts: &FactSet) -> Scope {
         facts.text("server.version").unwrap_or_default()
     );
     let notes = vec!["Only option files were read; no server was asked and no host looked at.".to_owned()];
-    Scope { server, host: "not_visible".to_owned(), server_process: false, notes }
+    Scope { server, host: "not_visible".to_owned(), notes, ..Scope::default() }
 }
 
 /// Adds the findings of the lint, sorted in by state and rank.

@@ -139,7 +139,10 @@ impl Census {
         let Some(largest) = largest(&column.column_type) else { return };
         let used = (next - 1.0).max(0.0) / largest;
         if self.fullest.as_ref().is_none_or(|(most, _)| used > *most) {
-            self.fullest = Some((used, json!({"table": table, "type": column.column_type, "used": used})));
+            self.fullest = Some((
+                used,
+                json!({"table": table, "column": column.name, "type": column.column_type, "used": used}),
+            ));
         }
     }
 

@@ -92,7 +92,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.auto_increment",
             "",
-            "the column nearest to the end of its type: table, type, used as a share; among those that were read",
+            "the column nearest to the end of its type: table, column, type, used as a share; among those that were read",
         ),
     ],
     run: Run::Server(run),

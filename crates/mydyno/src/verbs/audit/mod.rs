@@ -10,7 +10,7 @@ use mydyno_judge::{Claims, Fragment, accept};
 use mydyno_model::Document;
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Findings, State};
-use mydyno_report::findings::{Page, html, markdown, sarif, terminal};
+use mydyno_report::findings::{Details, Page, html, markdown, sarif, terminal};
 use mydyno_run::audit::Judging;
 use mydyno_run::audit::lint::is_check;
 use mydyno_run::{AuditPlan, Audited};
@@ -97,7 +97,13 @@ pub struct Args {
     /// Write the remedies and their undo into this folder, which is made; nothing is applied.
     #[arg(long, value_name = "DIR")]
     pub fix: Option<PathBuf>,
-    /// List claims that hold or do not apply, too.
+    /// Print the details of every violated claim; without it, those of the worst three.
+    #[arg(long)]
+    pub details: bool,
+    /// Print the details of these claims only, in whatever state they are.
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub explain: Vec<String>,
+    /// List claims that hold or do not apply, too, with the reason.
     #[arg(long)]
     pub all: bool,
     /// Form of the findings.
@@ -249,7 +255,12 @@ fn page(args: &Args, findings: &Findings, ui: &Ui) -> String {
         Format::Sarif => sarif(findings),
         Format::Terminal => {
             let color = ui.color && args.output.is_none();
-            terminal(findings, Page { color, width: ui.width(), all: args.all })
+            let details = match args.explain.as_slice() {
+                [] if args.details => Details::Every,
+                [] => Details::Worst,
+                claims => Details::Of(claims),
+            };
+            terminal(findings, Page { color, width: ui.width(), all: args.all, details })
         }
     }
 }
@@ -301,7 +312,7 @@ fn changed(changes: &[mydyno_judge::Change], since: &str) -> String {
 /// Ids of the claims that `--only`, `--skip` and `--area` leave.
 fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
-    for id in args.only.iter().chain(&args.skip) {
+    for id in args.only.iter().chain(&args.skip).chain(&args.explain) {
         if is_check(id) {
             continue;
         }
