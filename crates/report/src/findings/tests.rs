@@ -56,9 +56,9 @@ fn the_page_begins_with_the_server_the_severities_and_one_line_a_finding() {
 fn evidence_is_told_in_units_for_people() {
     for (value, unit, text) in [
         (Value::from(8_589_934_592_u64), "bytes", "8 GiB"),
-        (Value::from(0.980_392_156_862_745_1), "", "0.980"),
+        (Value::from(0.980_392_156_862_745_1), "", "0.98"),
         (Value::from(31_536_000), "s", "365 d"),
-        (Value::from(1_500_000), "ns", "1.50 ms"),
+        (Value::from(1_500_000), "ns", "1.5 ms"),
         (Value::from(29.858_143_125), "1/s", "29.9/s"),
         (Value::from("ON"), "", "ON"),
         (Value::from(""), "", "(empty)"),
