@@ -51,6 +51,9 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 	@MYDYNO_KILLS=50 MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e kills:: -- --nocapture --test-threads=1
 
+test-verdicts: deps build ## experiments whose answers follow from their construction (root, a quiet machine, about 20 minutes); BUDGET=10m for longer ones
+	@tests/verdicts/verdicts.py $(CURDIR)/target/release/mydyno $(VERDICTS)
+
 KILLS ?= 50
 test-kill-levers: deps ## SIGKILL while every lever of this host is turned, KILLS random instants: all must be as before
 	@scripts/install-deps file-systems
@@ -131,4 +134,4 @@ dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
 .PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist
+  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist

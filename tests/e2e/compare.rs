@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fixture::document;
+use crate::fixture::{Ended, document, signal, until};
 use crate::home::Home;
 
 /// A commit load in slices as short as the machinery allows: effects are made large enough for them.
@@ -57,6 +57,68 @@ fn a_treatment_whose_server_does_not_start_is_a_result_with_the_servers_words() 
     assert_eq!(verdict["verdict"], "undecided");
     assert!(verdict["answer"].as_str().unwrap().contains("could not be compared"), "{verdict:#}");
     assert!(verdict["failures"][0].as_str().unwrap().contains("no_such_variable"), "{verdict:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_is_killed_in_a_slice_marks_its_blocks_and_the_others_go_on() {
+    let home = Home::new();
+    let out = home.path().join("kept");
+    let out_option = format!("--out={}", out.display());
+    let args = [&SHORT[..], &["--treatment=sync_binlog=1", &out_option]].concat();
+    let running = home.start(&args);
+    let slices = || std::fs::read_to_string(out.join("slices.jsonl")).unwrap_or_default();
+    until("the first slices", || slices().lines().count() >= 4);
+    let name = format!("prove-{}-0-treatment", running.id());
+    let killed =
+        home.processes().into_iter().find(|line| line.contains(&name) && line.contains("datadir")).unwrap();
+    let pid = killed["process ".len()..].split(':').next().unwrap().parse().unwrap();
+    signal(pid, libc::SIGKILL);
+    let ended = Ended::from(running.wait_with_output().unwrap());
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let failures = verdict["failures"].to_string();
+    for says in ["slices of the treatment", "the server has ended, and its log ends with"] {
+        assert!(failures.contains(says), "{says}: {failures}");
+    }
+    assert!(!failures.contains("slices of the baseline"), "{failures}");
+    assert!(verdict["starts"].as_u64() >= Some(2), "{verdict:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_treatment_whose_disk_is_full_is_a_result() {
+    let home = Home::new();
+    let full = ["--treatment=disk.file_system=ext4", "--treatment=disk.size=48M"];
+    let ended = home.end(&[&SHORT[..], &full].concat());
+    assert_eq!(ended.status, 1, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict["verdict"], "undecided");
+    assert!(verdict["failures"].to_string().contains("slices of the treatment"), "{verdict:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn an_arm_that_gives_the_load_generator_fewer_cpus_is_no_verdict_on_the_server() {
+    let home = Home::new();
+    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=1000 --both=client.character_set=latin1 \
+                 --treatment=client.cpus=0 --connections=2 --mode=in-place --budget=25s --slice=300ms --settle=100ms --warmup=300ms \
+                 --json --quiet";
+    let ended = home.end(&words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ended.status, 1, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict["verdict"], "undecided", "{verdict:#}");
+    assert!(
+        verdict["answer"].as_str().unwrap().starts_with("No verdict on the server (client-bound)"),
+        "{verdict:#}"
+    );
+    assert_eq!(
+        (&verdict["threats"][0]["id"], verdict.get("failures")),
+        (&"client-bound".into(), None),
+        "{verdict:#}"
+    );
+    let refused = home.fails(2, &["bench", "oltp_point_select", "--sandbox", "--lever", "client.cpus=0"]);
+    assert!(refused.contains("mydyno compare"), "{refused}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
 

@@ -80,12 +80,54 @@ fn levers_are_swapped_in_one_server_and_the_verdict_is_in_the_ledger_with_its_pr
         "{verdict:#}"
     );
     assert!(verdict["answer"].as_str().unwrap().contains("The price: "), "{verdict:#}");
+    let crashes = &verdict["price"]["crashes"];
+    assert!(crashes[0]["acknowledged"].as_u64() >= Some(1000) && crashes[0]["lost"] == 0, "{crashes:#}");
+    assert!(crashes[1]["why"].as_str().unwrap().contains("--allow-host-change"), "{crashes:#}");
+    assert!(verdict["answer"].as_str().unwrap().contains("kill -9 lost 0 of "), "{verdict:#}");
     assert!(verdict["literature"][0].as_str().unwrap().contains("same kind of set-up"), "{verdict:#}");
     let blocks = verdict["blocks"].as_u64().unwrap() as usize;
     assert_eq!(verdict["block_ratios"].as_array().unwrap().len(), blocks);
     let listed: Value = serde_json::from_str(&home.end(&["verdicts", "flush", "--json"]).stdout).unwrap();
     assert_eq!(listed[0]["verdict"], "supported", "{listed:#}");
     assert_eq!(document(&out.join("verdict.json")), verdict);
+    let (file, other) = (home.path().join("verdicts.jsonl"), Home::new());
+    let file = file.display().to_string();
+    home.fine(&["verdicts", "--export", &file]);
+    other.fine(&["verdicts", "--import", &file]);
+    let there: Value = serde_json::from_str(&other.fine(&["verdicts", "flush", "--json"])).unwrap();
+    assert_eq!((&there[0]["answer"], &there[0]["imported"]), (&verdict["answer"], &file.into()), "{there:#}");
+    assert!(there[0]["fingerprint"]["memory_bytes"].as_u64() > Some(0), "{there:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn an_audit_shows_beside_a_finding_what_was_proved_here_and_whether_that_still_holds() {
+    let home = Home::new();
+    let audit = ["audit", "--sandbox", "--window=0s", "--quiet"];
+    let first = home.json(&[&audit[..], &["--json"]].concat());
+    let finding = &first["findings"][0];
+    assert_eq!(finding["state"], "violated", "{finding:#}");
+    let runs = home.state().join("runs");
+    std::fs::create_dir_all(&runs).unwrap();
+    let line = serde_json::json!({
+        "at": "2026-01-02T03:04:05Z", "mydyno": "0.1.0", "experiment": "x", "claim": finding["claim"], "verdict": "supported",
+        "answer": "It is slower.", "delta": 0.02, "scope": "this host", "host": "", "server": "MariaDB 5.5.1", "folder": "",
+        "fingerprint": {"machine": "", "kernel": "3.10", "cpu": "", "cpus": 1, "memory_bytes": 1}
+    });
+    std::fs::write(runs.join("verdicts.jsonl"), format!("{line}\n")).unwrap();
+    let second = home.json(&[&audit[..], &["--json"]].concat());
+    let its = |f: &&Value| f["claim"] == finding["claim"];
+    let proved = second["findings"].as_array().unwrap().iter().find(its).unwrap()["proved"][0].clone();
+    assert_eq!(
+        (&proved["verdict"], &proved["answer"]),
+        (&"supported".into(), &"It is slower.".into()),
+        "{proved:#}"
+    );
+    for says in ["kernel 3.10 → ", "server 5.5.1 → ", "CPUs 1 → "] {
+        assert!(proved["changed"].to_string().contains(says), "{says}: {proved:#}");
+    }
+    let page = home.fine(&audit);
+    assert!(page.contains("Proved    supported on 2026-01-02 by x: It is slower."), "{page}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
 

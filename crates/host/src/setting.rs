@@ -129,7 +129,8 @@ pub fn check_value(machine: &Machine, name: &str, value: &str) -> Result<(), Hos
     check(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
     let choices = choices(machine, &known)?;
-    if known.form.fits(value) && choices.is_none_or(|c| c.iter().any(|choice| choice == value)) {
+    let within = known.cap(machine).is_none_or(|cap| value.parse::<u64>().is_ok_and(|n| n <= cap));
+    if known.form.fits(value) && within && choices.is_none_or(|c| c.iter().any(|choice| choice == value)) {
         return Ok(());
     }
     let form = known.form.describe(&known, machine);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use mydyno_journal::{
     Change, Closing, Context, Journal, JournalError, Lease, Machine, Outcome, Presence, ProcessIdentity,
@@ -23,6 +24,9 @@ pub enum Attribute {
     Nice,
     /// `other`, `batch` or `idle`: sched(7).
     Class,
+    /// What is added to its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, so that nobody has to
+    /// permit it.
+    OomScoreAdj,
 }
 
 const CLASSES: [(&str, i32); 3] =
@@ -50,6 +54,7 @@ impl Attribute {
             Self::Affinity => "affinity",
             Self::Nice => "nice",
             Self::Class => "class",
+            Self::OomScoreAdj => "oom_score_adj",
         }
     }
 
@@ -64,6 +69,7 @@ impl Attribute {
                     .find(|(_, number)| *number == class)
                     .map_or_else(|| class.to_string(), |(name, _)| (*name).to_owned())
             }
+            Self::OomScoreAdj => fs::read_to_string(oom_score_adj(tid))?.trim().to_owned(),
         })
     }
 
@@ -76,6 +82,7 @@ impl Attribute {
                 let class = CLASSES.iter().find(|(name, _)| *name == value).ok_or_else(invalid)?;
                 calls::scheduler::set_class(tid, class.1)
             }
+            Self::OomScoreAdj => fs::write(oom_score_adj(tid), value),
         }
     }
 
@@ -102,6 +109,7 @@ impl Attribute {
             Self::Class => {
                 CLASSES.iter().find(|(name, _)| *name == value).map(|(name, _)| (*name).to_owned())
             }
+            Self::OomScoreAdj => value.parse::<u32>().ok().filter(|n| *n <= 1000).map(|n| n.to_string()),
         };
         normal.ok_or_else(|| HostError::SettingValue {
             name: format!("server.{}", self.name()),
@@ -116,6 +124,7 @@ impl Attribute {
             Self::Affinity => "a list of CPUs like 0-1,3",
             Self::Nice => "a whole number from -20 to 19",
             Self::Class => "one of other batch idle",
+            Self::OomScoreAdj => "a whole number from 0 to 1000",
         }
     }
 }
@@ -128,8 +137,12 @@ pub fn check(machine: &Machine, attribute: Attribute, value: &str) -> Result<(),
     match attribute {
         Attribute::Nice => check_nice(machine, value),
         Attribute::Affinity => check_affinity(machine, value),
-        Attribute::Class => Ok(()),
+        Attribute::Class | Attribute::OomScoreAdj => Ok(()),
     }
+}
+
+fn oom_score_adj(tid: u32) -> PathBuf {
+    Path::new("/proc").join(tid.to_string()).join("oom_score_adj")
 }
 
 fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
@@ -337,7 +350,25 @@ impl Change for ChangedTask {
 }
 
 /// Reads a list of CPUs that a mask of the kernel can hold.
-pub(crate) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
+/// The CPUs that the calling thread may run on, as the kernel shows lists of CPUs.
+pub fn own_cpus() -> Option<String> {
+    scheduler::affinity(0).ok().map(|cpus| cpus::show(&cpus))
+}
+
+/// Runs something with the calling thread, and the threads that it starts meanwhile, on some CPUs.
+///
+/// # Errors
+/// None of the CPUs is one of this process's.
+pub fn on_cpus<T>(cpus: &[usize], run: impl FnOnce() -> T) -> io::Result<T> {
+    let before = scheduler::affinity(0)?;
+    scheduler::set_affinity(0, cpus)?;
+    let done = run();
+    scheduler::set_affinity(0, &before)?;
+    Ok(done)
+}
+
+/// Reads a list of CPUs, as in `0-1,3`; `None` where it is none.
+pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     cpus::parse(text, 1023)
 }
 

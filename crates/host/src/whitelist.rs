@@ -57,6 +57,7 @@ const SYSCTLS: &[(&str, Form)] = &[
     ("vm.zone_reclaim_mode", Form::Number { low: 0, high: 7, step: 1 }),
     ("vm.compaction_proactiveness", Form::Number { low: 0, high: 100, step: 1 }),
     ("vm.watermark_scale_factor", Form::Number { low: 1, high: 3000, step: 1 }),
+    ("vm.nr_hugepages", Form::Number { low: 0, high: 1 << 24, step: 1 }),
     ("vm.page-cluster", Form::Number { low: 0, high: 31, step: 1 }),
     ("kernel.numa_balancing", SWITCH),
     ("kernel.sched_autogroup_enabled", SWITCH),
@@ -66,6 +67,18 @@ const SYSCTLS: &[(&str, Form)] = &[
     ("net.ipv4.tcp_slow_start_after_idle", SWITCH),
     ("net.ipv4.tcp_tw_reuse", Form::Number { low: 0, high: 2, step: 1 }),
 ];
+
+/// Below `/sys/kernel/debug`, where debugfs is mounted: Documentation/scheduler/sched-design-CFS.rst. The shortest time that a
+/// task runs before another takes its place, since Linux 6.6.
+const DEBUG: &[(&str, &str, Form)] = &[(
+    "sched.base_slice_ns",
+    "sched/base_slice_ns",
+    Form::Number { low: 100_000, high: 1_000_000_000, step: 1 },
+)];
+
+/// Largest number of requests of a queue that has a scheduler: `MAX_SCHED_RQ` of block/blk-mq-sched.h, 16 times
+/// `BLKDEV_DEFAULT_RQ`.
+const MOST_REQUESTS: u64 = 16 * 128;
 
 /// Settings that the kernel changes along with others and that only go back with them: no lever sets them.
 const ALONG: &[(&str, Form)] = &[("vm.min_free_kbytes", ANY)];
@@ -153,6 +166,9 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         };
         return Some(Known { along, ..known });
     }
+    if let Some((_, file, form)) = DEBUG.iter().find(|(n, _, _)| *n == name) {
+        return Some(known(form, vec![(Root::Sys, format!("kernel/debug/{file}"))]));
+    }
     if let Some(number) = name.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
         let plain = !number.is_empty() && number.len() < 8 && number.chars().all(|c| c.is_ascii_digit());
         let files = vec![(Root::Proc, format!("irq/{number}/smp_affinity_list"))];
@@ -207,7 +223,7 @@ pub(crate) fn queue_files() -> Vec<String> {
 pub(crate) fn names(machine: &Machine) -> Vec<String> {
     let mut names = vec!["vm.dirty".to_owned(), "vm.dirty_background".to_owned()];
     names.extend(SYSCTLS.iter().map(|(name, _)| (*name).to_owned()));
-    names.extend(THP.iter().map(|(name, _, _)| (*name).to_owned()));
+    names.extend(THP.iter().chain(DEBUG).map(|(name, _, _)| (*name).to_owned()));
     let entries = fs::read_dir(machine.sys().join("block"));
     let mut disks: Vec<String> = entries
         .into_iter()
@@ -261,6 +277,18 @@ impl Known {
         self.files.iter().map(path).collect()
     }
 
+    /// The largest number that the kernel takes, where that is less than the form's: without a scheduler a queue has as many
+    /// requests as its driver has tags (blk_mq_update_nr_requests of block/blk-mq.c).
+    pub(crate) fn cap(&self, machine: &Machine) -> Option<u64> {
+        let device = self.device.as_ref().filter(|_| self.name.ends_with(".nr_requests"))?;
+        let folder = machine.sys().join("block").join(device);
+        let line = |file: &str| fs::read_to_string(folder.join(file)).ok();
+        match line("queue/scheduler").is_some_and(|text| text.contains("[none]")) {
+            true => line("mq/0/nr_tags")?.trim().parse().ok(),
+            false => Some(MOST_REQUESTS),
+        }
+    }
+
     /// The network namespace whose setting it is: `/proc/sys/net` shows that of the reader, network_namespaces(7).
     pub(crate) fn namespace(&self, machine: &Machine) -> Option<String> {
         self.name.starts_with("net.").then(|| machine.namespace("net")).flatten()
@@ -306,7 +334,12 @@ impl Form {
     /// The values that it takes, for people.
     pub(crate) fn describe(&self, known: &Known, machine: &Machine) -> String {
         match self {
-            Self::Number { low, high, step: 1 } => format!("a whole number from {low} to {high}"),
+            Self::Number { low, high, step: 1 } => {
+                format!(
+                    "a whole number from {low} to {}",
+                    known.cap(machine).map_or(*high, |cap| cap.min(*high))
+                )
+            }
             Self::Number { low, high, step } => format!("a multiple of {step} from {low} to {high}"),
             Self::OneOf(words) => words.join(" or "),
             Self::Cpus => "a list of CPUs as the kernel shows it, as in 0-1,3".to_owned(),

@@ -148,6 +148,7 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         ledger: document.ledger.clone(),
         traps: document.traps.clone(),
         sources: document.sources.clone(),
+        proved: vec![],
         proof: document.proof.clone(),
         accepted: None,
     }

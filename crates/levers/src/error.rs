@@ -30,6 +30,14 @@ pub enum LeverError {
         /// With its value.
         lever: String,
     },
+    /// A lever of the load generator, where no experiment runs.
+    #[error(
+        "{lever} belongs to the load generator of an experiment: give it to `mydyno compare` or `mydyno prove`"
+    )]
+    OfClient {
+        /// With its value.
+        lever: String,
+    },
     /// A lever that cannot be swapped while a server runs.
     #[error(
         "{lever} takes effect when a server starts or its tables are made, so it cannot be swapped while one runs"

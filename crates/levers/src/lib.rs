@@ -24,4 +24,5 @@ mod tests;
 pub use catalogue::{list, nearest};
 pub use error::LeverError;
 pub use in_place::InPlace;
-pub use turns::{Turns, When};
+pub use mydyno_host::task::parse_cpus;
+pub use turns::{Client, Turns, When};

@@ -17,13 +17,24 @@ pub enum When {
     Schema,
     /// In the workload.
     Workload,
+    /// In the load generator of an experiment.
+    Client,
 }
 
 impl When {
     /// Whether the lever can be changed while the server keeps running. The others need a new server, or new tables.
     pub fn is_in_place(self) -> bool {
-        matches!(self, Self::Host | Self::ServerRunning | Self::Workload)
+        matches!(self, Self::Host | Self::ServerRunning | Self::Workload | Self::Client)
     }
+}
+
+/// Levers of the load generator.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client {
+    /// CPUs that its threads may run on; none: as the command itself.
+    pub cpus: Option<Vec<usize>>,
+    /// Character set of its sessions; none: the default of a connection.
+    pub character_set: Option<String>,
 }
 
 /// Levers with their values.
@@ -35,6 +46,8 @@ pub struct Turns {
     pub schema: Vec<String>,
     /// Options of the workload, by name.
     pub workload: Vec<(String, String)>,
+    /// Levers of the load generator.
+    pub client: Client,
     /// The price of each lever in durability or semantics, one sentence each.
     pub ledger: Vec<String>,
     /// Each lever as given (a bundle is replaced by its parts), with the moment at which it takes effect.
@@ -67,8 +80,19 @@ impl Turns {
     pub fn check_no_load(&self) -> Result<(), LeverError> {
         let mut of_load = self.at(When::Schema).chain(self.at(When::Workload));
         match of_load.next() {
-            None => Ok(()),
+            None => self.check_no_client(),
             Some((id, value)) => Err(LeverError::OfLoad { lever: format!("{id}={value}") }),
+        }
+    }
+
+    /// Refuses levers of the load generator, for commands that are no experiment.
+    ///
+    /// # Errors
+    /// The first such lever.
+    pub fn check_no_client(&self) -> Result<(), LeverError> {
+        match self.at(When::Client).next() {
+            None => Ok(()),
+            Some((id, value)) => Err(LeverError::OfClient { lever: format!("{id}={value}") }),
         }
     }
 }

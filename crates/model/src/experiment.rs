@@ -9,9 +9,11 @@ use crate::estimate::Estimate;
 use crate::plan::Plan;
 
 pub mod definition;
+pub mod price;
 pub mod proved;
 
 use definition::{Job, LoadDefinition, Mode, Published};
+use price::Price;
 
 /// The part that an arm plays in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -316,6 +318,9 @@ pub struct Verdict {
     pub units: String,
     /// Units that are needed in all, where the verdict is undecided and this can be told.
     pub units_needed: Option<usize>,
+    /// What the treatment costs beside performance, where it costs more than the baseline.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub price: Option<Price>,
     /// Threats to the verdict's validity.
     pub threats: Vec<Threat>,
     /// Slices that failed, as texts.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::claim::{Confidence, Cost, Ledger, Proof, Severity, StepKind};
 use crate::document::{Document, Header};
+use crate::experiment::proved::ProvedHere;
 
 /// Result of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +136,9 @@ pub struct Finding {
     pub sources: Vec<String>,
     /// How an experiment can test the advice.
     pub proof: Proof,
+    /// Verdicts of experiments on this host, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub proved: Vec<ProvedHere>,
     /// Acceptance by the user's list.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub accepted: Option<Accepted>,

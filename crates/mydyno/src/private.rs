@@ -22,6 +22,7 @@ use crate::ui::Ui;
 pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec, Turns)>, Failure> {
     let Some(engine) = &target.sandbox else { return Ok(None) };
     let turns = target.private.turns("until this command ends", ui)?;
+    turns.check_no_client().map_err(|error| Failure::usage(error.to_string()))?;
     let spec = target.private.spec(name, Some(engine), &turns);
     Ok(Some((spec, turns)))
 }

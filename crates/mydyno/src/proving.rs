@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use mydyno_host::StateDir;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_model::Document;
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::proved::Proved;
 use mydyno_model::experiment::{Finding, Role, Verdict};
+use mydyno_model::finding::Findings;
 use mydyno_model::units::{parse_duration, parse_share, show_bytes};
 use mydyno_prove::ProveError;
 use mydyno_prove::comparison::{Comparison, RunWish};
@@ -92,11 +94,11 @@ pub fn carry_out(
     if args.plan {
         match ui.json {
             true => ui.out(&comparison.design.to_json()),
-            false => plan(comparison).iter().for_each(|line| ui.out(line)),
+            false => plan(comparison, args).iter().for_each(|line| ui.out(line)),
         }
         return Ok(Status::Fine);
     }
-    plan(comparison).iter().for_each(|line| ui.note(line));
+    plan(comparison, args).iter().for_each(|line| ui.note(line));
     if !comparison.of_the_host.is_empty() && args.allow_host_change {
         let levers = comparison.of_the_host.join(", ");
         ui.loud(&format!("Changing the whole host until this command ends: {levers}"));
@@ -122,6 +124,7 @@ pub fn carry_out(
     // The server is the first line of the set-up.
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
+    let proved = Proved { fingerprint: Some(ledger::fingerprint()), ..proved };
     if let Err(error) = ledger::append(host.state.path(), &proved) {
         ui.loud(&format!("The verdict is not in the ledger: {error}"));
     }
@@ -134,6 +137,18 @@ pub fn carry_out(
     Ok(status(&verdict, args.fail_if_worse))
 }
 
+/// Puts what was proved on this host beside the findings of an audit of it.
+pub fn beside(findings: &mut Findings, ui: &Ui) {
+    let Ok(Some(state)) = StateDir::default_path().and_then(|path| StateDir::find(&path)) else { return };
+    match ledger::read(state.path()) {
+        Ok((verdicts, _)) => {
+            let server = findings.scope.server.clone();
+            ledger::beside(&mut findings.findings, &verdicts, &ledger::fingerprint(), &server);
+        }
+        Err(error) => ui.note(&format!("The ledger of verdicts is not shown: {error}")),
+    }
+}
+
 /// Prints a verdict.
 pub fn tell(verdict: &Verdict, ui: &Ui) {
     match ui.json {
@@ -143,7 +158,7 @@ pub fn tell(verdict: &Verdict, ui: &Ui) {
 }
 
 /// The plan in words: changes, duration, disk space, and the smallest effect that it can show.
-fn plan(comparison: &Comparison) -> Vec<String> {
+fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
     let (design, shape) = (&comparison.design, comparison.shape);
     let mut lines = vec![design.question.clone()];
     let arms = design.arms.iter().filter(|arm| arm.role != Role::Again);
@@ -170,6 +185,16 @@ fn plan(comparison: &Comparison) -> Vec<String> {
         let (effect, sd) = (effect * 100.0, sd * 100.0);
         lines.push(format!(
             "The smallest effect that it can show is about {effect:.1} %, if {unit} differ by {sd:.0} % as usual."
+        ));
+    }
+    if comparison.crashes() {
+        let how = if args.allow_host_change {
+            "by kill -9 and by a power cut of an emulated disk"
+        } else {
+            "by kill -9; with --allow-host-change also by a power cut of an emulated disk"
+        };
+        lines.push(format!(
+            "After the measurement a server of the treatment crashes, {how}, to count the acknowledged commits that are lost."
         ));
     }
     lines.push(match comparison.of_the_host.as_slice() {

@@ -9,6 +9,7 @@ use mydyno_levers::Turns;
 use mydyno_model::Header;
 use mydyno_model::change::RestoreState;
 use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
+use mydyno_model::experiment::price::CrashCost;
 use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Slice, Verdict, labels};
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_run::Cancel;
@@ -23,6 +24,7 @@ use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
 use crate::execute::{self, ArmPlan, Execution, Observer, Progress};
 use crate::experiment;
+use crate::price::{self, Crashes};
 use crate::store::{self, Store};
 use crate::{design, verdict};
 
@@ -135,7 +137,7 @@ impl Comparison {
         };
         let shared =
             Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
-        let takes_s = wanted.times.total_s(shape, wanted.mode);
+        let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
         Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new() })
     }
@@ -157,7 +159,7 @@ impl Comparison {
             Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
         let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
         let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
-        let takes_s = wanted.times.total_s(shape, wanted.mode) * left;
+        let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
         Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before })
     }
@@ -225,6 +227,10 @@ impl Comparison {
         let slices = execute::run(&execution, &mut store, &mut observer)?;
         let set_up = self.set_up(server, &wish.set_up);
         let mut verdict = verdict::conclude(&self.design, &slices, set_up, OffsetDateTime::now_utc());
+        if verdict.blocks > 0 && self.crashes() {
+            let crashes = self.crash(wish, watch)?;
+            verdict = verdict::with_crashes(verdict, crashes);
+        }
         verdict.command = wish.command.clone();
         verdict.changed =
             self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
@@ -244,6 +250,24 @@ impl Comparison {
             watch(Progress::Loud(format!("{}: {}", done.change.what, done.why)));
         }
         Ok(())
+    }
+
+    /// Whether the treatment's server is crashed after the measurement, to count what its price is.
+    pub fn crashes(&self) -> bool {
+        price::is_of_crashes(&price::own(&self.design.arms))
+    }
+
+    fn crash(
+        &self,
+        wish: &RunWish<'_>,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Vec<CrashCost>, ProveError> {
+        let Some(arm) = self.arms.iter().find(|arm| arm.arm.role == Role::Treatment) else {
+            return Ok(Vec::new());
+        };
+        let (host, allow_host_change, stop) = (wish.host, wish.allow_host_change, wish.stop);
+        let crashes = Crashes { host, allow_host_change, stop };
+        crashes.of(arm, &mut |what| watch(Progress::Server { role: Role::Treatment, what }))
     }
 
     /// Kernel settings that the arms change, each once.
@@ -371,6 +395,12 @@ fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
 fn plan_errors<E: ToString>(role: Role, errors: &[E]) -> Vec<ProveError> {
     let error = |why: &E| ProveError::Plan { arm: role.name().to_owned(), why: why.to_string() };
     errors.iter().map(error).collect()
+}
+
+/// Time for the crashes after the measurement, in seconds.
+fn crashes_s(arms: &[ArmPlan]) -> f64 {
+    let arms: Vec<Arm> = arms.iter().map(|arm| arm.arm.clone()).collect();
+    if price::is_of_crashes(&price::own(&arms)) { price::CRASHES_S } else { 0.0 }
 }
 
 /// What the arms change for the whole host, each once.

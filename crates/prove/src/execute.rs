@@ -252,8 +252,9 @@ impl<'a> Table<'a, '_> {
         let arm = execution.arms.iter().find(|arm| arm.arm.role == row.arm);
         let at_s = self.at_s();
         let slice = match (arm, up) {
-            (Some(arm), Some(Up { target: Ok(target), .. })) => {
-                let load = Load { plan: &arm.plan, work: &arm.work, target, settle };
+            (Some(arm), Some(server @ Up { target: Ok(target), .. })) => {
+                let client = &arm.turns.client;
+                let load = Load { plan: &arm.plan, work: &arm.work, target, client, settle };
                 let around = Surroundings { target, folder: self.store.folder(), settle };
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);
                 let (measured, failures) = beside(&execution.design.jobs, row.arm, &around, measure);
@@ -261,6 +262,7 @@ impl<'a> Table<'a, '_> {
                     // Without its jobs a slice answers another question.
                     Measured::Slice(slice) => {
                         let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
+                        let failed = failed.map(|why| server.with_last_words(why));
                         Slice { at_s, failed, ..*slice }
                     }
                     Measured::Interrupted => return Err(interrupted(self.store.folder())),

@@ -14,6 +14,7 @@ pub mod execute;
 pub mod experiment;
 mod jobs;
 pub mod ledger;
+pub mod price;
 mod servers;
 pub mod side;
 mod slice;

@@ -16,6 +16,9 @@ use crate::error::ProveError;
 use crate::execute::{ArmPlan, Execution, Progress};
 use crate::slice::{self, Load, Measured};
 
+/// Lines of a server's log that are shown where it has ended.
+const LAST_WORDS: usize = 3;
+
 /// A server of a start.
 pub(crate) struct Up {
     role: Role,
@@ -31,6 +34,19 @@ pub(crate) struct Servers<'a> {
     execution: &'a Execution<'a>,
     start: usize,
     up: Vec<Up>,
+}
+
+impl Up {
+    /// Why a slice failed, with the last lines of its server's log where the server is gone.
+    pub(crate) fn with_last_words(&self, why: String) -> String {
+        let Some(info) = &self.info else { return why };
+        let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
+        if runs {
+            return why;
+        }
+        let log = mydyno_sandbox::tail(Path::new(&info.log), LAST_WORDS).unwrap_or_default().join("\n");
+        format!("{why}; the server has ended, and its log ends with:\n{log}")
+    }
 }
 
 impl<'a> Servers<'a> {
@@ -141,7 +157,8 @@ impl<'a> Servers<'a> {
         }
         let warmup = Duration::from_secs_f64(self.execution.design.warmup_s);
         let row = Row { order: 0, start: self.start, block: 0, arm: role };
-        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, settle: warmup };
+        let client = &arm.turns.client;
+        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: warmup };
         match slice::measure(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(role, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {

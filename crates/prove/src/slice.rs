@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use mydyno_host::task::on_cpus;
+use mydyno_levers::Client;
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_load::{End, LoadError, StepEvent, Warmup};
 use mydyno_model::experiment::{Row, Slice};
@@ -10,7 +12,7 @@ use mydyno_model::plan::Plan;
 use mydyno_model::record::{Interval, Phase};
 use mydyno_run::steps::{NumberedStep, Work};
 use mydyno_stats::{Distribution, Histogram};
-use mydyno_wire::{Client, ConnectOptions};
+use mydyno_wire::{Client as Session, ConnectOptions};
 use serde_json::Map;
 
 /// What transactions rest on; everything else stays as the server has it.
@@ -24,6 +26,8 @@ pub struct Load<'a> {
     pub work: &'a Work,
     /// The server, with the database.
     pub target: &'a ConnectOptions,
+    /// Levers of the load generator.
+    pub client: &'a Client,
     /// Cut from the beginning.
     pub settle: Duration,
 }
@@ -40,7 +44,12 @@ pub enum Measured {
 pub fn measure(load: &Load<'_>, row: Row, clock: &MonotonicClock, stop: &AtomicBool) -> Measured {
     let at_s = clock.now_s();
     let mut intervals: Vec<Interval> = Vec::new();
-    let ended = run(load, row, clock, stop, &mut intervals);
+    let ended = match &load.client.cpus {
+        None => run(load, row, clock, stop, &mut intervals),
+        // The threads of the load inherit the CPUs of the one that starts them.
+        Some(cpus) => on_cpus(cpus, || run(load, row, clock, stop, &mut intervals))
+            .unwrap_or_else(|error| Err(LoadError::Worker(format!("client.cpus: {error}")))),
+    };
     let mut slice = summary(load, row, at_s, &intervals);
     slice.failed = match ended {
         Ok(End::Interrupted) | Err(LoadError::Interrupted) => return Measured::Interrupted,
@@ -65,8 +74,11 @@ fn run(
         return Err(LoadError::Worker("the plan of the load has no step".to_owned()));
     };
     let connect = || {
-        let mut client = Client::connect(load.target)?;
+        let mut client = Session::connect(load.target)?;
         client.execute(SESSION)?;
+        if let Some(name) = &load.client.character_set {
+            client.execute(&format!("SET NAMES {name}"))?;
+        }
         Ok(client)
     };
     let warmup = Warmup::Fixed(load.settle);

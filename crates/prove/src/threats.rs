@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mydyno_model::Estimate;
-use mydyno_model::experiment::{Role, Slice, Threat};
+use mydyno_model::experiment::{Arm, Role, Slice, Threat};
 use mydyno_stats::linear::Fit;
 
 use crate::analyse::{Levels, MEASURES, Ratios};
@@ -15,6 +15,7 @@ const UNEQUAL: f64 = 0.001;
 
 /// All threats that the slices show.
 pub fn of(
+    arms: &[Arm],
     slices: &[Slice],
     ratios: &Ratios,
     again: Option<&Estimate>,
@@ -22,7 +23,7 @@ pub fn of(
 ) -> Vec<Threat> {
     let measured: Vec<&Slice> = slices.iter().filter(|slice| slice.failed.is_none()).collect();
     let mut threats = Vec::new();
-    threats.extend(client_bound(&measured));
+    threats.extend(other_client(arms).or_else(|| client_bound(arms, &measured)));
     threats.extend(unequal_work(&measured));
     threats.extend(trend(ratios));
     threats.extend(carry_over(&measured));
@@ -35,13 +36,42 @@ fn threat(id: &str, text: String, decides: bool, next_step: &str) -> Threat {
     Threat { id: id.to_owned(), text, decides, next_step: next_step.to_owned() }
 }
 
+/// Lever of the load generator's CPUs.
+const CLIENT_CPUS: &str = "client.cpus";
+
+/// The value of that lever in an arm.
+fn client_lever(arms: &[Arm], role: Role) -> Option<&str> {
+    let arm = arms.iter().find(|arm| arm.role == role)?;
+    arm.levers.iter().rfind(|level| level.lever == CLIENT_CPUS).map(|level| level.value.as_str())
+}
+
+/// CPUs that the load generator has in an arm, where a lever says so.
+fn client_cpus(arms: &[Arm], role: Role) -> Option<usize> {
+    mydyno_levers::parse_cpus(client_lever(arms, role)?).map(|cpus| cpus.len())
+}
+
+/// Arms whose load generators have different CPUs: a difference is then the load generator's, whatever it was busy with.
+fn other_client(arms: &[Arm]) -> Option<Threat> {
+    let (baseline, treatment) = (client_lever(arms, Role::Baseline), client_lever(arms, Role::Treatment));
+    (baseline != treatment).then(|| {
+        let of = |cpus: Option<&str>| cpus.map_or_else(|| "all CPUs".to_owned(), |cpus| format!("CPUs {cpus}"));
+        let text = format!(
+            "the load generator has {} in the baseline and {} in the treatment: a difference is its own, not the server's",
+            of(baseline),
+            of(treatment)
+        );
+        threat("client-bound", text, true, "give both arms the same client.cpus (--both)")
+    })
+}
+
 /// CPU time of the load generator as a share of what its threads had, by arm.
-fn client_bound(slices: &[&Slice]) -> Option<Threat> {
+fn client_bound(arms: &[Arm], slices: &[&Slice]) -> Option<Threat> {
     let mut worst: Option<(Role, f64)> = None;
     for arm in Role::ALL {
         let of_arm = slices.iter().filter(|slice| slice.row.arm == arm);
         let (used, had) = of_arm.fold((0.0, 0.0), |(used, had), slice| {
-            (used + slice.client_cpu_us as f64, had + slice.measured_s * 1e6 * slice.workers as f64)
+            let threads = slice.workers.min(client_cpus(arms, arm).unwrap_or(slice.workers));
+            (used + slice.client_cpu_us as f64, had + slice.measured_s * 1e6 * threads as f64)
         });
         let share = if had > 0.0 { used / had } else { 0.0 };
         if worst.is_none_or(|(_, most)| share > most) {
@@ -202,7 +232,7 @@ mod tests {
 
     fn ids(slices: &[Slice]) -> Vec<String> {
         let ratios = Ratios::of(slices, &MEASURES[0]);
-        of(slices, &ratios, None, None).into_iter().map(|threat| threat.id).collect()
+        of(&[], slices, &ratios, None, None).into_iter().map(|threat| threat.id).collect()
     }
 
     #[test]
@@ -215,7 +245,7 @@ mod tests {
     fn a_busy_load_generator_forbids_the_verdict() {
         let busy = slices(4, 1_900_000, |_, _| 1000);
         let ratios = Ratios::of(&busy, &MEASURES[0]);
-        let threats = of(&busy, &ratios, None, None);
+        let threats = of(&[], &busy, &ratios, None, None);
         assert!(threats.iter().any(|threat| threat.id == "client-bound" && threat.decides), "{threats:?}");
     }
 
@@ -233,5 +263,25 @@ mod tests {
             slice.errors = 20;
         }
         assert_eq!(ids(&unequal), ["unequal-work"]);
+    }
+
+    #[test]
+    fn an_arm_whose_load_generator_has_other_cpus_is_no_verdict_on_the_server() {
+        use mydyno_model::experiment::LeverLevel;
+        let arm = |role, cpus: Option<&str>| {
+            let level = |value: &str| LeverLevel { lever: CLIENT_CPUS.to_owned(), value: value.to_owned() };
+            Arm { role, levers: cpus.map(level).into_iter().collect(), prices: vec![] }
+        };
+        let even = slices(20, 100_000, |block, _| 1000 + (block % 3) as u64);
+        let ratios = Ratios::of(&even, &MEASURES[0]);
+        let arms = [arm(Role::Baseline, None), arm(Role::Treatment, Some("0")), arm(Role::Again, None)];
+        let threats = of(&arms, &even, &ratios, None, None);
+        assert!(threats[0].id == "client-bound" && threats[0].decides, "{threats:?}");
+        // The same CPU in both arms: two threads share it, and are busy for all of its time.
+        let busy = slices(20, 950_000, |_, _| 1000);
+        assert_eq!(ids(&busy), Vec::<String>::new());
+        let arms = Role::ALL.map(|role| arm(role, Some("0")));
+        let threats = of(&arms, &busy, &Ratios::of(&busy, &MEASURES[0]), None, None);
+        assert!(threats[0].id == "client-bound" && threats[0].decides, "{threats:?}");
     }
 }

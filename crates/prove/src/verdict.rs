@@ -1,6 +1,7 @@
 //! From slices to the verdict and its sentence: pure, so that a folder of slices gives the same verdict again.
 
-use mydyno_model::experiment::{Asks, Design, Finding, Response, Role, Slice, Threat, Verdict, labels};
+use mydyno_model::experiment::price::{CrashCost, Price};
+use mydyno_model::experiment::{Asks, Design, Finding, Response, Slice, Threat, Verdict, labels};
 use mydyno_model::{Estimate, Header};
 use mydyno_stats::compare::LogEffect;
 use mydyno_stats::decision::at_look;
@@ -11,7 +12,7 @@ use time::OffsetDateTime;
 
 use crate::analyse::{self, Measure, Ratios, Unit, effect_at, measure, measures, noise_floor, units};
 use crate::statement::Question;
-use crate::threats;
+use crate::{price, threats};
 
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
@@ -83,7 +84,8 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
     let of_starts = units(&first.treatment, Unit::Start);
     let again_units = units(&first.again, unit);
     let again = (again_units.len() >= 2).then(|| LogEffect::of(&again_units).ratio_t(LEVEL));
-    let threats = threats::of(slices, &first, again.as_ref(), analyse::levels(&first.treatment));
+    let threats =
+        threats::of(&design.arms, slices, &first, again.as_ref(), analyse::levels(&first.treatment));
     let effect = responses.first().map(|response| response.effect_ratio.clone());
     let judged = effect.as_ref().map_or(Finding::Undecided, |effect| question.judge(effect));
     let verdict = if threats.iter().any(|threat| threat.decides) { Finding::Undecided } else { judged };
@@ -112,6 +114,9 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         starts: of_starts.len(),
         units: unit.plural().to_owned(),
         units_needed,
+        price: Some(price::own(&design.arms))
+            .filter(|ledger| !ledger.is_empty())
+            .map(|ledger| Price { ledger, crashes: Vec::new() }),
         threats,
         failures: failures(slices),
         scope: scope(unit, of_starts.len()),
@@ -122,6 +127,15 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         command: None,
         extra: Map::new(),
     };
+    verdict.answer = answer(&verdict);
+    verdict
+}
+
+/// The verdict with the second half of its price: what crashes of the treatment's server cost.
+pub fn with_crashes(mut verdict: Verdict, crashes: Vec<CrashCost>) -> Verdict {
+    if let Some(price) = &mut verdict.price {
+        price.crashes = crashes;
+    }
     verdict.answer = answer(&verdict);
     verdict
 }
@@ -235,11 +249,10 @@ fn answer(verdict: &Verdict) -> String {
             )
         }
     };
-    let of = |role: Role| verdict.arms.iter().filter(move |arm| arm.role == role).flat_map(|arm| &arm.prices);
-    // What both arms pay is no price of the difference.
-    let own = of(Role::Treatment).filter(|price| of(Role::Baseline).all(|paid| paid != *price));
-    let prices: Vec<&str> = own.map(|price| price.trim_end_matches('.')).collect();
-    if prices.is_empty() { format!("{text}.") } else { format!("{text}. The price: {}.", prices.join("; ")) }
+    let Some(price) = &verdict.price else { return format!("{text}.") };
+    let ledger = price.ledger.iter().map(|price| price.trim_end_matches('.').to_owned());
+    let prices: Vec<String> = ledger.chain(price.crashes.iter().map(CrashCost::text)).collect();
+    format!("{text}. The price: {}.", prices.join("; "))
 }
 
 /// The effect as a sentence. From twice or half on it is a factor: percentages are hard to read there.

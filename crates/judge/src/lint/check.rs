@@ -249,6 +249,7 @@ fn plain(
         ledger: None,
         traps: vec![],
         sources: sources.to_vec(),
+        proved: vec![],
         proof: Proof {
             experiment: None,
             factor: None,

@@ -1,5 +1,6 @@
 //! Families of levers, one file each.
 
+mod client;
 pub(crate) mod disk;
 mod group;
 pub(crate) mod host;
@@ -13,7 +14,7 @@ mod workload;
 use crate::kind::Family;
 
 /// All families, in the order of the list.
-pub(crate) const FAMILIES: [&dyn Family; 9] = [
+pub(crate) const FAMILIES: [&dyn Family; 10] = [
     &host::Host,
     &group::Group,
     &disk::Disk,
@@ -23,4 +24,5 @@ pub(crate) const FAMILIES: [&dyn Family; 9] = [
     &variable::Variable,
     &schema::Schema,
     &workload::Workload,
+    &client::Client,
 ];

@@ -17,10 +17,11 @@ use crate::turns::When;
 const USER: &str = "a user of this machine, by name or number";
 const SYNC_DELAY: &str = "by how much longer the server waits for each fsync, fdatasync and msync (LD_PRELOAD); not for writes with O_DSYNC, \
                           nor for syncs through io_uring";
-const ATTRIBUTES: [(Attribute, &str); 3] = [
+const ATTRIBUTES: [(Attribute, &str); 4] = [
     (Attribute::Affinity, "CPUs that the server may run on"),
     (Attribute::Nice, "the server's nice value"),
     (Attribute::Class, "the server's scheduling class"),
+    (Attribute::OomScoreAdj, "what is added to the server's score for the out-of-memory killer"),
 ];
 
 pub(crate) struct Process;

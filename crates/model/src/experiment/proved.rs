@@ -7,6 +7,58 @@ use serde_json::{Map, Value};
 use super::{Finding, Verdict};
 use crate::estimate::Estimate;
 
+/// What tells one host from another, and from itself after a change. It names nobody.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFingerprint {
+    /// Digest of `/etc/machine-id`; empty where there is none.
+    pub machine: String,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Model of the first CPU.
+    pub cpu: String,
+    /// CPUs.
+    pub cpus: usize,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl HostFingerprint {
+    /// What differs in a later fingerprint, as in `kernel 6.1.0 → 6.12.1`.
+    pub fn changes(&self, later: &Self) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut compare = |what: &str, was: String, now: String| {
+            if was != now {
+                changes.push(format!("{what} {was} → {now}"));
+            }
+        };
+        compare("kernel", self.kernel.clone(), later.kernel.clone());
+        compare("CPU", self.cpu.clone(), later.cpu.clone());
+        compare("CPUs", self.cpus.to_string(), later.cpus.to_string());
+        // A kernel takes a little more or less of it at each boot.
+        let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        compare("memory", gib(self.memory_bytes), gib(later.memory_bytes));
+        if self.machine != later.machine {
+            changes.insert(0, "another host".to_owned());
+        }
+        changes
+    }
+}
+
+/// What an experiment on this host said of a finding's advice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvedHere {
+    /// When the experiment ended, in RFC 3339.
+    pub at: String,
+    /// Its name.
+    pub experiment: String,
+    /// The answer in one word.
+    pub verdict: Finding,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// What of host and server has changed since.
+    pub changed: Vec<String>,
+}
+
 /// One line of `runs/verdicts.jsonl` in the state folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proved {
@@ -34,6 +86,12 @@ pub struct Proved {
     pub host: String,
     /// The server that it was measured on, by program and version.
     pub server: String,
+    /// The host in figures, to be compared with a later one; absent in lines of earlier releases.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fingerprint: Option<HostFingerprint>,
+    /// File that it was imported from; absent for what was proved here.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub imported: Option<String>,
     /// Folder of the experiment.
     pub folder: String,
     /// Fields of later versions.
@@ -56,8 +114,32 @@ impl Proved {
             scope: verdict.scope.clone(),
             host,
             server,
+            fingerprint: None,
+            imported: None,
             folder,
             extra: Map::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_host_is_told_figure_by_figure() {
+        let was = HostFingerprint {
+            machine: "a".to_owned(),
+            kernel: "6.1.0".to_owned(),
+            cpu: "X".to_owned(),
+            cpus: 2,
+            memory_bytes: 8 << 30,
+        };
+        assert!(was.changes(&was.clone()).is_empty());
+        let now =
+            HostFingerprint { kernel: "6.12.1".to_owned(), memory_bytes: (8 << 30) + 4096, ..was.clone() };
+        assert_eq!(was.changes(&now), ["kernel 6.1.0 → 6.12.1"]);
+        let other = HostFingerprint { machine: "b".to_owned(), cpus: 4, ..was.clone() };
+        assert_eq!(was.changes(&other), ["another host", "CPUs 2 → 4"]);
     }
 }

@@ -1,4 +1,5 @@
-use mydyno_model::experiment::{Arm, LeverLevel, Row};
+use mydyno_model::crash::CrashBy;
+use mydyno_model::experiment::{Arm, LeverLevel, Role, Row};
 use mydyno_stats::rng::Rng;
 
 use super::*;
@@ -151,4 +152,27 @@ fn a_price_stands_beside_the_gain() {
         "{}",
         verdict.answer
     );
+}
+
+#[test]
+fn a_gain_with_a_price_is_told_with_what_a_crash_costs() {
+    let mut design = design(Asks::Differs, 0.01);
+    design.arms[1].prices = vec!["durability: x=2. Commits of the last second may be lost.".to_owned()];
+    let verdict = concluded(&design, &slices(&design, 0.3, 3));
+    let crashes = vec![CrashCost {
+        acknowledged: 1003,
+        lost: Some(412),
+        torn: Some(0),
+        why: None,
+        ..CrashCost::not_measured(CrashBy::PowerCut, String::new())
+    }];
+    let verdict = with_crashes(verdict, crashes);
+    assert_eq!(verdict.verdict, Finding::Supported);
+    for says in [
+        "more transactions",
+        "The price: durability: x=2",
+        "a power cut lost 412 of 1003 acknowledged commits.",
+    ] {
+        assert!(verdict.answer.contains(says), "{says}: {}", verdict.answer);
+    }
 }

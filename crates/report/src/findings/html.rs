@@ -6,7 +6,7 @@ use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 
 use super::{
-    address, by_severity, counted, instance, ledger, of_state, proof, seen, takes, unknown_by_reason,
+    address, by_severity, counted, instance, ledger, of_state, proof, proved, seen, takes, unknown_by_reason,
     value_text,
 };
 use crate::chart::data_block;
@@ -138,6 +138,7 @@ fn small_print(finding: &Finding) -> String {
     rows.extend(finding.ledger.iter().map(|entry| ("Ledger", ledger(entry))));
     rows.extend(finding.traps.iter().map(|trap| ("But", trap.clone())));
     rows.push(("Proof", proof(&finding.proof)));
+    rows.extend(finding.proved.iter().map(|verdict| ("Proved", proved(verdict))));
     rows.extend(finding.sources.iter().map(|source| ("Source", source.clone())));
     let mut out = String::from("<dl class=\"small\">");
     let mut last = "";

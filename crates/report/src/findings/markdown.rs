@@ -3,7 +3,7 @@
 use mydyno_model::finding::{Findings, State};
 
 use super::{
-    address, by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, seen, step,
+    address, by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, proved, seen, step,
 };
 use crate::text::{markdown as safe, markdown_code as code};
 
@@ -49,7 +49,11 @@ pub fn markdown(findings: &Findings) -> String {
         for trap in &finding.traps {
             out.push_str(&format!("\nBut: {}\n", safe(trap)));
         }
-        out.push_str(&format!("\nProof: {}\n\nSources:\n\n", safe(&proof(&finding.proof))));
+        out.push_str(&format!("\nProof: {}\n", safe(&proof(&finding.proof))));
+        for verdict in &finding.proved {
+            out.push_str(&format!("\nProved here: {}\n", safe(&proved(verdict))));
+        }
+        out.push_str("\nSources:\n\n");
         for source in &finding.sources {
             let (text, address) = address(source);
             let link = if address.is_empty() { String::new() } else { format!("<{address}>") };

@@ -8,6 +8,7 @@ mod terminal;
 use std::collections::BTreeMap;
 
 use mydyno_model::claim::{Cost, Effect, Ledger, Proof, Severity, StepKind, Touches};
+use mydyno_model::experiment::proved::ProvedHere;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
 use serde_json::Value;
@@ -185,6 +186,16 @@ fn ledger(ledger: &Ledger) -> String {
         Effect::Changes => "changed by the remedy",
     };
     format!("{what}: {effect}. {}", ledger.note)
+}
+
+/// A verdict of an experiment on this host, with its day and what has changed since.
+fn proved(proved: &ProvedHere) -> String {
+    let day = proved.at.split('T').next().unwrap_or_default();
+    let changed = match proved.changed.as_slice() {
+        [] => "host and server are as they were".to_owned(),
+        changed => format!("since then: {}", changed.join(", ")),
+    };
+    format!("{} on {day} by {}: {} ({changed})", proved.verdict.name(), proved.experiment, proved.answer)
 }
 
 fn proof(proof: &Proof) -> String {

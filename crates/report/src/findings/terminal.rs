@@ -4,7 +4,7 @@ use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
 
 use super::{
-    by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, seen, step, takes,
+    by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, proved, seen, step, takes,
     unknown_by_reason,
 };
 use crate::text::terminal as safe;
@@ -182,6 +182,9 @@ impl Writer<'_> {
             self.wrapped("But", &safe(trap));
         }
         self.wrapped("Proof", &safe(&proof(&finding.proof)));
+        for verdict in &finding.proved {
+            self.wrapped("Proved", &safe(&proved(verdict)));
+        }
         self.listed("Source", finding.sources.iter().cloned());
     }
 

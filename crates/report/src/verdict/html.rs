@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use mydyno_model::experiment::{BlockRatio, Role, Verdict};
+use mydyno_model::experiment::price::CrashCost;
+use mydyno_model::experiment::{BlockRatio, Verdict};
 
 use super::{heading, lines};
 use crate::text::html as clean;
@@ -23,9 +24,10 @@ pub fn html(verdict: &Verdict) -> String {
     let _ = writeln!(out, "<h1>{title}: {}</h1>", heading(verdict).to_lowercase());
     let _ = writeln!(out, "<p class=\"answer\">{}</p>", clean(&verdict.answer));
     let _ = writeln!(out, "<p>{}</p>", clean(&verdict.question));
-    let treatment = verdict.arms.iter().find(|arm| arm.role == Role::Treatment);
-    for price in treatment.iter().flat_map(|arm| &arm.prices) {
-        let _ = writeln!(out, "<p class=\"price\">The price: {}</p>", clean(price));
+    if let Some(price) = &verdict.price {
+        for text in price.ledger.iter().cloned().chain(price.crashes.iter().map(CrashCost::text)) {
+            let _ = writeln!(out, "<p class=\"price\">The price: {}</p>", clean(&text));
+        }
     }
     out.push_str(&plot(&verdict.block_ratios));
     out.push_str("<table>\n");

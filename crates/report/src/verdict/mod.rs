@@ -33,6 +33,12 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
             format!("{} → {} {unit}: {}", figure(response.baseline), figure(response.treatment), change(of));
         lines.push((label(&response.name), text));
     }
+    for price in verdict.price.iter().flat_map(|price| &price.ledger) {
+        lines.push(("price", price.clone()));
+    }
+    for crash in verdict.price.iter().flat_map(|price| &price.crashes) {
+        lines.push(("crash", crash.text()));
+    }
     let measured = format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts);
     lines.push(("measured", measured));
     if let Some(floor) = verdict.noise_floor {

@@ -1,4 +1,6 @@
 use mydyno_model::Header;
+use mydyno_model::crash::CrashBy;
+use mydyno_model::experiment::price::{CrashCost, Price};
 use mydyno_model::experiment::{Arm, Asks, BlockRatio, LeverLevel, Response, Threat};
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -35,6 +37,7 @@ fn verdict() -> Verdict {
         starts: 5,
         units: "starts".to_owned(),
         units_needed: None,
+        price: None,
         threats: vec![Threat {
             id: "trend".to_owned(),
             text: "the effect changed".to_owned(),
@@ -80,4 +83,22 @@ fn nothing_foreign_reaches_the_terminal_or_the_table_raw() {
     let markdown = markdown(&verdict());
     assert!(!markdown.contains('\u{1b}'));
     assert!(markdown.starts_with("# compare-oltp\n\n**SUPPORTED** "), "{markdown}");
+}
+
+#[test]
+fn a_price_stands_with_its_crash_in_every_form() {
+    let crash = CrashCost {
+        acknowledged: 1003,
+        lost: Some(412),
+        torn: Some(0),
+        why: None,
+        ..CrashCost::not_measured(CrashBy::PowerCut, String::new())
+    };
+    let price = Some(Price { ledger: vec!["durability: x=2.".to_owned()], crashes: vec![crash] });
+    let verdict = Verdict { price, ..verdict() };
+    for text in [terminal(&verdict, false), markdown(&verdict), html(&verdict)] {
+        for says in ["durability: x", "lost 412 of 1003 acknowledged commits"] {
+            assert!(text.contains(says), "{says}: {text}");
+        }
+    }
 }

@@ -154,6 +154,7 @@ const OF_SERVERS: &[(&str, &str)] = &[
     ("server.affinity", "0"),
     ("server.nice", "1"),
     ("server.class", "batch"),
+    ("server.oom_score_adj", "100"),
     ("server.sync_delay", "100us"),
     ("server.user", "nobody"),
     ("limit.nofile", "4096"),
@@ -181,6 +182,7 @@ pub fn why_not(id: &str) -> Option<&'static str> {
         "env" => Some("one variable stands for all"),
         "bundle" => Some("it stands for levers that are turned"),
         "schema" | "workload" => Some("a load turns it, in the server"),
+        "client" => Some("it is of the load generator's own threads and sessions"),
         _ => None,
     }
 }

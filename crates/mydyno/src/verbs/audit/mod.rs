@@ -226,9 +226,12 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         show(args, &facts.shown().to_json(), ui)?;
         return Ok(Status::Fine);
     }
-    let Audited { facts, findings, changes, notes } =
+    let Audited { facts, mut findings, changes, notes } =
         mydyno_run::audit::judge(&plan.judging, facts).map_err(private::run_failure)?;
     notes.iter().for_each(|note| ui.note(note));
+    if args.ssh.is_none() && args.from.is_none() && !args.redact {
+        crate::proving::beside(&mut findings, ui);
+    }
     let before = &plan.judging.before;
     if let Some(folder) = &args.fix {
         let fragment = if args.redact { Fragment::NotSeen } else { Fragment::of(&facts.open) };
