@@ -69,7 +69,7 @@ pub fn scope(facts: &FactSet) -> Scope {
         host_name: text("server.variable.hostname"),
         port: whole("server.variable.port").filter(|port| *port > 0),
         socket: text("server.variable.socket"),
-        datadir: text("server.variable.datadir"),
+        data_directory: text("server.variable.datadir"),
         uptime_s: whole("server.uptime_s"),
     }
 }

@@ -166,7 +166,7 @@ pub struct Scope {
     pub socket: Option<String>,
     /// Path of the data directory.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub datadir: Option<String>,
+    pub data_directory: Option<String>,
     /// Time since the server's start, in seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uptime_s: Option<u64>,

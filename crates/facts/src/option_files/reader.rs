@@ -80,7 +80,7 @@ impl Reader<'_> {
         }
         let text = self.text(path);
         let not_read = text.as_ref().err().cloned();
-        self.reading.files.push(FileRead { path: path.to_owned(), not_read });
+        self.list(path.to_owned(), not_read);
         let Ok(text) = text else { return };
         let mut group: Option<String> = None;
         for (number, line) in text.split('\n').enumerate() {
@@ -91,6 +91,13 @@ impl Reader<'_> {
             if self.line(line, &place, &mut group) == Next::File && depth > 0 {
                 return;
             }
+        }
+    }
+
+    /// Lists a file or folder as read or not; those beyond the bound are dropped.
+    fn list(&mut self, path: String, not_read: Option<NotRead>) {
+        if self.reading.files.len() < MOST_FILES {
+            self.reading.files.push(FileRead { path, not_read });
         }
     }
 
@@ -153,7 +160,7 @@ impl Reader<'_> {
             "{to} is taken from the folder that the server is started in, not from this file's: write it in full"
         );
         self.reading.faults.push(place.fault(text.clone()));
-        self.reading.files.push(FileRead { path: to, not_read: Some(NotRead::Unseen(text)) });
+        self.list(to, Some(NotRead::Unseen(text)));
     }
 
     fn included_folder(&mut self, place: &Place<'_>, folder: String) -> Next {
@@ -221,7 +228,7 @@ impl Reader<'_> {
             }
             Err(missing) => {
                 let not_read = Some(NotRead::of(missing.clone()));
-                self.reading.files.push(FileRead { path: path.to_owned(), not_read });
+                self.list(path.to_owned(), not_read);
                 Err(missing)
             }
         }

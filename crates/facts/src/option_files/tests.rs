@@ -183,10 +183,13 @@ fn what_is_no_regular_file_is_empty_ignored_or_not_known() {
 
 #[test]
 fn files_that_include_each_other_many_times_end() {
-    let twice = "[mysqld]\n!include /a.cnf\n!include /a.cnf\n";
-    let (_keep, source) = tree(&[("a.cnf", twice)]);
-    let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
-    assert_eq!(reading.files.len(), MOST_FILES);
+    // A folder that is absent and a relative path are listed too, with the same bound.
+    for more in ["", "!includedir /absent\n", "!include relative.cnf\n"] {
+        let twice = format!("[mysqld]\n!include /a.cnf\n!include /a.cnf\n{more}");
+        let (_keep, source) = tree(&[("a.cnf", &twice)]);
+        let reading = read(&source, "", &["/a.cnf".to_owned()], &["mysqld".to_owned()]);
+        assert_eq!(reading.files.len(), MOST_FILES, "{more}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn instance(findings: &Findings) -> String {
         scope.host_name.as_ref().map(|name| format!("host {name}")),
         scope.port.map(|port| format!("port {port}")),
         scope.socket.as_ref().map(|path| format!("socket {path}")),
-        scope.datadir.as_ref().map(|path| format!("data directory {path}")),
+        scope.data_directory.as_ref().map(|path| format!("data directory {path}")),
         scope.uptime_s.map(|s| format!("up for {}", show_seconds(s as f64))),
     ];
     parts.into_iter().flatten().collect::<Vec<String>>().join(", ")

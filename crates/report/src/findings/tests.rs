@@ -20,7 +20,7 @@ fn five() -> Findings {
     let scope = &mut findings.scope;
     scope.host_name = Some("db1".to_owned());
     scope.port = Some(3306);
-    scope.datadir = Some("/var/lib/mysql/".to_owned());
+    scope.data_directory = Some("/var/lib/mysql/".to_owned());
     scope.uptime_s = Some(7200);
     let one = findings.findings[0].clone();
     for n in 0..4 {
