@@ -14,10 +14,10 @@ struct Load {
 }
 
 /// Starts a long load, and waits until it has measured a second.
-fn loading(home: &Home, server: &Server<'_>, more: &[&str]) -> Load {
+fn loading(home: &Home, server: &Server<'_>, connections: &str, more: &[&str]) -> Load {
     let run = home.path().join("run");
     let out = run.to_str().unwrap();
-    let options = ["--connections", "4", "--time", "100s", "--warmup", "0s", "--quiet", "--out", out];
+    let options = ["--connections", connections, "--time", "100s", "--warmup", "0s", "--quiet", "--out", out];
     let child = home.start(&server.bench("oltp_point_select", &[options.as_slice(), more].concat()));
     until("a second is measured", || {
         fs::read_to_string(run.join("intervals.jsonl"))
@@ -62,7 +62,7 @@ fn planned_nice(run: &Path) -> Option<u64> {
 fn a_closed_loop_beside_its_server_has_a_session_of_its_own() {
     let home = Home::new();
     let server = home.server("s", &[]);
-    let load = loading(&home, &server, &[]);
+    let load = loading(&home, &server, "32", &[]);
     let pid = load.child.id();
     if !sessions_are_groups() {
         assert_eq!(child_of(pid), None);
@@ -88,7 +88,7 @@ fn a_closed_loop_beside_its_server_has_a_session_of_its_own() {
 fn a_killed_load_leaves_no_child() {
     let home = Home::new();
     let server = home.server("s", &[]);
-    let mut load = loading(&home, &server, &[]);
+    let mut load = loading(&home, &server, "32", &[]);
     let child = child_of(load.child.id());
     load.child.kill().unwrap();
     load.child.wait().unwrap();
@@ -98,13 +98,15 @@ fn a_killed_load_leaves_no_child() {
 }
 
 #[test]
-fn who_has_to_be_punctual_stays_in_the_session() {
+fn a_load_that_gains_nothing_by_a_session_of_its_own_stays_in_that_of_its_user() {
     let home = Home::new();
     let server = home.server("s", &[]);
-    for options in [["--rate", "100"], ["--scheduling", "normal"]] {
-        let load = loading(&home, &server, &options);
-        assert_eq!(child_of(load.child.id()), None, "{options:?}");
-        assert_eq!(planned_nice(&interrupt(load)), None, "{options:?}");
+    for (connections, options) in
+        [("32", ["--rate", "100"].as_slice()), ("32", &["--scheduling", "normal"]), ("4", &[])]
+    {
+        let load = loading(&home, &server, connections, options);
+        assert_eq!(child_of(load.child.id()), None, "{connections} {options:?}");
+        assert_eq!(planned_nice(&interrupt(load)), None, "{connections} {options:?}");
         fs::remove_dir_all(home.path().join("run")).unwrap();
     }
 }

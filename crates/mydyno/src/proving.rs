@@ -14,6 +14,7 @@ use mydyno_prove::ProveError;
 use mydyno_prove::comparison::{Comparison, RunWish};
 use mydyno_prove::execute::Progress;
 use mydyno_prove::ledger;
+use mydyno_run::Cancel;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
@@ -120,7 +121,7 @@ pub fn carry_out(
         stop: &stop,
     };
     let mut watch = |progress: Progress<'_>| show(&progress, comparison, ui);
-    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, &folder))?;
+    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, &folder, &stop))?;
     // The server is the first line of the set-up.
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
@@ -257,7 +258,8 @@ pub fn usage(errors: Vec<ProveError>) -> Failure {
     }
 }
 
-fn failure(error: ProveError, folder: &Path) -> Failure {
+/// How a command ends whose experiment failed; `stop` is set once the user ended it, which ends calls of connections too.
+fn failure(error: ProveError, folder: &Path, stop: &Cancel) -> Failure {
     let status = match &error {
         ProveError::Interrupted { .. } => Status::Interrupted,
         ProveError::NotAllowed { .. } => Status::Usage,
@@ -268,11 +270,12 @@ fn failure(error: ProveError, folder: &Path) -> Failure {
         }
         _ => Status::Environment,
     };
-    let mut problems: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
-    if status == Status::Interrupted {
-        problems.push(format!("go on with it: mydyno prove --resume {}", folder.display()));
+    let problems = error.to_string().lines().map(str::to_owned).collect();
+    let mut failure = private::or_interrupted(Failure { status, problems }, stop);
+    if failure.status == Status::Interrupted {
+        failure.problems.push(format!("go on with it: mydyno prove --resume {}", folder.display()));
     }
-    Failure { status, problems }
+    failure
 }
 
 /// A length of time for people.

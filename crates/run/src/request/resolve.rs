@@ -80,7 +80,7 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
         }
     }
     wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, capacity.is_some()));
-    wait.session_nice = keeping::session_nice(wait.scheduling, machine.session_groups);
+    wait.session_nice = keeping::session_nice(wait.scheduling, &steps, machine.session_groups);
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let draft = Draft {
