@@ -56,9 +56,9 @@ pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     if at_once { Scheduling::Batch } else { Scheduling::Normal }
 }
 
-/// Connections of a step whose load runs in a session of low priority: with fewer, rates fall; with more, [`Scheduling::Batch`]
-/// alone gathers as many answers (measured: docs/journal/load-engine.md).
-const NICE_SESSION_CONNECTIONS: RangeInclusive<usize> = 32..=255;
+/// Connections of a step whose load runs in a session of low priority: with fewer, rates fall; with more, it gathers no more
+/// answers (measured: docs/journal/load-engine.md).
+const NICE_SESSION_CONNECTIONS: RangeInclusive<usize> = 32..=511;
 
 /// The nice value of the load generator's session: a tenth of the weight of another session (sched_prio_to_weight in the
 /// kernel: 1,024 at 0, 110 at 10). Lower weights gather no more answers, and starve the client beside foreign load.
