@@ -175,6 +175,45 @@ fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
 }
 
 #[test]
+fn a_decided_experiment_is_extended_to_the_end_of_its_table_and_a_second_execution_is_pooled() {
+    let home = Home::new();
+    let file = home.path().join("flush.toml");
+    let (strict, relaxed) =
+        ("variable.innodb_flush_log_at_trx_commit=1", "variable.innodb_flush_log_at_trx_commit=2");
+    // The relaxed arm is the baseline: the treatment has no price, so nothing is crashed.
+    let text = IN_PLACE.replace(strict, "@").replace(relaxed, strict).replace('@', relaxed);
+    std::fs::write(
+        &file,
+        text.replacen("more transactions", "fewer transactions", 1).replace("\"higher\"", "\"lower\""),
+    )
+    .unwrap();
+    let folder = |name: &str| home.path().join(name).display().to_string();
+    let run = |first: [&str; 2], more: &[&str]| {
+        let ended = home.end(&[&["prove"], first.as_slice(), more, &["--json", "--quiet"]].concat());
+        (ended.status, serde_json::from_str::<Value>(&ended.stdout).unwrap_or_default(), ended.stderr)
+    };
+    let (file, one, two) = (file.display().to_string(), folder("one"), folder("two"));
+    let (status, first, problem) = run([&file, "--budget=18s"], &["--slice=200ms", "--out", &one]);
+    assert_eq!((status, &first["verdict"]), (0, &"supported".into()), "{first:#} {problem}");
+    let of_table =
+        document(&home.path().join("one/design.json"))["rows"].as_array().unwrap().len() as u64 / 3;
+    assert!(first["blocks"].as_u64().unwrap() < of_table, "{first:#}");
+    assert_eq!(first["pooled"], Value::Null);
+    let (status, all, problem) = run(["--extend", &one], &[]);
+    assert_eq!((status, all["blocks"].as_u64()), (0, Some(of_table)), "{all:#} {problem}");
+    let (status, _, problem) = run(["--extend", &one], &[]);
+    assert!(status == 2 && problem.contains("mydyno prove --again"), "{status} {problem}");
+    let (status, second, problem) = run(["--again", &one], &["--out", &two]);
+    assert_eq!(status, 0, "{second:#} {problem}");
+    let pooled = &second["pooled"];
+    assert_eq!(pooled["earlier"][0]["folder"], one.as_str(), "{pooled:#}");
+    assert_eq!(pooled["earlier"][0]["units"], of_table, "{pooled:#}");
+    let ratio = pooled["effect_ratio"]["value"].as_f64().unwrap();
+    assert!(ratio > 0.0 && ratio < 1.0, "{pooled:#}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn experiments_are_listed_explained_and_examined() {
     let home = Home::new();
     let listed = home.end(&["experiments"]);

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import statsmodels.api as sm
 from scipy import optimize, stats
+from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.multitest import multipletests
 
 import answers
@@ -383,5 +384,31 @@ out["factorial_edges"] = [
     effects(responses(2, 4, lambda: 0.03 * rng.standard_t(2)), 2, 4, 2),
     effects([(b, levels, float(round(y, -2))) for b, levels, y in responses(3, 3, lambda: rng.normal(0, 0.2))], 3, 3, 2),
 ]
+
+# Experiments pooled: Paule and Mandel's variance between them; the interval of Hartung, Knapp, Sidik and Jonkman, its scale at least 1.
+out["pooled"] = []
+for name, effects_and_errors in {
+    "two alike": [(0.05, 0.01), (0.05, 0.01)],
+    "two that differ": [(0.02, 0.01), (0.09, 0.012)],
+    "three": [(0.05, 0.01), (0.04, 0.02), (0.08, 0.015)],
+    "less between than within": [(0.05, 0.03), (0.051, 0.03), (0.049, 0.02), (0.0505, 0.04)],
+    "one far off": [(0.01, 0.005), (0.012, 0.006), (0.008, 0.004), (0.2, 0.02), (0.011, 0.01)],
+    "far scales": [(-0.7, 1e-4), (0.3, 0.2), (-0.69, 1e-3)],
+}.items():
+    effect, error = np.array(effects_and_errors).T
+
+    def excess(variance):
+        weights = 1 / (error**2 + variance)
+        return weights @ (effect - np.average(effect, weights=weights)) ** 2 - (len(effect) - 1)
+
+    # statsmodels' own iteration can step over the root, and then takes 0: it gets the root, and computes the rest.
+    variance = optimize.brentq(excess, 0, 10, xtol=1e-15) if excess(0) > 0 else 0.0
+    pooled = combine_effects(effect, error**2 + variance, method_re="chi2", use_t=True)
+    mean, spread = pooled.mean_effect_fe, max(1, math.sqrt(pooled.q / (len(effect) - 1)))
+    margin = stats.t.ppf(0.975, len(effect) - 1) * pooled.sd_eff_w_fe * spread
+    out["pooled"].append({
+        "name": name, "effects": effects_and_errors, "mean": mean, "between": math.sqrt(variance),
+        "low": mean - margin, "high": mean + margin,
+    })
 
 answers.write("experiments.json", out)

@@ -9,10 +9,12 @@ use crate::estimate::Estimate;
 use crate::plan::Plan;
 
 pub mod definition;
+pub mod pooled;
 pub mod price;
 pub mod proved;
 
 use definition::{Job, LoadDefinition, Mode, Published};
+use pooled::{Earlier, Pooled};
 use price::Price;
 
 /// The part that an arm plays in an experiment.
@@ -63,22 +65,25 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The arm for people: its levers, or `as it is`.
+    /// The arm for people: its levers, or `the server as it is`.
     pub fn label(&self) -> String {
         if self.levers.is_empty() {
-            return "as it is".to_owned();
+            return "the server as it is".to_owned();
         }
         let levels: Vec<String> = self.levers.iter().map(|l| format!("{}={}", l.lever, l.value)).collect();
         levels.join(" ")
     }
 }
 
-/// How arms are told apart: baseline and treatment by the levers that they do not share.
+/// How arms are told apart: baseline and treatment by the levers that they do not share; an experiment may compare equal arms.
 pub fn labels(arms: &[Arm]) -> (String, String) {
     let arm = |role: Role| arms.iter().find(|arm| arm.role == role);
     let (Some(baseline), Some(treatment)) = (arm(Role::Baseline), arm(Role::Treatment)) else {
         return (String::new(), String::new());
     };
+    if baseline.levers == treatment.levers {
+        return ("the baseline".to_owned(), "an equal server".to_owned());
+    }
     let beside = |arm: &Arm, other: &Arm| {
         let own = arm.levers.iter().filter(|level| !other.levers.contains(level)).cloned().collect();
         Arm { levers: own, ..arm.clone() }.label()
@@ -164,6 +169,9 @@ pub struct Design {
     /// Why this set-up is only a stand-in for the published one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stand_in: Option<String>,
+    /// Earlier executions of the same experiment, whose effects are pooled with this one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Earlier>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -341,6 +349,9 @@ pub struct Verdict {
     /// The command that repeats it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub command: Option<String>,
+    /// This execution together with earlier ones of the same experiment.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pooled: Option<Pooled>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -1,7 +1,7 @@
 //! A whole experiment: from what is wanted to the verdict in its folder.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, Reservation, restore};
@@ -25,8 +25,10 @@ use crate::error::ProveError;
 use crate::execute::{self, ArmPlan, Execution, Observer, Progress};
 use crate::experiment;
 use crate::price::{self, Crashes};
-use crate::store::{self, Store};
+use crate::store::Store;
 use crate::{design, verdict};
+
+mod earlier;
 
 /// Bytes of a data directory without tables: system tables, redo and undo logs.
 const DATA_DIRECTORY: u64 = 200 << 20;
@@ -91,6 +93,8 @@ pub struct Comparison {
     arms: Vec<ArmPlan>,
     shared: Turns,
     before: Vec<Slice>,
+    /// Whether the whole table is measured, also after a look that decides.
+    to_the_end: bool,
 }
 
 impl Comparison {
@@ -133,35 +137,14 @@ impl Comparison {
             claim: wanted.claim.clone(),
             published: wanted.published.clone(),
             stand_in: wanted.stand_in.clone(),
+            earlier: Vec::new(),
             extra: Map::new(),
         };
         let shared =
             Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
         let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
-        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new() })
-    }
-
-    /// The experiment of a folder, to be gone on with: its table as it was written, and the slices that were measured.
-    ///
-    /// # Errors
-    /// The folder holds no experiment, or its levers or load do not resolve on this machine.
-    pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
-        let (design, before) = store::read(folder).map_err(|error| vec![error])?;
-        if design.request.workload.is_empty() {
-            let why =
-                "its design does not say how its load was asked for: an earlier release wrote it".to_owned();
-            return Err(vec![ProveError::Folder { path: folder.to_owned(), why }]);
-        }
-        let wanted = of_design(&design);
-        let arms = arms(&wanted, now)?;
-        let shared =
-            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
-        let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
-        let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
-        let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
-        let of_the_host = of_the_host(&arms);
-        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before })
+        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new(), to_the_end: false })
     }
 
     /// Bytes on disk at the same time, roughly: a data directory and the tables of each server that is up.
@@ -221,7 +204,9 @@ impl Comparison {
             watch(progress);
         };
         let mut decided = |slices: &[Slice]| {
-            verdict::so_far(&self.design, slices).is_some_and(|(_, finding)| finding != Finding::Undecided)
+            !self.to_the_end
+                && verdict::so_far(&self.design, slices)
+                    .is_some_and(|(_, finding)| finding != Finding::Undecided)
         };
         let mut observer = Observer { decided: &mut decided, watch: &mut noting };
         let slices = execute::run(&execution, &mut store, &mut observer)?;
@@ -308,44 +293,6 @@ pub struct RunWish<'a> {
     pub set_up: Vec<String>,
     /// Set by the user to end the experiment.
     pub stop: &'a Cancel,
-}
-
-/// What a design was made from, so far as its execution needs it.
-fn of_design(design: &Design) -> Wanted {
-    let levers = |role: Role| {
-        let arm = design.arms.iter().find(|arm| arm.role == role);
-        arm.map(|arm| arm.levers.clone()).unwrap_or_default()
-    };
-    let (baseline, treatment) = (levers(Role::Baseline), levers(Role::Treatment));
-    // Levers that both arms have in the same place are the set-up.
-    let shared = baseline.iter().zip(&treatment).take_while(|(a, b)| a == b).count();
-    let times = Times {
-        slice_s: design.slice_s,
-        settle_s: design.settle_s,
-        warmup_s: design.warmup_s,
-        start_s: budget::START_S,
-    };
-    Wanted {
-        name: design.experiment.clone(),
-        question: Some(design.question.clone()),
-        claim: design.claim.clone(),
-        load: design.request.clone(),
-        jobs: design.jobs.clone(),
-        set_up: baseline[..shared].to_vec(),
-        baseline: baseline[shared..].to_vec(),
-        treatment: treatment[shared..].to_vec(),
-        equal_arms: true,
-        mode: design.mode,
-        response: design.response.clone(),
-        asks: design.asks,
-        delta: design.delta,
-        budget_s: f64::INFINITY,
-        starts: Some(design.starts),
-        times,
-        seed: design.seed,
-        published: design.published.clone(),
-        stand_in: design.stand_in.clone(),
-    }
 }
 
 /// Server and account of a plan whose servers are not made yet.

@@ -166,6 +166,14 @@ pub enum ProveError {
         /// Why it is not taken.
         why: String,
     },
+    /// There is nothing left of its table.
+    #[error(
+        "{folder}: its table is complete, and its looks have spent their error: `mydyno prove --again {folder}` carries it out once more and pools both"
+    )]
+    Complete {
+        /// Folder of the experiment.
+        folder: PathBuf,
+    },
     /// The user ended it.
     #[error("interrupted; what was measured is kept in {folder}")]
     Interrupted {

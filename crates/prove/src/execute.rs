@@ -131,7 +131,7 @@ pub fn run(
 }
 
 /// Blocks that have a slice of each arm.
-fn complete_blocks(slices: &[Slice]) -> BTreeMap<(usize, usize), usize> {
+pub fn complete_blocks(slices: &[Slice]) -> BTreeMap<(usize, usize), usize> {
     let mut arms: BTreeMap<(usize, usize), Vec<Role>> = BTreeMap::new();
     for slice in slices {
         let arms = arms.entry((slice.row.start, slice.row.block)).or_default();

@@ -1,11 +1,14 @@
 //! From slices to the verdict and its sentence: pure, so that a folder of slices gives the same verdict again.
 
+use mydyno_model::experiment::pooled::{Earlier, Pooled};
 use mydyno_model::experiment::price::{CrashCost, Price};
 use mydyno_model::experiment::{Asks, Design, Finding, Response, Slice, Threat, Verdict, labels};
 use mydyno_model::{Estimate, Header};
-use mydyno_stats::compare::LogEffect;
+use mydyno_stats::compare::{LogEffect, ratio_bootstrap};
 use mydyno_stats::decision::at_look;
+use mydyno_stats::pooled::{Found, random_effects};
 use mydyno_stats::power::{Forecast, detectable_effect};
+use mydyno_stats::rng::Rng;
 use mydyno_stats::sequential::Schedule;
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -57,6 +60,34 @@ pub fn effect_so_far(design: &Design, slices: &[Slice]) -> Option<f64> {
     (!of_units.is_empty()).then(|| LogEffect::of(&of_units).mean.exp())
 }
 
+/// What the slices of a design found on the response that decides; without a name for it. `None` where they give no interval.
+pub(crate) fn found(design: &Design, slices: &[Slice]) -> Option<Earlier> {
+    let unit = Unit::of(design.mode);
+    let units = units(&Ratios::of(slices, measure(&design.response)).treatment, unit);
+    let effect = LogEffect::of(&units);
+    let standard_error =
+        effect.standard_error().filter(|error| *error > 0.0 && units.len() >= unit.first_look())?;
+    let (folder, created) = (String::new(), String::new());
+    Some(Earlier { folder, created, log_ratio: effect.mean, standard_error, units: units.len() })
+}
+
+/// The executions of a design together, this one included; `None` where it is the first, or gives no interval.
+fn pooled(design: &Design, slices: &[Slice]) -> Option<Pooled> {
+    let own = found(design, slices)?;
+    let all = design.earlier.iter().chain([&own]);
+    let found: Vec<Found> =
+        all.map(|one| Found { effect: one.log_ratio, standard_error: one.standard_error }).collect();
+    let mean = random_effects(&found, LEVEL)?;
+    let method = format!(
+        "random effects of {} experiments, t with {} degrees of freedom",
+        found.len(),
+        found.len() - 1
+    );
+    let effect_ratio =
+        Estimate::with_interval(mean.mean.exp(), mean.low.exp(), mean.high.exp(), LEVEL, method);
+    Some(Pooled { earlier: design.earlier.clone(), effect_ratio, between: mean.between.exp_m1() })
+}
+
 /// The verdict of an experiment that this host cannot carry out.
 pub fn not_testable_here(design: &Design, lacks: &[String], now: OffsetDateTime) -> Verdict {
     let mut verdict = conclude(design, &[], Vec::new(), now);
@@ -84,10 +115,11 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
     let of_starts = units(&first.treatment, Unit::Start);
     let again_units = units(&first.again, unit);
     let again = (again_units.len() >= 2).then(|| LogEffect::of(&again_units).ratio_t(LEVEL));
-    let threats =
-        threats::of(&design.arms, slices, &first, again.as_ref(), analyse::levels(&first.treatment));
     let effect = responses.first().map(|response| response.effect_ratio.clone());
     let judged = effect.as_ref().map_or(Finding::Undecided, |effect| question.judge(effect));
+    let mut threats =
+        threats::of(&design.arms, slices, &first, again.as_ref(), analyse::levels(&first.treatment));
+    threats.extend(second_opinion(&of_units, &question, judged, design.seed));
     let verdict = if threats.iter().any(|threat| threat.decides) { Finding::Undecided } else { judged };
     let log_effect = LogEffect::of(&of_units);
     let units_needed = schedule
@@ -125,6 +157,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         block_ratios: first.blocks.clone(),
         changed: Vec::new(),
         command: None,
+        pooled: pooled(design, slices),
         extra: Map::new(),
     };
     verdict.answer = answer(&verdict);
@@ -146,6 +179,26 @@ fn scope(unit: Unit, starts: usize) -> String {
         Unit::Start => format!("this host since its boot, {starts} starts of private servers, this load"),
         Unit::Block => "this start of one private server, this boot of this host, this load".to_owned(),
     }
+}
+
+/// Label of the random stream of the bootstrap.
+const BOOTSTRAP: u64 = u64::from_be_bytes(*b"bootstra");
+
+/// A threat where the bootstrap-t interval of the same units does not support a finding: it needs no bell-shaped noise.
+fn second_opinion(units: &[f64], question: &Question, judged: Finding, seed: u64) -> Option<Threat> {
+    let other = ratio_bootstrap(units, LEVEL, &mut Rng::stream(seed, &[BOOTSTRAP]));
+    let (low, high) = (other.low?, other.high?);
+    let says = question.judge(&other);
+    (judged != Finding::Undecided && says != judged).then(|| Threat {
+        id: "second-opinion".to_owned(),
+        text: format!(
+            "a bootstrap of the same units gives {}, with which the answer would be *{}*",
+            range(low, high),
+            says.name()
+        ),
+        decides: false,
+        next_step: "carry it out once more and pool both: mydyno prove --again DIR".to_owned(),
+    })
 }
 
 /// Published figures as lines, with the label of the set-up.

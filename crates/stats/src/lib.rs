@@ -3,7 +3,7 @@
 //! - For a run: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of a mean),
 //!   [`little`], [`usl`] (a sweep over connections).
 //! - For an experiment: [`design`] → [`compare`] → [`sequential`] and [`verdict`], combined in [`decision`]; [`power`]
-//!   (detectable effect, blocks still needed), [`factorial`], [`twosample`].
+//!   (detectable effect, blocks still needed), [`factorial`], [`twosample`]; of several: [`pooled`].
 //! - Foundations: [`rng`], [`special`], [`linear`]. The crate `mydyno-sim` has simulated servers with a known truth, for trying
 //!   all of this.
 //!
@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod interval;
 pub mod linear;
 pub mod little;
+pub mod pooled;
 pub mod power;
 pub mod rng;
 pub mod sequential;

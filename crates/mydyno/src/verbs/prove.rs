@@ -30,11 +30,17 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Experiment, claim, or the TOML file of an experiment.
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present_any = ["resume", "extend", "again"])]
     pub what: Option<String>,
     /// Go on with the interrupted experiment of a folder: the next block of the same table.
     #[arg(long, value_name = "DIR", conflicts_with = "what")]
     pub resume: Option<PathBuf>,
+    /// Measure the rest of the table of an experiment that was decided early: its interval becomes narrower.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["what", "resume"])]
+    pub extend: Option<PathBuf>,
+    /// Carry out the experiment of a folder once more, in a folder of its own, and pool both.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["what", "resume", "extend"])]
+    pub again: Option<PathBuf>,
     /// The short extent of the experiment, a minute or two (the default).
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
@@ -78,6 +84,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     if let Some(folder) = &args.resume {
         let comparison = Comparison::resume(folder, now).map_err(usage)?;
         return carry_out(&comparison, &args.proving, Some(folder), ui);
+    }
+    if let Some(folder) = &args.extend {
+        let comparison = Comparison::extend(folder, now).map_err(usage)?;
+        return carry_out(&comparison, &args.proving, Some(folder), ui);
+    }
+    if let Some(folder) = &args.again {
+        let comparison = Comparison::again(folder, now).map_err(usage)?;
+        return carry_out(&comparison, &args.proving, None, ui);
     }
     let what = args.what.as_deref().unwrap_or_default();
     let experiment = find(what, args)?;

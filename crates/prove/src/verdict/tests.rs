@@ -35,6 +35,7 @@ fn design(asks: Asks, delta: f64) -> Design {
         claim: None,
         published: vec![],
         stand_in: None,
+        earlier: Vec::new(),
         extra: Map::new(),
     }
 }
@@ -175,4 +176,95 @@ fn a_gain_with_a_price_is_told_with_what_a_crash_costs() {
     ] {
         assert!(verdict.answer.contains(says), "{says}: {}", verdict.answer);
     }
+}
+
+#[test]
+fn an_arm_without_levers_and_equal_arms_have_sentences_of_their_own() {
+    let mut design = design(Asks::Differs, 0.01);
+    design.arms[0].levers.clear();
+    let verdict = concluded(&design, &slices(&design, 0.10, 1));
+    assert!(
+        verdict.answer.contains(" more transactions a second than with the server as it is"),
+        "{}",
+        verdict.answer
+    );
+    design.arms[1].levers.clear();
+    design.delta = 0.05;
+    let verdict = concluded(&design, &slices(&design, 0.0, 3));
+    assert!(
+        verdict.answer.starts_with("an equal server and the baseline do not differ"),
+        "{}",
+        verdict.answer
+    );
+}
+
+/// A design that earlier executions are pooled with, each with its effect.
+fn with_earlier(effects: &[f64]) -> Design {
+    let mut design = design(Asks::Differs, 0.01);
+    for (n, effect) in effects.iter().enumerate() {
+        let slices = slices(&design, *effect, 50 + n as u64);
+        let found = found(&design, &slices).unwrap();
+        design.earlier.push(Earlier {
+            folder: format!("run{n}"),
+            created: format!("2026-01-0{}T00:00:00Z", n + 1),
+            ..found
+        });
+    }
+    design
+}
+
+#[test]
+fn the_first_execution_is_not_pooled() {
+    let design = design(Asks::Differs, 0.01);
+    assert_eq!(concluded(&design, &slices(&design, 0.05, 1)).pooled, None);
+}
+
+#[test]
+fn executions_that_agree_are_pooled_and_days_that_differ_widen_the_interval() {
+    let width = |design: &Design| {
+        let pooled = concluded(design, &slices(design, 0.05, 1)).pooled.unwrap();
+        let (low, high) = (pooled.effect_ratio.low.unwrap(), pooled.effect_ratio.high.unwrap());
+        assert!(low < pooled.effect_ratio.value && pooled.effect_ratio.value < high);
+        (high - low, pooled)
+    };
+    let (agree, pooled) = width(&with_earlier(&[0.05, 0.05, 0.05]));
+    assert!((pooled.effect_ratio.value - 1.05).abs() < 0.01, "{pooled:?}");
+    assert_eq!(pooled.earlier.len(), 3);
+    assert!(pooled.effect_ratio.method.contains("4 experiments"), "{pooled:?}");
+    let (differ, pooled) = width(&with_earlier(&[-0.05, 0.15, 0.05]));
+    assert!(differ > 3.0 * agree && pooled.between > 0.05, "{pooled:?}");
+}
+
+#[test]
+fn pooled_intervals_hold_the_mean_over_days() {
+    // Each day has an effect of its own around 4 %; its slices have the noise of `slices`.
+    let held = (0..200u64)
+        .filter(|seed| {
+            let mut rng = Rng::stream(*seed, &[77]);
+            let days: Vec<f64> = (0..4).map(|_| (0.04 + 0.03 * rng.normal()).exp() - 1.0).collect();
+            let mut design = design(Asks::Differs, 0.01);
+            for (n, effect) in days[..3].iter().enumerate() {
+                let slices = slices(&design, *effect, seed * 10 + n as u64);
+                design.earlier.push(found(&design, &slices).unwrap());
+            }
+            let pooled = concluded(&design, &slices(&design, days[3], seed * 10 + 9)).pooled.unwrap();
+            let truth = 0.04f64.exp();
+            pooled.effect_ratio.low.unwrap() <= truth && truth <= pooled.effect_ratio.high.unwrap()
+        })
+        .count();
+    assert!(held >= 181, "{held} of 200; 181 is the first percentile of chance at 95 %");
+}
+
+#[test]
+fn a_bootstrap_that_says_otherwise_is_a_threat() {
+    let question = Question { asks: Asks::Differs, delta: 0.0 };
+    let skewed: Vec<f64> =
+        (0..20).map(|n| if n == 0 { 0.12 } else { 0.004 + 0.0001 * f64::from(n) }).collect();
+    let bootstrap = question.judge(&ratio_bootstrap(&skewed, LEVEL, &mut Rng::stream(1, &[BOOTSTRAP])));
+    assert_eq!(bootstrap, Finding::Supported);
+    assert_eq!(second_opinion(&skewed, &question, bootstrap, 1), None);
+    let threat = second_opinion(&skewed, &question, Finding::Refuted, 1).unwrap();
+    assert!(threat.text.contains("would be *supported*") && !threat.decides, "{threat:?}");
+    assert_eq!(second_opinion(&skewed, &question, Finding::Undecided, 1), None);
+    assert_eq!(second_opinion(&skewed[..5], &question, Finding::Refuted, 1), None, "too few to resample");
 }

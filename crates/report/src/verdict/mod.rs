@@ -5,6 +5,7 @@ mod markdown;
 mod terminal;
 
 use mydyno_model::Estimate;
+use mydyno_model::experiment::pooled::Pooled;
 use mydyno_model::experiment::{Finding, Role, Verdict};
 
 pub use html::html;
@@ -49,6 +50,7 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     if let Some(again) = &verdict.again {
         lines.push(("baseline again", change(again)));
     }
+    lines.extend(verdict.pooled.iter().map(|all| ("pooled", pooled(all))));
     if let Some(effect) = verdict.minimum_detectable_effect {
         let text = format!("{:.1} %: found in 4 of 5 such experiments", effect * 100.0);
         lines.push(("smallest effect", text));
@@ -61,6 +63,19 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     lines.extend(verdict.changed.iter().map(|line| ("changed", line.clone())));
     lines.extend(verdict.command.iter().map(|line| ("repeat it", line.clone())));
     lines
+}
+
+/// Several executions of the experiment together.
+fn pooled(all: &Pooled) -> String {
+    let days: Vec<&str> =
+        all.earlier.iter().map(|one| one.created.get(..10).unwrap_or(&one.created)).collect();
+    let differ = match all.between {
+        between if between > 0.0 => {
+            format!("they differ by {:.1} % beyond their own intervals", between * 100.0)
+        }
+        _ => "they differ by no more than their own intervals explain".to_owned(),
+    };
+    format!("{} with the executions of {}; {differ}", change(&all.effect_ratio), days.join(", "))
 }
 
 /// Name of a response for people.

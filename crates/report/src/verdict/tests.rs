@@ -51,6 +51,7 @@ fn verdict() -> Verdict {
         block_ratios: vec![],
         changed: vec![],
         command: None,
+        pooled: None,
         extra: Map::new(),
     }
 }

@@ -5,6 +5,7 @@ use mydyno_stats::Rng;
 use mydyno_stats::compare::{LogEffect, Pair, log_ratios, noise_floor, ratio_bootstrap, ratio_of_estimates};
 use mydyno_stats::decision::walk;
 use mydyno_stats::factorial::{Observation, effects, holm};
+use mydyno_stats::pooled::{Found, random_effects};
 use mydyno_stats::power::{
     Forecast, blocks_for, default_schedule, detectable_effect, forecast, minimum_detectable_effect, power,
 };
@@ -108,6 +109,25 @@ fn paired_effects_agree_with_scipy() {
         close(ours.value, case["ratio"].as_f64().unwrap(), 1e-12, "ratio");
         close(ours.low.unwrap(), case["low"].as_f64().unwrap(), 1e-10, "low");
         close(ours.high.unwrap(), case["high"].as_f64().unwrap(), 1e-10, "high");
+    }
+}
+
+#[test]
+fn pooled_experiments_agree_with_statsmodels() {
+    for case in EXPERIMENTS["pooled"].as_array().unwrap() {
+        let found: Vec<Found> = case["effects"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(numbers)
+            .map(|f| Found { effect: f[0], standard_error: f[1] })
+            .collect();
+        let ours = random_effects(&found, 0.95).unwrap();
+        for (name, value) in
+            [("mean", ours.mean), ("between", ours.between), ("low", ours.low), ("high", ours.high)]
+        {
+            close(value, case[name].as_f64().unwrap(), 1e-6, &format!("{}: {name}", case["name"]));
+        }
     }
 }
 

@@ -1,0 +1,124 @@
+//! Experiments of folders: gone on with, measured to the end of their table, or carried out once more.
+
+use std::path::Path;
+
+use mydyno_levers::Turns;
+use mydyno_model::Header;
+use mydyno_model::experiment::pooled::Earlier;
+use mydyno_model::experiment::{Design, Role, Slice};
+use time::OffsetDateTime;
+
+use super::{Comparison, Wanted, arms, crashes_s, of_the_host, pairs, plan_errors};
+use crate::budget::{self, Shape, Times};
+use crate::error::ProveError;
+use crate::store;
+use crate::{design, execute, verdict};
+
+impl Comparison {
+    /// The experiment of a folder, to be gone on with: its table as it was written, and the slices that were measured.
+    ///
+    /// # Errors
+    /// The folder holds no experiment, or its levers or load do not resolve on this machine.
+    pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+        let (design, before) = store::read(folder).map_err(|error| vec![error])?;
+        Self::of(folder, design, before, now)
+    }
+
+    /// The experiment of a folder that was decided before the end of its table, to be measured to that end: its looks go on, and with
+    /// them the error that they may spend.
+    ///
+    /// # Errors
+    /// As [`Self::resume`]; the table is complete.
+    pub fn extend(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+        let ready = Self::resume(folder, now)?;
+        let complete = execute::complete_blocks(&ready.before).len();
+        match complete < ready.design.starts * ready.design.blocks_per_start {
+            true => Ok(Self { to_the_end: true, ..ready }),
+            false => Err(vec![ProveError::Complete { folder: folder.to_owned() }]),
+        }
+    }
+
+    /// The experiment of a folder once more, in another order, to be pooled with it and with those that it was pooled with.
+    ///
+    /// # Errors
+    /// As [`Self::resume`]; the folder has no effect with an interval yet.
+    pub fn again(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+        let (mut design, slices) = store::read(folder).map_err(|error| vec![error])?;
+        let found = verdict::found(&design, &slices).ok_or_else(|| {
+            let why =
+                "it has too few complete blocks for an interval: finish it with `mydyno prove --resume`"
+                    .to_owned();
+            vec![ProveError::Folder { path: folder.to_owned(), why }]
+        })?;
+        design.earlier.push(Earlier {
+            folder: folder.display().to_string(),
+            created: design.header.created.clone(),
+            ..found
+        });
+        design.header = Header::of::<Design>(now);
+        design.seed = design.seed.wrapping_add(1);
+        design.rows = design::table(design.starts, design.blocks_per_start, design.seed);
+        Self::of(folder, design, Vec::new(), now)
+    }
+
+    /// A design that was read from a folder, and the slices of its table so far.
+    fn of(
+        folder: &Path,
+        design: Design,
+        before: Vec<Slice>,
+        now: OffsetDateTime,
+    ) -> Result<Self, Vec<ProveError>> {
+        if design.request.workload.is_empty() {
+            let why =
+                "its design does not say how its load was asked for: an earlier release wrote it".to_owned();
+            return Err(vec![ProveError::Folder { path: folder.to_owned(), why }]);
+        }
+        let wanted = of_design(&design);
+        let arms = arms(&wanted, now)?;
+        let shared =
+            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
+        let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
+        let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
+        let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
+        let of_the_host = of_the_host(&arms);
+        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before, to_the_end: false })
+    }
+}
+
+/// What a design was made from, so far as its execution needs it.
+fn of_design(design: &Design) -> Wanted {
+    let levers = |role: Role| {
+        let arm = design.arms.iter().find(|arm| arm.role == role);
+        arm.map(|arm| arm.levers.clone()).unwrap_or_default()
+    };
+    let (baseline, treatment) = (levers(Role::Baseline), levers(Role::Treatment));
+    // Levers that both arms have in the same place are the set-up.
+    let shared = baseline.iter().zip(&treatment).take_while(|(a, b)| a == b).count();
+    let times = Times {
+        slice_s: design.slice_s,
+        settle_s: design.settle_s,
+        warmup_s: design.warmup_s,
+        start_s: budget::START_S,
+    };
+    Wanted {
+        name: design.experiment.clone(),
+        question: Some(design.question.clone()),
+        claim: design.claim.clone(),
+        load: design.request.clone(),
+        jobs: design.jobs.clone(),
+        set_up: baseline[..shared].to_vec(),
+        baseline: baseline[shared..].to_vec(),
+        treatment: treatment[shared..].to_vec(),
+        equal_arms: true,
+        mode: design.mode,
+        response: design.response.clone(),
+        asks: design.asks,
+        delta: design.delta,
+        budget_s: f64::INFINITY,
+        starts: Some(design.starts),
+        times,
+        seed: design.seed,
+        published: design.published.clone(),
+        stand_in: design.stand_in.clone(),
+    }
+}
