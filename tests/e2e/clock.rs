@@ -93,7 +93,7 @@ impl Clock {
         self.seconds.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
     }
 
-    /// What a server is started with.
+    /// The library that a server is preloaded with.
     pub fn library(&self) -> Option<&Path> {
         Some(&self.library)
     }

@@ -29,7 +29,7 @@ fn warnings(document: &Value) -> Vec<String> {
     all.map(|warning| warning["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What the disk of a folder does once a request has waited for too long, or the command that made it has died.
+/// Makes the emulated disk of a folder serve without delays, as after a request that waited for too long, or the death of its command.
 fn hurry(folder: &Path) {
     fs::write(folder.join("emulated/control"), "hurry").unwrap();
 }

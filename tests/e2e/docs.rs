@@ -1,4 +1,4 @@
-//! What is documented is what there is. `make docs` writes the generated pages anew.
+//! The reference documents exactly the commands, options and types that there are. `make docs` writes the generated pages anew.
 
 use std::fs;
 use std::path::Path;

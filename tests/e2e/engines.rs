@@ -224,7 +224,7 @@ fn refusal(ended: &Ended) -> String {
     format!("FAILED ({}): {}", ended.status, ended.stderr.trim().replace('\n', " "))
 }
 
-/// What ran on an engine, in order.
+/// Runs all loads on an engine: its version, and the outcome of each load, in order.
 fn run(name: &'static str) -> (String, Vec<(String, String)>) {
     let home = Home::new();
     let engine = Loaded::start(name);

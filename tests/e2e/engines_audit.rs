@@ -34,7 +34,7 @@ fn connect(engine: &Engine) -> Client {
     Client::connect(&ConnectOptions::new(Endpoint::Unix(engine.socket()), "root")).unwrap()
 }
 
-/// What was seen on one engine, and what is wrong.
+/// Figures of an audit of one engine, and its mistakes.
 #[derive(Default)]
 struct Seen {
     version: String,

@@ -1,4 +1,4 @@
-//! What the audit foresees of a server's memory, against what the server holds once that load is there. The installed server
+//! The audit's forecast of a server's memory, against the memory of the server under that load. The installed server
 //! is one of the default tests; the others are those of `make test-engines`.
 
 use std::fs;
@@ -72,7 +72,7 @@ fn resident(pid: u32) -> f64 {
     line.trim_end_matches("kB").trim().parse::<f64>().unwrap() * 1024.0
 }
 
-/// What a name of a claim stands for with these facts.
+/// Value of a name of a claim with these facts.
 fn value_of(claim: &str, name: &str, facts: &FactSet) -> f64 {
     let claims = Claims::embedded().unwrap();
     let mut bindings = Bindings::new();
@@ -147,7 +147,7 @@ fn look(name: &'static str) -> Seen {
     Seen { before: mib(before), foreseen: foreseen.map(mib), held: mib(held) }
 }
 
-/// What is wrong with what was foreseen.
+/// Mistakes in the forecast.
 fn wrong(name: &'static str) -> Option<String> {
     let Seen { before, foreseen: [least, likely, most], held } = look(name);
     let told = format!(

@@ -58,7 +58,7 @@ fn release(engine: &Engine) -> String {
     format!("{}-{}", engine.name.split('-').next().unwrap(), text.split('-').next().unwrap())
 }
 
-/// What an engine that runs was started from.
+/// The program file of a running engine.
 fn program(engine: &Engine) -> PathBuf {
     fs::read_link(process(engine).join("exe")).unwrap()
 }
@@ -170,7 +170,7 @@ fn shared(names: &[&str]) -> BTreeSet<String> {
     found
 }
 
-/// What a server says to a beginning: that it can be several options; or else the one that it names, if it names it.
+/// The option that a server completes an abbreviated name to, if it names it; an error where several options begin so.
 fn meant(program: &Path, own: &[String], folder: &Path, beginning: &str) -> Result<Option<String>, String> {
     let output = Command::new(program)
         .args(["--no-defaults", "--user=root", &format!("--datadir={}", folder.display())])

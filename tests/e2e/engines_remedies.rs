@@ -13,7 +13,7 @@ use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
 use crate::engine::Engine;
 
-/// What was tried on one engine.
+/// Counts of the remedies tried on one engine.
 #[derive(Default)]
 pub struct Tried {
     /// Lines of option files.
@@ -22,7 +22,7 @@ pub struct Tried {
     pub sql: usize,
     /// Of them, those that were undone and read back.
     pub undone: usize,
-    /// What the server does not take.
+    /// Lines and statements that the server refuses.
     pub wrong: Vec<String>,
 }
 

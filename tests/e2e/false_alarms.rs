@@ -1,4 +1,4 @@
-//! What users of other auditors complain of: alarms over what nobody uses, rules of thumb that no load asks for, one family of
+//! Complaints of other auditors' users: alarms over unused features, rules of thumb that no load asks for, one family of
 //! servers taken for the other, numbers without their calculation. What else they complain of is tested elsewhere: writes to
 //! the server in `audit`, questions to the internet in `surroundings`, remedies that are no statements in
 //! `engines_remedies`, advice that weakens durability in the examination of the claims.

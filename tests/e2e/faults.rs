@@ -27,9 +27,9 @@ struct Fault {
     /// Facts of the evidence with their values.
     #[serde(default)]
     evidence: BTreeMap<String, Value>,
-    /// What the evidence has to hold somewhere.
+    /// Text that the evidence has to hold somewhere.
     names: Option<String>,
-    /// What puts it right, where the remedy is words: statements, or the setting's value.
+    /// The cure, where the remedy is words: statements, or the setting's value.
     #[serde(default)]
     cure: Vec<String>,
     #[serde(default = "first")]
@@ -63,7 +63,7 @@ fn audit(home: &Home, target: &[&str], faults: &[&Fault]) -> BTreeMap<String, Va
     list.as_array().unwrap().iter().map(named).collect()
 }
 
-/// What is wrong with how faults that are there are named.
+/// Mistakes in how present faults are named.
 fn unnamed(faults: &[&Fault], found: &BTreeMap<String, Value>) -> Vec<String> {
     let mut wrong = Vec::new();
     for fault in faults {
@@ -89,7 +89,7 @@ fn unnamed(faults: &[&Fault], found: &BTreeMap<String, Value>) -> Vec<String> {
     wrong
 }
 
-/// What is still there after the cure.
+/// Faults that are still present after the cure.
 fn left(faults: &[&Fault], found: &BTreeMap<String, Value>) -> Vec<String> {
     let there = |fault: &&&Fault| {
         let state = &found[&fault.claim]["state"];

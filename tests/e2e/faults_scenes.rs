@@ -24,7 +24,7 @@ pub fn audit(home: &Home, server: &Server<'_>, window: &str, claims: &[&str]) ->
 /// where it is null, or a part of it where it is a text.
 pub type Wanted<'w> = (&'w str, &'w str, Value);
 
-/// What is wrong with how faults that are there are named.
+/// Mistakes in how present faults are named.
 fn unnamed(found: &[Value], wanted: &[Wanted<'_>]) -> Vec<String> {
     let is_right = |(claim, fact, value): &&Wanted<'_>| {
         let finding = found.iter().find(|f| f["claim"] == *claim);
@@ -293,7 +293,7 @@ fn what_the_server_s_disk_and_control_group_are_given_is_named_and_gone() {
     gone(&up("well", "relatime", "mq-deadline", "1G"));
 }
 
-/// What an audit of these claims says with levers of the whole host, before they are put back.
+/// The audit's findings on these claims with levers of the whole host, before they are put back.
 fn with_host(home: &Home, options: &[&str], levers: &[&str], claims: &[&str]) -> Vec<Value> {
     let levers = levers.iter().flat_map(|lever| ["--lever", lever]);
     let options: Vec<&str> = options.iter().copied().chain(["--allow-host-change"]).chain(levers).collect();

@@ -113,7 +113,7 @@ impl Home {
         self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// What of this home is left on the host: processes, files and journal entries beyond an empty state.
+    /// Traces of this home on the host: processes, files and journal entries beyond an empty state.
     pub fn traces(&self) -> Vec<String> {
         let mut traces = self.processes();
         for (document, list) in

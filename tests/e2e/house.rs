@@ -246,7 +246,7 @@ fn paths_of_the_source() -> Vec<String> {
     found
 }
 
-/// What a text names in backquotes or links to and that looks like a path of the source: not one of the host, a pattern, an
+/// Paths of the source that a text names in backquotes or links to: none of the host, a pattern, an
 /// option, or with a part in capitals that stands for a name.
 fn named_paths(text: &str) -> Vec<&str> {
     let quoted = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
@@ -301,7 +301,7 @@ fn the_picture_of_the_house_shows_every_crate_on_its_floor() {
     assert_eq!(shown, crates);
 }
 
-/// Who calls the kernel beside `crates/linux`, and why there: folder or file below `crates`.
+/// Places that call the kernel beside `crates/linux`, and the reason: folder or file below `crates`.
 const OTHER_SYSTEM_CALLS: &[(&str, &str)] = &[
     ("load/src/clock.rs", "the hot path: the clock is read around each statement"),
     ("load/src/sys.rs", "the hot path: sockets, epoll and eventfd of the event loop"),

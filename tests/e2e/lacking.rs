@@ -46,7 +46,7 @@ fn shell(program: &str, before: &[&str], home: &Home, args: &[&str]) -> Output {
     command.env("MYDYNO_STATE", home.state()).env("MYDYNO_CACHE", home.cache()).output().unwrap()
 }
 
-/// What cannot be had is said, with how to get it, and nothing of it is left.
+/// Unmet requirements are reported with the way to meet them, and leave nothing behind.
 fn is_refused(home: &Home, lever: &str, says: &str, run: impl Fn(&[&str]) -> Output) {
     let mut up = vec!["server", "up", "x", "--allow-host-change"];
     lever.split(' ').for_each(|one| up.extend(["--lever", one]));
@@ -76,7 +76,7 @@ fn levers(output: &Output) -> Vec<Value> {
     document["levers"].as_array().unwrap().clone()
 }
 
-/// What a lever lacks.
+/// The missing requirement of a lever.
 fn lack<'a>(levers: &'a [Value], id: &str) -> Option<&'a str> {
     levers.iter().find(|lever| lever["id"] == id).unwrap_or_else(|| panic!("there is no {id}"))["lacks"]
         .as_str()

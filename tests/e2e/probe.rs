@@ -11,7 +11,7 @@ use crate::home::Home;
 
 const SHORT: [&str; 6] = ["--time", "200ms", "--warmup", "5ms", "--rounds", "2"];
 
-/// What of a probe lies in a folder.
+/// Files of a probe in a folder.
 fn left_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     entries

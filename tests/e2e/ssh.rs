@@ -86,7 +86,7 @@ impl Sshd {
         command
     }
 
-    /// What is in the folder for temporary files over there.
+    /// Files in the remote host's folder for temporary files.
     fn there(&self) -> usize {
         fs::read_dir(self.folder.join("there")).unwrap().count()
     }

@@ -1,4 +1,4 @@
-//! What users type: help, options of other programs, forms, bounds, signals.
+//! Usage: help, options of other programs, forms, bounds, signals.
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;

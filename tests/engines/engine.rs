@@ -39,7 +39,7 @@ pub struct Engine {
     pub name: &'static str,
     /// Its folder, short enough for a socket.
     pub folder: TempDir,
-    /// What it shows to clients that ask for TLS.
+    /// Certificates that it presents to clients that ask for TLS.
     pub certificates: Certificates,
     options: Vec<OsString>,
 }
@@ -88,7 +88,7 @@ impl Engine {
         let _ = Command::new(script("down")).arg(self.folder.path()).status();
     }
 
-    /// What it has said since it was started.
+    /// Its error log so far.
     pub fn log(&self) -> String {
         let text = std::fs::read(self.folder.path().join("err.log")).unwrap();
         String::from_utf8_lossy(&text).into_owned()

@@ -18,7 +18,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// This host with the user's state folder, which is made if it is not there. `command` is what people are told, as in
+    /// This host with the user's state folder, which is made if it is not there. `command` names the command in messages, as in
     /// `server up demo`.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub enum Attribute {
     Nice,
     /// `other`, `batch` or `idle`: sched(7).
     Class,
-    /// What is added to its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, so that nobody has to
+    /// Addend of its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, so that nobody has to
     /// permit it.
     OomScoreAdj,
 }

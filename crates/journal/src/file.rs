@@ -370,7 +370,7 @@ impl Drop for Locked {
     }
 }
 
-/// A number that no entry had before, also in a file that was emptied: whoever still knows an old one must not close a new
+/// A number that no entry had before, also in a file that was emptied: a process that still knows an old one must not close a new
 /// entry with it. Microseconds since 1970, since nothing of an emptied file is left to count on from.
 fn fresh_id(replay: &Replay) -> u64 {
     let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;

@@ -45,7 +45,7 @@ fn of_check(claim: &str) -> Option<&str> {
     claim.split_once('/').map(|(check, _)| check)
 }
 
-/// What came of a claim. A check that names each thing that it finds says nothing of those that are right: where it was
+/// Fate of a claim. A check that names each thing that it finds says nothing of those that are right: where it was
 /// made, what it does not name holds.
 fn state_of(findings: &[Finding], claim: &str) -> Option<State> {
     if let Some(finding) = findings.iter().find(|f| f.claim == claim) {

@@ -180,7 +180,7 @@ fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {
     })
 }
 
-/// What to do instead of a line in an option file, where something that option files do not override sets the variable:
+/// Remedy in the place of a line in an option file, where something that option files do not override sets the variable:
 /// SET PERSIST (mysqld-auto.cnf is read after all option files), the command line, or a line that is read later.
 fn overridden(line: &str, facts: &FactSet) -> Option<String> {
     let name = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase().replace('-', "_");

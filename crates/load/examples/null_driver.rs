@@ -1,4 +1,4 @@
-//! What the load generator itself costs: point selects to nowhere on one thread, all bookkeeping on.
+//! Cost of the load generator itself: point selects to a null driver on one thread, all bookkeeping on.
 //! `cargo run --release -p mydyno-load --example null_driver`
 #![allow(clippy::print_stdout)]
 

@@ -71,7 +71,7 @@ pub struct Ring {
     lines: RefCell<Vec<Line>>,
     /// Tasks whose statements are not submitted yet.
     posted: RefCell<Vec<usize>>,
-    /// Tasks that something arrived for while their statement was not submitted: they are told after it was.
+    /// Tasks with data that arrived before their statement was submitted: they are polled after the submission.
     again: RefCell<Vec<usize>>,
     opened: Cell<RawFd>,
     /// Why statements could not be handed over; told by the next wait.
@@ -131,13 +131,13 @@ impl Ring {
         self.push(&entry);
     }
 
-    /// Tells of a opened as of a task with this number.
+    /// Watches the descriptor that signals connections opened by other threads; its completions carry a number that no task has.
     pub fn watch_opened(&self, fd: RawFd) {
         self.opened.set(fd);
         self.push(&poll_opened(fd));
     }
 
-    /// Lets a task's connection go: what still arrives on it is nobody's. Its socket is shut down next, or the kernel goes
+    /// Ends the receives of a task's connection: data that still arrives belongs to no task. Its socket is shut down next, or the kernel goes
     /// on receiving. Entries name sockets by numbers that the next connection may get, so none may be left over.
     pub fn remove(&self, task: usize) {
         let _ = self.submit();

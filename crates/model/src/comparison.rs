@@ -10,7 +10,7 @@ use crate::{Document, Estimate, Header, Warning};
 /// Runs and the comparison of each with the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparisons {
-    /// What every document begins with.
+    /// Header of every document.
     #[serde(flatten)]
     pub header: Header,
     /// Summaries of the runs; the first is the baseline.
@@ -47,7 +47,7 @@ pub struct RunComparison {
     /// Warnings about the comparison itself, such as `unequal-work`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<Warning>,
-    /// What holds for every difference of the document.
+    /// Restriction that applies to every difference of the document.
     pub caveat: String,
 }
 

@@ -326,7 +326,7 @@ pub struct Verdict {
     pub units: String,
     /// Units that are needed in all, where the verdict is undecided and this can be told.
     pub units_needed: Option<usize>,
-    /// What the treatment costs beside performance, where it costs more than the baseline.
+    /// Costs of the treatment beside performance, where they exceed the baseline's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub price: Option<Price>,
     /// Threats to the verdict's validity.

@@ -18,7 +18,7 @@ use crate::verbs::Verb;
     after_help = "Exit status: 0 fine · 1 the answer is bad · 2 usage · 3 environment · 130 interrupted."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The verb.
     #[command(subcommand)]
     pub verb: Verb,
     /// Options of every verb.

@@ -14,7 +14,7 @@ use mydyno_stats::compare::LogEffect;
 use mydyno_stats::sequential::Schedule;
 use mydyno_stats::special::t_quantile;
 
-/// What an interval rests on.
+/// Independent observations that an interval rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// One value for each start of the servers.
@@ -166,7 +166,7 @@ pub fn effect_at(units: &[f64], schedule: &Schedule) -> Estimate {
     })
 }
 
-/// What chance alone stays below in 95 of 100 means of `units.len()` units, as a share: units of the baseline against its own
+/// Bound below which chance alone keeps 95 of 100 means of `units.len()` units, as a share: units of the baseline against its own
 /// second copy. The truth is known to be 0, so the mean is not fitted and costs no degree of freedom. `None` for fewer than two
 /// units, or when none of them differs.
 pub fn noise_floor(again: &[f64]) -> Option<f64> {

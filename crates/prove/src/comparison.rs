@@ -37,7 +37,7 @@ const USUAL_SD_OF_STARTS: f64 = 0.03;
 /// The same between blocks of one start with slices of a second.
 const USUAL_SD_OF_BLOCKS: f64 = 0.06;
 
-/// What the user asks for.
+/// The user's request.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Name of the experiment.
@@ -76,7 +76,7 @@ pub struct Wanted {
     pub seed: u64,
     /// Published figures for the same question.
     pub published: Vec<Published>,
-    /// What makes it a stand-in for their set-up.
+    /// The reason why it is a stand-in for their set-up.
     pub stand_in: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub struct Comparison {
     pub shape: Shape,
     /// How long it takes, in seconds, at most.
     pub takes_s: f64,
-    /// What changes for the whole host while it lasts, as `LEVER=VALUE`.
+    /// Settings of the whole host that change while it lasts, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     arms: Vec<ArmPlan>,
     shared: Turns,
@@ -350,7 +350,7 @@ fn crashes_s(arms: &[ArmPlan]) -> f64 {
     if price::is_of_crashes(&price::own(&arms)) { price::CRASHES_S } else { 0.0 }
 }
 
-/// What the arms change for the whole host, each once.
+/// Settings of the whole host that the arms change, each once.
 fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for level in arms.iter().flat_map(|arm| arm.turns.of_the_host()) {

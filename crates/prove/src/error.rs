@@ -20,7 +20,7 @@ pub enum ProveError {
     Side {
         /// As typed.
         side: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// The arms do not differ.
@@ -46,7 +46,7 @@ pub enum ProveError {
     /// The host lacks what the experiment needs.
     #[error("this host cannot show it: {lacks}")]
     NotHere {
-        /// What is missing.
+        /// The unmet requirements.
         lacks: String,
     },
     /// Levers of the whole host without the user's permission.
@@ -76,13 +76,13 @@ pub enum ProveError {
         "{budget_s:.0} s are too short: {starts} starts with {blocks} blocks each take about {needed_s:.0} s; give --budget {needed_s:.0}s or more"
     )]
     Budget {
-        /// What was given, in seconds.
+        /// The given budget, in seconds.
         budget_s: f64,
         /// Starts of the smallest experiment.
         starts: usize,
         /// Blocks of each.
         blocks: usize,
-        /// What it needs, in seconds.
+        /// The smallest sufficient budget, in seconds.
         needed_s: f64,
     },
     /// A value that is out of range.

@@ -40,7 +40,7 @@ pub struct ArmPlan {
     pub work: Work,
 }
 
-/// What an experiment is doing.
+/// Progress of an experiment.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// The servers of a start come up.
@@ -59,7 +59,7 @@ pub enum Progress<'a> {
     },
     /// A slice ended.
     Slice {
-        /// What it measured.
+        /// The slice that ended.
         slice: &'a Slice,
         /// All slices so far.
         slices: &'a [Slice],

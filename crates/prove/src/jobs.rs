@@ -24,7 +24,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) target: &'a ConnectOptions,
     /// The folder of the experiment, on the file system of the servers' data; files of jobs have no name in it.
     pub(crate) folder: &'a Path,
-    /// What is cut from the beginning of the slice: times of jobs count from its end.
+    /// Time that is cut from the beginning of the slice: times of jobs count from its end.
     pub(crate) settle: Duration,
 }
 

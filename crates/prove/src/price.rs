@@ -1,4 +1,4 @@
-//! What a crash of a server with the treatment's levers costs: the crash kit on the same arm.
+//! Cost of a crash of a server with the treatment's levers, measured by the crash kit on the same arm.
 
 use mydyno_host::Host;
 use mydyno_host::cgroup::Limits;

@@ -15,7 +15,7 @@ use mydyno_stats::{Distribution, Histogram};
 use mydyno_wire::{Client as Session, ConnectOptions};
 use serde_json::Map;
 
-/// What transactions rest on; everything else stays as the server has it.
+/// Session variables that the meaning of a transaction depends on; all others keep the server's values.
 const SESSION: &str = "SET SESSION autocommit = 1";
 
 /// The load of a slice.

@@ -1,4 +1,4 @@
-//! What is asked of the first response, and what an interval says of it.
+//! The question about the first response, and its answer by an interval.
 
 use mydyno_model::Estimate;
 use mydyno_model::experiment::{Asks, Finding};
@@ -14,7 +14,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// What an interval of the effect, a ratio, says. Touching δ is not passing it.
+    /// The answer by an interval of the effect, a ratio. Touching δ is not passing it.
     pub fn judge(&self, effect: &Estimate) -> Finding {
         let directed = |direction| {
             let verdict = Statement::new(direction, self.delta).map(|statement| statement.judge(effect));

@@ -1,4 +1,4 @@
-//! What makes a verdict worth less: each threat with its size.
+//! Threats to a verdict's validity, each with its size.
 
 use std::collections::BTreeMap;
 

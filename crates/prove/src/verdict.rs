@@ -60,7 +60,7 @@ pub fn effect_so_far(design: &Design, slices: &[Slice]) -> Option<f64> {
     (!of_units.is_empty()).then(|| LogEffect::of(&of_units).mean.exp())
 }
 
-/// What the slices of a design found on the response that decides; without a name for it. `None` where they give no interval.
+/// Effect of a design's slices on the response that decides, without folder and date. `None` where they give no interval.
 pub(crate) fn found(design: &Design, slices: &[Slice]) -> Option<Earlier> {
     let unit = Unit::of(design.mode);
     let units = units(&Ratios::of(slices, measure(&design.response)).treatment, unit);
@@ -173,7 +173,7 @@ pub fn with_crashes(mut verdict: Verdict, crashes: Vec<CrashCost>) -> Verdict {
     verdict
 }
 
-/// What the verdict holds for.
+/// Range of validity of the verdict.
 fn scope(unit: Unit, starts: usize) -> String {
     match unit {
         Unit::Start => format!("this host since its boot, {starts} starts of private servers, this load"),

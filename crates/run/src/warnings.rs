@@ -336,7 +336,7 @@ fn of_host(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
     warnings
 }
 
-/// Who used the CPUs, when the server's process can be seen and so runs on this host.
+/// Warnings on foreign use of the CPUs, when the server's process can be seen and so runs on this host.
 fn of_cpus(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let (Some(cpus), Some(busy), Some(server)) = (rates.cpus, rates.busy_share, rates.server_cpus) else {

@@ -38,7 +38,7 @@ pub enum SandboxError {
     NameTaken {
         /// The name.
         name: String,
-        /// Who has it.
+        /// Words on its owner, as they follow the name.
         detail: String,
     },
     /// The remains of a command that died have this name.

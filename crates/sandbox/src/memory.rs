@@ -1,7 +1,7 @@
 //! Compares the memory that private servers are configured to take with the memory that the host can spare.
 //!
 //! A buffer pool is reserved at the start and filled as it is used, so what is free right after a start says nothing of what will be.
-//! So the sizes count that a server is told, and those of the other private servers less what they hold already.
+//! So the configured sizes of a server count, and those of the other private servers less what they hold already.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ const PARTS: [(&str, u64); 7] = [
 ];
 const POOL: &str = PARTS[0].0;
 
-/// A size that a server is told.
+/// A configured size of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Told {
     /// As in `innodb_buffer_pool_size=8G`.

@@ -1,4 +1,4 @@
-//! What the analysis of a record of one hour costs: windows of 1 s, 20 operations, response and service time of each.
+//! Cost of analysing a record of one hour: windows of 1 s, 20 operations, response and service time of each.
 //!
 //! `cargo run --release -p mydyno-sim --example hour`
 #![allow(clippy::print_stdout)]

@@ -10,7 +10,7 @@ use mydyno_stats::interval;
 use mydyno_stats::rng::Rng;
 use mydyno_stats::steady;
 
-/// What became of the estimates of a cell: one noise, one length, many seeds.
+/// Outcomes of the estimates of a cell: one noise, one length, many seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// Estimates.

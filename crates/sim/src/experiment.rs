@@ -21,7 +21,7 @@ pub struct World {
     pub noise: Noise,
     /// Size of the noise: standard deviation of the log ratio of two rows of one block (see [`World::calibrated`]).
     pub pair_sd: f64,
-    /// What a unit of the noise model is on the log scale; follows from `pair_sd`.
+    /// Size of one unit of the noise model on the log scale; follows from `pair_sd`.
     unit: f64,
     /// True effect on the log scale.
     pub effect: f64,

@@ -19,7 +19,7 @@ pub const PAIR_SD: f64 = 0.04;
 /// Blocks that an experiment may use.
 pub const BLOCKS: usize = 12;
 
-/// What became of the experiments in a world.
+/// Outcomes of the experiments in a world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// Share that ended as *supported*.
@@ -161,7 +161,7 @@ pub fn table_of_forecasts(seeds: u64) -> Result<String, Error> {
     Ok(table)
 }
 
-/// What a linear trend as large as the effect does to the estimate, interleaved and one arm after the other, as Markdown.
+/// Effect of a linear trend as large as the treatment's on the estimate, interleaved and one arm after the other, as Markdown.
 ///
 /// # Errors
 /// None that a calibrated world can cause.
@@ -185,7 +185,7 @@ pub fn table_of_bias(seeds: u64) -> Result<String, Error> {
     Ok(table)
 }
 
-/// What two ways to measure the same rows make of a world without an effect; widths on the log scale.
+/// Verdicts of two ways to measure the same rows in a world without an effect; widths on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Widths {
     /// Median width of the interval of interleaved blocks.

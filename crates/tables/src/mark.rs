@@ -22,9 +22,9 @@ pub enum Owner {
     /// There is no such database, or nothing is in it: an empty one may be ours, of a prepare that was killed before
     /// it could leave its mark, and may be used in any case.
     Missing,
-    /// It holds our mark.
+    /// It holds mydyno's ownership mark.
     Ours,
-    /// Something is in it, and not our mark.
+    /// It has contents and no ownership mark.
     Foreign,
 }
 

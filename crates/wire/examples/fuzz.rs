@@ -25,7 +25,7 @@ const MAX_RUN: Duration = Duration::from_secs(10);
 /// The process may take so much memory, with two targets at a time.
 const MAX_MEMORY_KB: u64 = 1 << 20;
 
-/// What is being run, and since when, for the watch over inputs that never end.
+/// The input that is being run, and since when, for the watchdog over inputs that never end.
 type Running = Mutex<Option<(Instant, Vec<u8>)>>;
 
 fn main() -> ExitCode {

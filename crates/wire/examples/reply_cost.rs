@@ -1,4 +1,4 @@
-//! What reading a reply and patching a statement cost, in nanoseconds: `cargo run --release --example reply_cost`.
+//! Cost of reading a reply and of patching a statement, in nanoseconds: `cargo run --release --example reply_cost`.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::hint::black_box;

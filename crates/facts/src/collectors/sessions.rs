@@ -1,4 +1,4 @@
-//! Who is connected, replicas, accounts, plugins and engines, and where variables got their values. Counts and names of
+//! Connected users, replicas, accounts, plugins and engines, and the origin of variables' values. Counts and names of
 //! the server's own parts only: no statement text, no password hash.
 
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ impl Pace {
         Self(disks.into_iter().map(|disk| (disk.clone(), hurried(disk))).collect())
     }
 
-    /// The mark of a result if one of them hurried since, or does not answer whether it did.
+    /// The mark of a result if one of them served requests without their time since, or does not answer whether it did.
     pub fn warning(&self) -> Option<Warning> {
         let since = |(disk, before): &(EmulatedDisk, Option<u64>)| {
             hurried(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))

@@ -1,4 +1,4 @@
-//! Who has a setting: of two findings that ask for one, the more urgent is written, and the other is named beside it.
+//! Conflicts over a setting: of two findings that ask for one, the more urgent is written, and the other is named beside it.
 
 use mydyno_model::claim::StepKind;
 

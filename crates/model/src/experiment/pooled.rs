@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 
-/// What an earlier execution of the same experiment found on the response that decides.
+/// Effect of an earlier execution of the same experiment on the response that decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Earlier {
     /// Folder of its design and slices, as it was given.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crash::{CrashBy, CrashReport};
 
-/// What the treatment costs beside performance.
+/// Costs of the treatment beside performance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
     /// The rows of the ledger that the treatment has and the baseline has not, one sentence each.
@@ -15,7 +15,7 @@ pub struct Price {
     pub crashes: Vec<CrashCost>,
 }
 
-/// What one crash cost, or why it was not measured.
+/// Loss by one crash, or the reason why it was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CrashCost {
     /// Method of the crash.
@@ -35,7 +35,7 @@ pub struct CrashCost {
 }
 
 impl CrashCost {
-    /// What a report of the crash kit says.
+    /// The figures of a report of the crash kit.
     pub fn of(report: &CrashReport) -> Self {
         Self {
             by: report.by,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Finding, Verdict};
 use crate::estimate::Estimate;
 
-/// What tells one host from another, and from itself after a change. It names nobody.
+/// Properties that tell one host from another, and from itself after a change. They identify no person or account.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFingerprint {
     /// Digest of `/etc/machine-id`; empty where there is none.
@@ -23,7 +23,7 @@ pub struct HostFingerprint {
 }
 
 impl HostFingerprint {
-    /// What differs in a later fingerprint, as in `kernel 6.1.0 → 6.12.1`.
+    /// Differences of a later fingerprint, as in `kernel 6.1.0 → 6.12.1`.
     pub fn changes(&self, later: &Self) -> Vec<String> {
         let mut changes = Vec::new();
         let mut compare = |what: &str, was: String, now: String| {
@@ -44,7 +44,7 @@ impl HostFingerprint {
     }
 }
 
-/// What an experiment on this host said of a finding's advice.
+/// Verdict of an experiment on this host on a finding's advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvedHere {
     /// When the experiment ended, in RFC 3339.
@@ -55,7 +55,7 @@ pub struct ProvedHere {
     pub verdict: Finding,
     /// The answer in one sentence.
     pub answer: String,
-    /// What of host and server has changed since.
+    /// Changes of host and server since.
     pub changed: Vec<String>,
 }
 

@@ -61,7 +61,7 @@ pub enum Verb {
 /// Does what the command line asks for.
 ///
 /// # Errors
-/// What could not be done, with its exit status.
+/// The failure, with its exit status.
 pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     match cli.verb {
         Verb::Demo(args) => demo::run(&args, argv, ui),

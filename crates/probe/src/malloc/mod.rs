@@ -47,7 +47,7 @@ pub struct Options {
     pub program: (PathBuf, Vec<String>),
 }
 
-/// An allocator with what it is told.
+/// An allocator with its settings.
 #[derive(Debug, Clone)]
 struct Arrangement {
     name: &'static str,

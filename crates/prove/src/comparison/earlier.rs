@@ -85,7 +85,7 @@ impl Comparison {
     }
 }
 
-/// What a design was made from, so far as its execution needs it.
+/// The request behind a design, so far as its execution needs it.
 fn of_design(design: &Design) -> Wanted {
     let levers = |role: Role| {
         let arm = design.arms.iter().find(|arm| arm.role == role);

@@ -14,7 +14,7 @@ static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experimen
 /// An experiment and the file that it stands in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
-    /// What the file states.
+    /// The definition in the file.
     pub definition: Definition,
     /// The file, as it was named.
     pub file: String,

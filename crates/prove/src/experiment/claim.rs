@@ -22,7 +22,7 @@ pub fn of_claim(claim: &Claim, experiments: &Experiments) -> Result<Experiment, 
     }
 }
 
-/// What of a claim's proof does not resolve: an experiment that is none, a factor that it does not turn, levels that its arms do
+/// Parts of a claim's proof that do not resolve: an experiment that is none, a factor that it does not turn, levels that its arms do
 /// not have.
 pub fn unresolved(claim: &Claim, experiments: &Experiments) -> Vec<String> {
     let proof = &claim.document.proof;

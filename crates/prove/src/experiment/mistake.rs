@@ -9,7 +9,7 @@ pub struct Mistake {
     pub file: String,
     /// Line and column, both from 1, where they are known.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, and the way out.
+    /// Description of the mistake, and the way out.
     pub text: String,
 }
 

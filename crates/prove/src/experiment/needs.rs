@@ -10,7 +10,7 @@ use mydyno_model::units::{parse_size, show_bytes};
 /// A folder `nodeN` for each NUMA node.
 const NODES: &str = "/sys/devices/system/node";
 
-/// What the host lacks, one sentence each. `folder` is on the file system that will hold the servers' data.
+/// Requirements that the host does not meet, one sentence each. `folder` is on the file system that will hold the servers' data.
 pub fn lacks(needs: &Needs, machine: &Machine, folder: &Path) -> Vec<String> {
     let mut lacks = Vec::new();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

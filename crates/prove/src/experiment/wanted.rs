@@ -1,4 +1,4 @@
-//! What a file asks for, ready to be planned.
+//! An experiment's file as a request that can be planned.
 
 use mydyno_model::experiment::Asks;
 use mydyno_model::experiment::definition::Extent;

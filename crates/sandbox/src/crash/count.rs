@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// A row of one of the two tables that each transaction writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Who wrote it.
+    /// Number of the worker that wrote it.
     pub(super) worker: u64,
     /// The how-many-th of its transactions, from 1.
     pub(super) number: u64,

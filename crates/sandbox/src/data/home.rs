@@ -1,7 +1,7 @@
 //! The disk of kept data: where the host's file system cannot share blocks, one of mydyno's own that can.
 //!
 //! It is mounted while somebody reads it or a server lives on it. Who lives there is what the journal says: a folder of any server
-//! below the mount. Whoever has mounted it need not be the one who leaves last.
+//! below the mount. The process that mounted it need not be the last one to leave it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

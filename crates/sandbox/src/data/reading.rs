@@ -93,7 +93,7 @@ pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
 /// does not know them.
 ///
 /// # Errors
-/// Who uses it.
+/// The disk is in use: a sentence that names its users.
 pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, String> {
     let Some(mount) = change.as_kind::<Mounted>() else { return Ok(None) };
     let folder = mount.point.parent().filter(|_| purpose::is_of_data(purpose));

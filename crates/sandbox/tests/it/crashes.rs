@@ -65,7 +65,7 @@ fn serves_a_disk() {
     }
 }
 
-/// What `Service` of this binary runs.
+/// The process that serves emulated disks: this test binary itself.
 pub fn service() -> Service {
     Service::of_this_program(["--exact", "crashes::serves_a_disk", "--nocapture"])
 }
@@ -85,7 +85,7 @@ fn a_killed_server_loses_nothing_that_the_kernel_has() {
     assert!(report.recovery_ms.unwrap() > 0.0 && report.in_doubt_present.unwrap() <= 8);
 }
 
-/// What a power cut does to a server with durable settings on an emulated disk with ext4; `None` where there can be none.
+/// Report of a power cut of a server with durable settings on an emulated disk with ext4; `None` where there can be none.
 fn power_cut(mount: &[(&str, &str)], commits: u64) -> Option<CrashReport> {
     let ground = Ground::new();
     if !emulates(&ground) {

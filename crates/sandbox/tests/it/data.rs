@@ -20,7 +20,7 @@ use crate::ground::{Ground, check_disk_of_data, host_in, keeping, shared_cache, 
 use crate::whole_host::whole_host;
 
 const PLAIN: Keeping = Keeping { room: None, plain: true };
-/// What a disk, the data beside it and what the host keeps free take.
+/// Bytes for a disk, the data beside it and the reserve of the host.
 const SPACE: u64 = 2 << 30;
 
 fn spec(name: &str) -> Spec {

@@ -105,7 +105,7 @@ fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// What was seen: syncs of the start, then of so many commits, and what became of a log that is written without syncs.
+/// Checks that a server waits for its syncs; returns the syncs of its start and of so many commits, and the fate of a log without syncs.
 fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
     const COMMITS: u32 = 20;
     let ground = Ground::new();

@@ -1,4 +1,4 @@
-//! What the pages of the journal say, to be compared with what the code does.
+//! The figures on the pages of the journal, compared with those of the code.
 
 /// Cells of the row that begins with a name below a heading of a page of the journal.
 pub fn cells_of(page: &str, heading: &str, name: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What is fuzzed, apart from what drives it: a compiler of the nightly channel with coverage (`fuzz_targets/`), the
+//! The fuzz targets, apart from their drivers: a compiler of the nightly channel with coverage (`fuzz_targets/`), the
 //! mutating loop of `examples/fuzz.rs`, and a test that runs every seed. Each entry takes any bytes, panics where a law
 //! is broken, and gives what became of them: inputs with an outcome that was not seen before are worth keeping.
 

@@ -19,7 +19,7 @@ struct Session {
     name: &'static str,
     sends: Vec<Vec<u8>>,
     compression: Vec<Compression>,
-    /// What it sees.
+    /// Expected result of `run`.
     sees: &'static str,
     run: fn(&mut Client) -> Result<String, WireError>,
 }

@@ -105,7 +105,7 @@ fn exercise(options: &ConnectOptions) -> Result<Client, WireError> {
     Ok(client)
 }
 
-/// What a session can do beside statements and results, by name: `yes`, or that the server does not offer it.
+/// Abilities of a session beside statements and results, by name: `yes`, or that the server does not offer it.
 fn abilities(client: &mut Client) -> Result<Vec<(&'static str, &'static str)>, WireError> {
     let has = |client: &Client, capability| client.session().capabilities.has(capability);
     let mut cells = Vec::new();

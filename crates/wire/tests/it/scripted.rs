@@ -91,7 +91,7 @@ fn full_authentication_sends_the_password_in_clear_over_a_socket_only_when_asked
     assert_eq!(received[1], b"secret\0");
 }
 
-/// What the client does when a server asks for `plugin` over TCP without TLS, or over a socket.
+/// The client's answer to a server that asks for `plugin` over TCP without TLS, or over a socket.
 fn switched_to(plugin: &str, more: Vec<Act>) -> (Result<Client, WireError>, Vec<Vec<u8>>) {
     let switch = [b"\xfe", plugin.as_bytes(), b"\0ABCDEFGHIJKLMNOPQRST\0"].concat();
     let mut script = vec![

@@ -1,4 +1,4 @@
-//! Who gets a password in a form that can be read, and how a server proves itself.
+//! Servers that get a password in a form that can be read, and how a server proves its identity.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -67,7 +67,7 @@ pub struct Item {
     pub data: String,
 }
 
-/// What a row of WAREHOUSE and one of DISTRICT have in common.
+/// Columns that a row of WAREHOUSE and one of DISTRICT have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// W_NAME or D_NAME.

@@ -44,9 +44,9 @@ enum Probe {
     Latency(Latency),
     /// Memory bandwidth.
     Memory(Common),
-    /// What reading the clock costs.
+    /// Cost of reading the clock.
     Clock(Common),
-    /// What a spin loop's pause and atomic operations cost.
+    /// Costs of a spin loop's pause and of atomic operations.
     Spin(Common),
     /// Threads, mutexes and context switches.
     Threads(Threads),
