@@ -164,6 +164,7 @@ fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let (design, before) = (document(&out.join("design.json")), lines());
     let folder = out.display().to_string();
+    assert!(home.fine(&["report", &folder]).starts_with("UNDECIDED  "));
     let ended = home.end(&["prove", "--resume", &folder, "--json", "--quiet"]);
     assert!([0, 1].contains(&ended.status), "{ended:?}");
     assert_eq!(document(&out.join("design.json")), design);
@@ -199,6 +200,11 @@ fn a_decided_experiment_is_extended_to_the_end_of_its_table_and_a_second_executi
         document(&home.path().join("one/design.json"))["rows"].as_array().unwrap().len() as u64 / 3;
     assert!(first["blocks"].as_u64().unwrap() < of_table, "{first:#}");
     assert_eq!(first["pooled"], Value::Null);
+    let reported: Value = serde_json::from_str(&home.fine(&["report", &one, "--json"])).unwrap();
+    assert_eq!(reported, first);
+    assert!(home.fine(&["report", &one, "--markdown"]).starts_with("# flush\n\n**SUPPORTED** "));
+    assert!(home.fine(&["report", &one]).starts_with("SUPPORTED  "));
+    assert_eq!(home.end(&["report", &one, &one]).status, 2);
     let (status, all, problem) = run(["--extend", &one], &[]);
     assert_eq!((status, all["blocks"].as_u64()), (0, Some(of_table)), "{all:#} {problem}");
     let (status, _, problem) = run(["--extend", &one], &[]);

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use mydyno_model::Document;
 use mydyno_model::experiment::{Design, Slice, Verdict};
+use time::OffsetDateTime;
 
 use crate::error::ProveError;
+use crate::verdict;
 
 const DESIGN: &str = "design.json";
 const SLICES: &str = "slices.jsonl";
@@ -115,6 +117,25 @@ pub fn read(folder: &Path) -> Result<(Design, Vec<Slice>), ProveError> {
         }
     }
     Ok((design, slices))
+}
+
+/// Whether a folder holds an experiment.
+pub fn holds_experiment(folder: &Path) -> bool {
+    folder.join(DESIGN).is_file()
+}
+
+/// The verdict in the folder of an experiment; of one that was not ended, that of its slices so far.
+///
+/// # Errors
+/// As [`read`], or the verdict is damaged.
+pub fn verdict_of(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveError> {
+    let path = folder.join(VERDICT);
+    if path.exists() {
+        return Verdict::from_json(&read_file(&path)?)
+            .map_err(|source| ProveError::Document { path, source });
+    }
+    let (design, slices) = read(folder)?;
+    Ok(verdict::conclude(&design, &slices, Vec::new(), now))
 }
 
 fn read_file(path: &Path) -> Result<String, ProveError> {

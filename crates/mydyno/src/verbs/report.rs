@@ -1,4 +1,4 @@
-//! `mydyno report`: runs again, from their folders alone.
+//! `mydyno report`: runs and experiments again, from their folders alone.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,7 @@ use mydyno_host::StateDir;
 use mydyno_model::Document;
 use mydyno_model::record::{RunRecord, file};
 use mydyno_model::summary::Summary;
+use mydyno_prove::store;
 use mydyno_report::RunView;
 use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
@@ -17,7 +18,7 @@ use crate::ui::Ui;
 /// Options of `mydyno report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run folders; two are shown side by side. Without one, the latest run.
+    /// Run folders, where two are shown side by side; or the folder of an experiment. Without one, the latest run.
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Form of the report.
@@ -50,6 +51,15 @@ pub enum Format {
 /// Renders runs.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let folders = if args.runs.is_empty() { vec![latest()?] } else { args.runs.clone() };
+    if let Some(experiment) = folders.iter().find(|folder| store::holds_experiment(folder)) {
+        return match folders.as_slice() {
+            [_] => verdict(experiment, args, ui),
+            _ => Err(Failure::usage(format!(
+                "{} is the folder of an experiment, which is reported alone: `mydyno prove --again` pools several",
+                experiment.display()
+            ))),
+        };
+    }
     let read = |folder: &PathBuf| -> Result<(PathBuf, RunRecord, Summary), Failure> {
         let record = mydyno_run::folder::read(folder).map_err(|e| Failure::environment(e.to_string()))?;
         let summary = summarise(&record, OffsetDateTime::now_utc());
@@ -58,12 +68,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let runs = folders.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let views: Vec<RunView<'_>> =
         runs.iter().map(|(folder, record, summary)| RunView::new(record, summary).at(folder)).collect();
-    let format = match (args.html, args.markdown) {
-        (true, _) => Format::Html,
-        (_, true) => Format::Markdown,
-        _ => args.format,
-    };
-    let text = match (format, ui.json) {
+    let text = match (args.form(), ui.json) {
         (Format::Json, _) | (_, true) => json(&views),
         (Format::Html, _) => mydyno_report::html(&views),
         (Format::Markdown, _) => mydyno_report::markdown(&views),
@@ -71,15 +76,47 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             mydyno_report::terminal(&views, ui.color && args.output.is_none(), ui.width())
         }
     };
+    write(&text, args, ui)?;
+    let damaged = runs.iter().any(|(_, record, _)| !record.damage.is_empty());
+    Ok(if damaged { Status::Bad } else { Status::Fine })
+}
+
+impl Args {
+    /// The form that is asked for, by either option.
+    fn form(&self) -> Format {
+        match (self.html, self.markdown) {
+            (true, _) => Format::Html,
+            (_, true) => Format::Markdown,
+            _ => self.format,
+        }
+    }
+}
+
+/// Renders the verdict of an experiment; of one that was not ended, that of its slices so far.
+fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let verdict = store::verdict_of(folder, OffsetDateTime::now_utc())
+        .map_err(|e| Failure::environment(e.to_string()))?;
+    let text = match (args.form(), ui.json) {
+        (Format::Json, _) | (_, true) => verdict.to_json(),
+        (Format::Html, _) => mydyno_report::verdict::html(&verdict),
+        (Format::Markdown, _) => mydyno_report::verdict::markdown(&verdict),
+        (Format::Terminal, _) => {
+            mydyno_report::verdict::terminal(&verdict, ui.color && args.output.is_none())
+        }
+    };
+    write(&text, args, ui)?;
+    Ok(Status::Fine)
+}
+
+fn write(text: &str, args: &Args, ui: &Ui) -> Result<(), Failure> {
     match &args.output {
-        None => ui.out(&text),
+        None => ui.out(text),
         Some(path) => {
-            mydyno_run::writer::write_output(path, &text).map_err(|e| Failure::environment(e.to_string()))?;
+            mydyno_run::writer::write_output(path, text).map_err(|e| Failure::environment(e.to_string()))?;
             ui.note(&format!("Written to {}", path.display()));
         }
     }
-    let damaged = runs.iter().any(|(_, record, _)| !record.damage.is_empty());
-    Ok(if damaged { Status::Bad } else { Status::Fine })
+    Ok(())
 }
 
 /// One run is its summary document; several are compared with the first.
