@@ -158,7 +158,7 @@ fn a_bundle_is_judged_again_without_the_server_and_compared() {
     assert!(run(&["--md"]).stdout.contains("## sync-binlog-mariadb"));
     let page = run(&["--html"]).stdout;
     assert!(
-        page.starts_with("<!doctype html>") && page.contains("<code>SET GLOBAL sync_binlog = 1;</code>"),
+        page.starts_with("<!DOCTYPE html>") && page.contains("<code>SET GLOBAL sync_binlog = 1;</code>"),
         "{page}"
     );
     let page = run(&["--all"]).stdout;

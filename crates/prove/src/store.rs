@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 
 use mydyno_model::Document;
 use mydyno_model::experiment::{Design, Slice, Verdict};
-use time::OffsetDateTime;
 
 use crate::error::ProveError;
-use crate::verdict;
 
 const DESIGN: &str = "design.json";
 const SLICES: &str = "slices.jsonl";
@@ -124,18 +122,17 @@ pub fn holds_experiment(folder: &Path) -> bool {
     folder.join(DESIGN).is_file()
 }
 
-/// The verdict in the folder of an experiment; of one that was not ended, that of its slices so far.
+/// The verdict in the folder of an experiment, if it was ended.
 ///
 /// # Errors
-/// As [`read`], or the verdict is damaged.
-pub fn verdict_of(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveError> {
+/// It cannot be read, or is damaged.
+pub fn read_verdict(folder: &Path) -> Result<Option<Verdict>, ProveError> {
     let path = folder.join(VERDICT);
-    if path.exists() {
-        return Verdict::from_json(&read_file(&path)?)
-            .map_err(|source| ProveError::Document { path, source });
+    if !path.exists() {
+        return Ok(None);
     }
-    let (design, slices) = read(folder)?;
-    Ok(verdict::conclude(&design, &slices, Vec::new(), now))
+    let verdict = Verdict::from_json(&read_file(&path)?);
+    verdict.map(Some).map_err(|source| ProveError::Document { path, source })
 }
 
 fn read_file(path: &Path) -> Result<String, ProveError> {

@@ -1,5 +1,7 @@
 //! From slices to the verdict and its sentence: pure, so that a folder of slices gives the same verdict again.
 
+use std::path::Path;
+
 use mydyno_model::experiment::pooled::{Earlier, Pooled};
 use mydyno_model::experiment::price::{CrashCost, Price};
 use mydyno_model::experiment::{Asks, Design, Finding, Response, Slice, Threat, Verdict, labels};
@@ -14,8 +16,9 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::analyse::{self, Measure, Ratios, Unit, effect_at, measure, measures, noise_floor, units};
+use crate::error::ProveError;
 use crate::statement::Question;
-use crate::{price, threats};
+use crate::{price, store, threats};
 
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
@@ -95,6 +98,18 @@ pub fn not_testable_here(design: &Design, lacks: &[String], now: OffsetDateTime)
     verdict.answer = format!("Not testable here: {}.", lacks.join("; "));
     "this host".clone_into(&mut verdict.scope);
     verdict
+}
+
+/// The verdict in the folder of an experiment; of one that was not ended, that of its slices so far.
+///
+/// # Errors
+/// The folder holds no experiment, or a file of it cannot be read or is damaged.
+pub fn of_folder(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveError> {
+    if let Some(verdict) = store::read_verdict(folder)? {
+        return Ok(verdict);
+    }
+    let (design, slices) = store::read(folder)?;
+    Ok(conclude(&design, &slices, Vec::new(), now))
 }
 
 /// The verdict on a design by the slices that were measured. `set_up` describes server and host in short lines.

@@ -1,25 +1,24 @@
 //! Tables of the HTML report.
 
-use std::fmt::Write;
-
+use maud::{Markup, PreEscaped, html};
 use mydyno_model::Estimate;
 
 use crate::figures::{Unit, interval};
-use crate::text::html as esc;
+use crate::text::html as text;
 
 /// A cell: its text, and a small text below it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Cell {
     text: String,
     small: Option<String>,
     class: &'static str,
-    /// Trusted HTML that this crate generated, placed after the text.
-    drawing: String,
+    /// A drawing after the text.
+    drawing: Markup,
 }
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self { text, ..Self::default() }
+        Self { text, small: None, class: "", drawing: PreEscaped(String::new()) }
     }
 }
 
@@ -54,8 +53,8 @@ impl Cell {
     }
 
     /// A cell with a drawing that this crate generated.
-    pub fn drawing(html: String) -> Self {
-        Self { drawing: html, class: "drawing", ..Self::default() }
+    pub fn drawing(drawing: Markup) -> Self {
+        Self { drawing, class: "drawing", ..Self::from("") }
     }
 }
 
@@ -89,52 +88,62 @@ impl Table {
     }
 
     /// The table as HTML.
-    pub fn html(&self) -> String {
-        let mut out = String::new();
-        if self.behind_chart {
-            out.push_str("<details class=\"values\"><summary>Values as a table</summary>");
-        }
-        let class = match (self.stacks, self.prose) {
-            (true, _) => " class=\"stacks\"",
-            (_, true) => " class=\"prose\"",
-            _ => "",
-        };
-        let _ = write!(out, "<div class=\"scroll\"><table{class}><thead><tr>");
-        for (n, cell) in self.head.iter().enumerate() {
-            let prose = self.rows.first().and_then(|row| row.get(n)).is_some_and(|c| c.class == "sql");
-            let class = if prose { " class=\"sql\"" } else { "" };
-            let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", esc(cell));
-        }
-        out.push_str("</tr></thead><tbody>\n");
-        for row in &self.rows {
-            out.push_str("<tr>");
-            for (n, cell) in row.iter().enumerate() {
-                self.cell(&mut out, n, cell);
+    pub fn html(&self) -> Markup {
+        let table = self.in_frame();
+        html! {
+            @if self.behind_chart {
+                details.values { summary { "Values as a table" } (table) }
+            } @else {
+                (table)
             }
-            out.push_str("</tr>\n");
+            "\n"
         }
-        out.push_str("</tbody></table></div>");
-        if self.behind_chart {
-            out.push_str("</details>");
-        }
-        out.push('\n');
-        out
     }
 
-    fn cell(&self, out: &mut String, n: usize, cell: &Cell) {
-        let tag = if n == 0 { "th" } else { "td" };
-        out.push_str(if n == 0 { "<th scope=\"row\"" } else { "<td" });
-        if !cell.class.is_empty() {
-            let _ = write!(out, " class=\"{}\"", cell.class);
+    fn in_frame(&self) -> Markup {
+        let class = match (self.stacks, self.prose) {
+            (true, _) => Some("stacks"),
+            (_, true) => Some("prose"),
+            _ => None,
+        };
+        let is_prose =
+            |n: usize| self.rows.first().and_then(|row| row.get(n)).is_some_and(|cell| cell.class == "sql");
+        html! {
+            div.scroll {
+                table class=[class] {
+                    thead {
+                        tr {
+                            @for (n, cell) in self.head.iter().enumerate() {
+                                th scope="col" class=[is_prose(n).then_some("sql")] { (text(cell)) }
+                            }
+                        }
+                    }
+                    tbody {
+                        "\n"
+                        @for row in &self.rows {
+                            tr { @for (n, cell) in row.iter().enumerate() { (self.cell(n, cell)) } }
+                            "\n"
+                        }
+                    }
+                }
+            }
         }
-        if self.stacks {
-            let _ = write!(out, " data-h=\"{}\"", self.head.get(n).map(|h| esc(h)).unwrap_or_default());
+    }
+
+    fn cell(&self, n: usize, cell: &Cell) -> Markup {
+        let class = Some(cell.class).filter(|class| !class.is_empty());
+        let heading = self.stacks.then(|| text(self.head.get(n).map_or("", String::as_str)));
+        let content = html! {
+            (text(&cell.text)) (cell.drawing)
+            @if let Some(small) = &cell.small { small { (text(small)) } }
+        };
+        html! {
+            @if n == 0 {
+                th scope="row" class=[class] data-h=[heading] { (content) }
+            } @else {
+                td class=[class] data-h=[heading] { (content) }
+            }
         }
-        let _ = write!(out, ">{}{}", esc(&cell.text), cell.drawing);
-        if let Some(small) = &cell.small {
-            let _ = write!(out, "<small>{}</small>", esc(small));
-        }
-        let _ = write!(out, "</{tag}>");
     }
 }
 
@@ -147,7 +156,7 @@ mod tests {
         let mut table = Table::new(["<h>", "<i>"]);
         table.stacks = true;
         table.row([Cell::from("<a>"), Cell::from("<b>").small("<c>")]);
-        let html = table.html();
+        let PreEscaped(html) = table.html();
         for text in ["h", "i", "a", "b", "c"] {
             assert!(
                 html.contains(&format!("&lt;{text}&gt;")) && !html.contains(&format!("<{text}>")),

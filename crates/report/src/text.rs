@@ -2,24 +2,25 @@
 //!
 //! Every foreign string passes through one of these functions exactly once, where it is inserted into output.
 
+use maud::Render;
 use mydyno_model::text::shown;
 pub use mydyno_model::text::{line as terminal, markdown, markdown_code};
 use serde_json::Value;
 
-/// Escapes text for HTML and SVG, in text and in quoted attributes.
-pub fn html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in shown(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
+/// Foreign text in HTML and SVG, in text and in attributes: characters that steer a terminal or the direction of text become
+/// visible, long texts are cut, and all is escaped.
+#[derive(Debug, Clone, Copy)]
+pub struct Foreign<'a>(&'a str);
+
+/// Foreign text for [`maud::html`].
+pub fn html(text: &(impl AsRef<str> + ?Sized)) -> Foreign<'_> {
+    Foreign(text.as_ref())
+}
+
+impl Render for Foreign<'_> {
+    fn render_to(&self, out: &mut String) {
+        shown(self.0).render_to(out);
     }
-    out
 }
 
 /// JSON for a `<script type="application/json">` block: escaped so that it can end neither the block nor a line of script.
@@ -51,14 +52,20 @@ pub fn shell(argv: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use maud::{PreEscaped, html as markup};
+
     use super::*;
+
+    fn html(text: &str) -> String {
+        let PreEscaped(text) = markup! { (super::html(text)) };
+        text
+    }
 
     #[test]
     fn html_keeps_no_character_that_can_open_a_tag_or_close_an_attribute() {
-        assert_eq!(
-            html(r#"<script>"a"&'b'</script>"#),
-            "&lt;script&gt;&quot;a&quot;&amp;&#39;b&#39;&lt;/script&gt;"
-        );
+        assert_eq!(html(r#"<script>"a"&b</script>"#), "&lt;script&gt;&quot;a&quot;&amp;b&lt;/script&gt;");
+        let PreEscaped(attribute) = markup! { p title=(super::html(r#"'" onclick="x"#)) {} };
+        assert_eq!(attribute, r#"<p title="'&quot; onclick=&quot;x"></p>"#);
     }
 
     #[test]

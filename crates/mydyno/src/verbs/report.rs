@@ -8,6 +8,7 @@ use mydyno_model::Document;
 use mydyno_model::record::{RunRecord, file};
 use mydyno_model::summary::Summary;
 use mydyno_prove::store;
+use mydyno_prove::verdict::of_folder;
 use mydyno_report::RunView;
 use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
@@ -94,8 +95,8 @@ impl Args {
 
 /// Renders the verdict of an experiment; of one that was not ended, that of its slices so far.
 fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
-    let verdict = store::verdict_of(folder, OffsetDateTime::now_utc())
-        .map_err(|e| Failure::environment(e.to_string()))?;
+    let verdict =
+        of_folder(folder, OffsetDateTime::now_utc()).map_err(|e| Failure::environment(e.to_string()))?;
     let text = match (args.form(), ui.json) {
         (Format::Json, _) | (_, true) => verdict.to_json(),
         (Format::Html, _) => mydyno_report::verdict::html(&verdict),

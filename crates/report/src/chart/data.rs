@@ -1,5 +1,6 @@
 //! The values of all charts for the script in the page, as one JSON block.
 
+use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
 use super::{Chart, Series};
@@ -7,13 +8,14 @@ use crate::scale::Scale;
 use crate::text::script_json;
 
 /// The block with every chart's values. Horizontal positions that several lines share are stored once.
-pub fn data_block(charts: &[&Chart]) -> String {
+pub fn data_block(charts: &[&Chart]) -> Markup {
     let mut xs: Vec<Vec<f64>> = Vec::new();
     let charts: Vec<Value> = charts.iter().map(|chart| chart_data(chart, &mut xs)).collect();
     let xs: Vec<Value> =
         xs.iter().map(|x| Value::from(x.iter().map(|v| number(*v, 9)).collect::<Vec<_>>())).collect();
     let data = json!({ "xs": xs, "charts": charts });
-    format!("<script type=\"application/json\" id=\"data\">{}</script>\n", script_json(&data))
+    // Escaped for its element; HTML's escapes mean nothing inside a script.
+    html! { script type="application/json" id="data" { (PreEscaped(script_json(&data))) } "\n" }
 }
 
 fn chart_data(chart: &Chart, xs: &mut Vec<Vec<f64>>) -> Value {

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use maud::{Markup, html};
+
 use super::{Chart, Point, Series};
 use crate::scale::{Scale, Tick};
 use crate::text::html as esc;
@@ -16,144 +18,135 @@ const TALL: f64 = 1_000.0;
 
 impl Chart {
     /// The figure: title, legend, drawing, note and table.
-    pub fn html(&self) -> String {
+    pub fn html(&self) -> Markup {
         let id = &self.id;
-        let mut out = String::new();
-        let _ = write!(
-            out,
-            "<figure class=\"chart\" id=\"{id}\" data-group=\"{}\">\n<figcaption><h3 id=\"{id}-t\">{}</h3><p>{}</p></figcaption>\n",
-            self.group.key(),
-            esc(&self.title),
-            esc(&self.subtitle)
-        );
-        self.legend(&mut out);
-        self.drawing(&mut out);
-        if let Some(note) = &self.note {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(note));
+        html! {
+            figure.chart id=(id) data-group=(self.group.key()) {
+                "\n"
+                figcaption { h3 id={ (id) "-t" } { (esc(&self.title)) } p { (esc(&self.subtitle)) } } "\n"
+                (self.legend())
+                (self.drawing())
+                @if let Some(note) = &self.note { p.note { (esc(note)) } "\n" }
+                (self.table().html())
+            }
+            "\n"
         }
-        out.push_str(&self.table().html());
-        out.push_str("</figure>\n");
-        out
     }
 
-    fn legend(&self, out: &mut String) {
-        out.push_str("<ul class=\"legend\">");
-        for series in &self.series {
-            let mark = if series.line { "M1 5H23" } else { "M12 5h0" };
-            let dots = if series.dots { "<path class=\"dots\" d=\"M12 5h0\"/>" } else { "" };
-            let _ = write!(
-                out,
-                "<li><span class=\"key\"><svg class=\"sw c{}{}\" width=\"24\" height=\"10\" aria-hidden=\"true\"><path class=\"ln\" d=\"{mark}\"/>{dots}</svg>{}</span></li>",
-                series.color,
-                series.dash.class(),
-                esc(&series.name)
-            );
-        }
-        out.push_str("</ul>\n");
-    }
-
-    fn drawing(&self, out: &mut String) {
-        let id = &self.id;
-        let _ = writeln!(
-            out,
-            "<div class=\"frame\"><svg class=\"plot\" width=\"100%\" height=\"100%\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\"><desc id=\"{id}-d\">{}</desc>",
-            esc(&self.about)
-        );
-        self.axes(out);
-        let _ = write!(
-            out,
-            "<svg class=\"in\" width=\"100%\" height=\"100%\" viewBox=\"0 0 {WIDE} {TALL}\" preserveAspectRatio=\"none\">"
-        );
-        for shade in self.shades.iter().filter(|s| s.dim) {
-            let (from, to) = (self.x_of(shade.from), self.x_of(shade.to));
-            let _ = write!(
-                out,
-                "<rect class=\"dim\" x=\"{from}\" y=\"0\" width=\"{}\" height=\"{TALL}\"/>",
-                to - from
-            );
-        }
-        for mark in &self.marks {
-            let _ = write!(
-                out,
-                "<path class=\"mk\" d=\"M{} 0V{TALL}\"><title>{}</title></path>",
-                self.x_of(mark.at),
-                esc(&mark.text)
-            );
-        }
-        for (n, series) in self.series.iter().enumerate() {
-            let _ = write!(out, "<g class=\"s c{}{}\" data-s=\"{n}\">", series.color, series.dash.class());
-            self.draw(series, out);
-            out.push_str("</g>");
-        }
-        out.push_str("</svg>");
-        for shade in self.shades.iter().filter(|s| !s.label.0.is_empty() || !s.label.1.is_empty()) {
-            let middle = self.x.at((shade.from + shade.to) / 2.0);
-            let _ = write!(
-                out,
-                "<g class=\"st\" data-x=\"{middle:.4}\"><text class=\"w\" x=\"{0:.2}%\" y=\"-5\">{1}</text><text class=\"n\" x=\"{0:.2}%\" y=\"-5\">{2}</text></g>",
-                middle * 100.0,
-                esc(&shade.label.0),
-                esc(&shade.label.1)
-            );
-        }
-        let _ = writeln!(
-            out,
-            "<text class=\"xl\" x=\"100%\" y=\"100%\" dy=\"2.9em\">{}</text></svg></div>",
-            esc(&self.x_label)
-        );
-    }
-
-    fn axes(&self, out: &mut String) {
-        out.push_str("<g class=\"yt\">");
-        for tick in self.y.ticks(self.y_unit) {
-            let y = (1.0 - tick.at) * 100.0;
-            let _ = write!(
-                out,
-                "<line x2=\"100%\" y1=\"{y:.2}%\" y2=\"{y:.2}%\"/><text x=\"-7\" y=\"{y:.2}%\" dy=\".32em\">{}</text>",
-                esc(&tick.label)
-            );
-        }
-        out.push_str("</g><g class=\"xt\">");
-        for tick in &self.x_ticks {
-            let x = tick.at * 100.0;
-            let class = match (tick.wide_only, sticks_out(tick)) {
-                (true, true) => " class=\"w e\"",
-                (true, false) => " class=\"w\"",
-                (false, true) => " class=\"e\"",
-                (false, false) => "",
-            };
-            let _ = write!(
-                out,
-                "<g{class}><line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y2=\"100%\"/><text x=\"{x:.2}%\" y=\"100%\" dy=\"1.5em\">{}</text></g>",
-                esc(&tick.label)
-            );
-        }
-        out.push_str("</g>");
-    }
-
-    fn draw(&self, series: &Series, out: &mut String) {
-        if series.whiskers {
-            let mut whiskers = String::new();
-            for point in &series.points {
-                if let Some((low, high)) = point.range {
-                    let _ =
-                        write!(whiskers, "M{} {}V{}", self.x_of(point.x), self.y_of(low), self.y_of(high));
+    fn legend(&self) -> Markup {
+        html! {
+            ul.legend {
+                @for series in &self.series {
+                    li {
+                        span.key {
+                            svg class={ "sw c" (series.color) (series.dash.class()) } width="24" height="10" aria-hidden="true" {
+                                path.ln d=(if series.line { "M1 5H23" } else { "M12 5h0" }) {}
+                                @if series.dots { path.dots d="M12 5h0" {} }
+                            }
+                            (esc(&series.name))
+                        }
+                    }
                 }
             }
-            path(out, "wh", &whiskers);
-        } else {
-            path(out, "band", &self.band(series));
+            "\n"
         }
-        if series.line {
-            path(out, "ln", &self.line(series));
-        }
-        if series.dots {
-            let mut dots = String::new();
-            for (x, y) in series.points.iter().filter_map(|p| p.y.map(|y| (p.x, y))) {
-                let _ = write!(dots, "M{} {}h0", self.x_of(x), self.y_of(y));
+    }
+
+    fn drawing(&self) -> Markup {
+        let id = &self.id;
+        let labelled = self.shades.iter().filter(|s| !s.label.0.is_empty() || !s.label.1.is_empty());
+        html! {
+            div.frame {
+                svg.plot width="100%" height="100%" role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+                    desc id={ (id) "-d" } { (esc(&self.about)) } "\n"
+                    (self.axes())
+                    (self.inner())
+                    @for shade in labelled {
+                        @let middle = self.x.at((shade.from + shade.to) / 2.0);
+                        @let x = percent(middle * 100.0);
+                        g.st data-x=(format!("{middle:.4}")) {
+                            text.w x=(x) y="-5" { (esc(&shade.label.0)) }
+                            text.n x=(x) y="-5" { (esc(&shade.label.1)) }
+                        }
+                    }
+                    text.xl x="100%" y="100%" dy="2.9em" { (esc(&self.x_label)) }
+                }
             }
-            path(out, "dots", &dots);
+            "\n"
         }
+    }
+
+    /// The stretched part: shades, marks and series.
+    fn inner(&self) -> Markup {
+        html! {
+            svg.in width="100%" height="100%" viewBox={ "0 0 " (WIDE) " " (TALL) } preserveAspectRatio="none" {
+                @for shade in self.shades.iter().filter(|s| s.dim) {
+                    @let (from, to) = (self.x_of(shade.from), self.x_of(shade.to));
+                    rect.dim x=(from) y="0" width=(to - from) height=(TALL) {}
+                }
+                @for mark in &self.marks {
+                    path.mk d={ "M" (self.x_of(mark.at)) " 0V" (TALL) } { title { (esc(&mark.text)) } }
+                }
+                @for (n, series) in self.series.iter().enumerate() {
+                    g class={ "s c" (series.color) (series.dash.class()) } data-s=(n) { (self.draw(series)) }
+                }
+            }
+        }
+    }
+
+    fn axes(&self) -> Markup {
+        let class = |tick: &Tick| match (tick.wide_only, sticks_out(tick)) {
+            (true, true) => Some("w e"),
+            (true, false) => Some("w"),
+            (false, true) => Some("e"),
+            (false, false) => None,
+        };
+        html! {
+            g.yt {
+                @for tick in self.y.ticks(self.y_unit) {
+                    @let y = percent((1.0 - tick.at) * 100.0);
+                    line x2="100%" y1=(y) y2=(y) {}
+                    text x="-7" y=(y) dy=".32em" { (esc(&tick.label)) }
+                }
+            }
+            g.xt {
+                @for tick in &self.x_ticks {
+                    @let x = percent(tick.at * 100.0);
+                    g class=[class(tick)] {
+                        line x1=(x) x2=(x) y2="100%" {}
+                        text x=(x) y="100%" dy="1.5em" { (esc(&tick.label)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn draw(&self, series: &Series) -> Markup {
+        let whiskers = if series.whiskers { self.whiskers(series) } else { String::new() };
+        let band = if series.whiskers { String::new() } else { self.band(series) };
+        let line = if series.line { self.line(series) } else { String::new() };
+        let dots = if series.dots { self.dots(series) } else { String::new() };
+        html! {
+            @for (class, d) in [("wh", whiskers), ("band", band), ("ln", line), ("dots", dots)] {
+                @if !d.is_empty() { path class=(class) d=(d) {} }
+            }
+        }
+    }
+
+    fn whiskers(&self, series: &Series) -> String {
+        let mut d = String::new();
+        for (x, (low, high)) in series.points.iter().filter_map(|p| p.range.map(|range| (p.x, range))) {
+            let _ = write!(d, "M{} {}V{}", self.x_of(x), self.y_of(low), self.y_of(high));
+        }
+        d
+    }
+
+    fn dots(&self, series: &Series) -> String {
+        let mut d = String::new();
+        for (x, y) in series.points.iter().filter_map(|p| p.y.map(|y| (p.x, y))) {
+            let _ = write!(d, "M{} {}h0", self.x_of(x), self.y_of(y));
+        }
+        d
     }
 
     /// Runs of adjacent points, as relative whole units: compact, and without accumulating rounding errors.
@@ -220,10 +213,9 @@ fn sticks_out(tick: &Tick) -> bool {
     tick.at > 0.985 || tick.at > 0.95 && tick.label.chars().count() > 5
 }
 
-fn path(out: &mut String, class: &str, d: &str) {
-    if !d.is_empty() {
-        let _ = write!(out, "<path class=\"{class}\" d=\"{d}\"/>");
-    }
+/// A position in per cent, as an attribute.
+fn percent(position: f64) -> String {
+    format!("{position:.2}%")
 }
 
 /// Runs of points without a gap.

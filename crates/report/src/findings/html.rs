@@ -1,7 +1,6 @@
 //! Findings as one self-contained HTML file that loads no other resource: remedies by priority, with evidence and reversal.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 
@@ -10,35 +9,22 @@ use super::{
     value_text,
 };
 use crate::chart::data_block;
-use crate::page::document;
+use crate::page::{Section, document, in_sections};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 
 /// The whole page.
 pub fn html(findings: &Findings) -> String {
     let violated: Vec<&Finding> = of_state(findings, State::Violated).collect();
+    let details = html! { @for (n, finding) in violated.iter().enumerate() { (violation(n, finding)) } };
     let sections = [
-        ("overview", "In order", overview(&violated)),
-        ("findings", "What to do", violated.iter().enumerate().map(|(n, f)| violation(n, f)).collect()),
-        ("unknown", "Cannot be told", unknown(findings)),
-        ("accepted", "Accepted", accepted(findings)),
-        ("rest", "The rest", rest(findings)),
+        Section { id: "overview", title: "In order", html: overview(&violated) },
+        Section { id: "findings", title: "What to do", html: details },
+        Section { id: "unknown", title: "Cannot be told", html: unknown(findings) },
+        Section { id: "accepted", title: "Accepted", html: accepted(findings) },
+        Section { id: "rest", title: "The rest", html: rest(findings) },
     ];
-    let sections: Vec<_> = sections.iter().filter(|(_, _, html)| !html.is_empty()).collect();
-    let mut body = masthead(findings);
-    body.push_str("<nav aria-label=\"Sections\"><ul>");
-    for (id, title, _) in &sections {
-        let _ = write!(body, "<li><a href=\"#{id}\">{title}</a></li>");
-    }
-    body.push_str("</ul></nav>\n<main>\n");
-    for (id, title, html) in sections {
-        let _ = write!(
-            body,
-            "<section id=\"{id}\" aria-labelledby=\"h-{id}\">\n<h2 id=\"h-{id}\">{title}</h2>\n{html}</section>\n"
-        );
-    }
-    body.push_str("</main>\n");
-    body.push_str(&footer(findings));
+    let body = html! { (masthead(findings)) (in_sections(&sections)) (footer(findings)) };
     document(&title(findings), &body, &data_block(&[]))
 }
 
@@ -49,87 +35,88 @@ fn title(findings: &Findings) -> String {
     }
 }
 
-fn masthead(findings: &Findings) -> String {
+fn masthead(findings: &Findings) -> Markup {
     let server = match findings.scope.server.as_str() {
         "" => "A host",
         server => server,
     };
-    let mut out = format!(
-        "<header>\n<p class=\"brand\">mydyno audit</p>\n<h1>{}</h1>\n<p class=\"about\">{}</p>\n<p class=\"about\">{}.</p>\n",
-        esc(server),
-        esc(&seen(findings)),
-        esc(&counted(findings))
-    );
-    for line in [instance(findings), by_severity(findings)].iter().filter(|line| !line.is_empty()) {
-        let _ = writeln!(out, "<p class=\"about\">{}</p>", esc(line));
+    let lines = [instance(findings), by_severity(findings)];
+    html! {
+        header {
+            "\n"
+            p.brand { "mydyno audit" } "\n"
+            h1 { (esc(server)) } "\n"
+            p.about { (esc(&seen(findings))) } "\n"
+            p.about { (esc(&counted(findings))) "." } "\n"
+            @for line in lines.iter().filter(|line| !line.is_empty()) { p.about { (esc(line)) } "\n" }
+            @for note in &findings.scope.notes { p.note { (esc(note)) } "\n" }
+        }
+        "\n"
     }
-    for note in &findings.scope.notes {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(note));
-    }
-    out.push_str("</header>\n");
-    out
 }
 
 /// One line for each finding, most severe first.
-fn overview(violated: &[&Finding]) -> String {
-    if violated.is_empty() {
-        return "<p class=\"fine\">No claim is violated, of those that could be told.</p>\n".to_owned();
-    }
-    let mut out = String::from("<ol class=\"found\">\n");
-    for (n, finding) in violated.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "<li>{} <a href=\"#f{n}\">{}</a> {}</li>",
-            severity(finding),
-            esc(&finding.claim),
-            esc(&finding.summary)
-        );
-    }
-    out.push_str("</ol>\n");
-    out
-}
-
-fn severity(finding: &Finding) -> String {
-    let name = finding.severity.name();
-    format!("<b class=\"severity {name}\">{name}</b>")
-}
-
-fn violation(n: usize, finding: &Finding) -> String {
-    let mut out = format!(
-        "<div class=\"finding\" id=\"f{n}\">\n<h3>{} {} <span>{}</span></h3>\n<p class=\"summary\">{}</p>\n<p>{}</p>\n",
-        severity(finding),
-        esc(&finding.claim),
-        esc(&finding.area),
-        esc(&finding.summary),
-        esc(&finding.why)
-    );
-    if !finding.evidence.is_empty() {
-        let mut table = Table::new(["Evidence", "", "read from"]);
-        table.prose = true;
-        for Evidence { fact, value, unit, source } in &finding.evidence {
-            table.row([
-                Cell::from(fact.as_str()),
-                Cell::from(value_text(value, unit)),
-                Cell::from(source.as_str()),
-            ]);
+fn overview(violated: &[&Finding]) -> Markup {
+    html! {
+        @if violated.is_empty() {
+            p.fine { "No claim is violated, of those that could be told." } "\n"
+        } @else {
+            ol.found {
+                "\n"
+                @for (n, finding) in violated.iter().enumerate() {
+                    li {
+                        (severity(finding)) " " a href={ "#f" (n) } { (esc(&finding.claim)) } " " (esc(&finding.summary))
+                    }
+                    "\n"
+                }
+            }
+            "\n"
         }
-        out.push_str(&table.html());
     }
-    if !finding.arithmetic.is_empty() {
-        out.push_str(&labelled("Shown by", &block("shown", &finding.arithmetic.join("\n"))));
+}
+
+fn severity(finding: &Finding) -> Markup {
+    let name = finding.severity.name();
+    html! { b class={ "severity " (name) } { (name) } }
+}
+
+fn violation(n: usize, finding: &Finding) -> Markup {
+    html! {
+        div.finding id={ "f" (n) } {
+            "\n"
+            h3 { (severity(finding)) " " (esc(&finding.claim)) " " span { (esc(&finding.area)) } } "\n"
+            p.summary { (esc(&finding.summary)) } "\n"
+            p { (esc(&finding.why)) } "\n"
+            @if !finding.evidence.is_empty() { (evidence(&finding.evidence).html()) }
+            @if !finding.arithmetic.is_empty() {
+                (labelled("Shown by", &block("shown", &finding.arithmetic.join("\n"))))
+            }
+            @if let Some(remedy) = &finding.remedy {
+                (steps("Now", &remedy.now, false))
+                (steps("Lasting", &remedy.persistent, true))
+                (steps("Undo", &finding.undo, false))
+            }
+            (small_print(finding))
+        }
+        "\n"
     }
-    if let Some(remedy) = &finding.remedy {
-        out.push_str(&steps("Now", &remedy.now, false));
-        out.push_str(&steps("Lasting", &remedy.persistent, true));
-        out.push_str(&steps("Undo", &finding.undo, false));
+}
+
+fn evidence(evidence: &[Evidence]) -> Table {
+    let mut table = Table::new(["Evidence", "", "read from"]);
+    table.prose = true;
+    for Evidence { fact, value, unit, source } in evidence {
+        table.row([
+            Cell::from(fact.as_str()),
+            Cell::from(value_text(value, unit)),
+            Cell::from(source.as_str()),
+        ]);
     }
-    out.push_str(&small_print(finding));
-    out.push_str("</div>\n");
-    out
+    table
 }
 
 /// Considerations before applying a remedy, and references of the claim.
-fn small_print(finding: &Finding) -> String {
+fn small_print(finding: &Finding) -> Markup {
     let mut rows: Vec<(&str, String)> = Vec::new();
     if let Some(remedy) = &finding.remedy {
         rows.push(("Takes", takes(remedy.cost).to_owned()));
@@ -140,51 +127,46 @@ fn small_print(finding: &Finding) -> String {
     rows.push(("Proof", proof(&finding.proof)));
     rows.extend(finding.proved.iter().map(|verdict| ("Proved", proved(verdict))));
     rows.extend(finding.sources.iter().map(|source| ("Source", source.clone())));
-    let mut out = String::from("<dl class=\"small\">");
-    let mut last = "";
-    for (name, text) in rows.into_iter().filter(|(_, text)| !text.is_empty()) {
-        if name != last {
-            let _ = write!(out, "<dt>{name}</dt>");
-            last = name;
+    rows.retain(|(_, text)| !text.is_empty());
+    html! {
+        dl.small {
+            @for of_name in rows.chunk_by(|(a, _), (b, _)| a == b) {
+                @for (n, (name, text)) in of_name.iter().enumerate() {
+                    @let (text, at) = if *name == "Source" { address(text) } else { (text.as_str(), "") };
+                    @if n == 0 { dt { (name) } }
+                    dd { (esc(text)) @if !at.is_empty() { a href=(esc(at)) rel="noreferrer" { (esc(at)) } } }
+                }
+            }
         }
-        let (text, address) = if name == "Source" { address(&text) } else { (text.as_str(), "") };
-        let _ = write!(out, "<dd>{}", esc(text));
-        if !address.is_empty() {
-            let _ = write!(out, "<a href=\"{0}\" rel=\"noreferrer\">{0}</a>", esc(address));
-        }
-        out.push_str("</dd>");
+        "\n"
     }
-    out.push_str("</dl>\n");
-    out
 }
 
-fn labelled(label: &str, html: &str) -> String {
-    format!("<p class=\"label\">{}</p>\n{html}", esc(label))
+fn labelled(label: &str, content: &Markup) -> Markup {
+    html! { p.label { (esc(label)) } "\n" (content) }
 }
 
-fn block(class: &str, text: &str) -> String {
+fn block(class: &str, text: &str) -> Markup {
     // A tab stop lets the keyboard scroll a block that is wider than the page.
-    format!("<pre class=\"{class}\" tabindex=\"0\"><code>{}</code></pre>\n", esc(text))
+    html! { pre class=(class) tabindex="0" { code { (esc(text)) } } "\n" }
 }
 
 /// Adjacent steps of one kind form one block, so that they can be copied together.
-fn steps(when: &str, steps: &[RemedyStep], lasting: bool) -> String {
-    let mut out = String::new();
-    for run in steps.chunk_by(|a, b| a.kind == b.kind) {
-        let Some(first) = run.first() else { continue };
-        let label = match place(first.kind, lasting) {
-            "" => when.to_owned(),
-            place => format!("{when}: {place}"),
-        };
-        if first.kind == StepKind::Text {
-            let words: String = run.iter().map(|s| format!("<p>{}</p>\n", esc(&s.text))).collect();
-            out.push_str(&labelled(&label, &words));
-        } else {
-            let lines: Vec<String> = run.iter().map(|s| line(s, lasting)).collect();
-            out.push_str(&labelled(&label, &block("command", &lines.join("\n"))));
-        }
+fn steps(when: &str, steps: &[RemedyStep], lasting: bool) -> Markup {
+    html! { @for run in steps.chunk_by(|a, b| a.kind == b.kind) { (of_one_kind(when, run, lasting)) } }
+}
+
+fn of_one_kind(when: &str, steps: &[RemedyStep], lasting: bool) -> Markup {
+    let Some(first) = steps.first() else { return Markup::default() };
+    let label = match place(first.kind, lasting) {
+        "" => when.to_owned(),
+        place => format!("{when}: {place}"),
+    };
+    if first.kind == StepKind::Text {
+        return labelled(&label, &html! { @for step in steps { p { (esc(&step.text)) } "\n" } });
     }
-    out
+    let lines: Vec<String> = steps.iter().map(|step| line(step, lasting)).collect();
+    labelled(&label, &block("command", &lines.join("\n")))
 }
 
 /// The place where a step is typed or written.
@@ -210,53 +192,51 @@ fn line(step: &RemedyStep, lasting: bool) -> String {
     }
 }
 
-fn unknown(findings: &Findings) -> String {
-    let reasons = unknown_by_reason(findings);
-    if reasons.is_empty() {
-        return String::new();
-    }
+fn unknown(findings: &Findings) -> Markup {
     let mut table = Table::new(["because", "cannot be told"]);
     table.prose = true;
-    for (why, claims) in reasons {
+    for (why, claims) in unknown_by_reason(findings) {
         table.row([Cell::from(why), Cell::from(claims.join(", "))]);
     }
-    table.html()
+    html! { @if !table.is_empty() { (table.html()) } }
 }
 
-fn accepted(findings: &Findings) -> String {
+fn accepted(findings: &Findings) -> Markup {
     let mut table = Table::new(["claim", "until", "reason"]);
     table.prose = true;
     for (finding, accepted) in findings.findings.iter().filter_map(|f| Some((f, f.accepted.as_ref()?))) {
         table.row([finding.claim.as_str(), &accepted.until, &accepted.reason]);
     }
-    if table.is_empty() { String::new() } else { table.html() }
+    html! { @if !table.is_empty() { (table.html()) } }
 }
 
 /// Collapsed lists of the claims that hold and of those that do not apply.
-fn rest(findings: &Findings) -> String {
-    let mut out = String::new();
-    for (state, title) in [(State::Holds, "hold"), (State::NotApplicable, "do not apply")] {
-        let mut table = Table::new(["claim", ""]);
-        table.prose = true;
-        let all: Vec<&Finding> = of_state(findings, state).collect();
-        for finding in &all {
-            let text = if state == State::Holds { &finding.title } else { &finding.summary };
-            table.row([finding.claim.as_str(), text]);
-        }
-        if !all.is_empty() {
-            let _ =
-                writeln!(out, "<details><summary>{} {title}</summary>{}</details>", all.len(), table.html());
-        }
-    }
-    out
+fn rest(findings: &Findings) -> Markup {
+    html! { (listed(findings, State::Holds, "hold")) (listed(findings, State::NotApplicable, "do not apply")) }
 }
 
-fn footer(findings: &Findings) -> String {
+fn listed(findings: &Findings, state: State, title: &str) -> Markup {
+    let all: Vec<&Finding> = of_state(findings, state).collect();
+    let mut table = Table::new(["claim", ""]);
+    table.prose = true;
+    for finding in &all {
+        let text = if state == State::Holds { &finding.title } else { &finding.summary };
+        table.row([finding.claim.as_str(), text]);
+    }
+    html! {
+        @if !all.is_empty() { details { summary { (all.len()) " " (title) } (table.html()) } "\n" }
+    }
+}
+
+fn footer(findings: &Findings) -> Markup {
     let writer = &findings.header.mydyno;
-    format!(
-        "<footer><p>Made by mydyno {} ({}) from facts with the digest {}. Nothing has been applied. This file asks for nothing from any network.</p></footer>\n",
-        esc(&writer.version),
-        esc(&writer.commit),
-        esc(&findings.facts_digest)
-    )
+    html! {
+        footer {
+            p {
+                "Made by mydyno " (esc(&writer.version)) " (" (esc(&writer.commit)) ") from facts with the digest "
+                (esc(&findings.facts_digest)) ". Nothing has been applied. This file asks for nothing from any network."
+            }
+        }
+        "\n"
+    }
 }

@@ -1,7 +1,6 @@
 //! Comparison of other runs with the first one: headline figures with the interval of each difference, and other differences.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use mydyno_model::Estimate;
 
 use crate::RunView;
@@ -16,55 +15,47 @@ use crate::text::html as esc;
 const MOST_CONTRASTS: usize = 60;
 
 /// The section; empty for a single run.
-pub fn html(runs: &[RunView<'_>]) -> String {
-    let [first, others @ ..] = runs else { return String::new() };
-    let mut out = String::new();
-    for (n, other) in others.iter().enumerate() {
-        let (a, b) = (letter(runs, 0), letter(runs, n + 1));
-        let all = compared(first, other);
-        if all.is_empty() {
-            let _ = writeln!(out, "<p class=\"empty\">{a} and {b} have no step with the same load.</p>");
-        }
-        if all.len() > 1 {
-            out.push_str(&overview(&a, &b, &all).html());
-        }
-        for each in &all {
-            let figures = table(&a, &b, &each.differences).html();
-            let name = esc(&each.name);
-            match all.len() {
-                1 => out.push_str(&figures),
-                _ => {
-                    let _ =
-                        writeln!(out, "<details><summary>All figures, {name}</summary>{figures}</details>");
-                }
+pub fn html(runs: &[RunView<'_>]) -> Markup {
+    let [first, others @ ..] = runs else { return Markup::default() };
+    html! {
+        @for (n, other) in others.iter().enumerate() { (pair(&letter(runs, 0), &letter(runs, n + 1), first, other)) }
+        @if !others.is_empty() { p.note { (CAVEAT) } "\n" }
+    }
+}
+
+/// One run against the first.
+fn pair(a: &str, b: &str, first: &RunView<'_>, other: &RunView<'_>) -> Markup {
+    let all = compared(first, other);
+    let contrasts = contrasts(first.record, other.record);
+    let mut table = Table::new(["what differs", a, b]);
+    table.prose = true;
+    for c in contrasts.iter().take(MOST_CONTRASTS) {
+        table.row([c.name.as_str(), c.a.as_str(), c.b.as_str()]);
+    }
+    html! {
+        @if all.is_empty() { p.empty { (a) " and " (b) " have no step with the same load." } "\n" }
+        @if all.len() > 1 { (overview(a, b, &all).html()) }
+        @for each in &all {
+            @let figures = figures(a, b, &each.differences).html();
+            @if all.len() == 1 {
+                (figures)
+            } @else {
+                details { summary { "All figures, " (esc(&each.name)) } (figures) } "\n"
             }
         }
-        if let Some(about) = about_provisional(&all) {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(&about));
+        @if let Some(about) = about_provisional(&all) { p.note { (esc(&about)) } "\n" }
+        @if let Some(command) = command(first.record, other.record) {
+            p.note { "In turns, to be sure: " code { (esc(&command)) } } "\n"
         }
-        if let Some(command) = command(first.record, other.record) {
-            let _ =
-                writeln!(out, "<p class=\"note\">In turns, to be sure: <code>{}</code></p>", esc(&command));
-        }
-        let contrasts = contrasts(first.record, other.record);
-        if contrasts.is_empty() {
-            let _ = writeln!(out, "<p class=\"fine\">Plan and facts of {a} and {b} do not differ.</p>");
-            continue;
-        }
-        let mut table = Table::new(["what differs".to_owned(), a, b]);
-        table.prose = true;
-        for c in contrasts.iter().take(MOST_CONTRASTS) {
-            table.row([c.name.as_str(), c.a.as_str(), c.b.as_str()]);
-        }
-        out.push_str(&table.html());
-        if contrasts.len() > MOST_CONTRASTS {
-            let _ = writeln!(out, "<p class=\"note\">{} more differ.</p>", contrasts.len() - MOST_CONTRASTS);
+        @if contrasts.is_empty() {
+            p.fine { "Plan and facts of " (a) " and " (b) " do not differ." } "\n"
+        } @else {
+            (table.html())
+            @if contrasts.len() > MOST_CONTRASTS {
+                p.note { (contrasts.len() - MOST_CONTRASTS) " more differ." } "\n"
+            }
         }
     }
-    if !out.is_empty() {
-        let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(CAVEAT));
-    }
-    out
 }
 
 /// The changes of the main figures, one row for each load.
@@ -106,7 +97,8 @@ fn class(d: &Difference) -> &'static str {
     }
 }
 
-fn table(a: &str, b: &str, differences: &[Difference]) -> Table {
+/// All figures at one load.
+fn figures(a: &str, b: &str, differences: &[Difference]) -> Table {
     let mut table = Table::new(["", a, b, "change", "in these runs"]);
     table.stacks = true;
     for d in differences {

@@ -1,8 +1,7 @@
 //! The environment of the run: the most relevant facts first, then all of them.
 
-use std::fmt::Write;
-
 use indexmap::IndexMap;
+use maud::{Markup, html};
 use mydyno_model::facts::{Fact, FactSet, Status};
 use mydyno_model::units::{show_bytes, show_seconds};
 use serde_json::Value;
@@ -55,33 +54,35 @@ const FIRST: &[&str] = &[
 const MOST_FIRST: usize = 40;
 
 /// The section; for several runs only the collapsed facts of each, because the differences appear further up.
-pub fn html(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        let Some(facts) = run.record.facts.as_ref().filter(|f| !f.facts.is_empty()) else { continue };
-        out.push_str(&run_heading(runs, n));
-        if runs.len() == 1 {
-            let first: Vec<(&String, &Fact)> = FIRST
-                .iter()
-                .flat_map(|id| facts.facts.iter().filter(move |(known, _)| under(known, id)))
-                .filter(|(_, fact)| fact.status == Status::Ok)
-                .take(MOST_FIRST)
-                .collect();
-            if !first.is_empty() {
-                out.push_str(&short(&first).html());
+pub fn html(runs: &[RunView<'_>]) -> Markup {
+    let of = |run: &RunView<'_>| run.record.facts.as_ref().is_some_and(|facts| !facts.facts.is_empty());
+    html! {
+        @for (n, run) in runs.iter().enumerate() {
+            @if let Some(facts) = run.record.facts.as_ref().filter(|facts| !facts.facts.is_empty()) {
+                (run_heading(runs, n))
+                @if runs.len() == 1 { (first(facts)) }
+                details.all-facts {
+                    summary { "All " (facts.facts.len()) " facts by source" }
+                    (by_source(facts))
+                }
+                "\n"
             }
         }
-        let _ = writeln!(
-            out,
-            "<details class=\"all-facts\"><summary>All {} facts by source</summary>{}</details>",
-            facts.facts.len(),
-            by_source(facts)
-        );
+        @if !runs.is_empty() && !runs.iter().any(of) {
+            p.empty { "The record holds no facts about host and server." } "\n"
+        }
     }
-    if out.is_empty() && !runs.is_empty() {
-        out.push_str("<p class=\"empty\">The record holds no facts about host and server.</p>\n");
-    }
-    out
+}
+
+/// The facts that readers look for first.
+fn first(facts: &FactSet) -> Markup {
+    let first: Vec<(&String, &Fact)> = FIRST
+        .iter()
+        .flat_map(|id| facts.facts.iter().filter(move |(known, _)| under(known, id)))
+        .filter(|(_, fact)| fact.status == Status::Ok)
+        .take(MOST_FIRST)
+        .collect();
+    html! { @if !first.is_empty() { (short(&first).html()) } }
 }
 
 fn under(id: &str, name: &str) -> bool {
@@ -97,37 +98,35 @@ fn short(facts: &[(&String, &Fact)]) -> Table {
     table
 }
 
-/// All facts by source. There may be a thousand, so optional HTML tags are omitted.
-fn by_source(facts: &FactSet) -> String {
+/// All facts by source.
+fn by_source(facts: &FactSet) -> Markup {
     let mut groups: IndexMap<&str, Vec<(&String, &Fact)>> = IndexMap::new();
     for (id, fact) in &facts.facts {
         groups.entry(&fact.source).or_default().push((id, fact));
     }
-    let mut out = String::from("<div class=\"scroll\"><table class=\"prose\">");
-    for (source, facts) in groups {
-        let _ = writeln!(
-            out,
-            "<tbody><tr class=\"src\"><th colspan=\"2\" scope=\"rowgroup\">{}</th></tr>",
-            esc(source)
-        );
-        for (id, fact) in facts {
-            let _ = write!(out, "<tr><td>{}<td", esc(id));
-            let _ = match &fact.status {
-                Status::Ok => writeln!(out, ">{}", esc(&value(id, fact))),
-                Status::Denied { why } => {
-                    writeln!(out, " class=\"missing\">denied<small>{}</small>", esc(why))
+    html! {
+        div.scroll {
+            table.prose {
+                @for (source, facts) in &groups {
+                    tbody {
+                        tr.src { th colspan="2" scope="rowgroup" { (esc(source)) } } "\n"
+                        @for (id, fact) in facts { tr { td { (esc(id)) } (cell(id, fact)) } "\n" }
+                    }
                 }
-                Status::Absent { why } => {
-                    writeln!(out, " class=\"missing\">absent<small>{}</small>", esc(why))
-                }
-                Status::Error { why } => {
-                    writeln!(out, " class=\"missing\">not read<small>{}</small>", esc(why))
-                }
-            };
+            }
         }
     }
-    out.push_str("</table></div>");
-    out
+}
+
+/// The value of a fact, or why it is missing.
+fn cell(id: &str, fact: &Fact) -> Markup {
+    let missing = |word: &str, why: &str| html! { td.missing { (word) small { (esc(why)) } } };
+    match &fact.status {
+        Status::Ok => html! { td { (esc(&value(id, fact))) } },
+        Status::Denied { why } => missing("denied", why),
+        Status::Absent { why } => missing("absent", why),
+        Status::Error { why } => missing("not read", why),
+    }
 }
 
 fn value(id: &str, fact: &Fact) -> String {
@@ -159,14 +158,14 @@ fn unit<'a>(id: &str, fact: &'a Fact) -> &'a str {
 }
 
 /// Information that the host's charts lack: that there was no swapping, or that the host was not sampled.
-pub fn host_note(runs: &[RunView<'_>]) -> String {
-    let [run] = runs else { return String::new() };
+pub fn host_note(runs: &[RunView<'_>]) -> Markup {
+    let [run] = runs else { return Markup::default() };
     let samples = &run.record.samples;
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
-        return if run.record.intervals.is_empty() {
-            String::new()
-        } else {
-            "<p class=\"empty\">The host was not sampled during this run.</p>\n".to_owned()
+        return html! {
+            @if !run.record.intervals.is_empty() {
+                p.empty { "The host was not sampled during this run." } "\n"
+            }
         };
     };
     let grew = |name: &str| Some(last.values.get(name)? - first.values.get(name)?);
@@ -179,9 +178,5 @@ pub fn host_note(runs: &[RunView<'_>]) -> String {
         let took = samples.iter().map(|s| s.took_s).fold(0.0, f64::max);
         words.push(format!("{} samples; reading one took at most {}.", samples.len(), show_seconds(took)));
     }
-    if words.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"note\">{}</p>\n", esc(&words.join(" ")))
-    }
+    html! { @if !words.is_empty() { p.note { (esc(&words.join(" "))) } "\n" } }
 }

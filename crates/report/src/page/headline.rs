@@ -1,7 +1,6 @@
 //! The run's parameters and headline figures.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use mydyno_model::Estimate;
 use mydyno_model::summary::{LatencySummary, PointSummary, StepSummary};
 
@@ -23,120 +22,111 @@ pub fn title(runs: &[RunView<'_>]) -> String {
 }
 
 /// The masthead of the page.
-pub fn masthead(runs: &[RunView<'_>]) -> String {
-    let mut out = String::from("<header>\n<p class=\"brand\">mydyno report</p>\n");
-    match runs {
-        [] => out.push_str("<h1>No runs</h1>\n"),
-        [run] => {
-            let _ = writeln!(
-                out,
-                "<h1>{} <span>on {}</span></h1>",
-                esc(&run.summary.workload),
-                esc(&words::server(run))
-            );
-            about(&mut out, run);
-        }
-        _ => {
-            out.push_str("<h1>Runs side by side</h1>\n<ol class=\"runs\">\n");
-            for (n, run) in runs.iter().enumerate() {
-                let _ = write!(
-                    out,
-                    "<li><b class=\"letter l{n}\">{}</b><div><p class=\"what\">{} <span>on {}</span></p>",
-                    esc(&letter(runs, n)),
-                    esc(&run.summary.workload),
-                    esc(&words::server(run))
-                );
-                about(&mut out, run);
-                out.push_str("</div></li>\n");
+pub fn masthead(runs: &[RunView<'_>]) -> Markup {
+    let what = |run: &RunView<'_>| {
+        html! { (esc(&run.summary.workload)) " " span { "on " (esc(&words::server(run))) } }
+    };
+    html! {
+        header {
+            "\n"
+            p.brand { "mydyno report" } "\n"
+            @match runs {
+                [] => { h1 { "No runs" } "\n" }
+                [run] => { h1 { (what(run)) } "\n" (about(run)) }
+                _ => {
+                    h1 { "Runs side by side" } "\n"
+                    ol.runs {
+                        "\n"
+                        @for (n, run) in runs.iter().enumerate() {
+                            li {
+                                b class={ "letter l" (n) } { (letter(runs, n)) }
+                                div { p.what { (what(run)) } (about(run)) }
+                            }
+                            "\n"
+                        }
+                    }
+                    "\n"
+                }
             }
-            out.push_str("</ol>\n");
         }
+        "\n"
     }
-    out.push_str("</header>\n");
-    out
 }
 
-fn about(out: &mut String, run: &RunView<'_>) {
+fn about(run: &RunView<'_>) -> Markup {
     let (class, end) = match words::ending(run) {
         Ending::Complete => ("ok", "complete"),
         Ending::Interrupted => ("bad", "interrupted"),
         Ending::Killed => ("bad", "killed"),
         Ending::Broken => ("bad", "broke off"),
     };
-    let _ = writeln!(
-        out,
-        "<p class=\"about\"><span class=\"end {class}\">{end}</span> {}</p>\n<p class=\"about\">{} · <span class=\"id\">{}</span></p>",
-        esc(&words::load(run)),
-        esc(&words::target(run)),
-        esc(&run.summary.run)
-    );
+    html! {
+        p.about { span class={ "end " (class) } { (end) } " " (esc(&words::load(run))) } "\n"
+        p.about { (esc(&words::target(run))) " · " span.id { (esc(&run.summary.run)) } } "\n"
+    }
 }
 
 /// The headline of each step.
-pub fn html(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        out.push_str(&run_heading(runs, n));
-        if let Some(capacity) = &run.summary.capacity {
-            let _ = writeln!(out, "<p>{}</p>", esc(&words::capacity(capacity)));
+pub fn html(runs: &[RunView<'_>]) -> Markup {
+    html! { @for (n, run) in runs.iter().enumerate() { (run_heading(runs, n)) (headline(run, runs.len() == 1)) } }
+}
+
+fn headline(run: &RunView<'_>, is_alone: bool) -> Markup {
+    let steps = run.summary.steps.as_slice();
+    let notes = words::about_intervals(run);
+    html! {
+        @if let Some(capacity) = &run.summary.capacity { p { (esc(&words::capacity(capacity))) } "\n" }
+        @match steps {
+            [] => {
+                p.empty { "No step was measured: there is nothing to show. The warnings above and the events of the record say why." }
+                "\n"
+            }
+            [step] if is_alone => { (cards(step)) }
+            steps => { (steps_table(steps).html()) }
         }
-        match run.summary.steps.as_slice() {
-            [] => out.push_str("<p class=\"empty\">No step was measured: there is nothing to show. The warnings above and the events of the record say why.</p>\n"),
-            [step] if runs.len() == 1 => out.push_str(&cards(step)),
-            steps => out.push_str(&steps_table(steps).html()),
+        @if !run.summary.points.is_empty() {
+            p { "Repeats together; the intervals are those of the differences between repeats." } "\n"
+            (points_table(&run.summary.points).html())
         }
-        if !run.summary.points.is_empty() {
-            out.push_str(
-                "<p>Repeats together; the intervals are those of the differences between repeats.</p>\n",
-            );
-            out.push_str(&points_table(&run.summary.points).html());
+        @if steps.len() > 1 || !is_alone {
+            p.note { "p50 to max are response times of transactions, from the intended start to the last byte." } "\n"
         }
-        let notes = words::about_intervals(run);
-        if run.summary.steps.len() > 1 || runs.len() > 1 {
-            out.push_str("<p class=\"note\">p50 to max are response times of transactions, from the intended start to the last byte.</p>\n");
-        }
-        if !notes.is_empty() && !run.summary.steps.is_empty() {
-            let _ = writeln!(out, "<p class=\"note\">{}</p>", esc(&notes.join(" ")));
-        }
+        @if !notes.is_empty() && !steps.is_empty() { p.note { (esc(&notes.join(" "))) } "\n" }
     }
-    out
 }
 
 /// One step: a few large figures, then all percentiles.
-fn cards(step: &StepSummary) -> String {
-    let mut out = String::from("<dl class=\"cards\">");
-    let mut card = |name: &str, value: &str, small: &str| {
-        let _ = write!(
-            out,
-            "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>",
-            esc(name),
-            esc(value),
-            esc(small)
-        );
+fn cards(step: &StepSummary) -> Markup {
+    let estimate = |name: &str, unit: Unit, e: &Estimate| {
+        (name.to_owned(), unit.show(e.value), interval(unit, e).unwrap_or("no interval".to_owned()))
     };
-    let estimate = |unit: Unit, e: &Estimate| {
-        (unit.show(e.value), interval(unit, e).unwrap_or("no interval".to_owned()))
-    };
-    let (value, small) = estimate(Unit::PerSecond, &step.throughput.transactions_per_s);
-    card("transactions", &value, &small);
-    let (value, small) = estimate(Unit::PerSecond, &step.throughput.queries_per_s);
-    card("queries", &value, &small);
+    let throughput = &step.throughput;
+    let mut cards = vec![
+        estimate("transactions", Unit::PerSecond, &throughput.transactions_per_s),
+        estimate("queries", Unit::PerSecond, &throughput.queries_per_s),
+    ];
     for name in ["p50", "p99"] {
-        if let Some(e) = step.response_us.percentiles.get(name) {
-            let (value, small) = estimate(Unit::Us, e);
-            card(&format!("response {name}"), &value, &small);
-        }
+        let percentile = step.response_us.percentiles.get(name);
+        cards.extend(percentile.map(|e| estimate(&format!("response {name}"), Unit::Us, e)));
     }
-    card("response max", &step.response_us.max.map_or("–".to_owned(), us), "the longest one");
+    let mut card =
+        |name: &str, value: String, small: &str| cards.push((name.to_owned(), value, small.to_owned()));
+    card("response max", step.response_us.max.map_or("–".to_owned(), us), "the longest one");
     let errors: u64 = step.errors.values().sum();
     let again =
         step.attempts.as_ref().map(|a| format!(", {} of the attempts in vain", percent(1.0 - a.goodput)));
     let below = format!("{} succeeded{}", number(step.transactions as f64), again.unwrap_or_default());
-    card("errors", &number(errors as f64), &below);
-    card("steady", words::steady(step), &format!("over {} s", number(step.window_s)));
-    out.push_str("</dl>\n");
-    out.push_str(&percentiles(step).html());
-    out
+    card("errors", number(errors as f64), &below);
+    card("steady", words::steady(step).to_owned(), &format!("over {} s", number(step.window_s)));
+    html! {
+        dl.cards {
+            @for (name, value, small) in &cards {
+                div { dt { (esc(name)) } dd { (esc(value)) small { (esc(small)) } } }
+            }
+        }
+        "\n"
+        (percentiles(step).html())
+    }
 }
 
 /// Response, service and lateness side by side.

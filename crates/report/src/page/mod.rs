@@ -8,19 +8,13 @@ mod operations;
 mod origin;
 mod warnings;
 
-pub use frame::document;
+pub use frame::{Section, document, in_sections};
+use maud::{Markup, html};
 
 use crate::RunView;
 use crate::chart::{Chart, data_block};
 use crate::charts;
 use crate::text::html as esc;
-
-/// A part of the page with a heading.
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    html: String,
-}
 
 /// The whole page.
 pub fn page(runs: &[RunView<'_>]) -> String {
@@ -42,25 +36,15 @@ pub fn page(runs: &[RunView<'_>]) -> String {
         Section { id: "errors", title: "Errors", html: operations::errors(runs) },
         Section { id: "operations", title: "Operations", html: operations::table(runs) },
         Section { id: "costs", title: "What it used", html: operations::costs(runs) },
-        Section { id: "host", title: "Host", html: figures(&host, "wide") + &facts::host_note(runs) },
+        Section {
+            id: "host",
+            title: "Host",
+            html: html! { (figures(&host, "wide")) (facts::host_note(runs)) },
+        },
         Section { id: "facts", title: "Facts", html: facts::html(runs) },
         Section { id: "origin", title: "This run", html: origin::html(runs) },
     ];
-    let mut body = headline::masthead(runs);
-    let sections: Vec<&Section> = sections.iter().filter(|s| !s.html.is_empty()).collect();
-    body.push_str("<nav aria-label=\"Sections\"><ul>");
-    for section in &sections {
-        body.push_str(&format!("<li><a href=\"#{}\">{}</a></li>", section.id, esc(section.title)));
-    }
-    body.push_str("</ul></nav>\n<main>\n");
-    for Section { id, title, html } in sections {
-        body.push_str(&format!(
-            "<section id=\"{id}\" aria-labelledby=\"h-{id}\">\n<h2 id=\"h-{id}\">{}</h2>\n{html}</section>\n",
-            esc(title)
-        ));
-    }
-    body.push_str("</main>\n");
-    body.push_str(&origin::footer(runs));
+    let body = html! { (headline::masthead(runs)) (in_sections(&sections)) (origin::footer(runs)) };
     let all: Vec<&Chart> = time.iter().chain(&distributions).chain(&sweep).chain(&host).collect();
     document(&headline::title(runs), &body, &data_block(&all))
 }
@@ -69,22 +53,22 @@ fn columns(charts: &[Chart]) -> &'static str {
     if charts.len() > 1 { "pair" } else { "wide" }
 }
 
-fn figures(charts: &[Chart], class: &str) -> String {
-    if charts.is_empty() {
-        return String::new();
+fn figures(charts: &[Chart], class: &str) -> Markup {
+    html! {
+        @if !charts.is_empty() {
+            div class={ "charts " (class) } { "\n" @for chart in charts { (chart.html()) } }
+            "\n"
+        }
     }
-    let figures: String = charts.iter().map(Chart::html).collect();
-    format!("<div class=\"charts {class}\">\n{figures}</div>\n")
 }
 
 /// A heading inside a section that covers several runs.
-fn run_heading(runs: &[RunView<'_>], index: usize) -> String {
-    match charts::letter(runs, index) {
-        letter if letter.is_empty() => String::new(),
-        letter => format!(
-            "<h3 class=\"run\"><b class=\"letter l{index}\">{}</b> {}</h3>\n",
-            esc(&letter),
-            esc(&runs[index].summary.run)
-        ),
+fn run_heading(runs: &[RunView<'_>], index: usize) -> Markup {
+    let letter = charts::letter(runs, index);
+    html! {
+        @if !letter.is_empty() {
+            h3.run { b class={ "letter l" (index) } { (letter) } " " (esc(&runs[index].summary.run)) }
+            "\n"
+        }
     }
 }

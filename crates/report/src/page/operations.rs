@@ -1,8 +1,8 @@
 //! Operations, errors and costs as tables.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
+use maud::{Markup, html};
 use mydyno_model::record::{EventKind, OperationKind};
 use mydyno_model::summary::{OperationSummary, StepSummary};
 use mydyno_model::units::show_bytes;
@@ -18,32 +18,27 @@ use crate::text::html as esc;
 use crate::usage::usage;
 
 /// One table for each step; all but the last are collapsed.
-pub fn table(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        let steps = &run.summary.steps;
-        if steps.iter().all(|s| s.operations.is_empty()) {
-            continue;
-        }
-        out.push_str(&run_heading(runs, n));
-        for (nth, step) in steps.iter().enumerate() {
-            if steps.len() == 1 {
-                out.push_str(&operations(run, step).html());
-                continue;
+pub fn table(runs: &[RunView<'_>]) -> Markup {
+    let has_any = |run: &RunView<'_>| run.summary.steps.iter().any(|step| !step.operations.is_empty());
+    html! {
+        @for (n, run) in runs.iter().enumerate().filter(|(_, run)| has_any(run)) {
+            (run_heading(runs, n))
+            @match run.summary.steps.as_slice() {
+                [step] => { (operations(run, step).html()) }
+                steps => @for (nth, step) in steps.iter().enumerate() {
+                    details open[nth + 1 == steps.len()] {
+                        summary { (esc(&step_name(step))) }
+                        (operations(run, step).html())
+                    }
+                    "\n"
+                }
             }
-            let open = if nth + 1 == steps.len() { " open" } else { "" };
-            let _ = writeln!(
-                out,
-                "<details{open}><summary>{}</summary>{}</details>",
-                esc(&step_name(step)),
-                operations(run, step).html()
-            );
+        }
+        @if runs.iter().any(has_any) {
+            p.note { "Of a statement inside a transaction the intended start is the answer before it. The bar runs from p50 to p99 of the response time, with a mark at the maximum; all bars of a table share a logarithmic scale." }
+            "\n"
         }
     }
-    if !out.is_empty() {
-        out.push_str("<p class=\"note\">Of a statement inside a transaction the intended start is the answer before it. The bar runs from p50 to p99 of the response time, with a mark at the maximum; all bars of a table share a logarithmic scale.</p>\n");
-    }
-    out
 }
 
 fn operations(run: &RunView<'_>, step: &StepSummary) -> Table {
@@ -84,30 +79,28 @@ fn percentile(op: &OperationSummary, name: &str) -> Option<f64> {
     op.response_us.percentiles.get(name).map(|e| e.value)
 }
 
-fn bar(op: &OperationSummary, scale: &Scale) -> String {
+fn bar(op: &OperationSummary, scale: &Scale) -> Markup {
     let (Some(p50), Some(p99), Some(max)) =
         (percentile(op, "p50"), percentile(op, "p99"), op.response_us.max)
     else {
-        return String::new();
+        return Markup::default();
     };
     let [p50, p99, max] = [p50, p99, max].map(|v| scale.at(v).clamp(0.0, 1.0) * 100.0);
-    format!(
-        "<svg class=\"bar\" width=\"100%\" height=\"12\" aria-hidden=\"true\"><line class=\"to\" x1=\"{p50:.1}%\" x2=\"{max:.1}%\" y1=\"6\" y2=\"6\"/><rect x=\"{p50:.1}%\" width=\"{:.1}%\" y=\"3\" height=\"6\" rx=\"1\"/><line class=\"max\" x1=\"{max:.1}%\" x2=\"{max:.1}%\" y1=\"2\" y2=\"10\"/></svg>",
-        (p99 - p50).max(0.8)
-    )
+    let width = format!("{:.1}%", (p99 - p50).max(0.8));
+    let [p50, max] = [p50, max].map(|at| format!("{at:.1}%"));
+    html! {
+        svg.bar width="100%" height="12" aria-hidden="true" {
+            line.to x1=(p50) x2=(max) y1="6" y2="6" {}
+            rect x=(p50) width=(width) y="3" height="6" rx="1" {}
+            line.max x1=(max) x2=(max) y1="2" y2="10" {}
+        }
+    }
 }
 
 /// Errors by code, with the first message for each.
-pub fn errors(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        let table = errors_of(run);
-        if !table.is_empty() {
-            out.push_str(&run_heading(runs, n));
-            out.push_str(&table.html());
-        }
-    }
-    out
+pub fn errors(runs: &[RunView<'_>]) -> Markup {
+    let tables = runs.iter().map(errors_of).enumerate().filter(|(_, table)| !table.is_empty());
+    html! { @for (n, table) in tables { (run_heading(runs, n)) (table.html()) } }
 }
 
 fn errors_of(run: &RunView<'_>) -> Table {
@@ -148,23 +141,20 @@ fn errors_of(run: &RunView<'_>) -> Table {
 }
 
 /// Resource use of load generator, server and host.
-pub fn costs(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        if run.summary.steps.is_empty() {
-            continue;
+pub fn costs(runs: &[RunView<'_>]) -> Markup {
+    let measured = || runs.iter().enumerate().filter(|(_, run)| !run.summary.steps.is_empty());
+    html! {
+        @for (n, run) in measured() {
+            @let usage = usage_table(run);
+            (run_heading(runs, n))
+            (cost_table(run).html())
+            @if !usage.is_empty() { (usage.html()) }
         }
-        out.push_str(&run_heading(runs, n));
-        out.push_str(&cost_table(run).html());
-        let usage = usage_table(run);
-        if !usage.is_empty() {
-            out.push_str(&usage.html());
+        @if measured().next().is_some() {
+            p.note { "By the operating system's account, over the measured window. A client whose threads are on a CPU for more than 90 % of the time may be the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides." }
+            "\n"
         }
     }
-    if !out.is_empty() {
-        out.push_str("<p class=\"note\">By the operating system's account, over the measured window. A client whose threads are on a CPU for more than 90 % of the time may be the limit itself. Queries per wait: answers that one wake-up brought; the fewer, the more a query costs both sides.</p>\n");
-    }
-    out
 }
 
 fn cost_table(run: &RunView<'_>) -> Table {

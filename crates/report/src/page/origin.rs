@@ -1,7 +1,6 @@
 //! The origin of the record, and the command that repeats the run.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use mydyno_model::record::{EventKind, Phase};
 
 use super::run_heading;
@@ -17,22 +16,19 @@ use crate::text::{html as esc, shell};
 const MOST_EVENTS: usize = 200;
 
 /// The section.
-pub fn html(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    for (n, run) in runs.iter().enumerate() {
-        out.push_str(&run_heading(runs, n));
-        let argv = &run.record.manifest.argv;
-        if !argv.is_empty() {
-            let _ = write!(
-                out,
-                "<p class=\"label\" id=\"repeat-{n}\">The command that repeats it, secrets removed</p>\n<pre class=\"command\" tabindex=\"0\" aria-labelledby=\"repeat-{n}\"><code>{}</code></pre>\n",
-                esc(&shell(argv))
-            );
+pub fn html(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @for (n, run) in runs.iter().enumerate() {
+            @let argv = &run.record.manifest.argv;
+            (run_heading(runs, n))
+            @if !argv.is_empty() {
+                p.label id={ "repeat-" (n) } { "The command that repeats it, secrets removed" } "\n"
+                pre.command tabindex="0" aria-labelledby={ "repeat-" (n) } { code { (esc(&shell(argv))) } } "\n"
+            }
+            (origin(run).html())
+            (events(run))
         }
-        out.push_str(&origin(run).html());
-        out.push_str(&events(run));
     }
-    out
 }
 
 fn origin(run: &RunView<'_>) -> Table {
@@ -65,10 +61,10 @@ fn origin(run: &RunView<'_>) -> Table {
     table
 }
 
-fn events(run: &RunView<'_>) -> String {
+fn events(run: &RunView<'_>) -> Markup {
     let events = &run.record.events;
     if events.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let mut table = Table::new(["at", "event", ""]);
     table.prose = true;
@@ -90,11 +86,15 @@ fn events(run: &RunView<'_>) -> String {
         };
         table.row([clock(event.at_s, whole_s), name.to_owned(), text]);
     }
-    let more = match events.len().checked_sub(MOST_EVENTS) {
-        Some(more) if more > 0 => format!("<p class=\"note\">{more} more events stand in the record.</p>"),
-        _ => String::new(),
-    };
-    format!("<details><summary>{} events</summary>{}{more}</details>\n", events.len(), table.html())
+    let more = events.len().saturating_sub(MOST_EVENTS);
+    html! {
+        details {
+            summary { (events.len()) " events" }
+            (table.html())
+            @if more > 0 { p.note { (more) " more events stand in the record." } }
+        }
+        "\n"
+    }
 }
 
 fn phase_name(phase: Phase) -> &'static str {
@@ -107,12 +107,16 @@ fn phase_name(phase: Phase) -> &'static str {
 }
 
 /// The last line of the page.
-pub fn footer(runs: &[RunView<'_>]) -> String {
+pub fn footer(runs: &[RunView<'_>]) -> Markup {
     let writer = mydyno_model::Writer::current();
     let what = if runs.len() == 1 { "the record of the run" } else { "the records of the runs" };
-    format!(
-        "<footer><p>Made by mydyno {} ({}) from {what} alone. This file asks for nothing from any network.</p></footer>\n",
-        esc(&writer.version),
-        esc(&writer.commit)
-    )
+    html! {
+        footer {
+            p {
+                "Made by mydyno " (writer.version) " (" (writer.commit) ") from " (what)
+                " alone. This file asks for nothing from any network."
+            }
+        }
+        "\n"
+    }
 }

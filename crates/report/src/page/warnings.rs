@@ -1,42 +1,41 @@
 //! Warnings that reduce the trust in the numbers, each with its next step, or a statement that there are none.
 
-use std::fmt::Write;
-
-use super::run_heading;
+use maud::{Markup, html};
 use mydyno_model::Warning;
 
+use super::run_heading;
 use crate::RunView;
 use crate::latency::unreadable;
 use crate::text::html as esc;
 use crate::words::{self, GroupedWarning, Seen};
 
 /// The first section of the page.
-pub fn html(runs: &[RunView<'_>]) -> String {
-    let mut out = String::new();
-    if let [first, others @ ..] = runs {
-        let unequal: Vec<GroupedWarning> = others
-            .iter()
-            .filter_map(|other| words::unequal_work(first, other))
-            .map(GroupedWarning::from)
-            .collect();
-        if !unequal.is_empty() {
-            list(&mut out, first, &unequal);
+pub fn html(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @if let [first, others @ ..] = runs { (list(first, &unequal(first, others))) }
+        @for (n, run) in runs.iter().enumerate() { (run_heading(runs, n)) (of_run(run)) }
+    }
+}
+
+/// Warnings on runs that did other work than the first.
+fn unequal(first: &RunView<'_>, others: &[RunView<'_>]) -> Vec<GroupedWarning> {
+    others.iter().filter_map(|other| words::unequal_work(first, other)).map(GroupedWarning::from).collect()
+}
+
+fn of_run(run: &RunView<'_>) -> Markup {
+    let mut warnings = words::warnings(run);
+    let damaged = unreadable(run.record);
+    if damaged > 0 {
+        warnings.insert(0, damage(damaged));
+    }
+    html! {
+        @if warnings.is_empty() {
+            p.fine { "No warnings: the run ended as planned, and its record shows nothing that makes the numbers worth less than they look." }
+            "\n"
+        } @else {
+            (list(run, &warnings))
         }
     }
-    for (n, run) in runs.iter().enumerate() {
-        out.push_str(&run_heading(runs, n));
-        let mut warnings = words::warnings(run);
-        let damaged = unreadable(run.record);
-        if damaged > 0 {
-            warnings.insert(0, damage(damaged));
-        }
-        if warnings.is_empty() {
-            out.push_str("<p class=\"fine\">No warnings: the run ended as planned, and its record shows nothing that makes the numbers worth less than they look.</p>\n");
-        } else {
-            list(&mut out, run, &warnings);
-        }
-    }
-    out
 }
 
 fn damage(count: usize) -> GroupedWarning {
@@ -49,22 +48,24 @@ fn damage(count: usize) -> GroupedWarning {
     ))
 }
 
-fn list(out: &mut String, run: &RunView<'_>, warnings: &[GroupedWarning]) {
-    out.push_str("<ul class=\"warnings\">\n");
-    for warning in warnings {
-        let _ = write!(out, "<li><code>{}</code>", esc(&warning.id));
-        for Seen { steps, text } in &warning.seen {
-            let label = match words::steps_label(run, steps) {
-                label if label.is_empty() => String::new(),
-                label => format!("<b>{}:</b> ", esc(&label)),
-            };
-            let _ = write!(out, "<p>{label}{}</p>", esc(text));
+fn list(run: &RunView<'_>, warnings: &[GroupedWarning]) -> Markup {
+    html! {
+        @if !warnings.is_empty() {
+            ul.warnings {
+                "\n"
+                @for warning in warnings {
+                    li {
+                        code { (esc(&warning.id)) }
+                        @for Seen { steps, text } in &warning.seen {
+                            @let label = words::steps_label(run, steps);
+                            p { @if !label.is_empty() { b { (esc(&label)) ":" } " " } (esc(text)) }
+                        }
+                        p.next { span aria-hidden="true" { "→" } " " (esc(&warning.next_step)) }
+                    }
+                    "\n"
+                }
+            }
+            "\n"
         }
-        let _ = writeln!(
-            out,
-            "<p class=\"next\"><span aria-hidden=\"true\">→</span> {}</p></li>",
-            esc(&warning.next_step)
-        );
     }
-    out.push_str("</ul>\n");
 }

@@ -113,7 +113,7 @@ fn hostile_findings_add_no_element_no_attribute_and_no_address_to_their_page() {
 #[test]
 fn only_the_expected_elements_are_used() {
     let (a, b) = (fixtures::hostile(), fixtures::sweep());
-    const KNOWN: &str = "!doctype html head meta title style body header p h1 h2 h3 span ol ul li b div nav a main section \
+    const KNOWN: &str = "!DOCTYPE html head meta title style body header p h1 h2 h3 span ol ul li b div nav a main section \
         figure figcaption svg path desc g line text rect details summary table thead tbody tr th td small dl dt dd \
         code pre footer script";
     for page in [html(&[a.view()]), html(&[a.view(), b.view()])] {

@@ -201,7 +201,7 @@ fn figures_that_are_no_numbers_do_not_break_the_page() {
 #[test]
 fn the_command_that_repeats_the_run_can_be_pasted() {
     let page = html(&[fixtures::sweep().view()]);
-    assert!(page.contains("mydyno bench oltp_read_write --dsn &#39;mysql://bench@localhost/?socket=/run/mysqld/mysqld.sock&#39; --connections 1,4,16 --time 60s</code>"));
+    assert!(page.contains("mydyno bench oltp_read_write --dsn 'mysql://bench@localhost/?socket=/run/mysqld/mysqld.sock' --connections 1,4,16 --time 60s</code>"));
 }
 
 #[test]
