@@ -8,6 +8,7 @@ mod bench;
 mod certificates;
 mod clock;
 mod compare;
+mod convergence;
 mod disk;
 mod docs;
 #[allow(dead_code)]

@@ -125,13 +125,22 @@ impl Value {
                 if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
             }
             Self::Record(map) => {
-                let fields: Vec<String> =
-                    map.iter().map(|(k, v)| format!("{k} {}", Self::of_json(v, "").shown())).collect();
+                let fields: Vec<String> = map.iter().map(|(name, value)| shown_field(name, value)).collect();
                 fields.join(", ")
             }
             Self::Nothing => "nothing".to_owned(),
         }
     }
+}
+
+/// A field of a record. The unit at the end of a name, as in `free_bytes`, becomes the value's.
+fn shown_field(name: &str, value: &Json) -> String {
+    let (name, unit) = match (name.strip_suffix("_bytes"), name.strip_suffix("_s")) {
+        (Some(short), _) => (short, "bytes"),
+        (_, Some(short)) => (short, "s"),
+        _ => (name, ""),
+    };
+    format!("{name} {}", Value::of_json(value, unit).shown())
 }
 
 fn shown_number(n: f64, dimension: Dimension) -> String {
@@ -187,5 +196,10 @@ mod tests {
         assert_eq!(Value::Number(3.5, Dimension::Of { bytes: 0, seconds: -1 }).shown(), "3.5/s");
         assert_eq!(Value::plain(1_000_000.0).shown(), "1000000");
         assert_eq!(Value::List(vec![]).shown(), "none");
+        let record = serde_json::json!({"table": "shop.log", "free_bytes": 8_589_934_592_u64, "age_s": 90});
+        let shown = Value::of_json(&record, "").shown();
+        for part in ["table shop.log", "free 8 GiB", "age 1 min 30 s"] {
+            assert!(shown.contains(part), "{shown}");
+        }
     }
 }
