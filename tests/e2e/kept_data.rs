@@ -14,7 +14,7 @@ fn sql(home: &Home, server: &str, statement: &str) -> String {
     home.fine(&["server", "cli", server, "-e", statement]).lines().last().unwrap_or_default().to_owned()
 }
 
-/// Little room where kept data can have a disk: elsewhere whoever asks for room is refused.
+/// Little room where kept data can have a disk: elsewhere a request for room is refused.
 fn little_room(home: &Home) -> &'static [&'static str] {
     let levers = home.json(&["host", "levers", "--json"]);
     let disk = levers["levers"].as_array().unwrap().iter().find(|lever| lever["id"] == "disk.file_system");

@@ -64,7 +64,7 @@ fn a_setting_is_one_experiments_at_a_time_also_after_it_was_killed() {
     assert_eq!((first.lasting_traces(), second.lasting_traces()), (vec![], vec![]));
 }
 
-/// How many instants a table is ended at before it may come to its end.
+/// Number of instants at which a table is killed before it may complete.
 fn endings() -> usize {
     std::env::var("MYDYNO_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(4)
 }

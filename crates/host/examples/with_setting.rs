@@ -44,7 +44,7 @@ fn with_setting(name: &str, value: &str, command: &[String]) -> Result<ExitCode,
     let state = StateDir::open(&StateDir::default_path()?)?;
     let (journal, machine) = (state.journal(), Machine::real()?);
     let lease = Lease::take(&machine, "bench")?;
-    // Whoever types the command of this program names the setting.
+    // The user permits the change by naming the setting on the command line.
     let changed = setting::set(&journal, &lease, "bench", name, value, AllowHostChange::by_the_user());
     let changed = match changed {
         Ok(Some(id)) => {

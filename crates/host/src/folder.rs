@@ -16,7 +16,7 @@ pub const MARK_FILE: &str = ".mydyno-mark";
 /// The prefix of the name of a folder that is being removed; its mark follows.
 const LEAVING: &str = ".mydyno-leaving-";
 
-/// A folder and the secret of its mark: a folder with the same name that somebody else made is not ours.
+/// A folder and the random text of its mark. A folder with the same name and another mark is not mydyno's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkedFolder {
     /// Absolute path without symbolic links.
@@ -32,7 +32,7 @@ pub struct MarkedFolder {
 /// left of it.
 pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> Result<u64, HostError> {
     if path.symlink_metadata().is_ok() {
-        // The journal is asked first: it can say which command has it.
+        // The journal is read first: it names the command that has the folder.
         let known = journal
             .read()?
             .open
@@ -47,7 +47,7 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
     match folder.make() {
         Ok(()) => Ok(id),
         Err(error) => {
-            // Only what carries our mark is removed, so this cannot hit a folder that was there before.
+            // Only a folder that carries this mark is removed, so one that existed before stays.
             let outcome = folder.remove_if_ours(lease.machine())?;
             journal.close_with(id, &outcome)?;
             Err(error)
@@ -130,7 +130,7 @@ impl MarkedFolder {
         self.path.parent().map_or(Ok(()), sync_names)
     }
 
-    /// Removes the folder if it is ours: it carries our mark, or it is what a crash left of making or removing it.
+    /// Removes the folder if mydyno made it: it carries the recorded mark, or a crash left it half made or half removed.
     /// Never follows a symbolic link and never removes what is mounted below it.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ pub fn down(host: &Host, name: &str) -> Result<Vec<String>, HostError> {
     let purpose_of_it = purpose(name);
     let known = host.journal.read()?.open.iter().any(|open| open.entry.purpose == purpose_of_it);
     if !known && folder::is_marked(&path) {
-        // Its journal was lost; the folder carries our mark.
+        // Its journal was lost; the mark in the folder shows that mydyno made it.
         lost::adopt(&host.journal, &host.lease, &purpose_of_it, &path, None)?;
     }
     let done = put_back(host, &purpose(name))?;

@@ -52,7 +52,7 @@ const CHOSEN: [&str; 2] = ["comp_algorithm", "max_comp_streams"];
 enum Holds {
     /// Nothing: it has no size.
     Nothing,
-    /// Our swap header, or none yet: a command was killed before it wrote it.
+    /// mydyno's swap header, or none yet: a command was killed before it wrote one.
     Ours,
     /// Something else.
     Another,

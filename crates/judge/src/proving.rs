@@ -19,11 +19,11 @@ use crate::ledger::weakens;
 pub struct Examined {
     /// Mistakes, one sentence each.
     pub problems: Vec<String>,
-    /// How many slips were tried.
+    /// Number of slips that were tried.
     pub slips: usize,
     /// Slips that no fixture noticed.
     pub unnoticed: Vec<String>,
-    /// How many of its violated fixtures were recorded from live systems.
+    /// Number of its violated fixtures that were recorded from live systems.
     pub recorded: usize,
 }
 

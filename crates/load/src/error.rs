@@ -9,9 +9,9 @@ pub enum LoadError {
     /// A connection could not be opened.
     #[error("connection {number} of {of}: {source}")]
     Connect {
-        /// Which one, from 1.
+        /// Number of the connection, from 1.
         number: usize,
-        /// How many are asked for.
+        /// Number of connections of the step.
         of: usize,
         /// The error of the server or of the connection.
         source: Box<WireError>,
@@ -19,9 +19,9 @@ pub enum LoadError {
     /// A statement could not be prepared.
     #[error("connection {number} of {of}: preparing {sql:?}: {source}")]
     Prepare {
-        /// Which connection, from 1.
+        /// Number of the connection, from 1.
         number: usize,
-        /// How many are asked for.
+        /// Number of connections of the step.
         of: usize,
         /// The statement.
         sql: String,

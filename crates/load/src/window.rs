@@ -35,7 +35,7 @@ pub struct Windows {
     warmup: Vec<u64>,
     /// Ends of those of the measurement, after it began.
     measure: Vec<u64>,
-    /// How many windows the warm-up has after all.
+    /// Number of windows that the warm-up took; less than planned where it ended early.
     warmed_up_after: AtomicUsize,
 }
 

@@ -68,6 +68,6 @@ pub struct Run<'a> {
     pub timing: Timing,
     /// Set when the user wants an end; what was measured is kept.
     pub stop: &'a AtomicBool,
-    /// Is told what is going on.
+    /// Called with one line of progress at a time.
     pub progress: &'a mut dyn FnMut(&str),
 }

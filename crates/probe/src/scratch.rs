@@ -123,7 +123,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         if !self.removed {
-            // After an error that is told already; what stays is in the journal.
+            // Only after an error, which is reported; the journal has what could not be removed.
             let _ = self.put_back();
         }
     }

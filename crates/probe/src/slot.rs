@@ -58,7 +58,7 @@ pub struct Batches {
     size: u64,
 }
 
-/// How many operations make a batch: the first power of two that takes at least half of [`BATCH`], whatever the warm-up. It is
+/// Number of operations in a batch: the first power of two that takes at least half of [`BATCH`], whatever the warm-up. It is
 /// found by one thread alone, so a batch has that much work in it also where threads wait for each other.
 ///
 /// # Errors

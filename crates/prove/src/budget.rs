@@ -1,4 +1,4 @@
-//! How many starts and blocks fit into a budget of time.
+//! Number of server starts and blocks that fit into a budget of time.
 
 use mydyno_model::experiment::definition::Mode;
 

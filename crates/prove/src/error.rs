@@ -90,7 +90,7 @@ pub enum ProveError {
     Value {
         /// The option.
         option: &'static str,
-        /// What is wrong with its value.
+        /// Reason why its value is refused.
         problem: String,
     },
     /// Levers of the whole host, which two servers at the same time cannot have in two ways.

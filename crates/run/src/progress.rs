@@ -44,9 +44,9 @@ pub enum Progress<'a> {
         number: usize,
         /// Step.
         step: &'a StepPlan,
-        /// How many steps came before it.
+        /// Number of steps before it.
         before: usize,
-        /// How many there are in all; `None` while a search may add some.
+        /// Number of steps in all; `None` while a search may add some.
         of: Option<usize>,
     },
     /// A step of a search is over.

@@ -362,7 +362,7 @@ pub enum SandboxError {
         /// The last relevant lines of its log.
         log: Vec<String>,
     },
-    /// The server runs and does not let us in.
+    /// The server runs and refuses the login of the account that mydyno made in it.
     #[error("the server runs and does not let its own account in: {source}{}", quoted(log))]
     Refused {
         /// Its error.
@@ -373,21 +373,21 @@ pub enum SandboxError {
     /// Every port that was chosen was taken by somebody else before the server could listen on it.
     #[error("{attempts} free ports on 127.0.0.1 were each taken before the server could listen: try again")]
     NoPort {
-        /// How many were tried.
+        /// Number of ports that were tried.
         attempts: usize,
     },
     /// The user interrupted it.
     #[error("interrupted; nothing is left of it")]
     Interrupted,
-    /// It is told to take more memory than the host can spare.
+    /// The server's settings let it take more memory than the host can spare.
     #[error(
         "{told} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
          free: {way_out}"
     )]
     TooMuchMemory {
-        /// As in `innodb_buffer_pool_size=64G`.
+        /// The settings, as in `innodb_buffer_pool_size=64G`.
         told: String,
-        /// Beyond what a server takes that is told nothing.
+        /// Memory that the settings add to that of a server with defaults.
         asked: String,
         /// Memory of the host, and the part of it that is promised.
         spare: String,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// How much of a log's end is looked at.
 const TAIL_BYTES: u64 = 256 << 10;
-/// How many lines an error message quotes.
+/// Number of lines that an error message quotes.
 const QUOTED_LINES: usize = 8;
 
 /// The last `lines` lines of a log.

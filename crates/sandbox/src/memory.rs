@@ -51,15 +51,15 @@ impl Told {
     }
 }
 
-/// Whether the host keeps [`MEMORY_KEPT`] of memory when a server takes all that it is told. One that is told no more than a
-/// plain one takes is never refused.
+/// Checks that the host keeps [`MEMORY_KEPT`] of memory when a server takes all that its settings permit. A server that may take
+/// no more than one with defaults is never refused.
 ///
 /// # Errors
-/// It does not; with the figures and the way out. Or the journal or `/proc` cannot be read.
+/// The host has too little memory, with the figures and the way out; or the journal or `/proc` cannot be read.
 pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
     let told = match turns.arrangement.limits.memory_bytes {
-        // The kernel holds it to that.
+        // The kernel enforces this limit.
         Some(bytes) => {
             vec![Told { text: format!("cgroup.memory of {}", show(bytes)), bytes, plain_bytes: 0 }]
         }
@@ -147,8 +147,8 @@ fn size(value: &str) -> Option<u64> {
     }
 }
 
-/// Memory that other private servers of this journal may still take: the rest of the limits of their groups, or what they are told
-/// less what they hold.
+/// Memory that other private servers of this journal may still take, in bytes: the rest of the limits of their groups, or the sum
+/// of their settings less what they hold.
 fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     let (mut bytes, mut bounded) = (0_u64, vec![]);
     for one in open {

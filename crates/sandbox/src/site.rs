@@ -25,7 +25,7 @@ pub enum Progress {
     OptionFile {
         /// The file.
         path: PathBuf,
-        /// How many of its options the server starts with.
+        /// Number of its options that the server starts with.
         taken: usize,
         /// Those that it does not.
         left_out: Vec<String>,

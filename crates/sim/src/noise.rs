@@ -18,7 +18,7 @@ pub enum Noise {
     /// Independent noise with rare slow windows, as flushing makes them: a share `share` of all lies lower by an
     /// exponential amount with mean `depth`.
     Spiky {
-        /// How many values are hit, 0 to 1.
+        /// Share of the values that are hit, 0 to 1.
         share: f64,
         /// Mean depth.
         depth: f64,

@@ -91,11 +91,11 @@ pub enum RowPosition {
     Execution {
         /// Number of the connection.
         connection: u64,
-        /// How many came before it there.
+        /// Number of earlier executions on that connection, in this step.
         count: u64,
-        /// The run's.
+        /// Seed of the run.
         seed: u64,
-        /// Number of the run's step: each begins anew to count.
+        /// Number of the run's step: `count` starts at 0 in each.
         step: u64,
     },
 }

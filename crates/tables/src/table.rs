@@ -41,7 +41,7 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// Its columns, separated by commas, in the order of [`Self::row`]; the first is the row's number, with an index.
     fn columns(&self) -> &str;
 
-    /// How many they are.
+    /// Number of its columns.
     fn column_count(&self) -> usize {
         self.columns().split(',').count()
     }

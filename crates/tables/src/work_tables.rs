@@ -142,7 +142,7 @@ impl WorkTables {
     /// Checks the rows.
     ///
     /// # Errors
-    /// Everything that is not as it should be.
+    /// All conditions that the tables violate, or the statement that failed.
     pub fn check(&self, client: &mut Client) -> Result<DataMark, Vec<PrepareError>> {
         match self {
             Self::Oltp(tables) => tables.check(client),
@@ -233,7 +233,7 @@ fn note_use_of_all(client: &mut Client, database: &str) -> Result<(), PrepareErr
     Ok(())
 }
 
-/// Rows of which mydyno knows nothing.
+/// Rows of tables that mydyno did not prepare.
 fn unknown() -> DataMark {
     DataMark {
         shape: serde_json::Value::Null,

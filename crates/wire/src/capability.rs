@@ -63,7 +63,7 @@ impl Capabilities {
         self.0 & other.0 == other.0
     }
 
-    /// These flags without those of `other`.
+    /// These flags without the flags of `other`.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

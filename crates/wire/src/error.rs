@@ -1,4 +1,4 @@
-//! Everything that can go wrong between this program and a server.
+//! Errors between this program and a server.
 
 use std::borrow::Cow;
 use std::fmt;

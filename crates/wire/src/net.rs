@@ -265,7 +265,7 @@ fn resolve(host: &str, port: u16, limit: Limit<'_>) -> io::Result<Vec<SocketAddr
     })
 }
 
-/// Runs `work` in a thread of its own, which is left behind when it is late.
+/// Runs `work` in a thread of its own; the thread is detached when the deadline passes.
 fn in_a_thread<T: Send + 'static>(
     name: &str,
     limit: Limit<'_>,

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::session::{Param, Workload};
 use crate::transcript::{SentStatement, replay};
 
-/// How many connections and transactions of each go into the fingerprint of the operations. Streams are independent
+/// Numbers of connections, and of transactions of each, in the fingerprint of the operations. Streams are independent
 /// draws of one generator, so a change of generator, options or seed shows in the first of them.
 const CONNECTIONS: u64 = 4;
 const TRANSACTIONS: usize = 16;

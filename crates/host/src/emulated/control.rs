@@ -1,4 +1,4 @@
-//! Orders to the process that serves an emulated disk, and how its mount is recognised.
+//! Commands to the process that serves an emulated disk, and how its mount is recognised.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::error::HostError;
 pub(super) const SOURCE: &str = "mydyno-disk-";
 /// The file system of its mount.
 pub(super) const KIND: &str = "fuse";
-/// Time limit for a serving process to follow an order.
+/// Time limit for a serving process to answer.
 const ORDER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An order to a disk that is served.
@@ -22,9 +22,9 @@ pub enum Order {
     Cut,
     /// Switch it on again.
     On,
-    /// Serve without taking time.
+    /// Serve without the delays of the model.
     Hurry,
-    /// Take the time of the model.
+    /// Serve with the delays of the model again.
     Time,
     /// Write the cache back, even where flushes are ignored: everything written so far is on the platter.
     Settle,
@@ -48,7 +48,7 @@ impl Order {
     }
 }
 
-/// Gives an order to the disk that is served at a mount point. It is followed when this returns.
+/// Sends a command to the disk that is served at a mount point. The disk has carried it out when this returns.
 ///
 /// # Errors
 /// The disk is not served.
@@ -64,8 +64,8 @@ pub(crate) fn is_source(source: &Path) -> bool {
     source.to_str().is_some_and(|source| source.starts_with(SOURCE))
 }
 
-/// Orders the disk behind a mount that is about to be put back to serve without taking time: unmounting waits for all dirty data
-/// above it. `false` where the disk does not answer. Any other mount needs no order.
+/// Makes the disk behind a mount serve without delays before it is unmounted: unmounting waits until all dirty data of the file
+/// system above it are written. `false` where the disk does not answer. `true` for any other mount, which needs no command.
 pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> bool {
     if file_system != KIND || !is_source(source) {
         return true;

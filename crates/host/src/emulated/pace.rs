@@ -1,21 +1,21 @@
-//! Whether disks took their time while something was measured on them.
+//! Whether emulated disks kept the delays of their model during a measurement.
 
 use mydyno_model::Warning;
 
 use super::EmulatedDisk;
 use super::control::within_patience;
 
-/// Emulated disks on which something is measured, with what each had served without its time when that began.
+/// Emulated disks under a measurement, with the number of requests that each had served without delays when it began.
 #[derive(Debug, Clone, Default)]
 pub struct Pace(Vec<(EmulatedDisk, Option<u64>)>);
 
 impl Pace {
-    /// The pace of disks from now on.
+    /// Starts to watch these disks.
     pub fn of(disks: Vec<EmulatedDisk>) -> Self {
         Self(disks.into_iter().map(|disk| (disk.clone(), hurried(disk))).collect())
     }
 
-    /// The mark of a result if one of them served requests without their time since, or does not answer whether it did.
+    /// Warning for a result if one of them served requests without delays since, or does not answer whether it did.
     pub fn warning(&self) -> Option<Warning> {
         let since = |(disk, before): &(EmulatedDisk, Option<u64>)| {
             hurried(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))
@@ -40,7 +40,7 @@ impl Pace {
     }
 }
 
-/// Requests that a disk has served without their time; `None` if it does not say.
+/// Number of requests that a disk has served without delays; `None` if it does not answer.
 fn hurried(disk: EmulatedDisk) -> Option<u64> {
     Some(within_patience(move || disk.state())?.ok()?.counters.hurried)
 }

@@ -1,4 +1,4 @@
-//! Serving a disk, under a watchdog that ends or hurries it before anybody else has to wait for it.
+//! Serving a disk, under a watchdog that ends it, or lets it serve without delays, before other processes wait for it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,9 +23,9 @@ use crate::kinds::KINDS;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Period of its checks of memory and of the journal.
 const LOOK_AROUND_EVERY: Duration = Duration::from_secs(2);
-/// With less free memory than this the disk gives up its own, before the kernel looks for somebody to kill.
+/// With less free memory than this the disk gives up its own, before the kernel's out-of-memory killer acts.
 const LEAST_FREE_BYTES: u64 = 512 << 20;
-/// Nobody waits longer for a request: then the disk hurries, and its counters say so.
+/// Longest wait of a request: beyond it the disk serves without delays, and its counters say so.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Serves the disk of a folder until its mount is gone. Only its own process calls it: it locks all memory.
@@ -73,9 +73,9 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Mounts FUSE: Documentation/filesystems/fuse/fuse.rst of the kernel. A session that mounts by itself also unmounts when it ends,
-/// by path, and so whatever somebody else has mounted there by then (`is_mounted` of fuser 0.18 takes every connection
-/// for one that is there). Who puts this mount back looks first.
+/// Mounts FUSE: Documentation/filesystems/fuse/fuse.rst of the kernel. A session of fuser that mounts by itself also unmounts by
+/// path when it ends, even if another program has mounted something there since (`is_mounted` of fuser 0.18 reports every
+/// connection as mounted). The restore of this mount checks its source first.
 fn mount(source: &str, point: &Path) -> io::Result<File> {
     let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
     let owner = calls::effective_uid();
@@ -86,7 +86,7 @@ fn mount(source: &str, point: &Path) -> io::Result<File> {
 }
 
 /// # Errors
-/// The disk is to end: memory is short, or nobody answers for it.
+/// The disk has to end: memory is short, or the journal has no entry of this process.
 fn look_around(
     machine: &Machine,
     journal: &Journal,

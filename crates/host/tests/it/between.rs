@@ -113,7 +113,7 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
             along: vec![],
             along_after: vec![],
         }),
-        // Whoever asks this device what is attached to it learns that it is none.
+        // A query of what is attached to this device gets the answer that it is no loop device.
         Box::new(AttachedLoop {
             device: f.path("loop3"),
             backing: f.path("image"),

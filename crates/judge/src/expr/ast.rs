@@ -140,7 +140,7 @@ pub enum Call {
     Min,
     /// The largest.
     Max,
-    /// How many items a list or characters a text has.
+    /// Number of items of a list, or of characters of a text.
     Length,
     /// Whether the first text starts with the second.
     StartsWith,

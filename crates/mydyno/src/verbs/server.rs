@@ -83,7 +83,7 @@ struct Down {
 struct Log {
     /// Name of the private server.
     name: String,
-    /// How many lines.
+    /// Number of lines.
     #[arg(short = 'n', long, default_value_t = 50)]
     lines: usize,
 }

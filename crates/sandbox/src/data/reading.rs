@@ -19,8 +19,8 @@ use crate::site::Site;
 /// Mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A command that was killed while it started a program leaves a child that has its lock too, until that sees that nobody lets it
-/// begin: milliseconds on a machine at rest.
+/// Time limit for the lock of a command that was killed while it started a program. Its child has the lock too, until it sees
+/// that its parent is gone: milliseconds on an idle machine.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
 /// While it is there, nobody removes the data or unmounts their disk.
@@ -113,7 +113,7 @@ pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, 
 fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
     match lock(file, true) {
         Ok(()) => home.close_if_unused(site),
-        // Whoever reads it leaves later.
+        // Another command reads the data, and closes it when it ends.
         Err(_) => Ok(()),
     }
 }

@@ -302,7 +302,7 @@ fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoev
     let Some(kept) = three_rows_on_a_disk(&ground) else { return };
     let disk = ground.path().join("state/data/three-rows/disk");
     let is_mounted = || fs::read_to_string("/proc/self/mountinfo").unwrap().contains(disk.to_str().unwrap());
-    // Whoever reads them holds their lock.
+    // A reader holds the lock of the data.
     let reading = || {
         let lock = fs::File::open(disk.with_file_name("lock")).unwrap();
         lock.try_lock_shared().unwrap();

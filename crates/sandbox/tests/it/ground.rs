@@ -110,7 +110,7 @@ pub fn check_disk_of_data(machine: &Machine) -> Result<(), HostError> {
     FileSystem::Xfs.check(machine).or_else(|lack| FileSystem::Btrfs.check(machine).map_err(|_| lack))
 }
 
-/// Keeps data with little room where they can have a disk: elsewhere whoever asks for room is refused.
+/// Keeps data with little room where they can have a disk: elsewhere a request for room is refused.
 pub fn keeping(machine: &Machine, small: u64) -> Keeping {
     Keeping { room: check_disk_of_data(machine).is_ok().then_some(small), plain: false }
 }

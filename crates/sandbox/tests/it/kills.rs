@@ -26,7 +26,7 @@ fn host_of_child() -> Option<Host> {
     Some(host_in(Path::new(&std::env::var_os(FOLDER)?)))
 }
 
-/// A child's rounds. They end with whoever was to kill it.
+/// Rounds of a child. They end when its parent, which was to kill it, has ended.
 fn rounds() -> impl Iterator<Item = u64> {
     let most = std::env::var("MYDYNO_TEST_ROUNDS").map_or(u64::MAX, |n| n.parse().unwrap());
     let parent = std::os::unix::process::parent_id();
@@ -145,7 +145,7 @@ fn next(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// How many kills, and what decides their instants.
+/// Number of kills, and the seed of their instants.
 fn kills_and_seed() -> (u64, u64) {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = number("MYDYNO_SEED").unwrap_or(clock);

@@ -1,4 +1,4 @@
-//! Sizes that a server is told to take, before a real host that may not have them.
+//! Memory sizes in a server's settings, on a real host that may not have that much.
 
 use std::fs;
 

@@ -60,7 +60,7 @@ impl OwnTables {
     /// Checks the rows: their number and bytes while no run has changed them, and what must hold at any time.
     ///
     /// # Errors
-    /// Everything that is not as it should be.
+    /// All conditions that the tables violate, or the statement that failed.
     pub fn check(&self, client: &mut Client) -> Result<DataMark, Vec<PrepareError>> {
         let data = self.require(client).map_err(|e| vec![e])?;
         client.use_schema(&self.database).map_err(|e| vec![doing("choosing the database")(e)])?;

@@ -103,7 +103,7 @@ impl OwnTables {
         mark::forget(client, &self.database, &prefix).map_err(doing("forgetting what was prepared"))
     }
 
-    /// Forgets everything: the tables are new, or complete.
+    /// Removes all entries: the tables are new, or complete.
     pub(super) fn forget_notes(&self, client: &mut Client) -> Result<(), PrepareError> {
         for what in ["part.", "filled", "finished", "begun"] {
             mark::forget(client, &self.database, &self.note_name(what))

@@ -420,7 +420,7 @@ pub(crate) fn batch_bytes(client: &mut Client, most: usize) -> Result<usize, Pre
     Ok(most.min(limit.saturating_sub(1024)).max(1024))
 }
 
-/// How many connections insert into one table at once whose numbers AUTO_INCREMENT counts. MariaDB's InnoDB keeps the
+/// Number of connections that insert at once into one table with AUTO_INCREMENT. MariaDB's InnoDB keeps the
 /// largest number in the root page of the table's tree since 10.2.4 and latches that page for each row, so that a second
 /// connection only waits for the first.
 pub(crate) fn inserting_at_once(server: &ServerVersion, engine: &str) -> usize {

@@ -1,4 +1,4 @@
-//! From nothing to an authenticated socket.
+//! Opens a socket and authenticates.
 
 use std::io;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! From bytes as they come to whole packets.
+//! Assembles whole packets from received bytes.
 
 use super::{HEADER, MAX_FRAME};
 use crate::error::WireError;
@@ -57,7 +57,7 @@ impl Assembler {
         self.buffer.len() - self.start
     }
 
-    /// Takes out everything that is pending.
+    /// Removes and returns all pending bytes.
     pub fn take_pending(&mut self) -> Vec<u8> {
         let rest = self.buffer.split_off(self.start);
         self.buffer.clear();

@@ -1,4 +1,4 @@
-//! The packets that end things: OK, EOF and error.
+//! The packets that end a reply or a result: OK, EOF and error.
 
 use super::Reader;
 use crate::error::{ServerError, WireError};

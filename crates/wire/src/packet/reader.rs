@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Everything that is left.
+    /// The remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         self.at = self.bytes.len();

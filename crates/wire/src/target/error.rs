@@ -49,9 +49,9 @@ pub enum TargetError {
     TooManyFiles {
         /// The file that was one too many.
         path: PathBuf,
-        /// How many there were.
+        /// Number of files read.
         files: usize,
-        /// Their bytes.
+        /// Bytes read.
         bytes: usize,
         /// The bound on files.
         max_files: usize,

@@ -179,7 +179,7 @@ impl Reader<'_> {
         let facts = match self.environment.facts(&path) {
             Ok(facts) => facts,
             Err(source) => {
-                // It is only missed by who asked for it.
+                // A missing file is an error only where the user named a login path.
                 if options.login_path.is_some() {
                     self.errors.push(TargetError::File { what: "the login path file", path, source });
                 }

@@ -199,7 +199,7 @@ fn template() -> PathBuf {
     folder
 }
 
-/// MariaDB runs as root only when it is told so.
+/// `--user=root` for root: MariaDB's server refuses to run as root without it.
 fn own_user() -> Option<String> {
     // SAFETY: geteuid has no preconditions.
     (unsafe { libc::geteuid() } == 0).then(|| "--user=root".to_owned())

@@ -57,7 +57,7 @@ impl Mix {
     /// The mix that the options name.
     ///
     /// # Errors
-    /// No file, and everything that is wrong with it.
+    /// The file cannot be used: all of its problems.
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let impossible = OptionError::Impossible;
         let Some(file) = options.file("mix-file") else {

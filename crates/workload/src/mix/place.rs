@@ -1,4 +1,4 @@
-//! Where something stands in a file, and what is wrong with it.
+//! Places in a file (line and column), and the problems found there.
 
 use thiserror::Error;
 

@@ -15,7 +15,7 @@ const SHOP: &str = include_str!("../../../../workloads/shop.toml");
 const QUEUE: &str = include_str!("../../../../workloads/queue.toml");
 const TIMELINE: &str = include_str!("../../../../workloads/timeline.toml");
 
-/// Writes down what is asked; answers every question for a row with `row`.
+/// Records the statements; answers each query for a row with `row`.
 struct Notes<'a> {
     mix: &'a Mix,
     row: Option<Vec<Value>>,

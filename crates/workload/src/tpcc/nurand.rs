@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use mydyno_stats::special::chi2_sf;
 
-    /// How many pairs (r in 0..=a, s in x..=y) have r | s = v, for each v: the number of pairs below v in the lattice
-    /// of bit sets, from which the Möbius transform takes those of proper subsets away.
+    /// Number of pairs (r in 0..=a, s in x..=y) with r | s = v, for each v: the number of pairs below v in the lattice
+    /// of bit sets, from which the Möbius transform subtracts the pairs of proper subsets.
     fn pairs(a: u64, x: u64, y: u64) -> Vec<f64> {
         let bits = 64 - y.max(a).leading_zeros();
         let size = 1usize << bits;

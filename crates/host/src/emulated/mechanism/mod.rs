@@ -113,12 +113,12 @@ impl<T> Mechanism<T> {
         self.waiting.iter().chain(current).map(|w| w.arrived_ns).min()
     }
 
-    /// Serves without taking time from now on, or takes its time again.
+    /// Serves without delays from now on, or with those of the model again.
     pub fn skip_delays(&mut self, skip: bool) {
         self.skips_delays = skip;
     }
 
-    /// Serves without taking time while requests wait for longer than anybody should.
+    /// Serves without delays while requests wait for longer than their time limit.
     pub fn hurry_while_late(&mut self, late: bool) {
         self.late = late;
     }

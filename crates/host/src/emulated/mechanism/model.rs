@@ -74,6 +74,6 @@ pub struct Counters {
     pub cuts: u64,
     /// Bytes that were acknowledged and that power cuts lost.
     pub lost_bytes: u64,
-    /// Requests that were served without their time, while the drive hurried.
+    /// Requests that were served without the delays of the model.
     pub hurried: u64,
 }

@@ -125,7 +125,7 @@ impl Ran {
     }
 }
 
-/// How many values of a histogram lie above a bound.
+/// Number of a histogram's values above a bound.
 fn count_above(histogram: &Histogram, bound_ns: f64) -> u64 {
     let n = histogram.count();
     let above =

@@ -171,7 +171,7 @@ impl Reader<'_> {
 /// Values of a transaction by their names.
 struct Names {
     list: Vec<(String, Slot)>,
-    /// How many of them are drawn at its start; the others are kept from results.
+    /// Number of names that are drawn at its start; the others are kept from results.
     drawn: usize,
 }
 
