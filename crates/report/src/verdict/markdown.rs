@@ -11,6 +11,7 @@ use crate::text::markdown as clean;
 pub fn markdown(verdict: &Verdict) -> String {
     let mut out = format!("# {}\n\n", clean(&verdict.experiment));
     let _ = writeln!(out, "**{}** {}\n", heading(verdict), clean(&verdict.answer));
+    let _ = writeln!(out, "{}\n", clean(&verdict.question));
     out.push_str("| | |\n|---|---|\n");
     for (name, text) in lines(verdict) {
         let _ = writeln!(out, "| {name} | {} |", clean(&text));

@@ -60,6 +60,7 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     lines.extend(verdict.set_up.iter().map(|line| ("set-up", line.clone())));
     lines.extend(verdict.literature.iter().map(|line| ("published", line.clone())));
     lines.extend(verdict.failures.iter().map(|line| ("failed", line.clone())));
+    lines.push(("day", verdict.header.created.chars().take(10).collect()));
     lines.extend(verdict.changed.iter().map(|line| ("changed", line.clone())));
     lines.extend(verdict.command.iter().map(|line| ("repeat it", line.clone())));
     lines
