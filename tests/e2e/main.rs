@@ -19,6 +19,7 @@ mod engines_audit;
 mod engines_memory;
 mod engines_options;
 mod engines_remedies;
+mod factors;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/fake.rs"]
 mod fake;

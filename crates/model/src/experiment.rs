@@ -9,6 +9,7 @@ use crate::estimate::Estimate;
 use crate::plan::Plan;
 
 pub mod definition;
+pub mod factorial;
 pub mod pooled;
 pub mod price;
 pub mod proved;

@@ -34,6 +34,8 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("design", of::<experiment::Design>()),
         ("slice", of::<experiment::Slice>()),
         ("verdict", of::<experiment::Verdict>()),
+        ("factorial", of::<experiment::factorial::Factorial>()),
+        ("factorial-run", of::<experiment::factorial::FactorialRun>()),
         ("proved", of::<experiment::proved::Proved>()),
     ]
 }

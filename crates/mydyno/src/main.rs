@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 mod cli;
+mod factors;
 mod failure;
 mod load_args;
 mod log;

@@ -121,7 +121,7 @@ pub fn carry_out(
         stop: &stop,
     };
     let mut watch = |progress: Progress<'_>| show(&progress, comparison, ui);
-    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, &folder, &stop))?;
+    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
     // The server is the first line of the set-up.
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
@@ -258,8 +258,9 @@ pub fn usage(errors: Vec<ProveError>) -> Failure {
     }
 }
 
-/// How a command ends whose experiment failed; `stop` is set once the user ended it, which ends calls of connections too.
-fn failure(error: ProveError, folder: &Path, stop: &Cancel) -> Failure {
+/// How a command ends whose experiment failed; `stop` is set once the user ended it, which ends calls of connections too. An
+/// interrupted experiment can be resumed in its `folder`, if that is given.
+pub fn failure(error: ProveError, folder: Option<&Path>, stop: &Cancel) -> Failure {
     let status = match &error {
         ProveError::Interrupted { .. } => Status::Interrupted,
         ProveError::NotAllowed { .. } => Status::Usage,
@@ -272,19 +273,19 @@ fn failure(error: ProveError, folder: &Path, stop: &Cancel) -> Failure {
     };
     let problems = error.to_string().lines().map(str::to_owned).collect();
     let mut failure = private::or_interrupted(Failure { status, problems }, stop);
-    if failure.status == Status::Interrupted {
+    if let (Status::Interrupted, Some(folder)) = (failure.status, folder) {
         failure.problems.push(format!("go on with it: mydyno prove --resume {}", folder.display()));
     }
     failure
 }
 
 /// A length of time for people.
-fn minutes(time_s: f64) -> String {
+pub fn minutes(time_s: f64) -> String {
     if time_s < 90.0 { format!("{time_s:.0} s") } else { format!("{:.1} min", time_s / 60.0) }
 }
 
 /// The command as it was typed, without the folder of its results: that belongs to this host.
-fn command() -> String {
+pub fn command() -> String {
     let mut words = vec!["mydyno".to_owned()];
     let mut args = std::env::args().skip(1);
     while let Some(word) = args.next() {
@@ -298,14 +299,14 @@ fn command() -> String {
 }
 
 /// The host in short lines: kernel and CPUs, no names.
-fn host_lines() -> Vec<String> {
+pub fn host_lines() -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     vec![format!("Linux {}, {cpus} CPUs", kernel.trim())]
 }
 
 /// As in `20261121-204403-compare-oltp_read_write`.
-fn folder_name(experiment: &str, now: OffsetDateTime) -> String {
+pub fn folder_name(experiment: &str, now: OffsetDateTime) -> String {
     let stamp = time::macros::format_description!("[year][month][day]-[hour][minute][second]");
     let clean: String = experiment
         .chars()

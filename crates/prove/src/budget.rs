@@ -8,7 +8,7 @@ use crate::error::ProveError;
 /// Arms that are measured in each block: baseline, treatment, and the baseline's second copy.
 const ARMS: f64 = 3.0;
 /// Opening connections and waiting for the last answers of a slice, in seconds, as seen with 16 to 64 connections.
-const TURN_S: f64 = 0.1;
+pub(crate) const TURN_S: f64 = 0.1;
 /// Making, starting and ending one private server with its tables, in seconds, before one was measured.
 pub const START_S: f64 = 4.0;
 /// Fewest blocks of a start: below, one bad second decides it.

@@ -31,7 +31,7 @@ use crate::{design, verdict};
 mod earlier;
 
 /// Bytes of a data directory without tables: system tables, redo and undo logs.
-const DATA_DIRECTORY: u64 = 200 << 20;
+pub(crate) const DATA_DIRECTORY: u64 = 200 << 20;
 /// Standard deviation of the log ratio between starts, as seen on machines with two CPUs before one was measured.
 const USUAL_SD_OF_STARTS: f64 = 0.03;
 /// The same between blocks of one start with slices of a second.
@@ -140,8 +140,8 @@ impl Comparison {
             earlier: Vec::new(),
             extra: Map::new(),
         };
-        let shared =
-            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
+        let shared = Turns::parse(&pairs(&wanted.set_up))
+            .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
         Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new(), to_the_end: false })
@@ -182,7 +182,7 @@ impl Comparison {
             self.put_back_what_a_kill_left(wish.host, watch)?;
         }
         // The levers are set and put back row by row; nobody else may change them between.
-        let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &self.settings())?;
+        let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &settings(&self.arms))?;
         let mut store = match self.before.is_empty() && !wish.resume {
             true => Store::create(&wish.folder, &self.design)?,
             false => Store::open(&wish.folder)?,
@@ -255,12 +255,6 @@ impl Comparison {
         crashes.of(arm, &mut |what| watch(Progress::Server { role: Role::Treatment, what }))
     }
 
-    /// Kernel settings that the arms change, each once.
-    fn settings(&self) -> Vec<String> {
-        let names = self.arms.iter().flat_map(|arm| &arm.turns.server.host).map(|(name, _)| name.clone());
-        names.collect::<BTreeSet<String>>().into_iter().collect()
-    }
-
     /// Server, load and host in short lines.
     fn set_up(&self, server: Option<String>, host: &[String]) -> Vec<String> {
         let plan = &self.design.load;
@@ -306,7 +300,9 @@ fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveE
     let (mut arms, mut problems) = (Vec::new(), Vec::new());
     for role in Role::ALL {
         let own = if role == Role::Treatment { &wanted.treatment } else { &wanted.baseline };
-        match arm(role, own, wanted, now) {
+        let common =
+            Common { set_up: &wanted.set_up, load: &wanted.load, slice_s: wanted.times.slice_s, now };
+        match arm(role, role.name(), own, &common) {
             Ok(arm) => arms.push(arm),
             // The second copy of the baseline has the same mistakes.
             Err(_) if role == Role::Again => {}
@@ -316,31 +312,40 @@ fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveE
     if problems.is_empty() { Ok(arms) } else { Err(problems) }
 }
 
-fn arm(
+/// The parts of an experiment that all its arms share.
+pub(crate) struct Common<'a> {
+    pub(crate) set_up: &'a [LeverLevel],
+    pub(crate) load: &'a LoadDefinition,
+    pub(crate) slice_s: f64,
+    pub(crate) now: OffsetDateTime,
+}
+
+/// Reads the levers of an arm and resolves its load; `who` names it in errors.
+pub(crate) fn arm(
     role: Role,
+    who: &str,
     own: &[LeverLevel],
-    wanted: &Wanted,
-    now: OffsetDateTime,
+    common: &Common<'_>,
 ) -> Result<ArmPlan, Vec<ProveError>> {
-    let levers = [wanted.set_up.as_slice(), own].concat();
-    let turns = Turns::parse(&pairs(&levers)).map_err(|errors| plan_errors(role, &errors))?;
+    let levers = [common.set_up, own].concat();
+    let turns = Turns::parse(&pairs(&levers)).map_err(|errors| plan_errors(who, &errors))?;
     // Levers of a disk build on each other, so that those of one arm alone may be no whole.
     let own = Turns::parse(&pairs(own)).unwrap_or_else(|_| turns.clone());
     let resolved =
-        experiment::resolve(&wanted.load, &turns.workload).map_err(|errors| plan_errors(role, &errors))?;
-    let work = Work::new(&resolved).map_err(|errors| plan_errors(role, &errors))?;
-    let mut plan = resolved.draft.on(no_server(), now);
-    plan.time_s = wanted.times.slice_s;
+        experiment::resolve(common.load, &turns.workload).map_err(|errors| plan_errors(who, &errors))?;
+    let work = Work::new(&resolved).map_err(|errors| plan_errors(who, &errors))?;
+    let mut plan = resolved.draft.on(no_server(), common.now);
+    plan.time_s = common.slice_s;
     let arm = Arm { role, levers, prices: turns.ledger.clone() };
     Ok(ArmPlan { arm, turns, own, resolved, plan, work })
 }
 
-fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
+pub(crate) fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
     levers.iter().map(|level| (level.lever.clone(), level.value.clone())).collect()
 }
 
-fn plan_errors<E: ToString>(role: Role, errors: &[E]) -> Vec<ProveError> {
-    let error = |why: &E| ProveError::Plan { arm: role.name().to_owned(), why: why.to_string() };
+pub(crate) fn plan_errors<E: ToString>(who: &str, errors: &[E]) -> Vec<ProveError> {
+    let error = |why: &E| ProveError::Plan { arm: who.to_owned(), why: why.to_string() };
     errors.iter().map(error).collect()
 }
 
@@ -350,8 +355,14 @@ fn crashes_s(arms: &[ArmPlan]) -> f64 {
     if price::is_of_crashes(&price::own(&arms)) { price::CRASHES_S } else { 0.0 }
 }
 
+/// Kernel settings that the arms change, each once.
+pub(crate) fn settings(arms: &[ArmPlan]) -> Vec<String> {
+    let names = arms.iter().flat_map(|arm| &arm.turns.server.host).map(|(name, _)| name.clone());
+    names.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
 /// Settings of the whole host that the arms change, each once.
-fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
+pub(crate) fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for level in arms.iter().flat_map(|arm| arm.turns.of_the_host()) {
         if !all.contains(&level) {

@@ -85,6 +85,38 @@ pub enum ProveError {
         /// The smallest sufficient budget, in seconds.
         needed_s: f64,
     },
+    /// A factor that is no lever with two levels.
+    #[error(
+        "--factor {factor:?}: {why}; a factor is LEVER=LOW,HIGH, as in `sync_binlog=1,0` (levels that hold a comma are separated by |)"
+    )]
+    Factor {
+        /// As typed.
+        factor: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A design that does not exist.
+    #[error("--design: {0}")]
+    TwoLevel(mydyno_stats::Error),
+    /// Several factors need one of two modes.
+    #[error(
+        "--mode alternate keeps the servers of all runs up at the same time, which several factors do not: use in-place or rows"
+    )]
+    FactorMode,
+    /// The budget does not hold the smallest experiment with several factors.
+    #[error(
+        "{budget_s:.0} s are too short: {blocks} blocks of {runs} runs take about {needed_s:.0} s; give --budget {needed_s:.0}s or more, or a --design with fewer runs"
+    )]
+    FactorBudget {
+        /// What was given, in seconds.
+        budget_s: f64,
+        /// Fewest blocks.
+        blocks: usize,
+        /// Runs of each.
+        runs: usize,
+        /// What it needs, in seconds.
+        needed_s: f64,
+    },
     /// A value that is out of range.
     #[error("--{option}: {problem}")]
     Value {

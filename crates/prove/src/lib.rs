@@ -3,7 +3,7 @@
 //! [`comparison`] carries out a whole experiment. The order of the modules: [`experiment`] (files as data) → [`design`] (the run
 //! table, written first) → [`execute`] (servers up, load on one arm at a time, slice by slice) → [`store`] (a folder that
 //! stays readable whatever ends the experiment) → [`analyse`] (pure: slices to effects) → [`verdict`] (pure: effects to an
-//! answer).
+//! answer). [`factorial`] does the same for several factors at once.
 
 pub mod analyse;
 pub mod budget;
@@ -12,6 +12,7 @@ pub mod design;
 mod error;
 pub mod execute;
 pub mod experiment;
+pub mod factorial;
 mod jobs;
 pub mod ledger;
 pub mod price;

@@ -4,10 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mydyno_host::Host;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_levers::Turns;
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::{Role, Row};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::{Place, RunError, change_schema, make_tables};
+use mydyno_run::{Cancel, Place, RunError, change_schema, make_tables};
 use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_wire::ConnectOptions;
 
@@ -39,14 +42,21 @@ pub(crate) struct Servers<'a> {
 impl Up {
     /// Why a slice failed, with the last lines of its server's log where the server is gone.
     pub(crate) fn with_last_words(&self, why: String) -> String {
-        let Some(info) = &self.info else { return why };
-        let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
-        if runs {
-            return why;
+        match &self.info {
+            Some(info) => with_last_words(info, why),
+            None => why,
         }
-        let log = mydyno_sandbox::tail(Path::new(&info.log), LAST_WORDS).unwrap_or_default().join("\n");
-        format!("{why}; the server has ended, and its log ends with:\n{log}")
     }
+}
+
+/// Why a row failed, with the last lines of the server's log where the server is gone.
+pub(crate) fn with_last_words(info: &ServerInfo, why: String) -> String {
+    let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
+    if runs {
+        return why;
+    }
+    let log = mydyno_sandbox::tail(Path::new(&info.log), LAST_WORDS).unwrap_or_default().join("\n");
+    format!("{why}; the server has ended, and its log ends with:\n{log}")
 }
 
 impl<'a> Servers<'a> {
@@ -102,74 +112,26 @@ impl<'a> Servers<'a> {
         format!("prove-{}-{}-{}", std::process::id(), self.start, role.name())
     }
 
-    fn site(&self) -> Site<'a> {
-        Site::new(self.execution.host).cancelled_by(self.execution.stop)
-    }
-
     fn make(
         &self,
         arm: &ArmPlan,
-        turns: &mydyno_levers::Turns,
+        turns: &Turns,
         name: &str,
         clock: &MonotonicClock,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Up, ProveError> {
         let role = arm.arm.role;
-        let spec = Spec {
-            name: name.to_owned(),
-            turns: turns.server.clone(),
-            allow_host_change: self.execution.allow_host_change,
-            ..Spec::default()
+        let execution = self.execution;
+        let maker = Maker {
+            host: execution.host,
+            allow_host_change: execution.allow_host_change,
+            stop: execution.stop,
+            warmup: Duration::from_secs_f64(execution.design.warmup_s),
         };
-        let info =
-            mydyno_sandbox::up(&self.site(), &spec, &mut |what| watch(Progress::Server { role, what }))
-                .map_err(|source| server_error(role, source))?;
-        match self.prepare(arm, turns, &info, clock) {
-            Ok(target) => Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) }),
-            Err(error) => {
-                // The server must not outlive an arm that cannot use it; the first error is the one to show.
-                let _ = mydyno_sandbox::down(&Site::new(self.execution.host), name);
-                Err(error)
-            }
-        }
-    }
-
-    /// Makes the tables and loads them until the warm-up is over.
-    fn prepare(
-        &self,
-        arm: &ArmPlan,
-        turns: &mydyno_levers::Turns,
-        info: &ServerInfo,
-        clock: &MonotonicClock,
-    ) -> Result<ConnectOptions, ProveError> {
-        let role = arm.arm.role;
-        let load =
-            |source: RunError| ProveError::Load { arm: role.name().to_owned(), source: Box::new(source) };
-        let mut target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(role, e))?;
-        let stop = self.execution.stop;
-        target.cancel = Some(Arc::clone(stop));
-        let options = &arm.resolved.options;
-        let place = Place { plan: &arm.plan, options, work: &arm.work, connect: &target };
-        make_tables(place, stop, &mut |_| {}).map_err(load)?;
-        change_schema(&turns.schema, &target, &mut |_| {}).map_err(load)?;
-        if !arm.plan.database.is_empty() {
-            target.database = Some(arm.plan.database.clone());
-        }
-        let warmup = Duration::from_secs_f64(self.execution.design.warmup_s);
-        let row = Row { order: 0, start: self.start, block: 0, arm: role };
-        let client = &arm.turns.client;
-        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: warmup };
-        match slice::measure(&warm, row, clock, stop) {
-            Measured::Interrupted => Err(server_error(role, SandboxError::Interrupted)),
-            Measured::Slice(slice) => match slice.failed {
-                Some(why) => {
-                    let log = mydyno_sandbox::tail(Path::new(&info.log), 3).unwrap_or_default().join("\n");
-                    let (arm, label) = (role.name().to_owned(), arm.arm.label());
-                    Err(ProveError::Warmup { arm, label, why, log })
-                }
-                None => Ok(target),
-            },
-        }
+        let wanted = Made { who: role.name(), arm, turns, name };
+        let (info, target) =
+            maker.make(&wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
+        Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) })
     }
 
     /// Ends all servers, however the slices went. Returns the first error; it tries the others all the same.
@@ -179,7 +141,7 @@ impl<'a> Servers<'a> {
             match mydyno_sandbox::down(&Site::new(self.execution.host), &up.name) {
                 Ok(left_alone) => left_alone.into_iter().for_each(|what| watch(Progress::Loud(what))),
                 Err(source) => {
-                    first.get_or_insert(server_error(up.role, source));
+                    first.get_or_insert(server_error(up.role.name(), source));
                 }
             }
         }
@@ -187,10 +149,95 @@ impl<'a> Servers<'a> {
     }
 }
 
-fn server_error(arm: Role, source: SandboxError) -> ProveError {
-    ProveError::Server { arm: arm.name().to_owned(), source: Box::new(source) }
+/// Makes private servers that are filled and warmed up.
+pub(crate) struct Maker<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) allow_host_change: Option<AllowHostChange>,
+    pub(crate) stop: &'a Cancel,
+    /// Load on a server before it is used.
+    pub(crate) warmup: Duration,
 }
 
-fn is_interrupted(error: &ProveError) -> bool {
+/// A server that is to be made.
+pub(crate) struct Made<'a> {
+    /// Its part in the experiment, for errors.
+    pub(crate) who: &'a str,
+    /// Its load.
+    pub(crate) arm: &'a ArmPlan,
+    /// Its levers: those of the arm, or only some of them.
+    pub(crate) turns: &'a Turns,
+    /// Its name.
+    pub(crate) name: &'a str,
+}
+
+impl<'a> Maker<'a> {
+    /// Starts a server, makes its tables and loads it until the warm-up is over. A server that cannot be used is ended.
+    pub(crate) fn make(
+        &self,
+        wanted: &Made<'_>,
+        clock: &MonotonicClock,
+        watch: &mut dyn FnMut(mydyno_sandbox::Progress),
+    ) -> Result<(ServerInfo, ConnectOptions), ProveError> {
+        let spec = Spec {
+            name: wanted.name.to_owned(),
+            turns: wanted.turns.server.clone(),
+            allow_host_change: self.allow_host_change,
+            ..Spec::default()
+        };
+        let site: Site<'a> = Site::new(self.host).cancelled_by(self.stop);
+        let info =
+            mydyno_sandbox::up(&site, &spec, watch).map_err(|source| server_error(wanted.who, source))?;
+        match self.prepare(wanted, &info, clock) {
+            Ok(target) => Ok((info, target)),
+            Err(error) => {
+                // The server must not outlive an arm that cannot use it; the first error is the one to show.
+                let _ = mydyno_sandbox::down(&Site::new(self.host), wanted.name);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the tables and loads them until the warm-up is over.
+    fn prepare(
+        &self,
+        wanted: &Made<'_>,
+        info: &ServerInfo,
+        clock: &MonotonicClock,
+    ) -> Result<ConnectOptions, ProveError> {
+        let (who, arm) = (wanted.who, wanted.arm);
+        let load = |source: RunError| ProveError::Load { arm: who.to_owned(), source: Box::new(source) };
+        let mut target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(who, e))?;
+        let stop = self.stop;
+        target.cancel = Some(Arc::clone(stop));
+        let options = &arm.resolved.options;
+        let place = Place { plan: &arm.plan, options, work: &arm.work, connect: &target };
+        make_tables(place, stop, &mut |_| {}).map_err(load)?;
+        change_schema(&wanted.turns.schema, &target, &mut |_| {}).map_err(load)?;
+        if !arm.plan.database.is_empty() {
+            target.database = Some(arm.plan.database.clone());
+        }
+        // The figures of a warm-up are not kept, so that its row stands for none.
+        let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
+        let client = &arm.turns.client;
+        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: self.warmup };
+        match slice::measure(&warm, row, clock, stop) {
+            Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
+            Measured::Slice(slice) => match slice.failed {
+                Some(why) => {
+                    let log = mydyno_sandbox::tail(Path::new(&info.log), 3).unwrap_or_default().join("\n");
+                    let (arm, label) = (who.to_owned(), arm.arm.label());
+                    Err(ProveError::Warmup { arm, label, why, log })
+                }
+                None => Ok(target),
+            },
+        }
+    }
+}
+
+pub(crate) fn server_error(arm: &str, source: SandboxError) -> ProveError {
+    ProveError::Server { arm: arm.to_owned(), source: Box::new(source) }
+}
+
+pub(crate) fn is_interrupted(error: &ProveError) -> bool {
     matches!(error, ProveError::Server { source, .. } if matches!(**source, SandboxError::Interrupted))
 }

@@ -144,7 +144,7 @@ fn read_file(path: &Path) -> Result<String, ProveError> {
     fs::read_to_string(path).map_err(ProveError::io("read", path))
 }
 
-fn write_synced(path: &Path, text: &str) -> Result<(), ProveError> {
+pub(crate) fn write_synced(path: &Path, text: &str) -> Result<(), ProveError> {
     let mut file = File::create(path).map_err(ProveError::io("create", path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(ProveError::io("write", path))
 }

@@ -7,6 +7,7 @@ mod charts;
 mod compare;
 mod comparison;
 mod contrast;
+pub mod factorial;
 mod figures;
 pub mod findings;
 mod latency;

@@ -3,7 +3,8 @@
 //! - For a run: [`histogram`], [`interval`] (throughput, means, percentiles), [`steady`], [`slow`] (the error of a mean),
 //!   [`little`], [`usl`] (a sweep over connections).
 //! - For an experiment: [`design`] → [`compare`] → [`sequential`] and [`verdict`], combined in [`decision`]; [`power`]
-//!   (detectable effect, blocks still needed), [`factorial`], [`twosample`]; of several: [`pooled`].
+//!   (detectable effect, blocks still needed), [`twosample`]; of several experiments: [`pooled`]; of several factors: [`two_level`] →
+//!   [`factorial`].
 //! - Foundations: [`rng`], [`special`], [`linear`]. The crate `mydyno-sim` has simulated servers with a known truth, for trying
 //!   all of this.
 //!
@@ -27,6 +28,7 @@ pub mod sequential;
 pub mod slow;
 pub mod special;
 pub mod steady;
+pub mod two_level;
 pub mod twosample;
 pub mod usl;
 pub mod verdict;

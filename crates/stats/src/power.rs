@@ -85,7 +85,13 @@ fn detectable_log(blocks: usize, sd: f64, significance: f64) -> Option<f64> {
     if blocks < 2 {
         return None;
     }
-    let df = blocks as f64 - 1.0;
+    Some(detectable_contrast(blocks - 1, sd / (blocks as f64).sqrt(), significance))
+}
+
+/// The smallest true value of a contrast that a two-sided t test finds with probability [`POWER`], from the contrast's standard
+/// error and its degrees of freedom, at least 1.
+pub fn detectable_contrast(df: usize, standard_error: f64, significance: f64) -> f64 {
+    let df = df as f64;
     let critical = t_quantile(1.0 - 0.5 * significance, df);
     // In units of the standard error the result depends only on the number of blocks, and lies a little above the critical
     // value.
@@ -98,7 +104,7 @@ fn detectable_log(blocks: usize, sd: f64, significance: f64) -> Option<f64> {
             high = middle;
         }
     }
-    Some(high * sd / (blocks as f64).sqrt())
+    high * standard_error
 }
 
 /// The smallest number of blocks that detects an effect with probability [`POWER`] at a level of 0.95; `None` beyond

@@ -1,13 +1,16 @@
-//! `mydyno compare`: two variants of a private server under the same load, in turns, and a verdict.
+//! `mydyno compare`: two variants of a private server under the same load, in turns, and a verdict; or several factors.
 
 use mydyno_model::experiment::definition::{LoadDefinition, Mode};
 use mydyno_model::experiment::{Asks, LeverLevel};
 use mydyno_prove::budget::{START_S, Times};
 use mydyno_prove::comparison::{Comparison, Wanted};
 use mydyno_prove::experiment::{DEFAULT_SEED, of_options};
-use mydyno_prove::{ProveError, side};
+use mydyno_prove::factorial::design as factorial;
+use mydyno_prove::side;
+use mydyno_stats::two_level::Family;
 use time::OffsetDateTime;
 
+use crate::factors::{self, FactorArgs};
 use crate::failure::{Failure, Status};
 use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, usage};
 use crate::ui::Ui;
@@ -19,6 +22,7 @@ Examples:
   mydyno compare oltp_read_write --baseline sync_binlog=1 --treatment sync_binlog=0 --both log_bin=on
   mydyno compare oltp_point_select --baseline mariadb-10.11 --treatment /opt/mariadb-11.4
   mydyno compare oltp_read_only --baseline server.allocator=glibc --treatment server.allocator=jemalloc --budget 10m
+  mydyno compare oltp_read_only --factor variable.sort_buffer_size=256K,2M --factor variable.join_buffer_size=256K,2M
 
 A side is LEVER=VALUE (`mydyno host levers` lists them; a bare name is a server variable), an option file, the base
 directory of a server, or an engine. Guide: docs/guides/compare.md";
@@ -33,9 +37,11 @@ pub struct Args {
     #[arg(long, value_name = "SIDE")]
     pub baseline: Vec<String>,
     /// A setting, option file or server of the treatment; repeatable.
-    #[arg(long, value_name = "SIDE", required = true)]
+    #[arg(long, value_name = "SIDE", required_unless_present = "factor")]
     pub treatment: Vec<String>,
-    /// A setting, option file or server of both sides; repeatable.
+    #[command(flatten)]
+    pub several: FactorArgs,
+    /// A setting, option file or server of both sides, or of all runs; repeatable.
     #[arg(long, value_name = "SIDE")]
     pub both: Vec<String>,
     /// Time for the whole comparison.
@@ -62,9 +68,9 @@ pub struct Args {
     /// Threads of the load generator [default: as `mydyno bench`].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
-    /// How the arms share machine and time.
-    #[arg(long, value_enum, default_value = "alternate")]
-    pub mode: ModeArg,
+    /// How the arms share machine and time [default: alternate; with --factor: in-place where all levers permit it, else rows].
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
     #[command(flatten)]
     pub proving: ProvingArgs,
     #[command(flatten)]
@@ -73,26 +79,34 @@ pub struct Args {
 
 /// Compares, or prints what it would do.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    if !args.several.factor.is_empty() {
+        return factors::carry_out(&of_factors(args)?, &args.proving, ui);
+    }
     let comparison = Comparison::plan(&wanted(args)?, OffsetDateTime::now_utc()).map_err(usage)?;
     carry_out(&comparison, &args.proving, None, ui)
 }
 
-fn wanted(args: &Args) -> Result<Wanted, Failure> {
-    let mut problems: Vec<String> = Vec::new();
-    let mut sides = |texts: &[String]| -> Vec<LeverLevel> {
-        let parsed: Vec<Result<LeverLevel, ProveError>> =
-            texts.iter().map(|text| side::parse(text)).collect();
-        parsed.into_iter().filter_map(|side| side.map_err(|e| problems.push(e.to_string())).ok()).collect()
-    };
-    let (baseline, treatment, set_up) = (sides(&args.baseline), sides(&args.treatment), sides(&args.both));
-    let budget_s = seconds("budget", &args.budget, 1.0, &mut problems);
+/// The options that comparisons of two sides and of several factors share.
+struct Shared {
+    load: LoadDefinition,
+    set_up: Vec<LeverLevel>,
+    times: Times,
+    budget_s: f64,
+    delta: f64,
+    /// The default of the load, so that one seed stands for the whole comparison.
+    seed: u64,
+}
+
+fn shared(args: &Args, problems: &mut Vec<String>) -> Shared {
+    let set_up = sides(&args.both, problems);
     let times = Times {
-        slice_s: seconds("slice", &args.slice, 0.2, &mut problems),
-        settle_s: seconds("settle", &args.settle, 0.0, &mut problems),
-        warmup_s: seconds("warmup", &args.warmup, 0.0, &mut problems),
+        slice_s: seconds("slice", &args.slice, 0.2, problems),
+        settle_s: seconds("settle", &args.settle, 0.0, problems),
+        warmup_s: seconds("warmup", &args.warmup, 0.0, problems),
         start_s: START_S,
     };
-    let delta = share("delta", &args.delta, &mut problems);
+    let budget_s = seconds("budget", &args.budget, 1.0, problems);
+    let delta = share("delta", &args.delta, problems);
     let mut number = |option: &str, text: &Option<String>| {
         let number = text.as_ref()?.trim().parse::<u32>();
         let problem = format!("--{option}: one number: a comparison measures one point");
@@ -107,10 +121,23 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
         database: None,
         seed: args.proving.seed,
     };
-    if !problems.is_empty() {
-        return Err(Failure { status: Status::Usage, problems });
-    }
-    Ok(Wanted {
+    Shared { load, set_up, times, budget_s, delta, seed: args.proving.seed.unwrap_or(DEFAULT_SEED) }
+}
+
+fn sides(texts: &[String], problems: &mut Vec<String>) -> Vec<LeverLevel> {
+    let parsed = texts.iter().map(|text| side::parse(text));
+    parsed.filter_map(|side| side.map_err(|e| problems.push(e.to_string())).ok()).collect()
+}
+
+fn usable<T>(wanted: T, problems: Vec<String>) -> Result<T, Failure> {
+    if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
+}
+
+fn wanted(args: &Args) -> Result<Wanted, Failure> {
+    let mut problems: Vec<String> = Vec::new();
+    let (baseline, treatment) = (sides(&args.baseline, &mut problems), sides(&args.treatment, &mut problems));
+    let Shared { load, set_up, times, budget_s, delta, seed } = shared(args, &mut problems);
+    let wanted = Wanted {
         name: format!("compare-{}", args.workload),
         question: None,
         claim: None,
@@ -120,16 +147,36 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
         treatment,
         set_up,
         equal_arms: false,
-        mode: Mode::from(args.mode),
+        mode: Mode::from(args.mode.unwrap_or(ModeArg::Alternate)),
         response: String::new(),
         asks: Asks::Differs,
         delta,
         budget_s,
         starts: args.starts.map(usize::from),
         times,
-        // The default of the load, so that one seed stands for the whole comparison.
-        seed: args.proving.seed.unwrap_or(DEFAULT_SEED),
+        seed,
         published: Vec::new(),
         stand_in: None,
-    })
+    };
+    usable(wanted, problems)
+}
+
+fn of_factors(args: &Args) -> Result<factorial::Wanted, Failure> {
+    let mut problems: Vec<String> = Vec::new();
+    let Shared { load, set_up, times, budget_s, delta, seed } = shared(args, &mut problems);
+    let factors = args.several.factors(&mut problems);
+    let wanted = factorial::Wanted {
+        name: format!("compare-{}", args.workload),
+        load,
+        factors,
+        both: set_up,
+        family: args.several.design.map(Family::from),
+        runs: args.several.runs.map(usize::from),
+        mode: args.mode.map(Mode::from),
+        delta,
+        budget_s,
+        times,
+        seed,
+    };
+    usable(wanted, problems)
 }

@@ -75,8 +75,8 @@ impl Comparison {
         }
         let wanted = of_design(&design);
         let arms = arms(&wanted, now)?;
-        let shared =
-            Turns::parse(&pairs(&wanted.set_up)).map_err(|errors| plan_errors(Role::Baseline, &errors))?;
+        let shared = Turns::parse(&pairs(&wanted.set_up))
+            .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
         let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
         let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod experiments;
+mod factorials;
 mod oracle;
 mod readmes;
 mod runs;

@@ -13,6 +13,9 @@ pub static VECTORS: LazyLock<Value> = LazyLock::new(|| read("stats.json"));
 /// Vectors of experiments.
 pub static EXPERIMENTS: LazyLock<Value> = LazyLock::new(|| read("experiments.json"));
 
+/// Vectors of experiments with several factors.
+pub static FACTORIALS: LazyLock<Value> = LazyLock::new(|| read("factorials.json"));
+
 /// Vectors of the windows of one run.
 pub static SERIES: LazyLock<Value> = LazyLock::new(|| read("series.json"));
 

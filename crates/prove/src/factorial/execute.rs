@@ -1,0 +1,277 @@
+//! The rows of an experiment with several factors, measured one after the other, a line in the folder for each.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mydyno_host::Host;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_levers::InPlace;
+use mydyno_load::clock::{Clock, MonotonicClock};
+use mydyno_model::Document;
+use mydyno_model::experiment::definition::Mode;
+use mydyno_model::experiment::factorial::{Factorial, FactorialRow, FactorialRun};
+use mydyno_model::experiment::{Role, Row, Slice};
+use mydyno_model::server::ServerInfo;
+use mydyno_run::Cancel;
+use mydyno_sandbox::Site;
+use mydyno_wire::ConnectOptions;
+use serde_json::Map;
+
+use super::design::Planned;
+use crate::error::ProveError;
+use crate::execute::ArmPlan;
+use crate::servers::{Made, Maker, is_interrupted, server_error, with_last_words};
+use crate::slice::{self, Load, Measured};
+use crate::store::write_synced;
+
+const DOCUMENT: &str = "factorial.json";
+const RUNS: &str = "runs.jsonl";
+
+/// How an experiment is carried out.
+pub struct RunWish<'a> {
+    /// The state folder, its journal and a lease.
+    pub host: &'a Host,
+    /// The user's permission to change the host.
+    pub allow_host_change: Option<AllowHostChange>,
+    /// Folder of the experiment.
+    pub folder: PathBuf,
+    /// The command that repeats it.
+    pub command: Option<String>,
+    /// Lines on the host.
+    pub set_up: Vec<String>,
+    /// Set by the user to end the experiment.
+    pub stop: &'a Cancel,
+}
+
+/// What an experiment is doing.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// Progress of a server that comes up.
+    Server(mydyno_sandbox::Progress),
+    /// A row ended.
+    Row {
+        /// What it measured.
+        run: &'a FactorialRun,
+        /// Rows so far.
+        done: usize,
+    },
+    /// Something that concerns others than this command, to be shown also to a quiet user.
+    Loud(String),
+}
+
+/// The folder of an experiment: `factorial.json` before the first row and again at the end, a line of `runs.jsonl` a row.
+#[derive(Debug)]
+pub(crate) struct RowStore {
+    folder: PathBuf,
+    rows: File,
+}
+
+impl RowStore {
+    /// Makes the folder and writes the design.
+    pub(crate) fn create(folder: &Path, document: &Factorial) -> Result<Self, ProveError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(ProveError::io("create", folder))?;
+        let path = folder.join(RUNS);
+        if path.exists() || folder.join(DOCUMENT).exists() {
+            let why = "it holds an experiment already: name another folder with --out".to_owned();
+            return Err(ProveError::Folder { path: folder.to_owned(), why });
+        }
+        write_synced(&folder.join(DOCUMENT), &document.to_json())?;
+        let rows = OpenOptions::new()
+            .create_new(true)
+            .append(true)
+            .open(&path)
+            .map_err(ProveError::io("create", path))?;
+        Ok(Self { folder: folder.to_owned(), rows })
+    }
+
+    fn row(&self, run: &FactorialRun) -> Result<(), ProveError> {
+        let mut line = serde_json::to_string(run).unwrap_or_default();
+        line.push('\n');
+        (&self.rows).write_all(line.as_bytes()).map_err(ProveError::io("write", self.folder.join(RUNS)))
+    }
+
+    /// Writes the document with its results. A command that is killed meanwhile leaves the earlier one.
+    pub(crate) fn document(&self, document: &Factorial) -> Result<(), ProveError> {
+        let (path, new) = (self.folder.join(DOCUMENT), self.folder.join(".factorial.json.new"));
+        write_synced(&new, &document.to_json())?;
+        fs::rename(&new, &path).map_err(ProveError::io("rename", path))
+    }
+}
+
+/// Measures the whole table. Returns the rows so far, and what ended it before its end.
+pub(crate) fn run(
+    planned: &Planned,
+    wish: &RunWish<'_>,
+    store: &RowStore,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> (Vec<FactorialRun>, Result<(), ProveError>) {
+    let mut table = Table { planned, wish, store, watch, clock: MonotonicClock::start(), runs: Vec::new() };
+    let ended = match planned.document.mode {
+        Mode::InPlace => table.in_place(),
+        Mode::Alternate | Mode::Rows => table.rows(),
+    };
+    (table.runs, ended)
+}
+
+/// A table that is being measured.
+struct Table<'a, 's> {
+    planned: &'a Planned,
+    wish: &'a RunWish<'a>,
+    store: &'s RowStore,
+    watch: &'s mut dyn FnMut(Progress<'_>),
+    clock: MonotonicClock,
+    runs: Vec<FactorialRun>,
+}
+
+impl<'a> Table<'a, '_> {
+    fn maker(&self) -> Maker<'a> {
+        Maker {
+            host: self.wish.host,
+            allow_host_change: self.wish.allow_host_change,
+            stop: self.wish.stop,
+            warmup: Duration::from_secs_f64(self.planned.document.warmup_s),
+        }
+    }
+
+    fn name(order: usize) -> String {
+        format!("prove-{}-{order}-run", std::process::id())
+    }
+
+    /// One server, whose levers are swapped between rows; the journal holds each change before it is made.
+    fn in_place(&mut self) -> Result<(), ProveError> {
+        let (planned, host) = (self.planned, self.wish.host);
+        let purpose = format!("experiment {} {}", planned.document.experiment, std::process::id());
+        let levers = InPlace::new(Site::new(host), purpose, self.wish.allow_host_change);
+        let name = Self::name(0);
+        let made = Made { who: "the server", arm: &planned.arms[0], turns: &planned.shared, name: &name };
+        let maker = self.maker();
+        let watch = &mut *self.watch;
+        let (info, target) = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)))?;
+        let mut measured = Ok(());
+        for row in &planned.document.rows {
+            measured = self.swap_and_measure(*row, &levers, &info, &target);
+            if measured.is_err() {
+                break;
+            }
+        }
+        let back = self.put_back(&levers);
+        let ended = self.end(&name);
+        measured.and(back).and(ended)
+    }
+
+    fn swap_and_measure(
+        &mut self,
+        row: FactorialRow,
+        levers: &InPlace<'_>,
+        info: &ServerInfo,
+        target: &ConnectOptions,
+    ) -> Result<(), ProveError> {
+        self.put_back(levers)?;
+        let arm = &self.planned.arms[row.run];
+        match levers.turn(&arm.own, info) {
+            Ok(()) => self.measure(row, arm, info, target),
+            Err(error) => self.failed(row, &error.to_string()),
+        }
+    }
+
+    fn put_back(&mut self, levers: &InPlace<'_>) -> Result<(), ProveError> {
+        let left_alone = levers
+            .put_back()
+            .map_err(|source| ProveError::Lever { arm: "levers".to_owned(), source: Box::new(source) })?;
+        left_alone.into_iter().for_each(|what| (self.watch)(Progress::Loud(what)));
+        Ok(())
+    }
+
+    /// A server start for each row. A server that does not start is a result of its row.
+    fn rows(&mut self) -> Result<(), ProveError> {
+        let (planned, maker) = (self.planned, self.maker());
+        for row in &planned.document.rows {
+            let (arm, name) = (&planned.arms[row.run], Self::name(row.order));
+            let who = format!("run {}", planned.document.runs[row.run]);
+            let made = Made { who: &who, arm, turns: &arm.turns, name: &name };
+            let watch = &mut *self.watch;
+            let up = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)));
+            match up {
+                Ok((info, target)) => {
+                    let measured = self.measure(*row, arm, &info, &target);
+                    let ended = self.end(&name);
+                    measured.and(ended)?;
+                }
+                Err(error) if is_interrupted(&error) => return Err(error),
+                Err(error) => self.failed(*row, &error.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), ProveError> {
+        let left_alone = mydyno_sandbox::down(&Site::new(self.wish.host), name)
+            .map_err(|source| server_error("the server", source))?;
+        left_alone.into_iter().for_each(|what| (self.watch)(Progress::Loud(what)));
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        row: FactorialRow,
+        arm: &ArmPlan,
+        info: &ServerInfo,
+        target: &ConnectOptions,
+    ) -> Result<(), ProveError> {
+        let settle = Duration::from_secs_f64(self.planned.document.settle_s);
+        let load = Load { plan: &arm.plan, work: &arm.work, target, client: &arm.turns.client, settle };
+        let at_s = self.clock.now_s();
+        let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
+        match slice::measure(&load, place, &self.clock, self.wish.stop) {
+            Measured::Interrupted => Err(ProveError::Interrupted { folder: self.store.folder.clone() }),
+            Measured::Slice(slice) => {
+                let mut run = of_slice(row, at_s, &slice);
+                run.failed = run.failed.map(|why| with_last_words(info, why));
+                self.keep(run)
+            }
+        }
+    }
+
+    fn failed(&mut self, row: FactorialRow, why: &str) -> Result<(), ProveError> {
+        let run = FactorialRun {
+            row,
+            at_s: self.clock.now_s(),
+            measured_s: 0.0,
+            transactions: 0,
+            errors: 0,
+            mean_us: None,
+            p95_us: None,
+            failed: Some(why.to_owned()),
+            extra: Map::new(),
+        };
+        self.keep(run)
+    }
+
+    fn keep(&mut self, run: FactorialRun) -> Result<(), ProveError> {
+        self.store.row(&run)?;
+        (self.watch)(Progress::Row { run: &run, done: self.runs.len() + 1 });
+        self.runs.push(run);
+        Ok(())
+    }
+}
+
+fn of_slice(row: FactorialRow, at_s: f64, slice: &Slice) -> FactorialRun {
+    FactorialRun {
+        row,
+        at_s,
+        measured_s: slice.measured_s,
+        transactions: slice.transactions,
+        errors: slice.errors,
+        mean_us: slice.mean_us,
+        p95_us: slice.p95_us,
+        failed: slice.failed.clone(),
+        extra: Map::new(),
+    }
+}
