@@ -13,6 +13,7 @@ pub mod innodb;
 pub mod kernel;
 pub mod memory;
 pub mod network;
+pub mod objects;
 pub mod options;
 pub mod performance_schema;
 pub mod process;
@@ -53,6 +54,7 @@ pub static ALL: &[&Collector] = &[
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &objects::COLLECTOR,
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,
     &schema::COLLECTOR,

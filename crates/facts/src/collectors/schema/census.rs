@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::indexes::{duplicates, grouped};
+use super::indexes::{duplicates, grouped, hidden};
 use super::rows::{LISTED, text, whole};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
@@ -52,6 +52,7 @@ impl Census {
                 "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table}{order}"
             )
         };
+        let dialect = sql.dialect();
         let mut rows =
             |statement: String| sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"));
         let tables = rows(of(
@@ -67,7 +68,7 @@ impl Census {
             "",
         ))?;
         let indexes = rows(of(
-            "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE",
+            &format!("INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}", hidden(dialect)),
             "STATISTICS",
             " ORDER BY INDEX_NAME, SEQ_IN_INDEX",
         ))?;

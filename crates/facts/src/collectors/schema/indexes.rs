@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use super::rows::{LISTED, OURS, text};
 use super::statistics::STATISTICS;
 use crate::context::Context;
+use crate::dialect::Dialect;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
+use crate::wording::{mariadb, mysql};
 
 /// An index: its columns, each with the length of its prefix.
 #[derive(Debug, PartialEq)]
@@ -17,13 +19,24 @@ pub struct Index {
     pub unique: bool,
     pub kind: String,
     pub parts: Vec<(String, Option<String>)>,
+    /// Invisible (MySQL 8.0), or ignored (MariaDB 10.6): statements do not use it.
+    pub hidden: bool,
+}
+
+/// The condition that an index in information_schema.STATISTICS is hidden, by what the server knows.
+pub fn hidden(dialect: Option<Dialect>) -> &'static str {
+    match dialect {
+        Some(dialect) if dialect.is(&[mysql(80_000..)]) => "IS_VISIBLE = 'NO'",
+        Some(dialect) if dialect.is(&[mariadb(100_600..)]) => "IGNORED = 'YES'",
+        _ => "0",
+    }
 }
 
 /// Rows of STATISTICS, in order, by index.
 pub fn grouped(rows: &[Row]) -> Vec<Index> {
     let mut indexes: Vec<Index> = Vec::new();
     for row in rows {
-        let [Some(name), Some(non_unique), column, prefix, kind] = &row[..] else { continue };
+        let [Some(name), Some(non_unique), column, prefix, kind, hidden] = &row[..] else { continue };
         // An expression has no column; it equals nothing but itself.
         let column = column.clone().unwrap_or_else(|| format!("expression of {name}"));
         let part = (column, prefix.clone());
@@ -34,6 +47,7 @@ pub fn grouped(rows: &[Row]) -> Vec<Index> {
                 unique: non_unique == "0",
                 kind: kind.clone().unwrap_or_default(),
                 parts: vec![part],
+                hidden: hidden.as_deref() == Some("1"),
             }),
         }
     }
@@ -41,18 +55,25 @@ pub fn grouped(rows: &[Row]) -> Vec<Index> {
 }
 
 /// Indexes that another one makes superfluous: the same columns at its beginning. A unique index is more than a way to
-/// find rows, so only an equal unique one makes it superfluous.
+/// find rows, so only a unique one with the same columns makes it superfluous.
 pub fn duplicates(indexes: &[Index]) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for (place, index) in indexes.iter().enumerate() {
         let covers = |(other_place, other): &(usize, &Index)| {
             *other_place != place
+                // An index that is hidden from the optimizer is being tried for removal.
+                && !other.hidden
+                && !index.hidden
                 && other.kind == index.kind
                 && index.kind == "BTREE"
                 && other.parts.starts_with(&index.parts)
                 && (other.parts.len() > index.parts.len()
                     // Of two equal ones the later goes, and a plain one before a unique one.
-                    || if other.unique == index.unique { *other_place < place } else { other.unique })
+                    || match (other.unique, index.unique) {
+                        (true, false) => true,
+                        (false, true) => false,
+                        _ => *other_place < place || other.name == "PRIMARY",
+                    })
                 && (!index.unique || (other.unique && other.parts.len() == index.parts.len()))
                 && index.name != "PRIMARY"
         };
@@ -119,7 +140,7 @@ mod tests {
 
     fn index(name: &str, unique: bool, columns: &[&str]) -> Index {
         let parts = columns.iter().map(|c| ((*c).to_owned(), None)).collect();
-        Index { name: name.to_owned(), unique, kind: "BTREE".to_owned(), parts }
+        Index { name: name.to_owned(), unique, kind: "BTREE".to_owned(), parts, hidden: false }
     }
 
     #[test]
@@ -134,6 +155,16 @@ mod tests {
             index("id", false, &["id"]),
         ];
         assert_eq!(duplicates(&indexes), [("a", "ab"), ("a_again", "a"), ("id", "PRIMARY")]);
+    }
+
+    #[test]
+    fn a_hidden_index_covers_none_and_the_primary_key_covers_a_unique_one() {
+        let primary = || index("PRIMARY", true, &["id"]);
+        let mut wide = index("ab", false, &["a", "b"]);
+        wide.hidden = true;
+        assert!(duplicates(&[primary(), index("a", false, &["a"]), wide]).is_empty());
+        let unique = [index("again", true, &["id"]), primary()];
+        assert_eq!(duplicates(&unique), [("again", "PRIMARY")]);
     }
 
     #[test]
