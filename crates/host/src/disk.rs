@@ -186,7 +186,7 @@ impl DiskFolder<'_> {
         let (mount_id, _) =
             mounts::mount(journal, lease, purpose, device, &point, spec.file_system, &spec.options)?;
         if let Some(drive) = drive {
-            drive.order(Order::Time)?;
+            drive.order(Order::KeepDelays)?;
         }
         Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
     }

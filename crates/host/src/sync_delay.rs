@@ -58,7 +58,7 @@ pub fn check() -> Result<(), HostError> {
     if LACK.is_empty() {
         return Ok(());
     }
-    Err(lacks(
+    Err(missing_error(
         &format!("this mydyno was built without the library for it: {LACK}"),
         "use one that was built for x86_64 or aarch64 without that warning, or disk.medium=emulated",
     ))
@@ -74,14 +74,14 @@ pub fn check_folder(folder: &Path) -> Result<(), HostError> {
     let special = |byte: &u8| *byte == b':' || *byte == b'$' || byte.is_ascii_whitespace();
     let shown = folder.display();
     if folder.as_os_str().as_bytes().iter().any(special) {
-        return Err(lacks(
+        return Err(missing_error(
             &format!("LD_PRELOAD takes no path with a colon, a space or a dollar sign, as in {shown}"),
             "set MYDYNO_STATE to a folder without",
         ));
     }
     let space = files::space(folder).map_err(|e| HostError::io("look at the mount of", folder, e))?;
     if space.noexec {
-        return Err(lacks(
+        return Err(missing_error(
             &format!(
                 "{shown} is on a file system that is mounted noexec, so no library can be loaded from there"
             ),
@@ -91,7 +91,7 @@ pub fn check_folder(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-fn lacks(missing: &str, way_out: &str) -> HostError {
+fn missing_error(missing: &str, way_out: &str) -> HostError {
     HostError::Missing { what: NAME.to_owned(), missing: missing.to_owned(), way_out: way_out.to_owned() }
 }
 

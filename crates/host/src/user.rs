@@ -39,11 +39,11 @@ const LEVER: &str = "server.user";
 /// # Errors
 /// It cannot, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
-    let lacks = |missing: String, way_out: &str| {
+    let missing_error = |missing: String, way_out: &str| {
         Err(HostError::Missing { what: LEVER.to_owned(), missing, way_out: way_out.to_owned() })
     };
     if calls::effective_uid() != 0 {
-        return lacks(
+        return missing_error(
             "only root can run a server as another user".to_owned(),
             "run all of mydyno as that user (`runuser -u mysql -- mydyno server up …`), or as root",
         );
@@ -55,13 +55,13 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
         .collect();
     if missing.is_empty() {
         return view::try_to_begin().or_else(|(step, error)| {
-            lacks(
+            missing_error(
                 format!("{step} is refused to this process: {error}"),
                 "allow mounts in this container's security profile (AppArmor, SELinux, seccomp), or run all of mydyno as that user",
             )
         });
     }
-    lacks(
+    missing_error(
         format!("this process does not have {}", missing.join(", ")),
         "run as root, in a container with these capabilities, or all of mydyno as that user",
     )

@@ -58,7 +58,7 @@ enum Holds {
     Another,
 }
 
-fn lacks(missing: &str, way_out: &str) -> HostError {
+fn missing_error(missing: &str, way_out: &str) -> HostError {
     HostError::Missing {
         what: "swap in compressed memory".to_owned(),
         missing: missing.to_owned(),
@@ -67,7 +67,7 @@ fn lacks(missing: &str, way_out: &str) -> HostError {
 }
 
 fn none_free() -> HostError {
-    lacks(
+    missing_error(
         "all zram devices are in use or set up for somebody else",
         "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
     )
@@ -80,7 +80,7 @@ fn none_free() -> HostError {
 pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let devices = devices(machine);
     if devices.is_empty() {
-        return Err(lacks(
+        return Err(missing_error(
             "this kernel has no zram device",
             "run `modprobe zram`, or boot a kernel that has CONFIG_ZRAM",
         ));
@@ -90,7 +90,7 @@ pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
         return Err(none_free());
     };
     if !files::may_write(&attribute(machine, device, "disksize")) {
-        return Err(lacks(
+        return Err(missing_error(
             "sysfs cannot be written to",
             "run as root, outside a container that keeps it read-only",
         ));

@@ -13,7 +13,7 @@ pub struct LoadArgs {
     /// CPUs].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
-    /// How the kernel tells of answers [default: io_uring where it is permitted, Linux 6.1 and newer]; the record names it.
+    /// How workers learn that answers have arrived [default: io_uring where it is permitted, Linux 6.1 and newer]; the record names it.
     #[arg(long, value_name = "epoll|io_uring")]
     pub backend: Option<String>,
     /// Let answers gather for so long before they are received, as in `50us`: saves the client CPU, adds to the times

@@ -108,8 +108,8 @@ impl Work {
     }
 
     /// Statements that the user wrote.
-    pub fn asked(&self) -> &[UserStatement] {
-        self.workload.asked()
+    pub fn user_statements(&self) -> &[UserStatement] {
+        self.workload.user_statements()
     }
 
     /// Runs one step of the plan.

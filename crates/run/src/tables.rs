@@ -85,7 +85,7 @@ pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Foun
         ours: work.tables.is_ours(client)?,
         read_only: work.only_reads_users_tables(),
     };
-    reasons.extend(users_sql::unpermitted(work.asked(), users, plan.allow.write));
+    reasons.extend(users_sql::unpermitted(work.user_statements(), users, plan.allow.write));
     reasons.extend(users_sql::unwatched(client.server(), users, plan.allow.write));
     if reasons.is_empty() { Ok(found) } else { Err(RunError::Guarded(reasons)) }
 }

@@ -167,7 +167,7 @@ fn measure(
         fill(place, stop, watch)?;
     }
     let data = tables.require(&mut client)?;
-    users_sql::try_out(&mut client, trial.work.asked(), &place.plan.database)?;
+    users_sql::try_out(&mut client, trial.work.user_statements(), &place.plan.database)?;
     let facts = collect(&mut client);
     let clock = MonotonicClock::start();
     let manifest = manifest(trial, place.plan, &facts, &clock, &data.fingerprint, data.used);

@@ -127,15 +127,15 @@ const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij
 
 impl Generator {
     /// Makes the next value; a text is appended to `text`.
-    pub fn make(&self, rng: &mut Rng, turn: RowPosition, text: &mut Vec<u8>) -> Made {
+    pub fn make(&self, rng: &mut Rng, position: RowPosition, text: &mut Vec<u8>) -> Made {
         match self {
             Self::Constant(constant) => constant.make(text),
             Self::Uniform { low, high } => Made::Int(low.wrapping_add_unsigned(below_span(rng, *low, *high))),
             Self::Zipfian { low, ranks } => Made::Int(low.wrapping_add_unsigned(ranks.draw(rng) - 1)),
             Self::Sequence { from, step } => {
-                Made::Int(from.wrapping_add(step.wrapping_mul(turn.count() as i64)))
+                Made::Int(from.wrapping_add(step.wrapping_mul(position.count() as i64)))
             }
-            Self::Unique => Made::Int(turn.unique()),
+            Self::Unique => Made::Int(position.unique()),
             Self::Pattern(pieces) => {
                 text.extend(pieces.iter().map(|piece| match piece {
                     Piece::Byte(byte) => *byte,
@@ -213,9 +213,9 @@ impl Generator {
     }
 
     /// Appends the next value as SQL writes it. `text` is room to work in.
-    pub fn push_sql(&self, rng: &mut Rng, turn: RowPosition, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
+    pub fn push_sql(&self, rng: &mut Rng, position: RowPosition, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
         text.clear();
-        match self.make(rng, turn, text) {
+        match self.make(rng, position, text) {
             Made::Int(n) => {
                 if n < 0 {
                     sql.push(b'-');
@@ -360,7 +360,7 @@ mod tests {
     fn a_sequence_counts_rows_and_executions_from_its_first_number() {
         let sequence = Generator::Sequence { from: 10, step: -3 };
         let mut rng = Rng::from_seed(1);
-        let mut at = |turn| sequence.make(&mut rng, turn, &mut Vec::new());
+        let mut at = |position| sequence.make(&mut rng, position, &mut Vec::new());
         assert_eq!(at(RowPosition::Row(1)), Made::Int(10));
         assert_eq!(at(RowPosition::Row(3)), Made::Int(4));
         assert_eq!(at(RowPosition::Execution { connection: 7, count: 2, seed: 1, step: 0 }), Made::Int(4));
@@ -370,8 +370,8 @@ mod tests {
     fn values_are_written_as_sql_reads_them() {
         let sql = |constant| {
             let (mut text, mut sql) = (Vec::new(), Vec::new());
-            let turn = RowPosition::Row(1);
-            Generator::Constant(constant).push_sql(&mut Rng::from_seed(1), turn, &mut text, &mut sql);
+            let position = RowPosition::Row(1);
+            Generator::Constant(constant).push_sql(&mut Rng::from_seed(1), position, &mut text, &mut sql);
             String::from_utf8(sql).unwrap()
         };
         assert_eq!(sql(Constant::Int(i64::MIN)), "-9223372036854775808");

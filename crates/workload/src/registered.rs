@@ -57,7 +57,7 @@ pub trait Registered: Workload + Sized {
     }
 
     /// Statements that the user wrote.
-    fn asked(&self) -> &[UserStatement] {
+    fn user_statements(&self) -> &[UserStatement] {
         &[]
     }
 

@@ -88,9 +88,9 @@ macro_rules! register {
                 match self { $(Self::$name(workload) => workload.think_s(),)+ }
             }
 
-            /// As [`Registered::asked`].
-            pub fn asked(&self) -> &[UserStatement] {
-                match self { $(Self::$name(workload) => workload.asked(),)+ }
+            /// As [`Registered::user_statements`].
+            pub fn user_statements(&self) -> &[UserStatement] {
+                match self { $(Self::$name(workload) => workload.user_statements(),)+ }
             }
 
             /// Fingerprint of its operations, and of the user's file where there is one.

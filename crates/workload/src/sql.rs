@@ -54,7 +54,7 @@ pub struct Sql {
     seed: u64,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
-    asked: Vec<UserStatement>,
+    user_statements: Vec<UserStatement>,
     begin: Statement,
     commit: Statement,
 }
@@ -109,7 +109,7 @@ impl Sql {
             seed,
             operations: Vec::new(),
             statements: Vec::new(),
-            asked: Vec::new(),
+            user_statements: Vec::new(),
             begin: Statement(0),
             commit: Statement(0),
         };
@@ -139,7 +139,7 @@ impl Sql {
                     ..StatementSpec::default()
                 });
             }
-            self.asked.push(UserStatement {
+            self.user_statements.push(UserStatement {
                 place: given.place.clone(),
                 sql: given.sql.clone(),
                 keeps: Vec::new(),
@@ -268,8 +268,8 @@ impl Registered for Sql {
         Ok((Self::new(request.options, request.seed)?, tables))
     }
 
-    fn asked(&self) -> &[UserStatement] {
-        &self.asked
+    fn user_statements(&self) -> &[UserStatement] {
+        &self.user_statements
     }
 }
 
@@ -293,7 +293,7 @@ impl Workload for Sql {
     }
 
     fn writes(&self) -> bool {
-        self.asked.iter().any(|asked| asked.class != Class::Reads)
+        self.user_statements.iter().any(|statement| statement.class != Class::Reads)
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
@@ -328,16 +328,16 @@ mod tests {
         Sql::new(&options, 1).map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
 
-    fn asked(sql: &Sql, transactions: usize) -> Vec<String> {
-        let mut asked = Vec::new();
-        replay(sql, 0, transactions, &mut |a| asked.push(String::from_utf8_lossy(a.sql).into_owned()));
-        asked
+    fn sent(sql: &Sql, transactions: usize) -> Vec<String> {
+        let mut sent = Vec::new();
+        replay(sql, 0, transactions, &mut |a| sent.push(String::from_utf8_lossy(a.sql).into_owned()));
+        sent
     }
 
     #[test]
     fn a_single_statement_is_the_transaction() {
         let one = sql(&[("sql", " SELECT 1; ")]).unwrap();
-        assert_eq!(asked(&one, 2), ["SELECT 1", "SELECT 1"]);
+        assert_eq!(sent(&one, 2), ["SELECT 1", "SELECT 1"]);
         assert_eq!(one.operations().len(), 1);
         assert!(!one.transactional() && !one.writes());
     }
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn statements_come_as_often_as_their_weights_say() {
         let two = sql(&[("sql", "3: SELECT 1"), ("sql", "1:SELECT 2")]).unwrap();
-        let all = asked(&two, 20_000);
+        let all = sent(&two, 20_000);
         let rare = all.iter().filter(|s| *s == "SELECT 2").count();
         // A quarter of 20,000; five standard errors are 306.
         assert!(rare.abs_diff(5_000) < 306, "{rare}");
@@ -355,7 +355,7 @@ mod tests {
     fn a_transaction_asks_every_statement_in_its_order() {
         let all = [("sql", "UPDATE a SET b = 1"), ("sql", "SELECT 2"), ("transaction", "on")];
         let transaction = sql(&all).unwrap();
-        assert_eq!(asked(&transaction, 1), ["BEGIN", "UPDATE a SET b = 1", "SELECT 2", "COMMIT"]);
+        assert_eq!(sent(&transaction, 1), ["BEGIN", "UPDATE a SET b = 1", "SELECT 2", "COMMIT"]);
         assert!(transaction.transactional() && transaction.writes());
     }
 
@@ -363,7 +363,7 @@ mod tests {
     fn the_text_protocol_prepares_nothing_of_the_users() {
         let text = sql(&[("sql", "SELECT 1"), ("sql-protocol", "text")]).unwrap();
         assert!(text.statements().is_empty());
-        assert_eq!(asked(&text, 1), ["SELECT 1"]);
+        assert_eq!(sent(&text, 1), ["SELECT 1"]);
     }
 
     #[test]
@@ -373,14 +373,17 @@ mod tests {
         let text = "-- reads\n70: SELECT ';' AS a;\n\n;\n30: SELECT 2 /* last; */\n";
         std::fs::write(&path, text).unwrap();
         let file = sql(&[("sql-file", path.to_str().unwrap())]).unwrap();
-        let places: Vec<(&str, &str)> =
-            file.asked().iter().map(|a| (a.sql.as_str(), a.place.rsplit('/').next().unwrap())).collect();
+        let places: Vec<(&str, &str)> = file
+            .user_statements()
+            .iter()
+            .map(|a| (a.sql.as_str(), a.place.rsplit('/').next().unwrap()))
+            .collect();
         assert_eq!(places, [("SELECT ';' AS a", "s.sql:2"), ("SELECT 2", "s.sql:5")]);
         assert_eq!(file.up_to, [70, 100]);
     }
 
     #[test]
-    fn every_statement_that_cannot_be_asked_is_told() {
+    fn every_statement_that_cannot_be_sent_is_named() {
         let problems = sql(&[
             ("sql", "SELECT 1; SELECT 2"),
             ("sql", "SELECT ?"),

@@ -78,7 +78,7 @@ impl Resource {
         if let Tree::V1(root) = &tree
             && !root.join(self.witness().0).exists()
         {
-            return Err(self.lacks(
+            return Err(self.missing_error(
                 format!("{} is not in {}", self.witness().0, root.display()),
                 match self {
                     Self::Swap => "boot with swapaccount=1",
@@ -90,13 +90,13 @@ impl Resource {
         if writable {
             return Ok(());
         }
-        Err(self.lacks(
+        Err(self.missing_error(
             format!("{} cannot be written to", root.display()),
             "run as root, outside a container that keeps it read-only",
         ))
     }
 
-    fn lacks(self, missing: String, way_out: &str) -> HostError {
+    fn missing_error(self, missing: String, way_out: &str) -> HostError {
         let what = format!("a cgroup with a limit of {}", self.name());
         HostError::Missing { what, missing, way_out: way_out.to_owned() }
     }
@@ -110,7 +110,7 @@ impl Resource {
         }
         let root = mount_of(&mounts, Version::V2, v2)
             .ok_or_else(|| {
-                self.lacks(
+                self.missing_error(
                     "no cgroup file system is mounted".to_owned(),
                     "mount -t cgroup2 none /sys/fs/cgroup",
                 )
@@ -121,7 +121,7 @@ impl Resource {
             fs::read_to_string(root.join(file)).unwrap_or_default().split_whitespace().any(|c| c == v2)
         };
         if !lists("cgroup.controllers") {
-            return Err(self.lacks(
+            return Err(self.missing_error(
                 format!("controller {v2} is not in {}/cgroup.controllers", root.display()),
                 "use a kernel that has it, and no cgroup v1 that holds it",
             ));

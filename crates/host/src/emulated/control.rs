@@ -23,9 +23,9 @@ pub enum Order {
     /// Switch it on again.
     On,
     /// Serve without the delays of the model.
-    Hurry,
+    SkipDelays,
     /// Serve with the delays of the model again.
-    Time,
+    KeepDelays,
     /// Write the cache back, even where flushes are ignored: everything written so far is on the platter.
     Settle,
 }
@@ -33,8 +33,8 @@ pub enum Order {
 const ORDERS: [(Order, &str); 5] = [
     (Order::Cut, "cut"),
     (Order::On, "on"),
-    (Order::Hurry, "hurry"),
-    (Order::Time, "time"),
+    (Order::SkipDelays, "hurry"),
+    (Order::KeepDelays, "time"),
     (Order::Settle, "settle"),
 ];
 
@@ -71,7 +71,7 @@ pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> boo
         return true;
     }
     let point = point.to_owned();
-    within_patience(move || give_order(&point, Order::Hurry)).is_some()
+    within_patience(move || give_order(&point, Order::SkipDelays)).is_some()
 }
 
 /// The answer of a disk's process; `None` where it does not answer in time.

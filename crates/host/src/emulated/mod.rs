@@ -163,7 +163,7 @@ pub struct EmulatedDisk {
 /// Something is missing; the error says what, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     const CAP_IPC_LOCK: u32 = 14;
-    let lacks = |missing: String, way_out: &str| HostError::Missing {
+    let missing_error = |missing: String, way_out: &str| HostError::Missing {
         what: "an emulated disk".to_owned(),
         missing,
         way_out: way_out.to_owned(),
@@ -172,10 +172,10 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
     if !machine.has_capability(CAP_IPC_LOCK) {
         let missing =
             "this process does not have CAP_IPC_LOCK, and the disk's memory has to be locked".to_owned();
-        return Err(lacks(missing, "run as root, in a container with that capability"));
+        return Err(missing_error(missing, "run as root, in a container with that capability"));
     }
     OpenOptions::new().read(true).write(true).open("/dev/fuse").map(drop).map_err(|e| {
-        lacks(
+        missing_error(
             format!("/dev/fuse cannot be opened: {e}"),
             "run `modprobe fuse`, or in a container give it /dev/fuse",
         )
@@ -256,7 +256,7 @@ pub fn start(
     let deadline = Instant::now() + PATIENCE;
     let why = loop {
         if mounted.is_there(machine)? && disk.state().is_ok() {
-            disk.order(Order::Hurry)?;
+            disk.order(Order::SkipDelays)?;
             return Ok(disk);
         }
         if started.child.try_wait().map_err(|e| HostError::io("wait for", &log, e))?.is_some() {
@@ -294,7 +294,7 @@ impl EmulatedDisk {
         self.point.join("disk")
     }
 
-    /// Gives an order, which is followed when this returns.
+    /// Sends a command. The disk has carried it out when this returns.
     ///
     /// # Errors
     /// The disk is not served.
@@ -302,18 +302,18 @@ impl EmulatedDisk {
         give_order(&self.point, order)
     }
 
-    /// Brings all that was written to its file system so far to the platter, in no time and whatever barriers and flushes
-    /// do: a crash is then about what comes after.
+    /// Writes all dirty data of its file system to the platter, without delays and even where barriers and flushes are ignored: a
+    /// crash then concerns later writes only.
     ///
     /// # Errors
     /// The disk is not served, or its file system cannot be written out.
     pub fn settle(&self, mount: &Path) -> Result<(), HostError> {
-        self.order(Order::Hurry)?;
+        self.order(Order::SkipDelays)?;
         File::open(mount)
             .and_then(|folder| calls::files::sync_file_system(&folder))
             .map_err(|e| HostError::io("sync", mount, e))?;
         self.order(Order::Settle)?;
-        self.order(Order::Time)
+        self.order(Order::KeepDelays)
     }
 
     /// Its state, as its process reports it.

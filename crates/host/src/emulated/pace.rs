@@ -12,27 +12,27 @@ pub struct Pace(Vec<(EmulatedDisk, Option<u64>)>);
 impl Pace {
     /// Starts to watch these disks.
     pub fn of(disks: Vec<EmulatedDisk>) -> Self {
-        Self(disks.into_iter().map(|disk| (disk.clone(), hurried(disk))).collect())
+        Self(disks.into_iter().map(|disk| (disk.clone(), undelayed(disk))).collect())
     }
 
     /// Warning for a result if one of them served requests without delays since, or does not answer whether it did.
     pub fn warning(&self) -> Option<Warning> {
         let since = |(disk, before): &(EmulatedDisk, Option<u64>)| {
-            hurried(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))
+            undelayed(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))
         };
         let requests: Option<u64> = self.0.iter().map(since).sum();
         let (text, next_step) = match requests {
             Some(0) => return None,
             Some(requests) => (
                 format!(
-                    "the emulated disk hurried: it served {requests} requests without their time, and the figures are no longer \
-                     those of its drive"
+                    "the emulated disk served {requests} requests without the delays of its model: the figures are not those of its \
+                     drive"
                 ),
-                "measure again with less that waits for the disk at once, since it hurries when a request has waited for a minute; if \
-                 the command that made it has died, run `mydyno host restore` and make it anew",
+                "measure again with fewer requests at once: the disk skips delays once a request has waited for a minute; if the command \
+                 that made it has died, run `mydyno host restore` and make the disk again",
             ),
             None => (
-                "whether the emulated disk took its time cannot be read: the figures may not be those of its drive".to_owned(),
+                "the emulated disk does not say whether it kept the delays of its model: the figures may not be those of its drive".to_owned(),
                 "measure as the user that made the disk, and look with `mydyno host status` whether it is still served",
             ),
         };
@@ -41,6 +41,6 @@ impl Pace {
 }
 
 /// Number of requests that a disk has served without delays; `None` if it does not answer.
-fn hurried(disk: EmulatedDisk) -> Option<u64> {
-    Some(within_patience(move || disk.state())?.ok()?.counters.hurried)
+fn undelayed(disk: EmulatedDisk) -> Option<u64> {
+    Some(within_patience(move || disk.state())?.ok()?.counters.undelayed)
 }

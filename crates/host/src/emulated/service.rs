@@ -110,7 +110,7 @@ impl Drive {
         }
     }
 
-    /// Follows an order.
+    /// Carries out a command.
     pub(super) fn follow(&self, order: Order) {
         let mut mechanism = self.lock();
         let done = match order {
@@ -123,8 +123,8 @@ impl Drive {
                 mechanism.settle();
                 vec![]
             }
-            Order::Hurry | Order::Time => {
-                mechanism.skip_delays(order == Order::Hurry);
+            Order::SkipDelays | Order::KeepDelays => {
+                mechanism.skip_delays(order == Order::SkipDelays);
                 vec![]
             }
         };
@@ -133,9 +133,9 @@ impl Drive {
         self.changed.notify_one();
     }
 
-    /// Whether requests have waited for too long: until they do not, they take no time.
-    pub(super) fn hurry_while_late(&self, late: bool) {
-        self.lock().hurry_while_late(late);
+    /// Sets whether requests have waited beyond their time limit; while they have, requests are served without delays.
+    pub(super) fn skip_delays_while_late(&self, late: bool) {
+        self.lock().skip_delays_while_late(late);
         self.changed.notify_one();
     }
 

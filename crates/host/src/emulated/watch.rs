@@ -63,7 +63,7 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         let wait = drive.longest_wait();
         if (wait > LONGEST_WAIT) != late && (!late || wait.is_zero()) {
             late = !late;
-            drive.hurry_while_late(late);
+            drive.skip_delays_while_late(late);
         }
         if looked_around.elapsed() >= LOOK_AROUND_EVERY {
             looked_around = Instant::now();
@@ -106,7 +106,7 @@ fn look_around(
     };
     if open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Dead {
         // The command that made it was killed: a global sync must not wait for the rest of the disk.
-        drive.follow(Order::Hurry);
+        drive.follow(Order::SkipDelays);
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ fn backed_by(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// True when a lever cannot be turned here; then it says what is missing and how to get it.
-pub fn lacks<T>(checked: &Result<T, HostError>) -> bool {
+pub fn is_missing<T>(checked: &Result<T, HostError>) -> bool {
     match checked {
         Ok(_) => false,
         Err(error @ HostError::Missing { .. }) => {
@@ -102,7 +102,7 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
         (FileSystem::Btrfs, "nodatacow", &["nodatacow"]),
     ] {
         let f = fixture();
-        if lacks(&loops::check(&f.machine)) || lacks(&file_system.check(&f.machine)) {
+        if is_missing(&loops::check(&f.machine)) || is_missing(&file_system.check(&f.machine)) {
             println!("{file_system}: {}", file_system.check(&f.machine).unwrap_err());
             continue;
         }
@@ -123,7 +123,7 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
 #[test]
 fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
     let f = fixture();
-    if lacks(&loops::check(&f.machine)) || lacks(&FileSystem::Ext4.check(&f.machine)) {
+    if is_missing(&loops::check(&f.machine)) || is_missing(&FileSystem::Ext4.check(&f.machine)) {
         return;
     }
     let path = folder_of(&f);
@@ -135,7 +135,7 @@ fn a_mount_that_the_kernel_refuses_leaves_nothing_mounted() {
 #[test]
 fn a_loop_device_that_somebody_else_uses_by_now_is_left_alone() {
     let f = fixture_alone_with_loops();
-    if lacks(&loops::check(&f.machine)) {
+    if is_missing(&loops::check(&f.machine)) {
         return;
     }
     let path = folder_of(&f);
@@ -156,7 +156,7 @@ fn a_loop_device_that_somebody_else_uses_by_now_is_left_alone() {
 #[test]
 fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
     let f = fixture_alone_with_loops();
-    if lacks(&loops::check(&f.machine)) {
+    if is_missing(&loops::check(&f.machine)) {
         return;
     }
     let path = folder_of(&f);
@@ -173,7 +173,7 @@ fn a_loop_device_is_known_as_ours_at_every_step_of_attaching_it() {
 #[test]
 fn what_somebody_mounts_over_a_disk_is_left_alone_and_the_disk_kept_until_it_is_gone() {
     let f = fixture();
-    if lacks(&loops::check(&f.machine)) || lacks(&FileSystem::Ext4.check(&f.machine)) {
+    if is_missing(&loops::check(&f.machine)) || is_missing(&FileSystem::Ext4.check(&f.machine)) {
         return;
     }
     let path = folder_of(&f);
@@ -206,7 +206,7 @@ fn a_process_is_started_inside_a_group_with_its_limits() {
             io: None,
         };
         let checked = resource.check(&f.machine);
-        if lacks(&checked) {
+        if is_missing(&checked) {
             println!("{}: {}", resource.name(), checked.unwrap_err());
             continue;
         }
@@ -226,7 +226,7 @@ fn a_process_is_started_inside_a_group_with_its_limits() {
 #[test]
 fn a_limit_of_memory_holds() {
     let f = fixture();
-    if lacks(&Resource::Memory.check(&f.machine)) {
+    if is_missing(&Resource::Memory.check(&f.machine)) {
         return;
     }
     let limits = Limits { memory_bytes: Some(32 << 20), ..Limits::default() };
@@ -252,7 +252,7 @@ fn a_limit_of_memory_holds() {
 #[test]
 fn a_group_whose_limit_is_refused_is_not_left() {
     let f = fixture();
-    if lacks(&Resource::Cpuset.check(&f.machine)) {
+    if is_missing(&Resource::Cpuset.check(&f.machine)) {
         return;
     }
     let limits = Limits { cpuset: Some("1000".to_owned()), ..Limits::default() };
@@ -271,7 +271,7 @@ fn a_swap_file_is_on_and_off() {
             let swaps = fs::read_to_string("/proc/swaps").unwrap();
             assert!(swaps.contains(path.to_str().unwrap()), "{swaps}");
         }
-        Err(error) => assert!(lacks::<()>(&Err(error))),
+        Err(error) => assert!(is_missing::<()>(&Err(error))),
     }
     all_restored(&f);
     assert!(!fs::read_to_string("/proc/swaps").unwrap().contains(path.to_str().unwrap()));
@@ -327,7 +327,7 @@ fn a_process_has_its_scheduling_from_its_first_instruction_on() {
 #[test]
 fn the_kernel_resets_the_read_ahead_of_a_queue_and_it_is_set_again_at_once() {
     let f = fixture();
-    if lacks(&loops::check(&f.machine)) {
+    if is_missing(&loops::check(&f.machine)) {
         return;
     }
     let image = folder_of(&f).join("disk.img");

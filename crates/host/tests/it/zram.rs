@@ -10,11 +10,11 @@ use mydyno_host::zram;
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
-use crate::levers::{all_restored, lacks, put_back};
+use crate::levers::{all_restored, is_missing, put_back};
 use crate::whole_host::whole_host;
 
 fn is_free(f: &Fixture) -> bool {
-    !lacks(&zram::check(&f.machine, 16 << 20))
+    !is_missing(&zram::check(&f.machine, 16 << 20))
 }
 
 /// Whether somebody has given an empty device what a reset takes away, or what these tests would write over.

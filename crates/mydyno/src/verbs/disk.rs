@@ -132,14 +132,14 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         drive: Spec { cache, depth: args.depth },
     };
     if !args.allow_host_change {
-        let what = format!("an {LABEL} (whoever calls sync waits for it)");
+        let what = format!("an {LABEL} (each sync on this host waits for it)");
         return Err(environment(HostError::NotAllowed { what }));
     }
     for price in prices(args) {
         ui.note(&price);
     }
     ui.loud(&format!(
-            "Changing the whole host until `mydyno host disk down {}`: an {LABEL}; whoever calls sync waits for it",
+            "Changing the whole host until `mydyno host disk down {}`: an {LABEL}; each sync on this host waits for it",
             args.name
         ),
     );
@@ -198,7 +198,7 @@ fn show(name: &str, state: &State, ui: &Ui) {
             ),
             format!("  a cut would lose         {} bytes", state.dirty_bytes),
             format!("  cuts, and what they lost {}, {} bytes", counters.cuts, counters.lost_bytes),
-            format!("  served without its time  {} requests", counters.hurried),
+            format!("  served without delays    {} requests", counters.undelayed),
         ]
         .join("\n"),
     );

@@ -6,7 +6,7 @@ use mydyno_host::Machine;
 use mydyno_judge::Claims;
 use mydyno_model::experiment::definition::{Definition, Mode};
 use mydyno_prove::comparison::{Comparison, Wanted};
-use mydyno_prove::experiment::{Experiment, lacks, of_claim};
+use mydyno_prove::experiment::{Experiment, of_claim, unmet};
 use mydyno_prove::verdict::not_testable_here;
 use time::OffsetDateTime;
 
@@ -169,5 +169,5 @@ fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
     let machine = Machine::real().map_err(|e| Failure::environment(e.to_string()))?;
     let state = mydyno_host::StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
     let folder = state.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    Ok(lacks(&definition.needs, &machine, folder))
+    Ok(unmet(&definition.needs, &machine, folder))
 }

@@ -14,5 +14,5 @@ pub use claim::{of_claim, unresolved};
 pub use examine::examine;
 pub use load::{of_options, resolve};
 pub use mistake::Mistake;
-pub use needs::lacks;
+pub use needs::unmet;
 pub use wanted::DEFAULT_SEED;

@@ -11,33 +11,33 @@ use mydyno_model::units::{parse_size, show_bytes};
 const NODES: &str = "/sys/devices/system/node";
 
 /// Requirements that the host does not meet, one sentence each. `folder` is on the file system that will hold the servers' data.
-pub fn lacks(needs: &Needs, machine: &Machine, folder: &Path) -> Vec<String> {
-    let mut lacks = Vec::new();
+pub fn unmet(needs: &Needs, machine: &Machine, folder: &Path) -> Vec<String> {
+    let mut unmet = Vec::new();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     if let Some(wanted) = needs.cpus.filter(|wanted| *wanted as usize > cpus) {
-        lacks.push(format!("it takes {wanted} CPUs, and there are {cpus}"));
+        unmet.push(format!("it takes {wanted} CPUs, and there are {cpus}"));
     }
     if needs.root && effective_uid() != 0 {
-        lacks.push("it takes root".to_owned());
+        unmet.push("it takes root".to_owned());
     }
     let size = |text: &Option<String>| text.as_deref().and_then(|text| parse_size(text).ok());
     if let (Some(wanted), Ok(there)) = (size(&needs.memory), machine.available_bytes())
         && there < wanted
     {
         let (wanted, there) = (show_bytes(wanted as f64), show_bytes(there as f64));
-        lacks.push(format!("it takes {wanted} of available memory, and there are {there}"));
+        unmet.push(format!("it takes {wanted} of available memory, and there are {there}"));
     }
     if let (Some(wanted), Ok(there)) = (size(&needs.disk), room::free_bytes(folder))
         && there < wanted
     {
         let (wanted, there) = (show_bytes(wanted as f64), show_bytes(there as f64));
-        lacks.push(format!("it takes {wanted} of free space for the servers' data, and there are {there}"));
+        unmet.push(format!("it takes {wanted} of free space for the servers' data, and there are {there}"));
     }
     let nodes = numa_nodes(Path::new(NODES));
     if let Some(wanted) = needs.numa_nodes.filter(|wanted| *wanted as usize > nodes) {
-        lacks.push(format!("it takes {wanted} NUMA nodes, and there is {nodes}"));
+        unmet.push(format!("it takes {wanted} NUMA nodes, and there is {nodes}"));
     }
-    lacks
+    unmet
 }
 
 /// NUMA nodes by their folders; one where the kernel shows none.
@@ -63,8 +63,8 @@ mod tests {
             numa_nodes: Some(4000),
         };
         let machine = Machine::real().unwrap();
-        let lacks = lacks(&needs, &machine, Path::new("/"));
-        assert_eq!(lacks.len(), 4, "{lacks:?}");
-        assert_eq!(super::lacks(&Needs::default(), &machine, Path::new("/")), [""; 0]);
+        let unmet = unmet(&needs, &machine, Path::new("/"));
+        assert_eq!(unmet.len(), 4, "{unmet:?}");
+        assert_eq!(super::unmet(&Needs::default(), &machine, Path::new("/")), [""; 0]);
     }
 }

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time limit for the lock of a command that was killed while it started a program. Its child has the lock too, until it sees
 /// that its parent is gone: milliseconds on an idle machine.
-const LAST_BREATH: Duration = Duration::from_secs(2);
+const ORPHAN_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// While it is there, nobody removes the data or unmounts their disk.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, 
     let Some(mount) = change.as_kind::<Mounted>() else { return Ok(None) };
     let folder = mount.point.parent().filter(|_| purpose::is_of_data(purpose));
     let Some(Ok(file)) = folder.filter(|folder| folder.exists()).map(lock_file) else { return Ok(None) };
-    let deadline = Instant::now() + LAST_BREATH;
+    let deadline = Instant::now() + ORPHAN_LOCK_TIMEOUT;
     let mut locked = lock(&file, true);
     while locked.is_err() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));

@@ -46,7 +46,7 @@ pub struct Mix {
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
     /// Where each statement is, as in `shop.toml:12:3`, and what it does.
-    asked: Vec<UserStatement>,
+    user_statements: Vec<UserStatement>,
     /// Hash of the file.
     content: String,
     seed: u64,
@@ -82,7 +82,7 @@ impl Mix {
             program: program::Program::default(),
             operations: Vec::new(),
             statements: Vec::new(),
-            asked: Vec::new(),
+            user_statements: Vec::new(),
             content: mydyno_tables::fingerprint::short(text.as_bytes()),
             seed,
             step: 0,
@@ -129,7 +129,7 @@ impl Mix {
                     operation,
                     keeps_row: !statement.keep.is_empty(),
                 });
-                self.asked.push(UserStatement {
+                self.user_statements.push(UserStatement {
                     place: statement.place.clone(),
                     sql: statement.sql.clone(),
                     keeps: statement

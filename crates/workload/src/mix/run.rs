@@ -209,8 +209,8 @@ impl Registered for Mix {
         self.think_s
     }
 
-    fn asked(&self) -> &[UserStatement] {
-        &self.asked
+    fn user_statements(&self) -> &[UserStatement] {
+        &self.user_statements
     }
 
     fn content(&self) -> Option<&str> {
@@ -249,7 +249,7 @@ impl Workload for Mix {
     }
 
     fn writes(&self) -> bool {
-        self.asked.iter().any(|asked| asked.class != Class::Reads)
+        self.user_statements.iter().any(|statement| statement.class != Class::Reads)
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {

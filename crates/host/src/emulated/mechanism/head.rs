@@ -136,8 +136,8 @@ impl<T> Mechanism<T> {
         for (_, extent) in current.settles {
             self.cache.settle(extent, &mut self.platter);
         }
-        // Later than now only in a hurry.
-        self.counters.hurried += u64::from(current.request.is_some() && current.end_ns > now_ns);
+        // Later than now only while delays are skipped.
+        self.counters.undelayed += u64::from(current.request.is_some() && current.end_ns > now_ns);
         let end_ns = current.end_ns.min(now_ns);
         (self.free_ns, self.head) = (end_ns, current.head);
         if let Some(request) = current.request {

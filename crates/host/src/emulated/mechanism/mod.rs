@@ -119,7 +119,7 @@ impl<T> Mechanism<T> {
     }
 
     /// Serves without delays while requests wait for longer than their time limit.
-    pub fn hurry_while_late(&mut self, late: bool) {
+    pub fn skip_delays_while_late(&mut self, late: bool) {
         self.late = late;
     }
 
@@ -154,7 +154,7 @@ impl<T> Mechanism<T> {
                 Work::Flush => 0,
             };
             let takes_ns = if self.skips_delays() { 0 } else { wire_ns(length) };
-            self.counters.hurried += u64::from(self.skips_delays());
+            self.counters.undelayed += u64::from(self.skips_delays());
             let (token, answer) = self.carry_out(request);
             return self.wire.push((arrived_ns + takes_ns, token, answer));
         }

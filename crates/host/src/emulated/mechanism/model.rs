@@ -75,5 +75,6 @@ pub struct Counters {
     /// Bytes that were acknowledged and that power cuts lost.
     pub lost_bytes: u64,
     /// Requests that were served without the delays of the model.
-    pub hurried: u64,
+    #[serde(rename = "hurried")]
+    pub undelayed: u64,
 }

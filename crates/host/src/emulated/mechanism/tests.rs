@@ -182,20 +182,20 @@ fn one_reader_that_reads_on_gets_what_passes_the_head() {
 }
 
 #[test]
-fn one_that_was_late_takes_its_time_again_unless_it_is_to_hurry() {
+fn after_late_requests_delays_return_unless_they_are_switched_off() {
     let mut disk = disk(CacheMode::Off, 1);
-    disk.hurry_while_late(true);
+    disk.skip_delays_while_late(true);
     assert!(disk.skips_delays());
-    disk.hurry_while_late(false);
+    disk.skip_delays_while_late(false);
     assert!(!disk.skips_delays());
     disk.skip_delays(true);
-    disk.hurry_while_late(true);
-    disk.hurry_while_late(false);
+    disk.skip_delays_while_late(true);
+    disk.skip_delays_while_late(false);
     assert!(disk.skips_delays());
 }
 
 #[test]
-fn in_a_hurry_nothing_takes_time() {
+fn without_delays_nothing_takes_time() {
     let mut disk = disk(CacheMode::On, 1);
     disk.submit(1, 0, 60 * MIB, Work::Read(512));
     assert!(disk.advance(0).is_empty());
@@ -205,5 +205,5 @@ fn in_a_hurry_nothing_takes_time() {
     disk.submit(3, 2, 0, Work::Flush);
     assert_eq!(disk.advance(2).len(), 2);
     assert_eq!((disk.dirty_bytes(), disk.platter[MIB as usize]), (0, 3));
-    assert_eq!(disk.counters().hurried, 3, "also the one that was waiting");
+    assert_eq!(disk.counters().undelayed, 3, "also the one that was waiting");
 }
