@@ -1,4 +1,4 @@
-//! A pulse beside a run: for how long this machine let somebody wait who wanted a CPU.
+//! A pulse beside a run: the longest time that a thread of this machine waited for a CPU.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Time between two beats.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// Runs it, and tells by how much a thread beside it overslept at worst.
+/// Runs it, and returns the longest oversleep of a thread beside it.
 pub fn with_pulse<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     // A run that panics drops its end, and so ends the pulse.
     let (running, over) = channel::<()>();

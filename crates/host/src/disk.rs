@@ -216,7 +216,7 @@ impl DiskFolder<'_> {
         self.detach(&self.file(), false)
     }
 
-    /// The same also where a living command has made them: the caller knows that nobody needs them any more.
+    /// The same also where a living command has made them: the caller knows that no command needs them any more.
     ///
     /// # Errors
     /// It is in use.

@@ -92,7 +92,7 @@ pub fn is_marked(path: &Path) -> bool {
     fs::symlink_metadata(path.join(MARK_FILE)).is_ok_and(|m| m.is_file())
 }
 
-/// 128 random bits in hex: a name or label that nobody else has.
+/// 128 random bits in hex: a unique name or label.
 pub(crate) fn random_mark() -> Result<String, HostError> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|e| HostError::io("read", "/dev/urandom", e.into()))?;

@@ -1,5 +1,5 @@
-//! Loop devices: a file as a block device. Attached with a secret label, so that a device with the same number that
-//! somebody else uses by then is never detached.
+//! Loop devices: a file as a block device. Attached with a random label, so that a device with the same number that another
+//! program uses later is never detached.
 //!
 //! The kernel's flag that detaches a device with its last user is not used: settings of a device's queue stay with its
 //! number, and are put back before it is detached.
@@ -112,7 +112,7 @@ pub fn attach(
     Err(HostError::io("attach", backing, last))
 }
 
-/// The device that a file is attached to, by mydyno or anybody else.
+/// The device that a file is attached to, by mydyno or another program.
 ///
 /// # Errors
 /// `/sys/block` cannot be read.

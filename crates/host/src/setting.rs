@@ -162,7 +162,7 @@ pub fn set(
     set_beside(journal, lease, purpose, name, value, in_the_way)
 }
 
-/// The same for the queue of a disk that mydyno made: nobody has to permit it. Its settings build on each other: with
+/// The same for the queue of a disk that mydyno made, without the user's permission. Its settings build on each other: with
 /// `nr_requests` set before the scheduler and again after it, the first holds for the driver and the second for the
 /// scheduler. So the command that made the disk may set what it has set before; the last change is put back first.
 ///

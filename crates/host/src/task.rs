@@ -24,8 +24,8 @@ pub enum Attribute {
     Nice,
     /// `other`, `batch` or `idle`: sched(7).
     Class,
-    /// Addend of its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, so that nobody has to
-    /// permit it.
+    /// Addend of its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, which needs
+    /// no privilege.
     OomScoreAdj,
 }
 

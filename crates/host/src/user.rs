@@ -165,7 +165,7 @@ impl User {
         lchown(path, Some(self.uid), Some(self.gid)).map_err(|e| HostError::io("give away", path, e))
     }
 
-    /// Gives it a folder and all that is in it, while nobody else may change what is there.
+    /// Gives it a folder and its contents. The caller ensures that no other user can change them meanwhile.
     ///
     /// # Errors
     /// It cannot be read, or the file system refuses.

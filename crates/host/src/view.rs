@@ -121,7 +121,7 @@ impl Shown<'_> {
     }
 }
 
-/// A folder as a place: neither read nor asked, so that a file system that does not answer keeps nobody waiting.
+/// A folder as a path only (`O_PATH`): it is not read, so a file system that does not answer does not block.
 fn place(folder: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

@@ -1,7 +1,7 @@
 //! Swap in compressed memory (zram). Swapping concerns the whole host: it needs the user's permission.
 //!
-//! A device is taken that nobody uses, and is known again by a random label in its swap header: what somebody else has made
-//! of it since has another one. What is chosen on it for its next use goes with the reset that empties it, and is chosen again.
+//! mydyno takes an unused device and recognises it by a random label in its swap header: a device that another program has set up
+//! since has another label. The reset that empties it also clears the settings for its next use; they are written again.
 //! Documentation/admin-guide/blockdev/zram.rst of the kernel.
 
 use std::fs::{self, OpenOptions};
@@ -124,7 +124,7 @@ pub fn turn_on(
         wanted = Some(swap.clone());
         Ok(Some(Box::new(swap)))
     })?;
-    // Otherwise somebody has taken the last one since it was looked for.
+    // Otherwise another program has taken the last free device since the check.
     let (Some(id), Some(swap)) = (recorded, wanted) else { return Err(none_free()) };
     let problem = match swap.set_up(machine) {
         Ok(()) if swap.swapped(machine)?.is_some() => return Ok(id),
@@ -159,8 +159,8 @@ fn free<'a>(machine: &Machine, devices: &'a [String]) -> Option<&'a String> {
     devices.iter().find(|device| empty(device) && !is_set_up(machine, device))
 }
 
-/// Whether somebody has given an empty device what bounds its memory, a disk behind it or a second algorithm. A reset takes all
-/// of it away.
+/// Whether an empty device has a memory limit, a backing disk or a second algorithm, which another program has set. A reset clears
+/// all of them.
 fn is_set_up(machine: &Machine, device: &str) -> bool {
     let read = |file| fs::read_to_string(attribute(machine, device, file)).unwrap_or_default();
     let limit = read("mm_stat").split_whitespace().nth(3).is_some_and(|bytes| bytes != "0");

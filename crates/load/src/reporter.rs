@@ -142,7 +142,7 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
             last_loss: shared.last_loss.borrow().clone(),
         };
         self.usage = usage;
-        // Without a receiver the run has ended, and nobody needs the window.
+        // Without a receiver the run has ended, and the window is not needed.
         let _ = self.messages.send(Message::Handover(Box::new(handover)));
     }
 

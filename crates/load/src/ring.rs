@@ -17,13 +17,13 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use crate::clock::{Clock, MonotonicClock};
 
-/// Statements that can be handed to the kernel at once; more are handed over in several turns.
+/// Size of the submission queue: more statements take several system calls.
 const SUBMISSIONS: u32 = 512;
-/// Completions that find room; the kernel keeps more aside.
+/// Size of the completion queue; the kernel keeps further completions in its overflow list.
 const MOST_COMPLETIONS: usize = 16_384;
 /// Bytes of one buffer: most answers of point queries fit; longer ones come in several.
 const BUFFER_BYTES: usize = 2048;
-/// Buffers of a worker. They are used in turn, so more of them than answers on the way would only cost cache.
+/// Buffers of a worker. They are used round-robin, so more of them than outstanding answers would only cost cache.
 const BUFFERS: std::ops::RangeInclusive<usize> = 64..=4096;
 /// The one group of buffers.
 const GROUP: u16 = 0;
@@ -74,7 +74,7 @@ pub struct Ring {
     /// Tasks with data that arrived before their statement was submitted: they are polled after the submission.
     again: RefCell<Vec<usize>>,
     opened: Cell<RawFd>,
-    /// Why statements could not be handed over; told by the next wait.
+    /// The error of a failed submission; the next wait returns it.
     failed: RefCell<Option<io::Error>>,
     clock: MonotonicClock,
     /// Whether the kernel can wait for a minimum time (Linux 6.12).

@@ -7,7 +7,7 @@ use mydyno_stats::verdict::{Direction, Statement, Verdict};
 /// A question with its δ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
-    /// Which change is asked for.
+    /// Direction of the change in question.
     pub asks: Asks,
     /// δ, the smallest effect that matters, as a share. Ratios from 1/(1 + δ) to 1 + δ do not matter.
     pub delta: f64,

@@ -33,8 +33,8 @@ pub fn settled(arrivals: &Arrivals, transaction: &str, warmup: &[Interval]) -> b
 const LEVEL: f64 = 0.02;
 
 /// Whether the halves of a series have one mean, but for [`LEVEL`] or twice what noise from value to value makes. A test
-/// that is repeated every second until it is passed is passed by chance at last; this one asks for more than that no
-/// change can be proven.
+/// that is repeated every second passes by chance in the end, so this one requires more than the absence of a significant
+/// change.
 fn is_level(values: &[f64]) -> bool {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (early, late) = values.split_at(values.len() / 2);

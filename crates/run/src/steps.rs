@@ -97,7 +97,7 @@ impl Work {
         self.workload.longest_query_bytes()
     }
 
-    /// Whether it asks tables of the user's and its statements only read.
+    /// Whether it uses the user's tables and all of its statements only read.
     pub fn only_reads_users_tables(&self) -> bool {
         !self.tables.is_made() && !self.writes()
     }

@@ -46,7 +46,7 @@ const LOG_LINES: usize = 1000;
 pub struct Arrangement {
     /// A disk of its own for its data.
     pub disk: Option<DiskSpec>,
-    /// Settings of that disk's queue, as in `nr_requests`; they concern nobody else.
+    /// Settings of that disk's queue, as in `nr_requests`; no other program uses that disk.
     pub queue: Vec<(String, String)>,
     /// Limits of the control group that it is started in; those of I/O count for the disk that its data are on.
     pub limits: Limits,
@@ -164,7 +164,7 @@ pub(crate) fn check_syncs(
         return Err(SandboxError::NotDelayed { path, how });
     }
     // A library that is loaded is not called where the program has a function of that name itself. Every server syncs before
-    // it lets anybody in.
+    // it accepts connections.
     if sync_delay::delayed(folder.path())? == 0 {
         return not_given(folder, format!("{}: no sync of its start passed the library", sync_delay::NAME));
     }

@@ -20,7 +20,7 @@ const KEPT_BYTES: u64 = 2 << 30;
 /// gone.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// A template that somebody copies. Its lock ends with the process.
+/// A template that a command copies. Its lock ends with the process.
 #[derive(Debug)]
 pub(crate) struct InUse(#[expect(dead_code, reason = "open for its lock")] File);
 
@@ -37,8 +37,8 @@ impl InUse {
     }
 }
 
-/// Removes what nobody needs: outdated templates, those beyond the limits, and what was left half made or half removed by
-/// commands of which the journal knows nothing.
+/// Removes outdated templates, templates beyond the limits, and half-made or half-removed templates that the journal does not
+/// list.
 pub(crate) fn tidy(templates: &Path, outdated: &dyn Fn(&Path) -> bool, journalled: &dyn Fn(&Path) -> bool) {
     let Ok(entries) = fs::read_dir(templates) else { return };
     let mut kept = Vec::new();
@@ -66,7 +66,7 @@ pub(crate) fn tidy(templates: &Path, outdated: &dyn Fn(&Path) -> bool, journalle
     }
 }
 
-/// Removes a template unless it is in use. Its name goes first, so that nobody finds half of it.
+/// Removes a template unless it is in use. It is renamed first, so that no command finds half of it.
 fn remove(template: &Path) {
     let Ok(recipe) = File::open(template.join(RECIPE)) else { return };
     if lock(&recipe, true).is_err() {

@@ -24,7 +24,7 @@ pub(crate) enum Attempt {
 /// How to connect to a private server: by its socket, as its own account.
 ///
 /// # Errors
-/// Its password file cannot be read, as after `server down`, or somebody put a link in its socket's place.
+/// Its password file cannot be read, as after `server down`, or its socket was replaced by a link.
 pub fn connect_options(server: &ServerInfo) -> Result<ConnectOptions, SandboxError> {
     let password = fs::read_to_string(&server.password_file)
         .map_err(|e| SandboxError::io("read", &server.password_file, e))?;

@@ -1,4 +1,4 @@
-//! Programs that are asked something and must answer in time.
+//! Runs programs with a deadline and reads their output.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};

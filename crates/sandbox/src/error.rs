@@ -234,7 +234,7 @@ pub enum SandboxError {
         /// Why.
         why: String,
     },
-    /// Kept data that somebody uses.
+    /// Kept data that are in use.
     #[error("the kept data in {} are in use{}", path.display(), used_by(by))]
     DataInUse {
         /// Their folder.
@@ -370,7 +370,7 @@ pub enum SandboxError {
         /// The last relevant lines of its log.
         log: Vec<String>,
     },
-    /// Every port that was chosen was taken by somebody else before the server could listen on it.
+    /// Every port that was chosen was taken by another program before the server could listen on it.
     #[error("{attempts} free ports on 127.0.0.1 were each taken before the server could listen: try again")]
     NoPort {
         /// Number of ports that were tried.

@@ -153,12 +153,12 @@ impl ServerFolder {
         if length > SOCKET_PATH_BYTES { Err(SandboxError::SocketPath { path, length }) } else { Ok(path) }
     }
 
-    /// Lets another user in, and gives it what the server writes there beside its data. The rest stays root's, so that nothing
-    /// that root reads or removes here can become a link.
+    /// Opens the folder to another user, and gives it what the server writes there beside its data. The rest stays root's, so that
+    /// no file that root reads or removes here can become a link.
     pub(crate) fn let_in(&self, user: &User) -> Result<(), SandboxError> {
         let run = self.path.join(RUN);
         fs::create_dir(&run).map_err(|e| SandboxError::io("create", &run, e))?;
-        // Nobody comes here who does not pass the state folder. Sticky and open to all, so that the kernel keeps root from
+        // Only users who can enter the state folder can reach this one. Sticky and open to all, so that the kernel keeps root from
         // following links that the user makes here: fs.protected_symlinks of proc_sys_fs(5).
         let places = self.places().into_iter().map(|place| (place, 0o711));
         for (path, mode) in [(run, 0o1777)].into_iter().chain(places) {

@@ -63,7 +63,7 @@ fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> 
 }
 
 /// Ends a private server: its process, its folder, its journal entries. It may be one that is kept, one of this command,
-/// or one that a dead command left behind. Says in sentences what was left alone, because somebody else has changed it since.
+/// or one that a dead command left behind. Returns one sentence for each thing that was left alone because another program has changed it since.
 ///
 /// # Errors
 /// There is none with this name, a living command uses it, something of it cannot be reached from here, and then all stays,

@@ -11,7 +11,7 @@ pub struct Setting {
     pub value: String,
 }
 
-/// Options that must not be changed on a private server: where it lives, who gets in, and how it runs.
+/// Options that must not be changed on a private server: its places, its access and how it runs.
 const OWN: &[&str] = &[
     "admin_address",
     "admin_port",

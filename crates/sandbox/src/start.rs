@@ -166,7 +166,7 @@ fn wait_ready(
     }
 }
 
-/// A port on 127.0.0.1 that nobody listens on now.
+/// A port on 127.0.0.1 that is free now.
 fn free_port() -> Result<u16, SandboxError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
@@ -174,7 +174,7 @@ fn free_port() -> Result<u16, SandboxError> {
         .map_err(|e: io::Error| SandboxError::io("listen on", "127.0.0.1", e))
 }
 
-/// Whether the log says that somebody else took the port first. All series say it so.
+/// Whether the log says that another program took the port first. All series use one of these texts.
 fn port_was_taken(log: &Path) -> bool {
     log::tail(log, 200).unwrap_or_default().iter().any(|line| {
         line.contains("Can't start server: Bind on TCP/IP port")

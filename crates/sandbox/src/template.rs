@@ -154,7 +154,7 @@ impl Recipe {
         Some(Template { bytes: occupied_bytes(&data).ok()?, data, _in_use: in_use })
     }
 
-    /// Whether a template is of the same program as it was before an upgrade; nobody will ask for it again.
+    /// Whether a template is of the same program as it was before an upgrade; no start will use it again.
     fn replaces(&self, template: &Path) -> bool {
         read(template).is_some_and(|old| {
             old.program == self.program
@@ -168,15 +168,15 @@ fn read(template: &Path) -> Option<Recipe> {
     serde_json::from_slice(&fs::read(template.join(RECIPE)).ok()?).ok()
 }
 
-/// Whether a folder is in the journal: then it is being made, or `host restore` removes it. When that cannot be told, it
-/// may be.
+/// Whether a folder is in the journal: then it is being made, or `host restore` removes it. `true` where the
+/// journal cannot be read.
 fn journalled(site: &Site, folder: &Path) -> bool {
     site.journal.read().map_or(true, |replay| {
         replay.open.iter().any(|open| open.as_kind::<MarkedFolder>().is_some_and(|f| f.path == folder))
     })
 }
 
-/// Servers run what is in a template, so nobody else may write there.
+/// Checks that only this user can write to the templates: servers run what is in them.
 pub(crate) fn check_owner(templates: &Path) -> Result<(), SandboxError> {
     let meta = fs::metadata(templates).map_err(|e| SandboxError::io("open", templates, e))?;
     if meta.uid() == effective_uid() && meta.mode() & 0o022 == 0 {

@@ -73,7 +73,7 @@ pub fn set(
         now: plain(value),
         along: vec![],
     };
-    // The value before counts from the instant at which nobody else holds the variable.
+    // The value before the change is read once no other command holds the variable.
     let key = changed.key();
     let mut refused = None;
     let recorded =
@@ -149,7 +149,7 @@ fn shows(given: &str, shown: &str) -> bool {
     }
     let number = |text: &str| canonical(text).parse::<f64>().ok();
     match (number(&plain), number(shown)) {
-        // Below zero the server is asked to choose.
+        // A negative value lets the server choose.
         (Some(given), Some(_)) => given < 0.0,
         // A list shows more than was given (`sql_mode`, `optimizer_switch`), a name its full form (`utf8mb3`).
         (None, None) => {
@@ -208,7 +208,7 @@ fn connect(server: &ServerInfo) -> Result<Client, SandboxError> {
     connect_with(server, |_| {})
 }
 
-/// One whose server may not take long: while it is asked, nobody else can write to the journal.
+/// A connection with a short read timeout: the journal is locked for other commands while the server answers.
 fn connect_briefly(server: &ServerInfo) -> Result<Client, SandboxError> {
     connect_with(server, |options| options.read_timeout = Some(ASKED_UNDER_THE_LOCK))
 }
@@ -220,7 +220,7 @@ fn connect_with(
     let refused = |source| SandboxError::Unreachable { name: server.name.clone(), source };
     let mut options = connect_options(server)?;
     change(&mut options);
-    // A socket that nobody listens on is a server that has just ended.
+    // A socket without a listener: the server has just ended.
     Client::connect(&options).map_err(refused)
 }
 

@@ -4,7 +4,7 @@ use crate::capability::Capabilities;
 use crate::options::Compression;
 use crate::server::ServerVersion;
 
-/// How a server proved to be the one that is meant.
+/// How a server proved its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerIdentity {
     /// It did not.
@@ -35,7 +35,7 @@ pub struct Session {
     pub authentication: &'static str,
     /// TLS version and cipher; `None` when packets are not encrypted.
     pub tls: Option<String>,
-    /// How the server proved to be the one that is meant.
+    /// How the server proved its identity.
     pub identity: ServerIdentity,
     /// How packets are compressed.
     pub compression: Option<Compression>,

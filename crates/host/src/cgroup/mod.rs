@@ -54,7 +54,7 @@ pub struct IoLimit {
 /// A group: one folder on version 2, one in each controller's tree on version 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeGroup {
-    /// As in `mydyno-2f…`: nobody else's has it.
+    /// As in `mydyno-2f…`: unique.
     pub name: String,
     /// Its folders.
     pub folders: Vec<PathBuf>,
@@ -117,7 +117,7 @@ impl Limits {
                 if v2 {
                     return Ok(vec![cpus]);
                 }
-                // A group of version 1 takes nobody in before it has memory nodes.
+                // A group of version 1 accepts no process before it has memory nodes.
                 let nodes = folder.with_file_name("cpuset.mems");
                 let nodes = fs::read_to_string(&nodes).map_err(|e| HostError::io("read", &nodes, e))?;
                 vec![cpus, (folder.join("cpuset.mems"), nodes.trim().to_owned())]
@@ -232,7 +232,7 @@ impl MadeGroup {
         self.folders.iter().find_map(|folder| fs::read_to_string(folder.join(file)).ok())
     }
 
-    /// Removes the group. Its name is nobody else's, so neither are its folders.
+    /// Removes the group. Its name is unique, so its folders are mydyno's.
     fn remove(&self) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         let mut found = false;

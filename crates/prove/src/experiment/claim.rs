@@ -22,8 +22,8 @@ pub fn of_claim(claim: &Claim, experiments: &Experiments) -> Result<Experiment, 
     }
 }
 
-/// Parts of a claim's proof that do not resolve: an experiment that is none, a factor that it does not turn, levels that its arms do
-/// not have.
+/// Parts of a claim's proof that do not resolve: an unknown experiment, a factor that the experiment does not vary, levels that
+/// its arms do not have.
 pub fn unresolved(claim: &Claim, experiments: &Experiments) -> Vec<String> {
     let proof = &claim.document.proof;
     let Some(name) = &proof.experiment else { return vec![] };

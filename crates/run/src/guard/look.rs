@@ -102,7 +102,7 @@ fn others(client: &mut Client, watch: Duration) -> Result<(Option<u64>, Option<O
             return Ok((most, None));
         };
         most = most.max(sessions(client)?);
-        // Others who are seen once are there; only their absence takes the whole time to see.
+        // Other sessions that were seen once exist; only their absence needs the whole time.
         if begin.elapsed() >= watch || most.unwrap_or(0) > 0 || others != Others::default() {
             return Ok((most, Some(others)));
         }

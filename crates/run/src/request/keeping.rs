@@ -36,7 +36,7 @@ pub(super) fn wait(request: &Request, default: Backend, faults: &mut Faults) -> 
     }
 }
 
-/// The scheduling policy that is asked for.
+/// The scheduling policy that the user requested; `None` without a valid one.
 pub(super) fn scheduling(request: &Request, faults: &mut Faults) -> Option<Scheduling> {
     match request.scheduling.as_deref()? {
         "batch" => Some(Scheduling::Batch),
@@ -48,9 +48,9 @@ pub(super) fn scheduling(request: &Request, faults: &mut Faults) -> Option<Sched
     }
 }
 
-/// The policy that suits the steps. Who asks again when it is answered has nothing to be punctual for, and the server's
-/// threads get further if they are not interrupted (docs/journal/load-engine.md); who asks at certain instants has to be
-/// there.
+/// The policy that suits the steps. A closed loop without think time sends after each answer, at no instant of its own, and the
+/// server's threads get further if they are not preempted (docs/journal/load-engine.md): batch. An open loop has to send at
+/// scheduled instants: normal.
 pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     let at_once = !searches && steps.iter().all(|step| step.arrivals == Arrivals::CLOSED);
     if at_once { Scheduling::Batch } else { Scheduling::Normal }

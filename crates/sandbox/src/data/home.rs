@@ -1,7 +1,7 @@
 //! The disk of kept data: where the host's file system cannot share blocks, one of mydyno's own that can.
 //!
-//! It is mounted while somebody reads it or a server lives on it. Who lives there is what the journal says: a folder of any server
-//! below the mount. The process that mounted it need not be the last one to leave it.
+//! It is mounted while a command reads it or a server lives on it. The journal lists the servers that live on it: those with a
+//! folder below the mount. The process that mounted it need not be the one that unmounts it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -180,7 +180,7 @@ impl Home {
     /// Mounts it. The caller holds its lock alone. After an error nothing of it stays.
     pub(super) fn open(&self, site: &Site, spec: &DiskSpec) -> Result<(), SandboxError> {
         if !self.own(site)?.is_empty() {
-            // What a command that died, an earlier boot or somebody who unmounted it has left.
+            // Entries left by a dead command, by an earlier boot or after another program unmounted it.
             self.disk(site).close_for_all()?;
         }
         let opened = self.disk(site).open(spec).map_err(SandboxError::from).and_then(|_| self.tidy(site));
@@ -224,7 +224,7 @@ impl Home {
         if !self.servers(site)?.is_empty() {
             return Ok(());
         }
-        // The one who mounted it may live on, and has left it already.
+        // The command that mounted it may still run, but has finished reading.
         Ok(self.disk(site).close_for_all()?)
     }
 

@@ -58,7 +58,7 @@ struct Sum {
     stamp: Option<Stamp>,
 }
 
-/// Which file it is, and when it was last changed. The last change of a file (ctime, inode(7)) cannot be set by anybody, so a
+/// Which file it is, and when it was last changed. The last change of a file (ctime, inode(7)) cannot be set by any program, so a
 /// file with the same stamp and length has the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {

@@ -211,7 +211,7 @@ fn disk_for(
                 progress(Progress::DataDisk { file_system: spec.file_system.name(), bytes: spec.bytes });
                 return Ok(Some(spec));
             }
-            // Room was asked for: a copy has none.
+            // `--room` was given, and a copy has no room of its own.
             Err(error) if how.room.is_some() => return Err(error),
             Err(error) => progress(Progress::NoSharing { why: error.to_string() }),
         }
@@ -261,11 +261,11 @@ pub fn names(site: &Site) -> Result<Vec<String>, SandboxError> {
     Ok(names)
 }
 
-/// Removes kept data, also those whose list of files cannot be read. An interruption leaves them whole, or leaves what nobody
-/// can start from any more and `mydyno host restore` removes.
+/// Removes kept data, also those whose list of files cannot be read. After an interruption they are
+/// whole, or no server can start from them and `mydyno host restore` removes the rest.
 ///
 /// # Errors
-/// There are none, a server lives on their disk, somebody reads them, or a file cannot be removed.
+/// There are none, a server lives on their disk, another command reads them, or a file cannot be removed.
 pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
     let path = path_of(site, name)?;
     let home = Home::of(&path, name);

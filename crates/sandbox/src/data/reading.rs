@@ -23,10 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// that its parent is gone: milliseconds on an idle machine.
 const ORPHAN_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// While it is there, nobody removes the data or unmounts their disk.
+/// A shared lock on kept data: while it is held, no command removes the data or unmounts their disk.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// The data directory; nobody may write to it.
+    /// The data directory; read-only.
     pub(crate) data: PathBuf,
     home: Option<Home>,
     lock: File,
@@ -49,7 +49,7 @@ impl Reading {
                 return Ok(Self { data: home.point().join("data"), home: Some(home), lock });
             }
             wait_for(site, &lock, true, home.folder())?;
-            // Between the two locks somebody else may have had the second.
+            // Another command may have held the exclusive lock in between.
             if !home.is_open(site)? {
                 home.open(site, spec)?;
             }
@@ -78,7 +78,7 @@ impl Reading {
     }
 }
 
-/// Unmounts the disks on which nobody lives any more.
+/// Unmounts the disks that no server lives on and no command reads.
 pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
     let all = Home::all(site)?.into_iter().filter(|home| home.folder().exists());
     let left: Vec<_> = all.map(|home| leave(site, &home, &lock_file(home.folder())?)).collect();
@@ -118,7 +118,7 @@ fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
     }
 }
 
-/// The lock of data that nobody else reads.
+/// The exclusive lock of kept data.
 pub(super) fn alone(folder: &Path) -> Result<File, SandboxError> {
     let file = lock_file(folder)?;
     match lock(&file, true) {

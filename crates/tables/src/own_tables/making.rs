@@ -14,7 +14,7 @@ use crate::prepare::{Connect, PrepareError, Prepared, Progress, doing, heap};
 
 impl OwnTables {
     /// Makes the tables, on several connections, unless they are there already. What an earlier prepare of the same rows
-    /// left behind when it was cut off is kept, as far as it can be told what it is.
+    /// left behind when it was interrupted is kept, as far as it can be recognised.
     ///
     /// # Errors
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.

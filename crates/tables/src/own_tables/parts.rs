@@ -1,5 +1,5 @@
-//! Notes in the mark on how far a prepare is, by which the next one goes on: which parts of which table are in, and
-//! which statements for after the rows have run.
+//! Progress of a prepare, noted in the mark so that the next one can resume: the parts of each table that are filled, and the
+//! statements after the rows that have run.
 //!
 //! A table of a workload's own need have no key, so what is in cannot be told from its rows. Where the engine has
 //! transactions, a part's note comes with its rows or not at all.

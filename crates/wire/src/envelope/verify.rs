@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 
-/// Verifies what the mode asks for: nothing (REQUIRED), the authority (VERIFY_CA), or the name as well.
+/// Verifies as the mode demands: nothing (REQUIRED), the authority (VERIFY_CA), or the name as well.
 #[derive(Debug, Clone)]
 pub(super) struct Lenient {
     provider: Arc<CryptoProvider>,
@@ -28,7 +28,7 @@ pub(super) struct Authority {
 }
 
 impl Lenient {
-    /// Any certificate will do: who listens sees nothing, but who sits between could read along.
+    /// Accepts any certificate: protects against a passive listener, not against a man in the middle.
     pub fn any(provider: Arc<CryptoProvider>) -> Self {
         Self { provider, authority: None, identity: false, has_key: Arc::default() }
     }
@@ -63,8 +63,8 @@ impl Lenient {
         self.has_key.store(verified.is_ok(), Ordering::Relaxed);
         match &self.authority {
             Some(_) => verified,
-            // A certificate that may be anybody's proves nothing by its signature, and those that old servers made
-            // for themselves (X.509 version 1) could not be read for it.
+            // The signature of an unverified certificate proves nothing, and the self-made certificates of old servers
+            // (X.509 version 1) cannot be parsed for it.
             None => Ok(HandshakeSignatureValid::assertion()),
         }
     }

@@ -354,7 +354,7 @@ impl Handshake {
         Ok(None)
     }
 
-    /// How the server proved to be the one that is meant.
+    /// How the server proved its identity.
     ///
     /// # Errors
     /// MariaDB's proof of its certificate is not valid: a man in the middle is possible.

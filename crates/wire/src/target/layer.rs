@@ -150,7 +150,7 @@ impl Layer {
             "password-file" => (self.password, self.password_file) = (None, path()),
             "database" => self.database = filled.map(str::to_owned),
             "ssl-mode" => self.ssl_mode = filled.and_then(|t| ssl_mode(t, origin, errors)).or(self.ssl_mode),
-            // Asking for TLS takes nothing back from who asked for more.
+            // `ssl` does not weaken a stricter --ssl-mode.
             "ssl" if is_on(text) => {
                 self.ssl_mode = Some(self.ssl_mode.unwrap_or(TlsMode::Required).max(TlsMode::Required));
             }
