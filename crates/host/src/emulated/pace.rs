@@ -32,7 +32,8 @@ impl Pace {
                  that made it has died, run `mydyno host restore` and make the disk again",
             ),
             None => (
-                "the emulated disk does not say whether it kept the delays of its model: the figures may not be those of its drive".to_owned(),
+                "the counters of the emulated disk cannot be read: the figures may not be those of its drive"
+                    .to_owned(),
                 "measure as the user that made the disk, and look with `mydyno host status` whether it is still served",
             ),
         };
