@@ -12,6 +12,7 @@ mod figures;
 pub mod findings;
 mod latency;
 mod markdown;
+mod merge;
 mod page;
 mod scale;
 mod scaling;

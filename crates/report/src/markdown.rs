@@ -30,6 +30,9 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     let prefix = if letter.is_empty() { String::new() } else { format!("{letter}: ") };
     let _ = writeln!(out, "# {prefix}{} on {}\n", esc(&run.summary.workload), esc(&words::server(run)));
     let _ = writeln!(out, "{}; {}.\n", esc(&words::load(run)), esc(&words::target(run)));
+    if let Some(capacity) = &run.summary.capacity {
+        let _ = writeln!(out, "**{}**\n", esc(&words::capacity(capacity)));
+    }
     let warnings = words::warnings(run);
     if warnings.is_empty() {
         out.push_str("No warnings.\n\n");
@@ -52,8 +55,7 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         out.push_str("Repeats together:\n\n");
         table(out, sheet::points(run.summary));
     }
-    if let Some(capacity) = &run.summary.capacity {
-        let _ = writeln!(out, "{}\n", esc(&words::capacity(capacity)));
+    if run.summary.capacity.is_some() {
         table(out, sheet::capacity(run.summary));
     }
     if let Some(Ok(fit)) = scaling::law(run) {

@@ -91,6 +91,7 @@ impl Page {
             }
         }
         self.gap();
+        self.capacity(run);
         self.warnings(run);
         self.headline(run);
         self.errors(run);
@@ -133,7 +134,7 @@ impl Page {
     fn headline(&mut self, run: &RunView<'_>) {
         match run.summary.steps.as_slice() {
             [] => self.line("No step was measured."),
-            _ if run.summary.capacity.is_some() => self.capacity(run),
+            _ if run.summary.capacity.is_some() => self.sheet(sheet::capacity(run.summary), true),
             [step] => self.sheet(sheet::figures(step), false),
             _ => self.sheet(sheet::steps(run.summary), false),
         }
@@ -163,6 +164,7 @@ impl Page {
         self.gap();
     }
 
+    /// The answer of a search for the capacity: it was asked for, so it comes first.
     fn capacity(&mut self, run: &RunView<'_>) {
         if let Some(capacity) = &run.summary.capacity {
             for part in wrap(&safe(&words::capacity(capacity)), self.width) {
@@ -170,7 +172,6 @@ impl Page {
                 self.line(&part);
             }
             self.gap();
-            self.sheet(sheet::capacity(run.summary), true);
         }
     }
 

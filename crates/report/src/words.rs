@@ -11,6 +11,7 @@ use mydyno_model::{Estimate, Warning};
 use crate::RunView;
 use crate::charts;
 use crate::figures::{PROVISIONAL, number, plural};
+use crate::merge::merged;
 
 /// End of a run, which tells whether its record is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +59,13 @@ fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
     (!said).then(|| Warning::new(id, text, next_step))
 }
 
+/// Most observations of a warning that are shown one by one.
+const MOST_SEEN: usize = 3;
+/// Most loads with a rate that a warning names.
+const MOST_RATES: usize = 3;
+
 /// Warnings of a run: the run's end first, then those of the summary. Warnings with the same next step are grouped, and
-/// identical observations at several steps are merged.
+/// identical observations at several steps are merged; of many, also those that differ in their numbers alone.
 pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
     let mut grouped: Vec<GroupedWarning> = Vec::new();
     let steps = run.summary.steps.iter().flat_map(|s| s.warnings.iter().map(move |w| (Some(s.step), w)));
@@ -80,7 +86,29 @@ pub fn warnings(run: &RunView<'_>) -> Vec<GroupedWarning> {
             None => group.seen.push(Seen { steps: step.into_iter().collect(), text: warning.text.clone() }),
         }
     }
+    for group in grouped.iter_mut().filter(|group| group.seen.len() > MOST_SEEN) {
+        group.seen = alike(&group.seen);
+    }
     grouped
+}
+
+/// Observations, those that differ in their numbers alone as one with ranges.
+fn alike(seen: &[Seen]) -> Vec<Seen> {
+    let mut classes: Vec<Vec<&Seen>> = Vec::new();
+    for one in seen {
+        match classes.iter_mut().find(|class| merged(&[&class[0].text, &one.text]).is_some()) {
+            Some(class) => class.push(one),
+            None => classes.push(vec![one]),
+        }
+    }
+    let one = |class: &Vec<&Seen>| {
+        let texts: Vec<&str> = class.iter().map(|seen| seen.text.as_str()).collect();
+        let mut steps: Vec<usize> = class.iter().flat_map(|seen| seen.steps.iter().copied()).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        Seen { steps, text: merged(&texts).unwrap_or_default() }
+    };
+    classes.iter().map(one).collect()
 }
 
 /// Warnings of one kind with the same next step.
@@ -116,7 +144,8 @@ pub struct Seen {
     pub text: String,
 }
 
-/// Names of the steps in a warning: `1, 4 and 16 connections`; empty when there is nothing to distinguish.
+/// Names of the steps in a warning: `1, 4 and 16 connections`; of many rates their number, as in `17 of 18 steps`; empty when there is
+/// nothing to distinguish.
 pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
     let plan = run.record.steps();
     let mut found: Vec<&StepPlan> = Vec::new();
@@ -134,6 +163,7 @@ pub fn steps_label(run: &RunView<'_>, steps: &[usize]) -> String {
         many if many.iter().all(|s| s.arrivals.rate_per_s().is_none()) => {
             format!("{} connections", list(many.iter().map(|s| s.connections.to_string())))
         }
+        many if many.len() > MOST_RATES => format!("{} of {} steps", steps.len(), plan.len()),
         many => list(many.iter().map(|s| name(s))),
     }
 }

@@ -62,6 +62,7 @@ fn about(run: &RunView<'_>) -> Markup {
     };
     html! {
         p.about { span class={ "end " (class) } { (end) } " " (esc(&words::load(run))) } "\n"
+        @if let Some(capacity) = &run.summary.capacity { p.about { b { (esc(&words::capacity(capacity))) } } "\n" }
         p.about { (esc(&words::target(run))) " · " span.id { (esc(&run.summary.run)) } } "\n"
     }
 }
@@ -75,7 +76,6 @@ fn headline(run: &RunView<'_>, is_alone: bool) -> Markup {
     let steps = run.summary.steps.as_slice();
     let notes = words::about_intervals(run);
     html! {
-        @if let Some(capacity) = &run.summary.capacity { p { (esc(&words::capacity(capacity))) } "\n" }
         @match steps {
             [] => {
                 p.empty { "No step was measured: there is nothing to show. The warnings above and the events of the record say why." }

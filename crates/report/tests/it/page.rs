@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use mydyno_model::Warning;
 use mydyno_model::record::End;
-use mydyno_report::{RunView, html};
+use mydyno_model::summary::CapacitySummary;
+use mydyno_report::{RunView, html, markdown, terminal};
 use serde_json::Value;
 
 use crate::fixtures::{self, Fixture, Shape};
@@ -355,4 +357,31 @@ fn two_runs_with_repeats_are_compared_by_all_their_repeats_together() {
         assert!((shown - value).abs() <= 1.0, "{row}: not {value}");
     }
     assert!(html(&views).contains("<summary>All figures, 16 connections, 3 repeats</summary>"));
+}
+
+#[test]
+fn the_answer_of_a_search_comes_first_and_warnings_of_its_steps_are_one() {
+    let mut fixture = fixtures::many_steps();
+    fixture.summary.warnings.clear();
+    for step in &mut fixture.summary.steps {
+        let text = format!("other programs used {} % of this host's CPU time", 30 + step.step);
+        step.warnings = vec![Warning::new("foreign-load", text, "stop them")];
+    }
+    fixture.summary.capacity = Some(CapacitySummary {
+        holds: vec!["p99<10ms".to_owned()],
+        rate_per_s: Some(900.0),
+        confirmed: true,
+        broken_at_per_s: Some(1000.0),
+        end: "found".to_owned(),
+        trials: Vec::new(),
+    });
+    for text in
+        [html(&[fixture.view()]), markdown(&[fixture.view()]), terminal(&[fixture.view()], false, 400)]
+    {
+        let body = text.split("</style>").last().unwrap();
+        let (answer, warning) = (body.find("900/s").unwrap(), body.find("foreign-load").unwrap());
+        assert!(answer < warning, "{body}");
+        assert_eq!(body.matches("of this host's CPU time").count(), 1, "{body}");
+        assert!(body.contains("other programs used 30–41 % of"), "{body}");
+    }
 }
