@@ -39,18 +39,18 @@ fn same_words(a: &[Piece], b: &[Piece]) -> bool {
 }
 
 fn range<'a>(numbers: impl Iterator<Item = &'a Piece>, is_time: bool) -> String {
-    let mut ends: Option<((f64, &str), (f64, &str))> = None;
-    for piece in numbers {
-        let Piece::Number { text, value, .. } = piece else { continue };
-        let this = (*value, text.as_str());
-        let (low, high) = ends.unwrap_or((this, this));
-        ends = Some((if this.0 < low.0 { this } else { low }, if this.0 > high.0 { this } else { high }));
-    }
-    match ends {
-        None => String::new(),
-        Some((low, high)) if low.1 == high.1 => low.1.to_owned(),
-        Some((low, high)) if is_time => format!("{} – {}", low.1, high.1),
-        Some((low, high)) => format!("{}–{}", low.1, high.1),
+    let mut numbers: Vec<(f64, &str)> = numbers
+        .filter_map(|piece| match piece {
+            Piece::Number { text, value, .. } => Some((*value, text.as_str())),
+            Piece::Words(_) => None,
+        })
+        .collect();
+    numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    match (numbers.first(), numbers.last()) {
+        (Some((_, low)), Some((_, high))) if low == high => (*low).to_owned(),
+        (Some((_, low)), Some((_, high))) if is_time => format!("{low} – {high}"),
+        (Some((_, low)), Some((_, high))) => format!("{low}–{high}"),
+        _ => String::new(),
     }
 }
 
