@@ -185,7 +185,7 @@ fn root_without_capabilities_is_told_which_one_each_lever_needs() {
     for (lever, what) in [
         ("swap.file=16M", "CAP_SYS_ADMIN"),
         ("disk.file_system=ext4", "CAP_SYS_ADMIN"),
-        ("server.nice=-5", "CAP_SYS_NICE"),
+        ("server.nice=-20", "CAP_SYS_NICE"),
         ("server.user=nobody", "CAP_SETUID"),
         ("limit.nofile=1000000000", "CAP_SYS_RESOURCE"),
     ] {

@@ -92,7 +92,7 @@ pub enum ProveError {
     Factor {
         /// As typed.
         factor: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A design that does not exist.
@@ -108,13 +108,13 @@ pub enum ProveError {
         "{budget_s:.0} s are too short: {blocks} blocks of {runs} runs take about {needed_s:.0} s; give --budget {needed_s:.0}s or more, or a --design with fewer runs"
     )]
     FactorBudget {
-        /// What was given, in seconds.
+        /// The given budget, in seconds.
         budget_s: f64,
         /// Fewest blocks.
         blocks: usize,
         /// Runs of each.
         runs: usize,
-        /// What it needs, in seconds.
+        /// The smallest sufficient budget, in seconds.
         needed_s: f64,
     },
     /// A value that is out of range.

@@ -103,7 +103,10 @@ fn text(lines: &[Value]) -> String {
 
 /// The recorded journal with the varying values of a journal that was just written.
 fn filled(recorded: &str, written: &str) -> String {
-    let (mut recorded, written) = (lines(recorded), lines(written));
+    // The loop device has the lowest number that is free, and names of its settings hold it.
+    let device = written.split("queue.").nth(1).and_then(|rest| rest.split('.').next()).unwrap_or("loop0");
+    let recorded = recorded.replace("queue.loop0.", &format!("queue.{device}."));
+    let (mut recorded, written) = (lines(&recorded), lines(written));
     for (line, other) in recorded.iter_mut().zip(&written) {
         each_varying(line, other, &|value, other| {
             if value.as_str().is_some_and(|text| text.starts_with('@')) {

@@ -34,10 +34,10 @@ pub struct Factor {
     pub low: String,
     /// The high level.
     pub high: String,
-    /// What the low level costs beside performance, one sentence each.
+    /// Costs of the low level beside performance, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub low_prices: Vec<String>,
-    /// What the high level costs beside performance, one sentence each.
+    /// Costs of the high level beside performance, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub high_prices: Vec<String>,
 }
@@ -209,7 +209,7 @@ pub struct Factorial {
     /// Rows that failed, and why effects could not be estimated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
-    /// What makes the effects worth less.
+    /// Threats to the validity of the effects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threats: Vec<String>,
     /// Which server, host and load, in short lines.

@@ -47,7 +47,7 @@ pub struct FactorLevels {
     pub high: LeverLevel,
 }
 
-/// What the user asks for.
+/// The user's request.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Name of the experiment.
@@ -80,7 +80,7 @@ pub struct Planned {
     pub document: Factorial,
     /// How long it takes, in seconds.
     pub takes_s: f64,
-    /// What changes for the whole host while it lasts, as `LEVER=VALUE`.
+    /// Settings of the whole host that change while it lasts, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     /// The runs of the design, in its order.
     pub(crate) arms: Vec<ArmPlan>,

@@ -46,14 +46,14 @@ pub struct RunWish<'a> {
     pub stop: &'a Cancel,
 }
 
-/// What an experiment is doing.
+/// Progress of an experiment.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// Progress of a server that comes up.
     Server(mydyno_sandbox::Progress),
     /// A row ended.
     Row {
-        /// What it measured.
+        /// The row that ended.
         run: &'a FactorialRun,
         /// Rows so far.
         done: usize,
