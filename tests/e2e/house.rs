@@ -141,7 +141,7 @@ fn every_fact_of_the_table_of_settings_is_read_by_a_collector() {
         let example = fact.replace('*', "name");
         assert!(
             mydyno_facts::catalogue::unit_of(&example).is_some(),
-            "{}: no collector reads {fact}",
+            "{}: no collector reads {fact}: add it to one of crates/facts/src/collectors, or leave `fact` out",
             row.id
         );
     }

@@ -258,7 +258,9 @@ fn every_lever_stands_in_the_table_and_every_lever_of_the_table_exists() {
         let of_table =
             !info.id.starts_with("bundle.") && !["option.VARIABLE", "variable.VARIABLE"].contains(&&*info.id);
         if of_table {
-            let row = table.lever(&info.id).unwrap_or_else(|error| panic!("{error}"));
+            let row = table.lever(&info.id).unwrap_or_else(|_| {
+                panic!("{} has no row with `lever = …` in knobs/settings: add one", info.id)
+            });
             for value in &info.values {
                 assert!(row.form.accepts(&value.value), "{}={}", info.id, value.value);
             }

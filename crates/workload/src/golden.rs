@@ -11,7 +11,8 @@ pub fn same(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
         return;
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let kept = std::fs::read_to_string(&path)
+        .unwrap_or_else(|e| panic!("{}: {e}: run with MYDYNO_WRITE_GOLDEN=1 to record it", path.display()));
     let differs = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
     assert!(
         kept == text,
