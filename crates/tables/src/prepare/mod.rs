@@ -382,11 +382,15 @@ pub(crate) fn is_empty(client: &mut Client, database: &str, table: &str) -> Resu
     Ok(client.query(&any).map_err(doing(format!("looking at table {table}")))?.is_empty())
 }
 
+/// How long a claim waits, in seconds: the server frees the lock of a command that has ended once it notices that its connection is
+/// closed, which a busy server may do after the next command has begun.
+const CLAIM_WAIT_S: u32 = 2;
+
 /// Takes a database for this connection.
 pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareError> {
     // Names of locks have 64 characters at most, databases too: a digest fits.
     let name = format!("mydyno {}", fingerprint::short(database.as_bytes()));
-    let sql = format!("SELECT GET_LOCK({}, 0)", mark::literal(&name));
+    let sql = format!("SELECT GET_LOCK({}, {CLAIM_WAIT_S})", mark::literal(&name));
     let taken = client.query(&sql).map_err(doing("claiming the database"))?;
     if taken.scalar().as_deref() == Some("1") {
         Ok(())
