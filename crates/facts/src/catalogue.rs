@@ -13,7 +13,7 @@ pub fn all() -> Vec<&'static Collector> {
 pub fn unit_of(id: &str) -> Option<&'static str> {
     // The kernel settings are a family with members that are known.
     if let Some(name) = id.strip_prefix("host.sysctl.") {
-        return collectors::sysctl::SETTINGS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit);
+        return collectors::sysctl::settings().find(|(known, _)| *known == name).map(|(_, unit)| unit);
     }
     collectors::ALL.iter().find_map(|collector| collector.info(id)).map(|info| info.unit)
 }

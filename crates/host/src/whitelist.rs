@@ -1,19 +1,22 @@
-//! The kernel settings that mydyno may write to, and the values that each takes. Nothing else is ever written.
+//! The kernel settings that mydyno may write to, and the values that each takes: the rows of the table of settings that name a
+//! file of procfs or sysfs. Nothing else is ever written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use mydyno_journal::Machine;
 use mydyno_linux::cpus;
+use mydyno_settings::{Row, table};
 
 use crate::task::parse_cpus;
+
 /// The values of a setting. All of them read back as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A whole number within bounds that is a multiple of a step.
     Number { low: u64, high: u64, step: u64 },
     /// One of these words.
-    OneOf(&'static [&'static str]),
+    OneOf(Vec<String>),
     /// One of the words that the file lists, with brackets around the one in force.
     Bracketed,
     /// A list of CPUs, as the kernel shows it.
@@ -28,7 +31,7 @@ pub(crate) enum Form {
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) form: Form,
-    /// Relative to `/proc/sys` or `/sys`.
+    /// Relative to `/proc` or `/sys`.
     files: Vec<(Root, String)>,
     /// The block device, for settings of one.
     device: Option<String>,
@@ -41,189 +44,112 @@ pub(crate) struct Known {
 #[derive(Debug, Clone, Copy)]
 enum Root {
     Proc,
-    ProcSys,
     Sys,
 }
-
-const ANY: Form = Form::Number { low: 0, high: u32::MAX as u64, step: 1 };
-const SWITCH: Form = Form::Number { low: 0, high: 1, step: 1 };
-
-/// Below `/proc/sys`, named with dots: Documentation/admin-guide/sysctl of the kernel.
-const SYSCTLS: &[(&str, Form)] = &[
-    ("vm.swappiness", Form::Number { low: 0, high: 200, step: 1 }),
-    ("vm.dirty_expire_centisecs", Form::Number { low: 0, high: 360_000, step: 1 }),
-    ("vm.dirty_writeback_centisecs", Form::Number { low: 0, high: 360_000, step: 1 }),
-    ("vm.vfs_cache_pressure", Form::Number { low: 0, high: 10_000, step: 1 }),
-    ("vm.zone_reclaim_mode", Form::Number { low: 0, high: 7, step: 1 }),
-    ("vm.compaction_proactiveness", Form::Number { low: 0, high: 100, step: 1 }),
-    ("vm.watermark_scale_factor", Form::Number { low: 1, high: 3000, step: 1 }),
-    ("vm.nr_hugepages", Form::Number { low: 0, high: 1 << 24, step: 1 }),
-    ("vm.page-cluster", Form::Number { low: 0, high: 31, step: 1 }),
-    ("kernel.numa_balancing", SWITCH),
-    ("kernel.sched_autogroup_enabled", SWITCH),
-    ("net.core.somaxconn", Form::Number { low: 128, high: 65_535, step: 1 }),
-    ("net.core.netdev_max_backlog", ANY),
-    ("net.ipv4.tcp_max_syn_backlog", ANY),
-    ("net.ipv4.tcp_slow_start_after_idle", SWITCH),
-    ("net.ipv4.tcp_tw_reuse", Form::Number { low: 0, high: 2, step: 1 }),
-];
-
-/// Below `/sys/kernel/debug`, where debugfs is mounted: Documentation/scheduler/sched-design-CFS.rst. The shortest time that a
-/// task runs before another takes its place, since Linux 6.6.
-const DEBUG: &[(&str, &str, Form)] = &[(
-    "sched.base_slice_ns",
-    "sched/base_slice_ns",
-    Form::Number { low: 100_000, high: 1_000_000_000, step: 1 },
-)];
 
 /// Largest number of requests of a queue that has a scheduler: `MAX_SCHED_RQ` of block/blk-mq-sched.h, 16 times
 /// `BLKDEV_DEFAULT_RQ`.
 const MOST_REQUESTS: u64 = 16 * 128;
 
-/// Settings that the kernel changes along with others and that only go back with them: no lever sets them.
-const ALONG: &[(&str, Form)] = &[("vm.min_free_kbytes", ANY)];
+/// The row of a setting, with what stands for the `*` of its name.
+fn row(name: &str) -> Option<(&'static Row, Option<&str>)> {
+    table().rows().filter(|row| row.path.is_some()).find_map(|row| match &row.lever {
+        Some(lever) => instance(lever, name).map(|middle| (row, middle)),
+        None => (row.id == name).then_some((row, None)),
+    })
+}
 
-/// Transparent huge pages: Documentation/admin-guide/mm/transhuge.rst.
-const THP: &[(&str, &str, Form)] = &[
-    ("thp.enabled", "enabled", Form::Bracketed),
-    ("thp.defrag", "defrag", Form::Bracketed),
-    ("thp.shmem_enabled", "shmem_enabled", Form::Bracketed),
-    ("thp.khugepaged_defrag", "khugepaged/defrag", SWITCH),
-    (
-        "thp.khugepaged_pages_to_scan",
-        "khugepaged/pages_to_scan",
-        Form::Number { low: 1, high: 1 << 20, step: 1 },
-    ),
-    (
-        "thp.khugepaged_scan_sleep_millisecs",
-        "khugepaged/scan_sleep_millisecs",
-        Form::Number { low: 0, high: 3_600_000, step: 1 },
-    ),
-    (
-        "thp.khugepaged_alloc_sleep_millisecs",
-        "khugepaged/alloc_sleep_millisecs",
-        Form::Number { low: 0, high: 3_600_000, step: 1 },
-    ),
-    ("thp.khugepaged_max_ptes_none", "khugepaged/max_ptes_none", Form::Number { low: 0, high: 511, step: 1 }),
-];
+/// What stands for the `*` of a pattern in a name that has the pattern: `None` inside for a pattern without one.
+fn instance<'a>(pattern: &str, name: &'a str) -> Option<Option<&'a str>> {
+    let Some((head, tail)) = pattern.split_once('*') else { return (pattern == name).then_some(None) };
+    // A device is one name, so that no name leads out of its folder.
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!');
+    let middle = name.strip_prefix(head)?.strip_suffix(tail)?;
+    (!middle.is_empty() && middle.chars().all(plain)).then_some(Some(middle))
+}
 
-/// Block queues: Documentation/ABI/stable/sysfs-block. Read-ahead is rounded to pages, of 64 KiB at most.
-const QUEUE: &[(&str, Form)] = &[
-    ("scheduler", Form::Bracketed),
-    ("nr_requests", Form::Number { low: 4, high: 65_536, step: 1 }),
-    ("read_ahead_kb", Form::Number { low: 0, high: 1 << 20, step: 64 }),
-    ("rotational", SWITCH),
-    ("max_sectors_kb", Form::Number { low: 4, high: 1 << 16, step: 4 }),
-    ("write_cache", Form::OneOf(&["write back", "write through"])),
-    ("wbt_lat_usec", Form::Number { low: 0, high: 10_000_000, step: 1 }),
-    ("nomerges", Form::Number { low: 0, high: 2, step: 1 }),
-    ("rq_affinity", Form::Number { low: 0, high: 2, step: 1 }),
-];
-
-/// Tunables of schedulers, there while theirs is the queue's: Documentation/block/deadline-iosched.rst, kyber-iosched.rst and
-/// bfq-iosched.rst. Times of mq-deadline are in
-/// milliseconds that the kernel keeps in ticks of 1 to 10 of them.
-const SCHEDULER: &[(&str, Form)] = &[
-    ("read_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
-    ("write_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
-    ("prio_aging_expire", Form::Number { low: 0, high: 600_000, step: 20 }),
-    ("writes_starved", Form::Number { low: 0, high: 10_000, step: 1 }),
-    ("front_merges", SWITCH),
-    ("fifo_batch", Form::Number { low: 0, high: 10_000, step: 1 }),
-    ("async_depth", Form::Number { low: 1, high: 65_536, step: 1 }),
-    ("read_lat_nsec", Form::Number { low: 1, high: 60_000_000_000, step: 1 }),
-    ("write_lat_nsec", Form::Number { low: 1, high: 60_000_000_000, step: 1 }),
-    ("low_latency", SWITCH),
-    ("slice_idle", Form::Number { low: 0, high: 1000, step: 1 }),
-    ("strict_guarantees", SWITCH),
-    ("max_budget", Form::Number { low: 0, high: 1 << 20, step: 1 }),
-];
+/// The values of a row. `None` for rows whose values are not those of a file of the kernel.
+fn form(row: &Row) -> Option<Form> {
+    use mydyno_settings::Form as Of;
+    Some(match &row.form {
+        Of::Integer { min, max, step } => Form::Number {
+            low: min.parse().ok()?,
+            high: max.parse().ok()?,
+            step: step.as_deref().map_or(Some(1), |step| step.parse().ok().filter(|step| *step > 0))?,
+        },
+        Of::Enum { listed: true, .. } => Form::Bracketed,
+        Of::Enum { values, listed: false } => Form::OneOf(values.clone()),
+        Of::Cpus => Form::Cpus,
+        Of::ShareOrBytes => Form::ShareOrBytes,
+        _ => return None,
+    })
+}
 
 /// The setting with a name, if mydyno may write to it.
 pub(crate) fn find(name: &str) -> Option<Known> {
-    let known = |form: &Form, files: Vec<(Root, String)>| Known {
+    let (row, middle) = row(name)?;
+    let form = form(row)?;
+    if form == Form::Cpus && !middle?.chars().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
+    let path = row.path.as_ref()?.replace('*', middle.unwrap_or_default());
+    let mut paths = vec![path];
+    if form == Form::ShareOrBytes {
+        paths.push(paths[0].strip_suffix("_ratio").map(|stem| format!("{stem}_bytes"))?);
+    }
+    let others = |patterns: &[String]| patterns.iter().flat_map(|p| expand(p, middle)).collect();
+    Some(Known {
         name: name.to_owned(),
-        form: form.clone(),
-        files,
-        device: None,
-        along: vec![],
-        unmoved: vec![],
-    };
-    if let "vm.dirty" | "vm.dirty_background" = name {
-        let file = name.replace('.', "/");
-        let files = ["ratio", "bytes"].map(|kind| (Root::ProcSys, format!("{file}_{kind}")));
-        return Some(known(&Form::ShareOrBytes, files.into()));
-    }
-    if let Some((_, form)) = SYSCTLS.iter().chain(ALONG).find(|(n, _)| *n == name) {
-        return Some(known(form, vec![(Root::ProcSys, name.replace('.', "/"))]));
-    }
-    if let Some((_, file, form)) = THP.iter().find(|(n, _, _)| *n == name) {
-        let known = known(form, vec![(Root::Sys, format!("kernel/mm/transparent_hugepage/{file}"))]);
-        // set_recommended_min_free_kbytes of mm/khugepaged.c: raised above the administrator's value and never lowered to it.
-        let along = match *file {
-            "enabled" | "shmem_enabled" => vec!["vm.min_free_kbytes".to_owned()],
-            _ => vec![],
-        };
-        return Some(Known { along, ..known });
-    }
-    if let Some((_, file, form)) = DEBUG.iter().find(|(n, _, _)| *n == name) {
-        return Some(known(form, vec![(Root::Sys, format!("kernel/debug/{file}"))]));
-    }
-    if let Some(number) = name.strip_prefix("irq.").and_then(|rest| rest.strip_suffix(".affinity")) {
-        let plain = !number.is_empty() && number.len() < 8 && number.chars().all(|c| c.is_ascii_digit());
-        let files = vec![(Root::Proc, format!("irq/{number}/smp_affinity_list"))];
-        return plain.then(|| known(&Form::Cpus, files));
-    }
-    let (device, file) = name.strip_prefix("queue.")?.split_once('.')?;
-    let (form, path) = match file.strip_prefix("iosched.") {
-        Some(tunable) => (&SCHEDULER.iter().find(|(n, _)| *n == tunable)?.1, format!("iosched/{tunable}")),
-        None => (&QUEUE.iter().find(|(n, _)| *n == file)?.1, file.to_owned()),
-    };
-    // A device is one name, so that no name leads out of /sys/block.
-    let plain = !device.is_empty()
-        && device.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!'));
-    plain.then(|| Known {
-        device: Some(device.to_owned()),
-        // The elevator switch sets these to the new scheduler's defaults (block/elevator.c, block/blk-wbt.c).
-        along: match file {
-            "scheduler" => ["nr_requests", "wbt_lat_usec"]
-                .map(str::to_owned)
-                .into_iter()
-                .chain(SCHEDULER.iter().map(|(n, _)| format!("iosched.{n}")))
-                .map(|n| format!("queue.{device}.{n}"))
-                .collect(),
-            // mq-deadline and kyber derive it from the number of requests (dd_depth_updated of block/mq-deadline.c).
-            "nr_requests" => vec![format!("queue.{device}.iosched.async_depth")],
-            // bfq raises it to 8 ms (bfq_strict_guarantees_store of block/bfq-iosched.c).
-            "iosched.strict_guarantees" => vec![format!("queue.{device}.iosched.slice_idle")],
-            _ => vec![],
-        },
-        // New limits of a queue come with the read-ahead that suits its optimal I/O size (blk_apply_bdi_limits of
-        // block/blk-settings.c, since Linux 6.9), whatever the administrator had set.
-        unmoved: match file {
-            "write_cache" | "rotational" | "max_sectors_kb" => vec![format!("queue.{device}.read_ahead_kb")],
-            _ => vec![],
-        },
-        ..known(form, vec![(Root::Sys, format!("block/{device}/queue/{path}"))])
+        form,
+        files: paths.iter().map(|path| relative(path)).collect::<Option<_>>()?,
+        device: middle.filter(|_| name.starts_with("queue.")).map(str::to_owned),
+        along: others(&row.along),
+        unmoved: others(&row.unmoved),
     })
+}
+
+/// A file's root and its path below that.
+fn relative(path: &str) -> Option<(Root, String)> {
+    let roots = [(Root::Proc, "/proc/"), (Root::Sys, "/sys/")];
+    roots.into_iter().find_map(|(root, prefix)| Some((root, path.strip_prefix(prefix)?.to_owned())))
+}
+
+/// The names that a pattern of a row stands for: its first `*` is the device of the name that was asked for, a second one each
+/// lever of the table that fits.
+fn expand(pattern: &str, device: Option<&str>) -> Vec<String> {
+    let of_device = |pattern: &str| match device {
+        Some(device) => pattern.replacen('*', device, 1),
+        None => pattern.to_owned(),
+    };
+    match pattern.strip_suffix(".*").filter(|head| head.contains('*')) {
+        Some(head) => {
+            table().levers().filter(|lever| lever.starts_with(&format!("{head}."))).map(of_device).collect()
+        }
+        None => vec![of_device(pattern)],
+    }
 }
 
 /// Whether a setting only ever goes back with another.
 pub(crate) fn only_along(name: &str) -> bool {
-    ALONG.iter().any(|(along, _)| *along == name)
+    row(name).is_some_and(|(row, _)| row.lever.is_none())
+}
+
+/// Levers of the table that have a file of the kernel.
+fn levers() -> impl Iterator<Item = &'static str> {
+    table()
+        .rows()
+        .filter(|row| row.path.is_some() && form(row).is_some())
+        .filter_map(|row| row.lever.as_deref())
 }
 
 /// The files of block queues, with the tunables of all schedulers.
 pub(crate) fn queue_files() -> Vec<String> {
-    let tunables = SCHEDULER.iter().map(|(name, _)| format!("iosched.{name}"));
-    QUEUE.iter().map(|(name, _)| (*name).to_owned()).chain(tunables).collect()
+    levers().filter_map(|lever| lever.strip_prefix("queue.*.")).map(str::to_owned).collect()
 }
 
 /// Names of the settings that are listed for a machine: those of block queues for disks that hold something.
 pub(crate) fn names(machine: &Machine) -> Vec<String> {
-    let mut names = vec!["vm.dirty".to_owned(), "vm.dirty_background".to_owned()];
-    names.extend(SYSCTLS.iter().map(|(name, _)| (*name).to_owned()));
-    names.extend(THP.iter().chain(DEBUG).map(|(name, _, _)| (*name).to_owned()));
+    let mut names: Vec<String> = levers().filter(|lever| !lever.contains('*')).map(str::to_owned).collect();
     let entries = fs::read_dir(machine.sys().join("block"));
     let mut disks: Vec<String> = entries
         .into_iter()
@@ -238,10 +164,14 @@ pub(crate) fn names(machine: &Machine) -> Vec<String> {
         .collect();
     disks.sort();
     for disk in disks {
-        names.extend(QUEUE.iter().map(|(file, _)| format!("queue.{disk}.{file}")));
-        let tunables = SCHEDULER.iter().map(|(file, _)| format!("queue.{disk}.iosched.{file}"));
         let there = |name: &String| find(name).is_some_and(|known| known.files(machine)[0].exists());
-        names.extend(tunables.filter(there));
+        for file in queue_files() {
+            let name = format!("queue.{disk}.{file}");
+            // Tunables are there while their scheduler is the queue's.
+            if !file.starts_with("iosched.") || there(&name) {
+                names.push(name);
+            }
+        }
     }
     names.extend(interrupts(machine).into_iter().map(|number| format!("irq.{number}.affinity")));
     names
@@ -271,7 +201,6 @@ impl Known {
     pub(crate) fn files(&self, machine: &Machine) -> Vec<PathBuf> {
         let path = |(root, relative): &(Root, String)| match root {
             Root::Proc => machine.proc().join(relative),
-            Root::ProcSys => machine.proc().join("sys").join(relative),
             Root::Sys => machine.sys().join(relative),
         };
         self.files.iter().map(path).collect()
@@ -319,7 +248,7 @@ impl Form {
             Self::Number { low, high, step } => {
                 number().is_some_and(|n| (*low..=*high).contains(&n) && n.is_multiple_of(*step))
             }
-            Self::OneOf(words) => words.contains(&value),
+            Self::OneOf(words) => words.iter().any(|word| word == value),
             Self::Bracketed => true,
             Self::Cpus => parse_cpus(value).is_some_and(|cpus| cpus::show(&cpus) == value),
             Self::ShareOrBytes => match value.strip_suffix('%') {
@@ -393,6 +322,27 @@ mod tests {
         ] {
             assert!(find(name).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_row_with_a_file_can_be_written_and_what_goes_along_is_known() {
+        for row in table().rows().filter(|row| row.path.is_some()) {
+            let name = row.lever.as_ref().unwrap_or(&row.id);
+            let middle = if name.starts_with("irq.") { "7" } else { "sda" };
+            let known = find(&name.replace('*', middle)).unwrap_or_else(|| panic!("{name}"));
+            for other in known.along.iter().chain(&known.unmoved) {
+                assert!(find(other).is_some(), "{name}: {other}");
+            }
+        }
+        assert_eq!(find("thp.enabled").unwrap().along, ["vm.min_free_kbytes"]);
+        let along = find("queue.sda.scheduler").unwrap().along;
+        assert_eq!(
+            along[..3],
+            ["queue.sda.nr_requests", "queue.sda.wbt_lat_usec", "queue.sda.iosched.read_expire"]
+        );
+        assert_eq!(along.len(), 15);
+        assert_eq!(find("queue.sda.write_cache").unwrap().unmoved, ["queue.sda.read_ahead_kb"]);
+        assert!(only_along("vm.min_free_kbytes") && !only_along("thp.enabled"));
     }
 
     #[test]

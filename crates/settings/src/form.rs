@@ -28,6 +28,10 @@ pub enum Form {
     Enum {
         /// The words.
         values: Vec<String>,
+        /// The kernel's file lists the words that this kernel takes, with brackets around the one in force; a later kernel may
+        /// have more.
+        #[serde(default)]
+        listed: bool,
     },
     /// A number of bytes, as in `512M`.
     Size,
@@ -56,7 +60,7 @@ impl Form {
                 let least = min.parse::<f64>().unwrap_or(f64::NEG_INFINITY);
                 value.parse::<f64>().is_ok_and(|n| n.is_finite() && n >= least)
             }
-            Self::Enum { values } => values.iter().any(|known| known == value),
+            Self::Enum { values, .. } => values.iter().any(|known| known == value),
             Self::Size => parse_size(value).is_ok() || share(value).is_some(),
             Self::ShareOrBytes => value.parse::<u64>().is_ok() || share(value).is_some(),
             Self::Cpus => {
@@ -85,7 +89,7 @@ impl fmt::Display for Form {
                 step.as_ref().map_or(Ok(()), |step| write!(f, ", a multiple of {step}"))
             }
             Self::Number { min } => write!(f, "a number, at least {min}"),
-            Self::Enum { values } => write!(f, "{}", values.join(", ")),
+            Self::Enum { values, .. } => write!(f, "{}", values.join(", ")),
             Self::Size => f.write_str("a size like 512M, or a share of memory like 75%"),
             Self::ShareOrBytes => f.write_str("a share of memory like 20%, or a number of bytes"),
             Self::Cpus => f.write_str("a list of CPUs like 0-1,3"),
@@ -108,7 +112,7 @@ mod tests {
     fn a_form_accepts_its_values_alone() {
         let step = Form::Integer { min: "0".into(), max: "4096".into(), step: Some("64".into()) };
         assert!(step.accepts("128") && !step.accepts("100") && !step.accepts("8192") && !step.accepts("x"));
-        let words = Form::Enum { values: vec!["write back".into()] };
+        let words = Form::Enum { values: vec!["write back".into()], listed: false };
         assert!(words.accepts("write back") && !words.accepts("write through"));
         assert!(Form::Size.accepts("4G") && Form::Size.accepts("75%") && !Form::Size.accepts("much"));
         assert!(Form::ShareOrBytes.accepts("20%") && !Form::ShareOrBytes.accepts("1G"));

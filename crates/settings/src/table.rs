@@ -39,9 +39,17 @@ pub struct Row {
     pub aliases: Vec<String>,
     /// Its values.
     pub form: Form,
-    /// The file of procfs or sysfs.
+    /// The file of procfs or sysfs; `*` stands for what it stands for in the lever's name. Settings with a file are the only
+    /// ones of a kernel that are ever written.
     #[serde(default)]
     pub path: Option<String>,
+    /// Settings that the kernel gives new values along with this one; they go back with it. In patterns with two `*` the second
+    /// stands for each lever that fits.
+    #[serde(default)]
+    pub along: Vec<String>,
+    /// Settings that the kernel resets without need when this one is set; they get their values again at once.
+    #[serde(default)]
+    pub unmoved: Vec<String>,
     /// The server variable.
     #[serde(default)]
     pub variable: Option<String>,
@@ -194,7 +202,7 @@ fn variable(name: &str) -> Option<Row> {
             let mut values: Vec<String> = words.collect();
             values.sort();
             values.dedup();
-            if values.is_empty() { Form::Text } else { Form::Enum { values } }
+            if values.is_empty() { Form::Text } else { Form::Enum { values, listed: false } }
         }
         _ => Form::Text,
     };
@@ -206,6 +214,8 @@ fn variable(name: &str) -> Option<Row> {
         aliases: vec![],
         form,
         path: None,
+        along: vec![],
+        unmoved: vec![],
         variable: Some(name.to_owned()),
         servers: families.collect(),
         ledger: ledger().get(name).map(|_| name.to_owned()),

@@ -7,7 +7,7 @@ use mydyno_settings::nearest;
 use crate::options::{OptionError, Options};
 use crate::registered::Request;
 pub use crate::registered::Spec;
-use crate::registry::{AnyWorkload, SPECS};
+use crate::{AnyWorkload, SPECS};
 use mydyno_tables::work_tables::WorkTables;
 
 /// All workloads.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use mydyno_wire::Value;
+
 /// Compares a text with the recorded one. `MYDYNO_WRITE_GOLDEN=1` records it again, for an intended change that its
 /// commit explains.
 pub fn same(name: &str, text: &str) {
@@ -24,10 +26,12 @@ pub fn same(name: &str, text: &str) {
 
 /// The first transactions of two connections, a statement a line.
 pub fn stream<W: crate::Workload>(workload: &W, transactions: usize) -> String {
+    // Long enough for whatever a statement keeps.
+    let row: Vec<Value> = (1..=32).map(Value::Int).collect();
     let mut text = String::new();
     for connection in [0, 1] {
         text.push_str(&format!("# connection {connection}\n"));
-        crate::transcript::replay(workload, connection, transactions, &mut |asked| {
+        crate::transcript::replay_with_row(workload, connection, transactions, Some(&row), &mut |asked| {
             text.push_str(&format!("{asked}\n"));
         });
     }

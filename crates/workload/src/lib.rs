@@ -35,3 +35,15 @@ pub use options::{OptionError, Options};
 pub use session::{
     Command, Fault, Handle, Param, Session, Statement, StatementSpec, TransactionStream, Workload,
 };
+
+// One line a workload: its name as a type, and the type.
+registry::register! {
+    Oltp: crate::oltp::Oltp,
+    OltpInsert: crate::oltp_insert::OltpInsert,
+    SelectRandom: crate::select_random::SelectRandom,
+    BulkInsert: crate::bulk_insert::BulkInsert,
+    HotRow: crate::hot_row::HotRow,
+    Slap: crate::slap::Slap,
+    Sql: crate::sql::Sql,
+    Mix: crate::mix::Mix,
+}

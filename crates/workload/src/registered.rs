@@ -1,4 +1,4 @@
-//! The interface through which a workload is chosen by name. The list of workloads is in [`crate::registry`].
+//! The interface through which a workload is chosen by name. The list of workloads is at the end of `lib.rs`.
 
 use crate::options::{OptionError, OptionSpec, Options};
 use crate::session::Workload;

@@ -1,14 +1,8 @@
-//! The registration of workloads. A workload is one file, which implements [`Registered`], and one line in the list at
-//! the end of this file.
+//! The registration of workloads. A workload is one file, which implements
+//! [`Registered`](crate::registered::Registered), and one line in the list at the end of `lib.rs`.
 
-use mydyno_model::record::OperationInfo;
-
-use crate::fingerprint;
-use crate::options::OptionError;
-use crate::registered::{Registered, Request, Spec};
+pub use crate::AnyWorkload;
 use crate::session::Workload;
-use crate::user_statement::UserStatement;
-use mydyno_tables::work_tables::WorkTables;
 
 /// An operation on a workload of any type.
 pub trait Visitor {
@@ -21,99 +15,104 @@ pub trait Visitor {
 
 macro_rules! register {
     ($($name:ident: $workload:ty,)+) => {
-        /// A workload of any registered type.
-        #[derive(Debug, Clone)]
-        pub enum AnyWorkload {
-            $(#[doc = stringify!($workload)] $name(Box<$workload>),)+
-        }
+        mod any_workload {
+            use mydyno_model::record::OperationInfo;
+            use mydyno_tables::work_tables::WorkTables;
 
-        /// Entries of all workloads, a list for each type.
-        pub(crate) const SPECS: &[&[Spec]] = &[$(<$workload as Registered>::SPECS,)+];
+            use crate::fingerprint;
+            use crate::options::OptionError;
+            use crate::registered::{Registered, Request, Spec};
+            use crate::registry::Visitor;
+            use crate::session::Workload;
+            use crate::user_statement::UserStatement;
 
-        impl AnyWorkload {
-            /// Builds the workload that the request names, and describes its tables.
-            ///
-            /// # Errors
-            /// All options that do not fit together; an unknown name.
-            pub fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
-                $(if <$workload as Registered>::SPECS.iter().any(|spec| spec.name == request.name) {
-                    let (workload, tables) = <$workload as Registered>::build(request)?;
-                    return Ok((Self::$name(Box::new(workload)), tables));
-                })+
-                Err(vec![OptionError::Impossible(format!("there is no workload {:?}", request.name))])
+            /// A workload of any registered type.
+            #[derive(Debug, Clone)]
+            pub enum AnyWorkload {
+                $(#[doc = stringify!($workload)] $name(Box<$workload>),)+
             }
 
-            /// Performs an operation on the workload as it is in step `step` of a run (from 0).
-            pub fn visit<V: Visitor>(&self, step: u64, visitor: V) -> V::Output {
-                match self {
-                    $(Self::$name(workload) => match workload.at_step(step) {
-                        Some(workload) => visitor.visit(&workload),
-                        None => visitor.visit(&**workload),
-                    },)+
-                }
-            }
+            /// Entries of all workloads, a list for each type.
+            pub(crate) const SPECS: &[&[Spec]] = &[$(<$workload as Registered>::SPECS,)+];
 
-            /// As [`Workload::operations`].
-            pub fn operations(&self) -> &[OperationInfo] {
-                match self { $(Self::$name(workload) => workload.operations(),)+ }
-            }
-
-            /// Number of statements that each connection prepares.
-            pub fn statements(&self) -> usize {
-                match self { $(Self::$name(workload) => workload.statements().len(),)+ }
-            }
-
-            /// As [`Workload::writes`].
-            pub fn writes(&self) -> bool {
-                match self { $(Self::$name(workload) => workload.writes(),)+ }
-            }
-
-            /// As [`Workload::keeps_row_count`].
-            pub fn keeps_row_count(&self) -> bool {
-                match self { $(Self::$name(workload) => workload.keeps_row_count(),)+ }
-            }
-
-            /// As [`Workload::before_step`].
-            pub fn before_step(&self) -> Vec<String> {
-                match self { $(Self::$name(workload) => workload.before_step(),)+ }
-            }
-
-            /// As [`Workload::longest_query_bytes`].
-            pub fn longest_query_bytes(&self) -> usize {
-                match self { $(Self::$name(workload) => workload.longest_query_bytes(),)+ }
-            }
-
-            /// As [`Registered::think_s`].
-            pub fn think_s(&self) -> f64 {
-                match self { $(Self::$name(workload) => workload.think_s(),)+ }
-            }
-
-            /// As [`Registered::user_statements`].
-            pub fn user_statements(&self) -> &[UserStatement] {
-                match self { $(Self::$name(workload) => workload.user_statements(),)+ }
-            }
-
-            /// Fingerprint of its operations, and of the user's file where there is one.
-            pub fn fingerprint(&self) -> String {
-                match self {
-                    $(Self::$name(workload) => {
-                        let operations = fingerprint::operations(&**workload);
-                        workload.content().map_or(operations.clone(), |file| format!("{operations}-{file}"))
+            impl AnyWorkload {
+                /// Builds the workload that the request names, and describes its tables.
+                ///
+                /// # Errors
+                /// All options that do not fit together; an unknown name.
+                pub fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
+                    $(if <$workload as Registered>::SPECS.iter().any(|spec| spec.name == request.name) {
+                        let (workload, tables) = <$workload as Registered>::build(request)?;
+                        return Ok((Self::$name(Box::new(workload)), tables));
                     })+
+                    Err(vec![OptionError::Impossible(format!("there is no workload {:?}", request.name))])
+                }
+
+                /// Performs an operation on the workload as it is in step `step` of a run (from 0).
+                pub fn visit<V: Visitor>(&self, step: u64, visitor: V) -> V::Output {
+                    match self {
+                        $(Self::$name(workload) => match workload.at_step(step) {
+                            Some(workload) => visitor.visit(&workload),
+                            None => visitor.visit(&**workload),
+                        },)+
+                    }
+                }
+
+                /// As [`Workload::operations`].
+                pub fn operations(&self) -> &[OperationInfo] {
+                    match self { $(Self::$name(workload) => workload.operations(),)+ }
+                }
+
+                /// Number of statements that each connection prepares.
+                pub fn statements(&self) -> usize {
+                    match self { $(Self::$name(workload) => workload.statements().len(),)+ }
+                }
+
+                /// As [`Workload::writes`].
+                pub fn writes(&self) -> bool {
+                    match self { $(Self::$name(workload) => workload.writes(),)+ }
+                }
+
+                /// As [`Workload::keeps_row_count`].
+                pub fn keeps_row_count(&self) -> bool {
+                    match self { $(Self::$name(workload) => workload.keeps_row_count(),)+ }
+                }
+
+                /// As [`Workload::before_step`].
+                pub fn before_step(&self) -> Vec<String> {
+                    match self { $(Self::$name(workload) => workload.before_step(),)+ }
+                }
+
+                /// As [`Workload::longest_query_bytes`].
+                pub fn longest_query_bytes(&self) -> usize {
+                    match self { $(Self::$name(workload) => workload.longest_query_bytes(),)+ }
+                }
+
+                /// As [`Registered::think_s`].
+                pub fn think_s(&self) -> f64 {
+                    match self { $(Self::$name(workload) => workload.think_s(),)+ }
+                }
+
+                /// As [`Registered::user_statements`].
+                pub fn user_statements(&self) -> &[UserStatement] {
+                    match self { $(Self::$name(workload) => workload.user_statements(),)+ }
+                }
+
+                /// Fingerprint of its operations, and of the user's file where there is one.
+                pub fn fingerprint(&self) -> String {
+                    match self {
+                        $(Self::$name(workload) => {
+                            let operations = fingerprint::operations(&**workload);
+                            workload.content().map_or(operations.clone(), |file| format!("{operations}-{file}"))
+                        })+
+                    }
                 }
             }
         }
+
+        pub use any_workload::AnyWorkload;
+        pub(crate) use any_workload::SPECS;
     };
 }
 
-// One line a workload: its name as a type, and the type.
-register! {
-    Oltp: crate::oltp::Oltp,
-    OltpInsert: crate::oltp_insert::OltpInsert,
-    SelectRandom: crate::select_random::SelectRandom,
-    BulkInsert: crate::bulk_insert::BulkInsert,
-    HotRow: crate::hot_row::HotRow,
-    Slap: crate::slap::Slap,
-    Sql: crate::sql::Sql,
-    Mix: crate::mix::Mix,
-}
+pub(crate) use register;

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use mydyno_wire::Value;
 use mydyno_wire::packet::OkPacket;
 use mydyno_wire::reply::ResultSink;
 
@@ -45,15 +46,27 @@ impl fmt::Display for SentStatement<'_> {
 /// The answer to every statement: one row found or changed.
 const FOUND: Answer = Answer { rows: 1, affected_rows: 1 };
 
-/// Passes the statements of the first transactions of a connection to `sink`.
+/// Passes the statements of the first transactions of a connection to `sink`. A statement whose row is to be kept gets none, so
+/// transactions that need its values end there: fingerprints in records depend on it.
 pub fn replay<W: Workload>(
     workload: &W,
     connection: u64,
     transactions: usize,
     sink: &mut dyn FnMut(&SentStatement<'_>),
 ) {
+    replay_with_row(workload, connection, transactions, None, sink);
+}
+
+/// As [`replay`], with this row for statements whose row is to be kept.
+pub fn replay_with_row<W: Workload>(
+    workload: &W,
+    connection: u64,
+    transactions: usize,
+    row: Option<&[Value]>,
+    sink: &mut dyn FnMut(&SentStatement<'_>),
+) {
     let mut stream = workload.stream(connection);
-    let mut reciter = Replayer { workload, sink, handles: Vec::new() };
+    let mut reciter = Replayer { workload, sink, row, handles: Vec::new() };
     for _ in 0..transactions {
         stream.begin();
         // The session answers at once and never fails, so neither can the transaction.
@@ -66,6 +79,7 @@ pub fn replay<W: Workload>(
 struct Replayer<'a, W> {
     workload: &'a W,
     sink: &'a mut dyn FnMut(&SentStatement<'_>),
+    row: Option<&'a [Value]>,
     /// Statements that were prepared while running.
     handles: Vec<Option<StatementSpec>>,
 }
@@ -85,7 +99,7 @@ impl<W: Workload> Session for Replayer<'_, W> {
 
     async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
         self.prepared(statement, params);
-        Ok(Kept { answer: FOUND, row: None })
+        Ok(Kept { answer: FOUND, row: self.row.map(<[Value]>::to_vec) })
     }
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::sysctl::{SETTINGS, path_of};
+use crate::collectors::sysctl::{self, path_of};
 use crate::context::{Context, Depth};
 use crate::parse::unescape;
 use crate::source::{Missing, Read, Source};
@@ -179,7 +179,7 @@ fn words(text: &str) -> String {
 
 /// Among the settings that are facts only: others are nobody's concern here.
 fn differing(source: &Source, lines: &BTreeMap<String, Line>) -> Vec<Value> {
-    let known = lines.iter().filter(|(name, _)| SETTINGS.iter().any(|(known, _)| known == name));
+    let known = lines.iter().filter(|(name, _)| sysctl::settings().any(|(known, _)| known == name.as_str()));
     known
         .filter_map(|(name, line)| {
             let running = words(&source.read(&path_of(name)).ok()?);

@@ -1,5 +1,6 @@
 //! Kernel settings below /proc/sys, by the names that sysctl(8) uses.
 
+use mydyno_settings::table;
 use serde_json::Value;
 
 use crate::bag::Bag;
@@ -21,8 +22,9 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-/// The settings that are read, with their units. Values of several numbers are lists.
-pub const SETTINGS: &[(&str, &str)] = &[
+/// The settings that are read besides those of the table of settings, with their units, and the units of some of the table's.
+/// Values of several numbers are lists.
+const SETTINGS: &[(&str, &str)] = &[
     ("fs.aio-max-nr", "count"),
     ("fs.aio-nr", "count"),
     ("fs.file-max", "count"),
@@ -89,13 +91,20 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("vm.zone_reclaim_mode", ""),
 ];
 
+/// The settings that are read, with their units: those listed here, and those whose fact the table of settings names.
+pub fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let listed = |name: &str| SETTINGS.iter().any(|(known, _)| *known == name);
+    let of_table = table().rows().filter_map(|row| row.fact.as_deref()?.strip_prefix("host.sysctl."));
+    SETTINGS.iter().copied().chain(of_table.filter(move |name| !listed(name)).map(|name| (name, "")))
+}
+
 /// Where a setting is found. Only the first dots separate folders; none of the settings read here has one in its name.
 pub fn path_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
 fn run(context: &Context, bag: &Bag) {
-    for (name, unit) in SETTINGS {
+    for (name, unit) in settings() {
         let path = path_of(name);
         let value = context.source.read(&path).and_then(|text| value_of(&text, unit, &path));
         bag.put_with_unit(&format!("host.sysctl.{name}"), unit, &path, value);
@@ -135,6 +144,16 @@ mod tests {
         for text in ["", "x", "99999999999999999999", "1 2"] {
             assert!(value_of(text, "bytes", "/p").is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn settings_of_the_table_are_read_once() {
+        let all: Vec<&str> = settings().map(|(name, _)| name).collect();
+        let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(all.len(), distinct.len());
+        let facts = table().rows().filter_map(|row| row.fact.as_deref()?.strip_prefix("host.sysctl."));
+        let of_table: Vec<&str> = facts.collect();
+        assert!(of_table.len() > 10 && of_table.iter().all(|name| distinct.contains(name)));
     }
 
     #[test]

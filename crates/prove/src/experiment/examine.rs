@@ -40,10 +40,15 @@ impl Examiner<'_> {
         &self.experiment.definition
     }
 
-    /// Notes a mistake at the place where `value` is written.
+    /// Notes a mistake at the place where `value` is written behind the key with which `text` begins.
     fn wrong(&mut self, value: &str, text: impl Into<String>) {
-        let place = place_of(&self.experiment.text, value);
-        self.mistakes.push(Mistake { file: self.experiment.file.clone(), place, text: text.into() });
+        let text = text.into();
+        let key = text.split(':').next().unwrap_or_default();
+        let place = place_of(&self.experiment.text, key, value);
+        let mistake = Mistake { file: self.experiment.file.clone(), place, text };
+        if !self.mistakes.contains(&mistake) {
+            self.mistakes.push(mistake);
+        }
     }
 
     fn need(&mut self, fine: bool, value: &str, text: &str) {
@@ -138,10 +143,7 @@ impl Examiner<'_> {
                 Ok(turns) => {
                     if let Err(problems) = load::resolve(&d.load, &turns.workload) {
                         for problem in problems {
-                            self.wrong(
-                                &d.load.workload,
-                                format!("load, with the levers of {list}: {problem}"),
-                            );
+                            self.wrong(&d.load.workload, format!("load: {problem}"));
                         }
                     }
                     if d.execution.mode != Mode::Rows
@@ -300,6 +302,7 @@ mod tests {
             let mistakes = changed(from, to);
             let found = mistakes.iter().find(|mistake| mistake.contains(says));
             let found = found.unwrap_or_else(|| panic!("{to}: {mistakes:?}"));
+            assert_eq!(mistakes.iter().filter(|mistake| mistake.contains(says)).count(), 1, "{mistakes:?}");
             let place: Vec<&str> = found.split(':').take(3).collect();
             assert!(place[1].parse::<usize>().is_ok() && place[2].parse::<usize>().is_ok(), "{found}");
         }

@@ -30,14 +30,32 @@ pub(super) fn place(text: &str, byte: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Where a value is written in a text: the first place that has it in quotes, else the first that has it as a word.
-pub(super) fn place_of(text: &str, value: &str) -> Option<(usize, usize)> {
+/// Where a value of a key is written in a text: behind the key's own line where there is one, else the first place that has it;
+/// in quotes rather than as a word. A key may have its table before it, as in `execution.why`.
+pub(super) fn place_of(text: &str, key: &str, value: &str) -> Option<(usize, usize)> {
     if value.is_empty() {
         return None;
     }
     let quoted = [format!("\"{value}\""), format!("'{value}'")];
-    let at = quoted.iter().find_map(|value| text.find(value.as_str()));
-    at.or_else(|| text.find(value)).map(|byte| place(text, byte))
+    let find = |from: usize| {
+        let text = &text[from..];
+        let at = quoted.iter().find_map(|value| text.find(value.as_str())).or_else(|| text.find(value));
+        at.map(|at| from + at)
+    };
+    let behind = key.split('.').try_fold(0, |from, segment| line_of(text, from, segment));
+    behind.and_then(find).or_else(|| find(0)).map(|byte| place(text, byte))
+}
+
+/// The first line from `from` on that sets a key or opens the table of that name.
+fn line_of(text: &str, from: usize, key: &str) -> Option<usize> {
+    let mut at = 0;
+    text.split_inclusive('\n').find_map(|line| {
+        let start = at;
+        at += line.len();
+        let rest = line.trim_start().trim_start_matches('[').strip_prefix(key)?;
+        let ends = rest.trim_start().starts_with(['=', ']', '.']);
+        (ends && at > from).then_some(start.max(from))
+    })
 }
 
 #[cfg(test)]
@@ -48,8 +66,18 @@ mod tests {
     fn places_count_lines_and_characters_from_one() {
         let text = "a = 1\nwhy = \"ä\"\nb = \"x=1\"";
         assert_eq!(place(text, 0), (1, 1));
-        assert_eq!(place_of(text, "x=1"), Some((3, 5)));
-        assert_eq!(place_of(text, "ä"), Some((2, 7)));
-        assert_eq!(place_of(text, "nothing"), None);
+        assert_eq!(place_of(text, "b", "x=1"), Some((3, 5)));
+        assert_eq!(place_of(text, "why", "ä"), Some((2, 7)));
+        assert_eq!(place_of(text, "why", "nothing"), None);
+    }
+
+    #[test]
+    fn a_value_is_found_behind_its_key() {
+        let text = "name = \"5%\"\n[load]\ntime = \"1s\"\n[[response]]\ndelta = \"5%\"\n";
+        assert_eq!(place_of(text, "response.delta", "5%"), Some((5, 9)));
+        assert_eq!(place_of(text, "delta", "5%"), Some((5, 9)));
+        assert_eq!(place_of(text, "load", "1s"), Some((3, 8)));
+        // No such key: the first place that has the value.
+        assert_eq!(place_of(text, "quick.slice", "5%"), Some((1, 8)));
     }
 }

@@ -20,6 +20,22 @@ pub const ALL: [&str; 11] = [
     "bulk_insert",
 ];
 
+/// Mixes of the repository.
+const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/shop.toml");
+pub const QUEUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/queue.toml");
+pub const TIMELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/timeline.toml");
+
+/// Options with which a workload can be built: those that it asks of the user.
+pub fn example(workload: &str) -> Vec<(&'static str, &'static str)> {
+    match workload {
+        "sql" => vec![("sql", "SELECT 1")],
+        "mix" => vec![("mix-file", SHOP)],
+        // Statements of the default size are long.
+        "bulk_insert" => vec![("bulk-bytes", "200")],
+        _ => vec![],
+    }
+}
+
 pub fn options(workload: &str, given: &[(&str, &str)]) -> Options {
     let given: Vec<(String, String)> =
         given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();

@@ -6,17 +6,14 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use mydyno_stats::rng::Rng;
-use mydyno_wire::ServerError;
-use mydyno_workload::hot_row::{self, HotRow};
-use mydyno_workload::mix::Mix;
+use mydyno_wire::{ServerError, Value};
+use mydyno_workload::catalogue;
 use mydyno_workload::registry::Visitor;
 use mydyno_workload::session::{Answer, Kept};
-use mydyno_workload::slap::{self, Slap};
-use mydyno_workload::sql::{self, Sql};
 use mydyno_workload::transcript::SentStatement;
-use mydyno_workload::{Fault, Options, Param, Session, Statement, TransactionStream as _, Workload};
+use mydyno_workload::{Fault, Param, Session, Statement, TransactionStream as _, Workload};
 
-use crate::behaviour::{ALL, built};
+use crate::behaviour::{QUEUE, TIMELINE, built, example};
 
 /// Transactions of each comparison.
 const TRANSACTIONS: usize = 60;
@@ -48,7 +45,7 @@ impl<W: Workload> Session for Recorder<'_, W> {
 
     async fn execute_keeping(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<Kept, Fault> {
         let answer = self.execute(statement, params).await?;
-        Ok(Kept { answer, row: None })
+        Ok(Kept { answer, row: Some((1..=32).map(Value::Int).collect()) })
     }
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
@@ -87,46 +84,34 @@ fn same<W: Workload>(name: &str, workload: &W) {
     assert_eq!(retried, undisturbed, "{name} after {failures} retries");
 }
 
-fn options(specs: &[mydyno_workload::options::OptionSpec], given: &[(&str, &str)]) -> Options {
-    let given: Vec<(String, String)> =
-        given.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    Options::resolve("w", specs, &given).unwrap()
-}
+struct Same(&'static str);
 
-#[test]
-fn retries_of_sysbenchs_workloads_send_the_same_parameters() {
-    struct Same(&'static str);
-    impl Visitor for Same {
-        type Output = ();
+impl Visitor for Same {
+    type Output = ();
 
-        fn visit<W: Workload>(self, workload: &W) {
-            same(self.0, workload);
-        }
-    }
-    for name in ALL {
-        let given: &[(&str, &str)] = match name {
-            "bulk_insert" => &[("bulk-bytes", "200")],
-            "oltp_insert" => &[("tables", "3"), ("auto-inc", "off")],
-            "oltp_read_write" => &[("tables", "3"), ("distribution", "gaussian")],
-            _ => &[("tables", "3")],
-        };
-        built(name, given).visit(0, Same(name));
+    fn visit<W: Workload>(self, workload: &W) {
+        same(self.0, workload);
     }
 }
 
 #[test]
-fn retries_of_the_other_workloads_send_the_same_parameters() {
-    let given = [("insert-order", "on"), ("statements", "select-for-update"), ("rows", "10")];
-    same("hot_row", &HotRow::new(&options(hot_row::OPTIONS, &given), 1).unwrap());
-    let given = [("auto-generate-sql-execute-number", "3")];
-    same("slap", &Slap::new(&options(slap::OPTIONS, &given), 1).unwrap());
-    let given = [("sql", "2: SELECT 1"), ("sql", "3: SELECT 2"), ("sql-protocol", "text")];
-    same("sql", &Sql::new(&options(sql::OPTIONS, &given), 1).unwrap());
-    for (name, file) in [
-        ("shop", include_str!("../../../../workloads/shop.toml")),
-        ("queue", include_str!("../../../../workloads/queue.toml")),
-        ("timeline", include_str!("../../../../workloads/timeline.toml")),
+fn retries_of_every_workload_send_the_same_parameters() {
+    for spec in catalogue::all() {
+        built(spec.name, &example(spec.name)).visit(0, Same(spec.name));
+    }
+}
+
+#[test]
+fn retries_of_uncommon_options_send_the_same_parameters() {
+    for (name, given) in [
+        ("oltp_insert", &[("tables", "3"), ("auto-inc", "off")][..]),
+        ("oltp_read_write", &[("tables", "3"), ("distribution", "gaussian")]),
+        ("hot_row", &[("insert-order", "on"), ("statements", "select-for-update"), ("rows", "10")]),
+        ("slap", &[("auto-generate-sql-execute-number", "3")]),
+        ("sql", &[("sql", "2: SELECT 1"), ("sql", "3: SELECT 2"), ("sql-protocol", "text")]),
+        ("mix", &[("mix-file", QUEUE)]),
+        ("mix", &[("mix-file", TIMELINE)]),
     ] {
-        same(name, &Mix::parse(name, file, 1).unwrap());
+        built(name, given).visit(0, Same(name));
     }
 }
