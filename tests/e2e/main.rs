@@ -50,6 +50,7 @@ mod pulse;
 mod rogue;
 mod server;
 mod shape;
+mod shell;
 mod ssh;
 mod surroundings;
 mod unusable;

@@ -60,7 +60,7 @@ impl Limit {
         }
     }
 
-    fn resource(self) -> libc::__rlimit_resource_t {
+    fn resource(self) -> calls::limits::Resource {
         match self {
             Self::OpenFiles => libc::RLIMIT_NOFILE,
             Self::LockedMemory => libc::RLIMIT_MEMLOCK,

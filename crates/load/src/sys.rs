@@ -61,7 +61,7 @@ impl Epoll {
     /// Only those that a defect of this program causes.
     pub fn wait<'a>(&self, events: &'a mut Events, timeout_ns: u64) -> io::Result<&'a [libc::epoll_event]> {
         let timeout = libc::timespec {
-            tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (timeout_ns / 1_000_000_000) as _,
             tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
         };
         let n = self.wait_precisely(events, &timeout);
@@ -182,10 +182,8 @@ pub fn shut_down(fd: RawFd) {
 
 /// Sleeps for `ns` nanoseconds, or until a signal arrives.
 pub fn sleep(ns: u64) {
-    let time = libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    };
+    let time =
+        libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as libc::c_long };
     // SAFETY: `time` is valid for reading, and no address is passed for the remaining time.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
 use crate::failure::{Failure, Status};
 use crate::log::Filter;
 use crate::secrets::WORD_AFTER;
 use crate::ui::Ui;
 use crate::verbs::Verb;
+use crate::workload_args;
 
 /// The dynamometer for MySQL and MariaDB: load with an honest record, on your own server or a private one.
 #[derive(Debug, Parser)]
@@ -51,7 +52,9 @@ fn version() -> String {
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
 pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Result<(Cli, Ui), ExitCode> {
-    match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.collect();
+    let command = workload_args::for_one_workload(Cli::command(), &args);
+    match command.try_get_matches_from(args).and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => {
             let ui = Ui::detect(cli.common.json, cli.common.quiet);
             Ok((cli, ui))
@@ -105,10 +108,18 @@ const FOREIGN: &[(&[&str], &str)] = &[
 /// Replaces clap's guess by the option that does the same, where the user typed one of another program.
 fn advise(error: &mut clap::Error) {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    // `-h` alone, for help: where there is a target it is the host, as in the mysql client.
+    let without_value =
+        matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if value.is_empty());
+    if error.kind() == ErrorKind::InvalidValue && without_value && given.starts_with("--host") {
+        let tip = "-h is the host here, as in the mysql client; --help or -? shows the options";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return;
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
     let given = given.split('=').next().unwrap_or_default().to_owned();
     let Some((_, here)) = FOREIGN.iter().find(|(names, _)| names.contains(&given.as_str())) else { return };
     let tip = ContextValue::StyledStrs(vec![format!("{given} of other programs is here {here}").into()]);
@@ -133,6 +144,13 @@ mod tests {
             let text = error.to_string();
             assert!(text.contains(tip) && !text.contains("similar") && !text.contains("secret"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_host_without_its_name_says_how_to_get_help() {
+        let mut error = super::Cli::try_parse_from(["mydyno", "bench", "-h"]).unwrap_err();
+        super::advise(&mut error);
+        assert!(error.to_string().contains("-h is the host here"), "{error}");
     }
 
     #[test]

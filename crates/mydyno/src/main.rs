@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 mod cli;
+mod completion;
 mod factors;
 mod failure;
 mod load_args;
@@ -26,6 +27,9 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 fn main() -> ExitCode {
+    if completion::answer() {
+        return ExitCode::SUCCESS;
+    }
     signals::accept_interrupts();
     let line = secrets::take_password(cli::with_help(std::env::args_os().collect()), &cli::Cli::command());
     let argv = secrets::shown(&line.args);

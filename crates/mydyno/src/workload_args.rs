@@ -1,5 +1,7 @@
 //! Options of the workloads, made from their descriptions.
 
+use std::ffi::OsString;
+
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use mydyno_workload::catalogue;
 use mydyno_workload::options::{ALIASES, Default, Form, OptionSpec};
@@ -7,6 +9,9 @@ use mydyno_workload::options::{ALIASES, Default, Form, OptionSpec};
 /// Options that were given, by name, as they were typed.
 #[derive(Debug, Clone, std::default::Default)]
 pub struct WorkloadArgs(pub Vec<(String, String)>);
+
+/// Verbs that take a workload and its options.
+const VERBS: [&str; 2] = ["bench", "compare"];
 
 /// Every option of every workload, once.
 fn all() -> Vec<&'static OptionSpec> {
@@ -22,6 +27,25 @@ fn all() -> Vec<&'static OptionSpec> {
 /// Whether a word names a workload, or the file of a mix.
 pub fn is_workload(word: &str) -> bool {
     mydyno_workload::find(word).is_ok() || std::path::Path::new(word).is_file()
+}
+
+/// The command line, with the options of other workloads hidden where the arguments ask for the help of a verb and name a workload.
+pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
+    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let asks = words.iter().any(|word| matches!(*word, "--help" | "-?"));
+    let Some(verb) = words.iter().find(|word| VERBS.contains(word)).filter(|_| asks) else { return command };
+    let named = words.iter().filter(|word| !word.starts_with('-') && *word != verb);
+    let Some(workload) = named.filter_map(|word| mydyno_workload::find(word).ok()).next() else {
+        return command;
+    };
+    let others = all().into_iter().filter(|spec| !workload.options.iter().any(|own| own.name == spec.name));
+    command.mut_subcommand(*verb, |below| {
+        let known: Vec<String> = below.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        let others = others.filter(|spec| known.iter().any(|name| name == spec.name));
+        // `compare` has an option of its own under the name of one.
+        let others = others.filter(|spec| *verb != "compare" || !TAKEN_BY_COMPARE.contains(&spec.name));
+        others.fold(below, |below, spec| below.mut_arg(spec.name, |arg| arg.hide(true)))
+    })
 }
 
 /// A default as it would be typed.

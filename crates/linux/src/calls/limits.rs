@@ -2,6 +2,13 @@
 
 use std::io;
 
+/// The type of `RLIMIT_…`, which C libraries declare differently.
+#[cfg(not(target_env = "musl"))]
+pub type Resource = libc::__rlimit_resource_t;
+/// The type of `RLIMIT_…`, which C libraries declare differently.
+#[cfg(target_env = "musl")]
+pub type Resource = libc::c_int;
+
 fn id(pid: u32) -> io::Result<libc::pid_t> {
     libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
@@ -10,7 +17,7 @@ fn id(pid: u32) -> io::Result<libc::pid_t> {
 ///
 /// # Errors
 /// The system call's.
-pub fn limit(pid: u32, resource: libc::__rlimit_resource_t) -> io::Result<(u64, u64)> {
+pub fn limit(pid: u32, resource: Resource) -> io::Result<(u64, u64)> {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `found` is valid for writing, and nothing is set.
     match unsafe { libc::prlimit(id(pid)?, resource, std::ptr::null(), &raw mut found) } {
@@ -23,7 +30,7 @@ pub fn limit(pid: u32, resource: libc::__rlimit_resource_t) -> io::Result<(u64, 
 ///
 /// # Errors
 /// The system call's.
-pub fn set_limit(pid: u32, resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
+pub fn set_limit(pid: u32, resource: Resource, value: u64) -> io::Result<()> {
     let wanted = libc::rlimit { rlim_cur: value, rlim_max: value };
     // SAFETY: `wanted` is valid for the call, and the old limit is not asked for.
     match unsafe { libc::prlimit(id(pid)?, resource, &raw const wanted, std::ptr::null_mut()) } {

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
+const LOOP_CLR_FD: libc::Ioctl = 0x4C01;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 /// Linux 5.8; it attaches and describes in one step.
-const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
-const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 /// The backing file is read and written past the page cache, where its file system can.
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 

@@ -51,20 +51,22 @@ pub fn set_nice(tid: u32, value: i32) -> io::Result<()> {
 /// The system call's.
 pub fn class(tid: u32) -> io::Result<i32> {
     // SAFETY: sched_getscheduler takes an integer.
-    match unsafe { libc::sched_getscheduler(number(tid)?) } {
-        class if class >= 0 => Ok(class & !libc::SCHED_RESET_ON_FORK),
+    match unsafe { libc::syscall(libc::SYS_sched_getscheduler, number(tid)?) } {
+        class if class >= 0 => Ok(class as i32 & !libc::SCHED_RESET_ON_FORK),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Sets one of the classes without a real-time priority: sched_setscheduler(2). Thread 0 is the calling one.
+/// Sets one of the classes without a real-time priority: sched_setscheduler(2). Thread 0 is the calling one. The call is made
+/// directly: musl's functions of this name always answer ENOSYS.
 ///
 /// # Errors
 /// The system call's.
 pub fn set_class(tid: u32, class: i32) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameter` is valid for the call.
-    match unsafe { libc::sched_setscheduler(number(tid)?, class, &raw const parameter) } {
+    // struct sched_param of the kernel: the priority alone.
+    let priority: libc::c_int = 0;
+    // SAFETY: `priority` is valid for reading during the call.
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, number(tid)?, class, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod claims;
 mod compare;
+mod completions;
 mod crash;
 mod data;
 mod demo;
@@ -11,6 +12,7 @@ mod disk;
 mod experiments;
 mod host;
 mod knobs;
+mod man;
 mod probe;
 mod prove;
 mod report;
@@ -56,6 +58,10 @@ pub enum Verb {
     Knobs(knobs::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
+    /// Print the script with which a shell completes commands, options and values.
+    Completions(completions::Args),
+    /// Print the manual page of a verb, or write those of all.
+    Man(man::Args),
 }
 
 /// Does what the command line asks for.
@@ -78,5 +84,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Claims(args) => claims::run(&args, ui),
         Verb::Knobs(args) => knobs::run(&args, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
+        Verb::Completions(args) => completions::run(&args, ui),
+        Verb::Man(args) => man::run(&args, ui),
     }
 }

@@ -1,0 +1,159 @@
+//! Completion in the shell: the command line with the values that can be told, and the scripts that ask for them.
+
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::Shells;
+use mydyno_host::{Machine, StateDir};
+use mydyno_sandbox::Site;
+
+use crate::cli::Cli;
+use crate::private::find_host;
+
+/// The variable through which a shell's script asks for candidates; its value is the shell's name.
+const VARIABLE: &str = "MYDYNO_COMPLETE";
+/// Shells with a script.
+pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+/// Values of an argument: those that exist when the user presses the key.
+type Values = fn() -> Vec<CompletionCandidate>;
+
+/// Arguments whose values can be told: the commands below `mydyno` that lead to them, an identifier, and the values.
+const VALUES: &[(&[&str], &str, Values)] = &[
+    (&["bench"], "workload", workloads),
+    (&["compare"], "workload", workloads),
+    (&["workloads"], "name", workloads),
+    (&["claims"], "id", claims),
+    (&["audit"], "explain", claims),
+    (&["audit"], "only", claims),
+    (&["audit"], "skip", claims),
+    (&["knobs"], "name", knobs),
+    (&["experiments"], "name", experiments),
+    (&["prove"], "what", experiments),
+    (&["report"], "runs", runs),
+    (&["compare"], "baseline", levers),
+    (&["compare"], "treatment", levers),
+    (&["bench"], "levers", levers),
+    (&["server", "up"], "levers", levers),
+    (&["server", "up"], "data", data),
+    (&["server", "down"], "names", servers),
+    (&["server", "log"], "name", servers),
+    (&["server", "cli"], "name", servers),
+];
+
+/// Answers a shell's script, if one asks. Returns whether it did; nothing else is to be done then.
+pub fn answer() -> bool {
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(command).var(VARIABLE).bin("mydyno");
+    // A word that cannot be completed is not worth a message in the middle of a prompt.
+    std::env::var_os(VARIABLE).is_some()
+        && asked.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
+}
+
+/// The script of a shell of [`SHELLS`].
+pub fn script(shell: &str) -> Option<String> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    shells.completer(shell)?.write_registration(VARIABLE, "mydyno", "mydyno", "mydyno", &mut script).ok()?;
+    String::from_utf8(script).ok()
+}
+
+/// The command line with the values of its arguments.
+fn command() -> Command {
+    VALUES.iter().fold(Cli::command(), |command, (path, id, values)| with_values(command, path, id, *values))
+}
+
+fn with_values(command: Command, path: &[&str], id: &'static str, values: Values) -> Command {
+    if let [first, rest @ ..] = path {
+        return command.mut_subcommand(*first, |below| with_values(below, rest, id, values));
+    }
+    let told = |arg: Arg| arg.add(ArgValueCandidates::new(values));
+    let positionals: Vec<String> = command.get_positionals().map(|arg| arg.get_id().to_string()).collect();
+    if !positionals.iter().any(|name| name == id) {
+        return command.mut_arg(id, told);
+    }
+    // An argument that is changed becomes the last one: all of them are taken in turn to stay in order.
+    positionals.into_iter().fold(command, |command, name| {
+        let wanted = name == id;
+        command.mut_arg(name, |arg| if wanted { told(arg) } else { arg })
+    })
+}
+
+fn candidate(name: impl Into<String>, help: impl Into<String>) -> CompletionCandidate {
+    CompletionCandidate::new(name.into()).help(Some(help.into().into()))
+}
+
+fn workloads() -> Vec<CompletionCandidate> {
+    mydyno_workload::catalogue::all().map(|spec| candidate(spec.name, spec.summary)).collect()
+}
+
+fn claims() -> Vec<CompletionCandidate> {
+    let claims = mydyno_judge::Claims::embedded();
+    claims
+        .iter()
+        .flat_map(|all| all.iter())
+        .map(|claim| candidate(&claim.document.id, &claim.document.title))
+        .collect()
+}
+
+fn knobs() -> Vec<CompletionCandidate> {
+    let knobs = mydyno_settings::knobs::Knobs::embedded();
+    knobs.iter().flat_map(|all| all.iter()).map(|knob| CompletionCandidate::new(&knob.name)).collect()
+}
+
+fn experiments() -> Vec<CompletionCandidate> {
+    let experiments = mydyno_prove::experiment::Experiments::embedded();
+    let all = experiments.iter().flat_map(|all| all.iter());
+    all.map(|one| candidate(&*one.definition.name, &*one.definition.question)).collect()
+}
+
+/// Levers with the sign behind which their value stands; those of this host with its devices.
+fn levers() -> Vec<CompletionCandidate> {
+    let levers = Machine::real().map(|machine| mydyno_levers::list(&machine)).unwrap_or_default();
+    levers.into_iter().map(|lever| candidate(format!("{}=", lever.id), lever.takes)).collect()
+}
+
+fn servers() -> Vec<CompletionCandidate> {
+    let Some(state) = state() else { return vec![] };
+    let servers = Machine::real().ok().and_then(|machine| mydyno_sandbox::list(&state, &machine).ok());
+    servers.into_iter().flatten().map(|server| CompletionCandidate::new(server.name)).collect()
+}
+
+fn data() -> Vec<CompletionCandidate> {
+    let Ok(Some(host)) = find_host("completion") else { return vec![] };
+    let names = mydyno_sandbox::data::names(&Site::new(&host)).unwrap_or_default();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn runs() -> Vec<CompletionCandidate> {
+    let Some(state) = state() else { return vec![] };
+    let entries = std::fs::read_dir(state.path().join("runs")).into_iter().flatten().flatten();
+    entries.map(|entry| CompletionCandidate::new(entry.path())).collect()
+}
+
+/// The state folder, if there is one: completing makes none.
+fn state() -> Option<StateDir> {
+    StateDir::find(&StateDir::default_path().ok()?).ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_with_values_exists() {
+        // An unknown command or argument panics in clap.
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_shell_has_a_script_and_the_catalogues_have_values() {
+        for shell in SHELLS {
+            assert!(script(shell).unwrap().contains(VARIABLE), "{shell}");
+        }
+        assert!(script("tcsh").is_none());
+        for values in [workloads(), claims(), knobs(), experiments(), levers()] {
+            assert!(values.len() > 5, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `mydyno man`: manual pages, one for each verb, made from its help.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use mydyno_run::writer::write_output;
+
+use crate::cli::Cli;
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Examples for the verb's help.
+const EXAMPLES: &str = "\
+Examples:
+  mydyno man | man -l -                      the page of mydyno
+  mydyno man server up | man -l -            that of a command
+  mydyno man --out ~/.local/share/man/man1   all pages, for `man mydyno-bench`";
+
+/// Options of `mydyno man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The verb, and the command below it; mydyno itself without one.
+    #[arg(value_name = "VERB", conflicts_with = "out")]
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Prints a page, or writes all.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::environment(format!("{}: {e}", folder.display())))?;
+        let mut pages = Vec::new();
+        all(&command, "mydyno", &mut pages);
+        for (name, page) in &pages {
+            write_output(&folder.join(format!("{name}.1")), page)
+                .map_err(|e| Failure::environment(e.to_string()))?;
+        }
+        ui.note(&format!("{} pages are in {}", pages.len(), folder.display()));
+        return Ok(Status::Fine);
+    }
+    let (mut name, mut found) = ("mydyno".to_owned(), &command);
+    for word in &args.verb {
+        found = found
+            .find_subcommand(word)
+            .ok_or_else(|| Failure::usage(format!("`{name} {word}` is no command; see `{name} --help`")))?;
+        name = format!("{name} {word}");
+    }
+    ui.out(page(found, &name.replace(' ', "-")).trim_end());
+    Ok(Status::Fine)
+}
+
+/// The pages of a command and of all below it, with their names.
+fn all(command: &Command, name: &str, pages: &mut Vec<(String, String)>) {
+    pages.push((name.to_owned(), page(command, name)));
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        all(below, &format!("{name}-{}", below.get_name()), pages);
+    }
+}
+
+/// A page in the format of man(7). Writing to memory does not fail, so errors of writing are left alone.
+fn page(command: &Command, name: &str) -> String {
+    let mut text = Vec::new();
+    let mut command = command.clone().display_name(name.to_owned());
+    // One line instead of every option: some verbs have a hundred.
+    let usage = command.render_usage().to_string();
+    let after = command.get_after_help().map(ToString::to_string);
+    let has_options = command.get_arguments().any(|arg| !arg.is_hide_set());
+    let has_commands = command.get_subcommands().any(|below| !below.is_hide_set());
+    let man = Man::new(command).date("").manual("mydyno");
+    let _ = man.render_title(&mut text);
+    let _ = man.render_name_section(&mut text);
+    let _ = writeln!(text, ".SH SYNOPSIS\n{}", literal(usage.trim_start_matches("Usage: ").trim()));
+    let _ = man.render_description_section(&mut text);
+    if has_options {
+        let _ = man.render_options_section(&mut text);
+    }
+    if has_commands {
+        let _ = man.render_subcommands_section(&mut text);
+    }
+    if let Some(after) = after {
+        // Examples are laid out by hand.
+        let _ = writeln!(text, ".SH NOTES\n.nf\n{}\n.fi", literal(&after));
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A text in which man(7) sees no request, no escape and no hyphen that it may change.
+fn literal(text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-");
+    let lines = escaped.lines().map(|line| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
