@@ -52,7 +52,9 @@ pub async fn drive<W: Workload, T: Transport>(
                     if connection.is_timed() {
                         recorder.lateness.record(sent_ns - intended_ns);
                         if !single {
-                            recorder.transaction(done_ns - intended_ns, done_ns - sent_ns);
+                            for operation in std::iter::once(0).chain(stream.operation()) {
+                                recorder.transaction(operation, done_ns - intended_ns, done_ns - sent_ns);
+                            }
                         }
                     }
                     if !shared.succeeded.replace(true) {

@@ -83,10 +83,10 @@ impl Recorder {
         times.service.record(service_ns);
     }
 
-    /// A transaction of several statements completed.
+    /// A transaction of several statements completed; it is recorded under this operation.
     #[inline]
-    pub fn transaction(&mut self, response_ns: u64, service_ns: u64) {
-        let times = &mut self.times[0];
+    pub fn transaction(&mut self, operation: usize, response_ns: u64, service_ns: u64) {
+        let times = &mut self.times[operation];
         times.response.record(response_ns);
         times.service.record(service_ns);
     }
@@ -153,7 +153,7 @@ mod tests {
                 recorder.started += 1;
                 recorder.transactions += 1;
                 recorder.lateness.record(response.abs_diff(*service));
-                recorder.transaction(*response, *service);
+                recorder.transaction(0, *response, *service);
             }
             Happening::Error(code) => recorder.error(*code),
             Happening::Retry(ns) => {

@@ -5,6 +5,7 @@
 //! behind [`work_tables::WorkTables`]. Data is only created in, and dropped from, databases that hold the mark
 //! ([`mark`]).
 
+pub mod condition;
 pub mod digits;
 pub mod engine;
 pub mod fingerprint;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::condition::Condition;
 use crate::digits::push_number;
 use crate::engine::Engine;
 use crate::fingerprint;
@@ -29,8 +30,8 @@ pub struct LateIndex {
     pub sql: String,
 }
 
-/// One table. Rows have the numbers 1 to [`Self::rows`], which are the values of its first column, and a row depends
-/// on the data set's seed, the table and its number only.
+/// One table. Rows have the numbers 1 to [`Self::rows`], and a row depends on the data set's seed, the table and its number
+/// only. The first column is that number, or the first columns are a key that ascends with it, see [`Self::key_columns`].
 pub trait Table: Send + Sync + fmt::Debug {
     /// Its name.
     fn name(&self) -> &str;
@@ -38,8 +39,15 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// The statement that makes it; the database is chosen.
     fn create(&self) -> String;
 
-    /// Its columns, separated by commas, in the order of [`Self::row`]; the first is the row's number, with an index.
+    /// Its columns, separated by commas, in the order of [`Self::row`]; those of the key come first.
     fn columns(&self) -> &str;
+
+    /// Number of leading columns that are the rows' key. With 1 the first column is the row's number. With more they are
+    /// whole numbers from 1 on that no two rows share and that ascend, column after column, with the row's number. An index
+    /// on them makes resuming and verifying quick.
+    fn key_columns(&self) -> usize {
+        1
+    }
 
     /// Number of its columns.
     fn column_count(&self) -> usize {
@@ -102,6 +110,8 @@ pub struct DataSet {
     pub engine: Engine,
     /// Tables.
     pub tables: Vec<Arc<dyn Table>>,
+    /// Conditions that must hold at any time, also after runs.
+    pub conditions: Vec<Condition>,
 }
 
 impl DataSet {

@@ -13,7 +13,8 @@ use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::registered::{Registered, Request, Spec};
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
 use mydyno_tables::generator::{Constant, Generator};
-use mydyno_tables::own_tables::{CheckSpec, ColumnSpec, DoubtSpec, OwnTables, TableSpec};
+use mydyno_tables::condition::Condition;
+use mydyno_tables::own_tables::{ColumnSpec, DoubtSpec, OwnTables, TableSpec};
 use mydyno_tables::prepare::Tuning;
 use mydyno_tables::work_tables::WorkTables;
 
@@ -238,9 +239,9 @@ fn sold_out() -> DoubtSpec {
 }
 
 /// Conditions that must hold at any time. Without orders a sale changes the stock only.
-fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<CheckSpec> {
+fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<Condition> {
     let check =
-        |about: &str, sql: String, expected: String| CheckSpec { about: about.to_owned(), sql, expected };
+        |about: &str, sql: String, expected: String| Condition { about: about.to_owned(), sql, expected };
     let mut checks = vec![
         check("rows of hot_row", format!("SELECT COUNT(*) FROM {STOCK_TABLE}"), rows.to_string()),
         check(

@@ -47,7 +47,8 @@ pub fn data(options: &Options, seed: u64) -> Result<DataSet, Vec<OptionError>> {
         index_on_k: options.switch("create-secondary"),
     };
     let tables = (1..=options.count("tables")).map(|n| Arc::new(make(n)) as Arc<dyn Table>).collect();
-    Ok(DataSet { family: "oltp", names: "^sbtest[0-9]+$".to_owned(), shape, seed, engine, tables })
+    let names = "^sbtest[0-9]+$".to_owned();
+    Ok(DataSet { family: "oltp", names, shape, seed, engine, tables, conditions: Vec::new() })
 }
 
 /// [`data`] in the request's database.

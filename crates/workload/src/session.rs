@@ -184,6 +184,12 @@ pub trait TransactionStream {
 
     /// Returns to the start of the current transaction, so that it is drawn again with the same parameters.
     fn redraw(&mut self);
+
+    /// The operation, beside the first, under which the transaction that has just completed is recorded: its kind, where the
+    /// workload has transactions of several kinds.
+    fn operation(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A workload, as the load engine uses it.

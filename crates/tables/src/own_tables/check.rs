@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::OwnTables;
 use crate::mark::{self, DataMark};
-use crate::prepare::{PrepareError, doing};
+use crate::prepare::{PrepareError, check, doing};
 
 impl OwnTables {
     /// Number of rows and a checksum over the filled columns, table by table.
@@ -79,18 +79,7 @@ impl OwnTables {
                 }
             }
         }
-        for check in &self.checks {
-            match client.query(&check.sql).map_err(doing(format!("checking {}", check.about))) {
-                Err(error) => errors.push(error),
-                Ok(rows) => {
-                    let found = rows.scalar().map_or_else(|| "no row".to_owned(), |text| text.into_owned());
-                    if found != check.expected {
-                        let (table, expected) = (check.about.clone(), check.expected.clone());
-                        errors.push(PrepareError::Inconsistent { table, found, expected });
-                    }
-                }
-            }
-        }
+        errors.extend(check::violations(client, &self.checks));
         if errors.is_empty() { Ok(data) } else { Err(errors) }
     }
 }

@@ -14,6 +14,7 @@ use mydyno_model::Warning;
 use mydyno_wire::{Client, WireError};
 use serde_json::{Value, json};
 
+use crate::condition::Condition;
 use crate::fingerprint;
 use crate::generator::Generator;
 use crate::mark::{self, DataMark, Owner};
@@ -73,17 +74,6 @@ pub struct ColumnSpec {
     pub place: String,
 }
 
-/// A statement whose result says whether the data hold together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckSpec {
-    /// Subject, for messages.
-    pub about: String,
-    /// A SELECT; the first value of its first row counts.
-    pub sql: String,
-    /// The value that it must have.
-    pub expected: String,
-}
-
 /// A statement that finds out after a run whether its figures are doubtful.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoubtSpec {
@@ -103,7 +93,7 @@ pub struct OwnTables {
     /// In the order in which they are made.
     pub tables: Vec<TableSpec>,
     /// Conditions that must hold before and after runs.
-    pub checks: Vec<CheckSpec>,
+    pub checks: Vec<Condition>,
     /// Conditions that make a run's figures doubtful.
     pub doubts: Vec<DoubtSpec>,
     /// Seed of the rows.

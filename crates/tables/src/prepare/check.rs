@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use mydyno_wire::Client;
 
-use super::{PrepareError, Tables, doing};
+use super::{PrepareError, Tables, doing, key};
+use crate::condition::Condition;
 use crate::mark::{self, DataMark};
 use crate::table::{RowDigest, Table};
 
@@ -58,17 +59,18 @@ impl std::fmt::Display for Sum {
     }
 }
 
-/// The first and the last row's number; 0 of an empty table.
-pub(super) fn ends(client: &mut Client, table: &dyn Table, name: &str) -> Result<(u64, u64), PrepareError> {
-    let key = key(table);
-    let sql = format!("SELECT COALESCE(MIN({key}),0), COALESCE(MAX({key}),0) FROM {name}");
-    let rows = client.query(&sql).map_err(doing(format!("checking {name}")))?;
-    Ok((rows.number(0, 0).unwrap_or(0), rows.number(0, 1).unwrap_or(0)))
-}
-
-/// The column of the rows' numbers.
-pub(super) fn key(table: &dyn Table) -> &str {
-    table.columns().split(',').next().unwrap_or_default()
+/// The conditions that do not hold, and those whose statement failed. The database is chosen.
+pub(crate) fn violations(client: &mut Client, conditions: &[Condition]) -> Vec<PrepareError> {
+    let violation = |condition: &Condition| {
+        let rows = match client.query(&condition.sql).map_err(doing(format!("checking {}", condition.about))) {
+            Ok(rows) => rows,
+            Err(error) => return Some(error),
+        };
+        let found = rows.scalar().map_or_else(|| "no row".to_owned(), |text| text.into_owned());
+        let (table, expected) = (condition.about.clone(), condition.expected.clone());
+        (found != expected).then_some(PrepareError::Inconsistent { table, found, expected })
+    };
+    conditions.iter().filter_map(violation).collect()
 }
 
 impl Tables {
@@ -89,6 +91,8 @@ impl Tables {
                 errors.push(error);
             }
         }
+        client.use_schema(&self.database).map_err(|e| vec![doing("choosing the database")(e)])?;
+        errors.extend(violations(client, &self.data.conditions));
         if errors.is_empty() { Ok(data) } else { Err(errors) }
     }
 
@@ -100,11 +104,19 @@ impl Tables {
         count_changed: bool,
     ) -> Result<(), PrepareError> {
         let name = format!("{}.{}", mark::quoted(&self.database), mark::quoted(table.name()));
-        let (found, (first, last)) = (Sum::of_server(client, table, &name, "")?, ends(client, table, &name)?);
+        if used && count_changed {
+            return Ok(());
+        }
+        let (found, (first, last)) =
+            (Sum::of_server(client, table, &name, "")?, key::ends(client, table, &name)?);
+        let rows = table.rows();
+        let (lowest, highest) = (key::of_row(table, rows.min(1)), key::of_row(table, rows));
         let mut wrong = BTreeMap::new();
-        if !count_changed && (found.rows, first, last) != (table.rows(), 1, table.rows()) {
-            let text = |rows, first, last| format!("{rows} rows from {first} to {last}");
-            wrong.insert(text(found.rows, first, last), text(table.rows(), 1, table.rows()));
+        if !count_changed && (found.rows, &first, &last) != (rows, &lowest, &highest) {
+            let text = |rows, first: &[i64], last: &[i64]| {
+                format!("{rows} rows from {} to {}", key::show(first), key::show(last))
+            };
+            wrong.insert(text(found.rows, &first, &last), text(rows, &lowest, &highest));
         } else if !used {
             let expected = Sum::of_seed(table, 1, table.rows());
             if found != expected {

@@ -13,10 +13,10 @@ use std::sync::{Mutex, PoisonError};
 use mydyno_wire::{Client, ServerVersion};
 
 use super::batch::{self, Exchange};
-use super::check::{Sum, ends, key};
+use super::check::Sum;
 use super::fillers::Shared;
 use super::ranges::{Range, RangeLease, Ranges};
-use super::{Connect, PrepareError, Progress, Tables, batch_bytes, doing, heap, inserting_at_once};
+use super::{Connect, PrepareError, Progress, Tables, batch_bytes, doing, heap, inserting_at_once, key};
 use crate::mark;
 use crate::table::Table;
 
@@ -231,19 +231,19 @@ impl<'a> Fill<'a> {
     /// The first row of a range that is missing. Rows that are not in order from the range's beginning are deleted.
     fn go_on_from(&self, client: &mut Client, range: &Range) -> Result<u64, PrepareError> {
         let table = &*self.tables.data.tables[range.table];
-        let key = key(table);
-        let sql = format!(
-            "SELECT COUNT(*), COALESCE(MIN({key}),0), COALESCE(MAX({key}),0) FROM {}{}",
-            mark::quoted(table.name()),
-            part(table, range)
-        );
-        let rows = client.query(&sql).map_err(doing(format!("looking at the rows of {}", table.name())))?;
-        let number = |column| rows.number(0, column).unwrap_or(0);
-        match (number(0), number(1), number(2)) {
-            (0, _, _) => Ok(range.first),
-            (count, first, last) if first == range.first && last == first + count - 1 => Ok(last + 1),
-            _ => self.delete(client, range).map(|()| range.first),
+        let mut count = |first: u64, last: u64| {
+            let (name, part) = (mark::quoted(table.name()), key::between(table, first, last));
+            let rows = client
+                .query(&format!("SELECT COUNT(*) FROM {name}{part}"))
+                .map_err(doing(format!("looking at the rows of {}", table.name())))?;
+            Ok(rows.number::<u64>(0, 0).unwrap_or(0))
+        };
+        let found = count(range.first, range.last)?;
+        let next = range.first + found;
+        if found == 0 || next <= range.last + 1 && count(range.first, next - 1)? == found {
+            return Ok(next);
         }
+        self.delete(client, range).map(|()| range.first)
     }
 
     fn delete(&self, client: &mut Client, range: &Range) -> Result<(), PrepareError> {
@@ -272,13 +272,13 @@ impl<'a> Fill<'a> {
     /// Makes the indexes of a table whose rows are in, and looks that there are no others.
     fn finish_table(&self, client: &mut Client, number: usize) -> Result<(), PrepareError> {
         let table = &*self.tables.data.tables[number];
-        let found = ends(client, table, &mark::quoted(table.name()))?;
-        let expected = (table.rows().min(1), table.rows());
+        let found = key::ends(client, table, &mark::quoted(table.name()))?;
+        let expected = (key::of_row(table, table.rows().min(1)), key::of_row(table, table.rows()));
         if found != expected {
             return Err(PrepareError::Inconsistent {
                 table: table.name().to_owned(),
-                found: format!("rows from {} to {}", found.0, found.1),
-                expected: format!("rows from {} to {}", expected.0, expected.1),
+                found: format!("rows from {} to {}", key::show(&found.0), key::show(&found.1)),
+                expected: format!("rows from {} to {}", key::show(&expected.0), key::show(&expected.1)),
             });
         }
         for index in table.late_indexes() {
@@ -303,5 +303,5 @@ impl<'a> Fill<'a> {
 
 /// A WHERE clause for a range.
 fn part(table: &dyn Table, range: &Range) -> String {
-    format!(" WHERE {} BETWEEN {} AND {}", key(table), range.first, range.last)
+    key::between(table, range.first, range.last)
 }

@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod fill;
 pub(crate) mod fillers;
 pub(crate) mod heap;
+mod key;
 pub(crate) mod ranges;
 
 use std::collections::BTreeSet;

@@ -2,7 +2,8 @@
 
 use crate::session::ParamType;
 use mydyno_tables::generator::Generator;
-use mydyno_tables::own_tables::{CheckSpec, TableSpec};
+use mydyno_tables::condition::Condition;
+use mydyno_tables::own_tables::{TableSpec};
 
 /// Parameters of a statement, and values of a transaction, at the most.
 pub const MOST_PARAMS: usize = 64;
@@ -15,7 +16,7 @@ pub struct Description {
     pub about: String,
     pub think_s: f64,
     pub tables: Vec<TableSpec>,
-    pub checks: Vec<CheckSpec>,
+    pub checks: Vec<Condition>,
     pub transactions: Vec<Transaction>,
 }
 

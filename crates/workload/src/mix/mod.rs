@@ -15,7 +15,8 @@ use mydyno_model::record::{OperationInfo, OperationKind};
 use crate::options::{Default, Form, OptionError, OptionSpec, Options};
 use crate::session::StatementSpec;
 use crate::user_statement::{Keep, UserStatement};
-use mydyno_tables::own_tables::{CheckSpec, OwnTables, TableSpec};
+use mydyno_tables::condition::Condition;
+use mydyno_tables::own_tables::{OwnTables, TableSpec};
 use mydyno_tables::prepare::Tuning;
 use mydyno_tables::sql_text;
 
@@ -41,7 +42,7 @@ pub struct Mix {
     /// Pause of each connection between two transactions, in seconds; 0 without one.
     pub think_s: f64,
     tables: Vec<TableSpec>,
-    checks: Vec<CheckSpec>,
+    checks: Vec<Condition>,
     program: program::Program,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,

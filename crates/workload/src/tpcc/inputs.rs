@@ -53,18 +53,37 @@ pub fn weighted(rng: &mut Rng) -> Kind {
     Kind::NewOrder
 }
 
-/// A deck of 23 cards, which is shuffled whenever all are dealt.
-#[derive(Debug, Clone, Default)]
-pub struct Deck(Vec<Kind>);
+/// A deck of 23 cards, which is shuffled whenever all are dealt. It allocates nothing, so that a copy is cheap.
+#[derive(Debug, Clone)]
+pub struct Deck {
+    cards: [Kind; DECK],
+    left: usize,
+}
+
+/// Number of all [`CARDS`].
+const DECK: usize = 23;
+
+impl Default for Deck {
+    /// All cards are dealt.
+    fn default() -> Self {
+        let mut cards = [Kind::NewOrder; DECK];
+        let all = CARDS.into_iter().flat_map(|(kind, n)| std::iter::repeat_n(kind, n));
+        for (place, kind) in cards.iter_mut().zip(all) {
+            *place = kind;
+        }
+        Self { cards, left: 0 }
+    }
+}
 
 impl Deck {
     /// The next card.
     pub fn deal(&mut self, rng: &mut Rng) -> Kind {
-        if self.0.is_empty() {
-            self.0 = CARDS.into_iter().flat_map(|(kind, n)| std::iter::repeat_n(kind, n)).collect();
-            rng.shuffle(&mut self.0);
+        if self.left == 0 {
+            rng.shuffle(&mut self.cards);
+            self.left = DECK;
         }
-        self.0.pop().unwrap_or(Kind::NewOrder)
+        self.left -= 1;
+        self.cards[self.left]
     }
 }
 
@@ -78,7 +97,7 @@ pub enum Who {
 }
 
 /// A line of a new order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Line {
     /// OL_I_ID, or [`UNUSED_ITEM`].
     pub item: u64,
@@ -88,8 +107,39 @@ pub struct Line {
     pub quantity: u64,
 }
 
+/// The lines of a new order, without an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lines {
+    lines: [Line; MOST_LINES as usize],
+    count: usize,
+}
+
+impl Lines {
+    /// Adds a line behind the others; no more than [`MOST_LINES`] are kept.
+    fn push(&mut self, line: Line) {
+        if let Some(place) = self.lines.get_mut(self.count) {
+            *place = line;
+            self.count += 1;
+        }
+    }
+}
+
+impl std::ops::Deref for Lines {
+    type Target = [Line];
+
+    fn deref(&self) -> &[Line] {
+        &self.lines[..self.count]
+    }
+}
+
+impl std::ops::DerefMut for Lines {
+    fn deref_mut(&mut self) -> &mut [Line] {
+        &mut self.lines[..self.count]
+    }
+}
+
 /// Input of New-Order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewOrder {
     /// Home warehouse.
     pub warehouse: u64,
@@ -98,7 +148,7 @@ pub struct NewOrder {
     /// C_ID.
     pub customer: u64,
     /// Its lines.
-    pub lines: Vec<Line>,
+    pub lines: Lines,
 }
 
 impl NewOrder {
@@ -114,7 +164,7 @@ impl NewOrder {
 }
 
 /// Input of Payment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payment {
     /// Home warehouse.
     pub warehouse: u64,
@@ -131,7 +181,7 @@ pub struct Payment {
 }
 
 /// Input of Order-Status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderStatus {
     /// Home warehouse.
     pub warehouse: u64,
@@ -139,6 +189,43 @@ pub struct OrderStatus {
     pub district: u64,
     /// The customer.
     pub customer: Who,
+}
+
+/// Input of Delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Home warehouse.
+    pub warehouse: u64,
+    /// O_CARRIER_ID.
+    pub carrier: u64,
+}
+
+/// Input of Stock-Level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StockLevel {
+    /// Home warehouse.
+    pub warehouse: u64,
+    /// D_ID: the same for all transactions of a terminal (clause 2.8.1.1).
+    pub district: u64,
+    /// Quantities below it count.
+    pub threshold: u64,
+}
+
+/// The input of a transaction. It is drawn into place and never stored, so the size of its largest variant costs nothing,
+/// and a box would be an allocation in each transaction.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Of New-Order.
+    NewOrder(NewOrder),
+    /// Of Payment.
+    Payment(Payment),
+    /// Of Order-Status.
+    OrderStatus(OrderStatus),
+    /// Of Delivery.
+    Delivery(Delivery),
+    /// Of Stock-Level.
+    StockLevel(StockLevel),
 }
 
 /// Draws inputs for a database of so many warehouses.
@@ -175,13 +262,13 @@ impl Inputs {
         let customer = self.constants.customer(rng);
         let count = rng.between(FEWEST_LINES, MOST_LINES);
         let is_rolled_back = rng.below(100) == 0;
-        let mut line = || {
+        let mut lines = Lines::default();
+        for _ in 0..count {
             let item = self.constants.item(rng);
             let is_remote = rng.below(100) == 0;
             let supplier = if is_remote { self.other_warehouse(rng, warehouse) } else { warehouse };
-            Line { item, supplier, quantity: rng.between(1, 10) }
-        };
-        let mut lines: Vec<Line> = (0..count).map(|_| line()).collect();
+            lines.push(Line { item, supplier, quantity: rng.between(1, 10) });
+        }
         if let Some(last) = lines.last_mut().filter(|_| is_rolled_back) {
             last.item = UNUSED_ITEM;
         }
@@ -205,6 +292,19 @@ impl Inputs {
     /// Input of Order-Status (clause 2.6.1).
     pub fn order_status(&self, rng: &mut Rng, warehouse: u64) -> OrderStatus {
         OrderStatus { warehouse, district: rng.between(1, DISTRICTS), customer: self.who(rng) }
+    }
+
+    /// The input of a transaction of a terminal, which belongs to a warehouse and, for Stock-Level, to a district.
+    pub fn input(&self, rng: &mut Rng, kind: Kind, warehouse: u64, district: u64) -> Input {
+        match kind {
+            Kind::NewOrder => Input::NewOrder(self.new_order(rng, warehouse)),
+            Kind::Payment => Input::Payment(self.payment(rng, warehouse)),
+            Kind::OrderStatus => Input::OrderStatus(self.order_status(rng, warehouse)),
+            Kind::Delivery => Input::Delivery(Delivery { warehouse, carrier: Self::carrier(rng) }),
+            Kind::StockLevel => {
+                Input::StockLevel(StockLevel { warehouse, district, threshold: Self::threshold(rng) })
+            }
+        }
     }
 
     /// O_CARRIER_ID of Delivery (clause 2.7.1).

@@ -1,14 +1,24 @@
-//! Work derived from TPC-C revision 5.11: the rules of its population and of its transactions' inputs, without I/O.
+//! `tpcc`: work derived from TPC-C revision 5.11. Rules of the population and of the inputs, tables, transactions and
+//! consistency conditions.
 //!
 //! Every value comes from the seed and from its place (table, warehouse, district, row), never from the clock, so that
 //! tables can be filled in parallel and in any order. Results made with these rules are derived from TPC-C and are not
 //! comparable with published TPC-C results. Clause numbers in this module are those of the specification.
 
+pub mod cells;
+pub mod conditions;
+pub mod execute;
 pub mod inputs;
 pub mod nurand;
 pub mod population;
 pub mod rules;
+pub mod schema;
+pub mod statements;
+pub mod tables;
 pub mod text;
+pub mod workload;
+
+pub use workload::Tpcc;
 
 /// Rows of ITEM (clause 1.2.1).
 pub const ITEMS: u64 = 100_000;

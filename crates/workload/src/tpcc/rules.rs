@@ -1,5 +1,7 @@
 //! Arithmetic inside the transactions (clauses 2.4.2, 2.5.2 and 2.6.2).
 
+use mydyno_tables::digits::push_number;
+
 /// S_QUANTITY after an order line: at least ten pieces stay, else 91 come in (clause 2.4.2.2).
 pub fn stock_after(stock: i64, ordered: i64) -> i64 {
     if stock - ordered >= 10 { stock - ordered } else { stock - ordered + 91 }
@@ -17,17 +19,28 @@ pub fn middle(n: usize) -> usize {
 }
 
 /// Characters of C_DATA at the most.
-const DATA_CHARS: usize = 500;
+pub const DATA_CHARS: usize = 500;
 
-/// C_DATA of a customer of bad credit after a payment: the payment's keys and amount before the old text, cut at 500
+/// Writes C_DATA of a customer of bad credit after a payment: the payment's keys and amount before the old text, cut at 500
 /// characters (clause 2.5.2.2). `keys` are C_ID, C_D_ID, C_W_ID, D_ID and W_ID.
-pub fn data_after_payment(old: &str, keys: [u64; 5], amount_cents: u64) -> String {
-    let [customer, customer_district, customer_warehouse, district, warehouse] = keys;
-    let (whole, cents) = (amount_cents / 100, amount_cents % 100);
-    let text = format!(
-        "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {whole}.{cents:02} {old}"
-    );
-    text.chars().take(DATA_CHARS).collect()
+pub fn data_after_payment(new: &mut Vec<u8>, old: &[u8], keys: [u64; 5], amount_cents: u64) {
+    new.clear();
+    for key in keys {
+        push_number(key, new);
+        new.push(b' ');
+    }
+    push_number(amount_cents / 100, new);
+    let cents = (amount_cents % 100) as u8;
+    new.extend_from_slice(&[b'.', b'0' + cents / 10, b'0' + cents % 10, b' ']);
+    new.extend_from_slice(old);
+    new.truncate(DATA_CHARS);
+}
+
+/// The total of an order in cents, with the customer's discount and both taxes, each in ten-thousandths (clause 2.4.2.2).
+/// Fractions of a cent are rounded to the nearest.
+pub fn total_cents(amounts_cents: u64, discount_e4: u64, taxes_e4: u64) -> u64 {
+    let exact = u128::from(amounts_cents) * u128::from(10_000 - discount_e4) * u128::from(10_000 + taxes_e4);
+    ((exact + 50_000_000) / 100_000_000) as u64
 }
 
 #[cfg(test)]
@@ -52,10 +65,20 @@ mod tests {
 
     #[test]
     fn a_payment_of_bad_credit_stands_before_the_old_text() {
-        assert_eq!(data_after_payment("old", [1, 2, 3, 4, 5], 120_005), "1 2 3 4 5 1200.05 old");
-        let long = data_after_payment(&"x".repeat(500), [3_000, 10, 1, 9, 1], 100);
-        assert_eq!(long.len(), 500);
-        assert!(long.starts_with("3000 10 1 9 1 1.00 xxx"));
+        let mut data = b"left over".to_vec();
+        data_after_payment(&mut data, b"old", [1, 2, 3, 4, 5], 120_005);
+        assert_eq!(data, b"1 2 3 4 5 1200.05 old");
+        data_after_payment(&mut data, &[b'x'; 500], [3_000, 10, 1, 9, 1], 100);
+        assert_eq!(data.len(), 500);
+        assert!(data.starts_with(b"3000 10 1 9 1 1.00 xxx"));
+    }
+
+    #[test]
+    fn the_total_has_the_discount_and_both_taxes() {
+        // 100.00 less 10 % and with taxes of 5 % and 10 %: 90.00 × 1.15.
+        assert_eq!(total_cents(10_000, 1_000, 500 + 1_000), 10_350);
+        assert_eq!(total_cents(1, 5_000, 0), 1);
+        assert_eq!(total_cents(0, 5_000, 2_000), 0);
     }
 
     #[test]

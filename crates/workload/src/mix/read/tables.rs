@@ -7,7 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, in_order};
 use super::values;
-use mydyno_tables::own_tables::{CheckSpec, ColumnSpec, TableSpec, changes_rows, target};
+use mydyno_tables::condition::Condition;
+use mydyno_tables::own_tables::{ColumnSpec, TableSpec, changes_rows, target};
 use mydyno_tables::sql_text::{self, Class, Token};
 
 impl Reader<'_> {
@@ -101,7 +102,7 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn check(&mut self, check: &DeTable<'_>, at: Range<usize>) -> Option<CheckSpec> {
+    pub(super) fn check(&mut self, check: &DeTable<'_>, at: Range<usize>) -> Option<Condition> {
         self.unknown_keys(check, &["about", "sql", "expect"], "a check");
         let about = self.required(check, "about", "a check", &at).and_then(|v| self.string(v));
         let sql = self.required(check, "sql", "a check", &at).and_then(|value| {
@@ -116,7 +117,7 @@ impl Reader<'_> {
                 DeValue::Integer(_) => self.int(value).map(|n| n.to_string()),
                 _ => self.string(value),
             });
-        Some(CheckSpec { about: about?, sql: sql?, expected: expected? })
+        Some(Condition { about: about?, sql: sql?, expected: expected? })
     }
 }
 
