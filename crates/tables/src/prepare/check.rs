@@ -62,7 +62,8 @@ impl std::fmt::Display for Sum {
 /// The conditions that do not hold, and those whose statement failed. The database is chosen.
 pub(crate) fn violations(client: &mut Client, conditions: &[Condition]) -> Vec<PrepareError> {
     let violation = |condition: &Condition| {
-        let rows = match client.query(&condition.sql).map_err(doing(format!("checking {}", condition.about))) {
+        let rows = match client.query(&condition.sql).map_err(doing(format!("checking {}", condition.about)))
+        {
             Ok(rows) => rows,
             Err(error) => return Some(error),
         };

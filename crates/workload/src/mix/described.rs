@@ -1,9 +1,9 @@
 //! The contents of a mix file.
 
 use crate::session::ParamType;
-use mydyno_tables::generator::Generator;
 use mydyno_tables::condition::Condition;
-use mydyno_tables::own_tables::{TableSpec};
+use mydyno_tables::generator::Generator;
+use mydyno_tables::own_tables::TableSpec;
 
 /// Parameters of a statement, and values of a transaction, at the most.
 pub const MOST_PARAMS: usize = 64;

@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn money_is_written_with_two_digits() {
         let mut text = Vec::new();
-        for (cents, expected) in [(0, "0.00"), (5, "0.05"), (-123_456, "-1234.56"), (99_999_999, "999999.99")] {
+        for (cents, expected) in [(0, "0.00"), (5, "0.05"), (-123_456, "-1234.56"), (99_999_999, "999999.99")]
+        {
             assert_eq!(push_money(cents, &mut text), expected.as_bytes());
         }
     }

@@ -114,11 +114,8 @@ pub fn all() -> Vec<Condition> {
             stock("SUM(s_remote_cnt)", "SUM(ol_supply_w_id <> ol_w_id)"),
         ),
     ];
-    let condition = |(about, sql): (&str, String)| Condition {
-        about: about.to_owned(),
-        sql,
-        expected: "0".to_owned(),
-    };
+    let condition =
+        |(about, sql): (&str, String)| Condition { about: about.to_owned(), sql, expected: "0".to_owned() };
     conditions.into_iter().map(condition).collect()
 }
 

@@ -145,7 +145,11 @@ impl Executor {
             let row = [w, d, o, Param::Int(number), item, supplier, quantity, amount, info];
             session.execute(statements.line, &row).await?;
         }
-        Ok(Output::NewOrder { order, total_cents: total_cents(amounts_cents, discount_e4, taxes_e4), brand_b })
+        Ok(Output::NewOrder {
+            order,
+            total_cents: total_cents(amounts_cents, discount_e4, taxes_e4),
+            brand_b,
+        })
     }
 
     /// C_ID of a customer: by name it is the middle one of those of that name (clause 2.5.2.2).

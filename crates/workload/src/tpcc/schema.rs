@@ -112,15 +112,13 @@ impl Relation {
                 &[("tax", RATE), ("ytd", MONEY), ("next_o_id", INT)],
             ]),
             Self::Stock => {
-                let mut columns: Vec<_> =
-                    [("w_id", INT), ("i_id", INT), ("quantity", "SMALLINT NOT NULL")].iter().map(named).collect();
+                let mut columns: Vec<_> = [("w_id", INT), ("i_id", INT), ("quantity", "SMALLINT NOT NULL")]
+                    .iter()
+                    .map(named)
+                    .collect();
                 columns.extend((1..=10).map(|d| (district_info(d), "CHAR(24) NOT NULL")));
-                let rest = [
-                    ("ytd", INT),
-                    ("order_cnt", INT),
-                    ("remote_cnt", INT),
-                    ("data", "VARCHAR(50) NOT NULL"),
-                ];
+                let rest =
+                    [("ytd", INT), ("order_cnt", INT), ("remote_cnt", INT), ("data", "VARCHAR(50) NOT NULL")];
                 columns.extend(rest.iter().map(named));
                 columns
             }
@@ -186,7 +184,8 @@ impl Relation {
         let columns = self.columns();
         let mut parts: Vec<String> = columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
         if self != Self::History {
-            let key: Vec<&str> = columns[..self.key_columns()].iter().map(|(name, _)| name.as_str()).collect();
+            let key: Vec<&str> =
+                columns[..self.key_columns()].iter().map(|(name, _)| name.as_str()).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
         }
         format!("CREATE TABLE {} ({}) ENGINE={engine}", self.name(), parts.join(", "))

@@ -199,7 +199,8 @@ impl Populated {
     fn order(&self, id: u64, fields: &mut dyn Fields) {
         let (number, o) = ((id - 1) / ORDERS, (id - 1) % ORDERS + 1);
         let (w, d) = place(number);
-        let customer = District::with(&self.population, number, |district| district.customers[o as usize - 1]);
+        let customer =
+            District::with(&self.population, number, |district| district.customers[o as usize - 1]);
         let order = self.population.order(w, d, o);
         for number in [w, d, o, customer] {
             fields.int(number as i64);

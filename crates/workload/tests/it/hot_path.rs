@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use mydyno_wire::reply::ResultSink;
 use mydyno_workload::catalogue;
 use mydyno_workload::registry::Visitor;
 use mydyno_workload::session::{Answer, Kept};
-use mydyno_workload::{Fault, Param, Session, Statement, TransactionStream as _, Workload};
+use mydyno_workload::{Command, Fault, Param, Session, Statement, TransactionStream as _, Workload};
 
 use crate::behaviour::{QUEUE, TIMELINE, built, example};
 
@@ -54,6 +55,13 @@ impl Session for Nowhere {
 
     async fn query(&mut self, _: usize, sql: &[u8]) -> Result<Answer, Fault> {
         self.0 += sql.len() as u64;
+        Ok(FOUND)
+    }
+
+    async fn stream<S: ResultSink>(&mut self, command: Command<'_>, _: &mut S) -> Result<Answer, Fault> {
+        if let Command::Prepared(_, params) = command {
+            self.0 += params.len() as u64;
+        }
         Ok(FOUND)
     }
 }

@@ -6,12 +6,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use mydyno_stats::rng::Rng;
+use mydyno_wire::reply::ResultSink;
 use mydyno_wire::{ServerError, Value};
 use mydyno_workload::catalogue;
 use mydyno_workload::registry::Visitor;
-use mydyno_workload::session::{Answer, Kept};
+use mydyno_workload::session::{Answer, Kept, unknown_statement};
 use mydyno_workload::transcript::SentStatement;
-use mydyno_workload::{Fault, Param, Session, Statement, TransactionStream as _, Workload};
+use mydyno_workload::{Command, Fault, Param, Session, Statement, TransactionStream as _, Workload};
 
 use crate::behaviour::{QUEUE, TIMELINE, built, example};
 
@@ -50,6 +51,15 @@ impl<W: Workload> Session for Recorder<'_, W> {
 
     async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
         self.record(&SentStatement { operation, sql, params: &[] })
+    }
+
+    /// A result without columns: nothing is known of the rows.
+    async fn stream<S: ResultSink>(&mut self, command: Command<'_>, _: &mut S) -> Result<Answer, Fault> {
+        match command {
+            Command::Prepared(statement, params) => self.execute(statement, params).await,
+            Command::Text(operation, sql) => self.query(operation, sql).await,
+            Command::Handle(..) => Err(unknown_statement()),
+        }
     }
 }
 
