@@ -167,6 +167,9 @@ impl WorkTables {
     pub fn shown_by_check(&self, used: bool) -> &'static str {
         match (self, used) {
             (Self::Oltp(_), false) => "every row is as the seed makes it",
+            (Self::Oltp(tables), true) if !tables.data().conditions.is_empty() => {
+                "what must hold at any time holds (runs have changed rows since they were made)"
+            }
             (Self::Oltp(_), true) => {
                 "the number of rows is right (runs have changed rows since they were made)"
             }

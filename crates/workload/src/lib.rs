@@ -43,6 +43,7 @@ registry::register! {
     SelectRandom: crate::select_random::SelectRandom,
     BulkInsert: crate::bulk_insert::BulkInsert,
     HotRow: crate::hot_row::HotRow,
+    Tpcc: crate::tpcc::Tpcc,
     Slap: crate::slap::Slap,
     Sql: crate::sql::Sql,
     Mix: crate::mix::Mix,

@@ -10,7 +10,14 @@ use super::{FIRST_UNDELIVERED, ORDERS};
 
 /// All conditions.
 pub fn all() -> Vec<Condition> {
-    let conditions = [
+    let condition =
+        |(about, sql): (&str, String)| Condition { about: about.to_owned(), sql, expected: "0".to_owned() };
+    first_seven().into_iter().chain(last_five()).chain(of_stock()).map(condition).collect()
+}
+
+/// Conditions 1 to 7: the warehouses' sums, and orders with their lines.
+fn first_seven() -> [(&'static str, String); 7] {
+    [
         (
             "condition 1: warehouses whose w_ytd is not the sum of their districts' d_ytd",
             "SELECT COUNT(*) FROM warehouse LEFT JOIN (SELECT d_w_id, SUM(d_ytd) AS ytd FROM district GROUP BY d_w_id) AS d \
@@ -61,6 +68,12 @@ pub fn all() -> Vec<Condition> {
              AND o_id = ol_o_id WHERE o_id IS NULL OR (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)"
                 .to_owned(),
         ),
+    ]
+}
+
+/// Conditions 8 to 12: payments, deliveries and customers.
+fn last_five() -> [(&'static str, String); 5] {
+    [
         (
             "condition 8: warehouses whose w_ytd is not the sum of their h_amount",
             "SELECT COUNT(*) FROM warehouse LEFT JOIN (SELECT h_w_id, SUM(h_amount) AS paid FROM history \
@@ -101,6 +114,12 @@ pub fn all() -> Vec<Condition> {
                  WHERE c_balance + c_ytd_payment <> COALESCE(amount, 0)"
             ),
         ),
+    ]
+}
+
+/// What each warehouse supplied since the load.
+fn of_stock() -> [(&'static str, String); 3] {
+    [
         (
             "stock: warehouses whose sum of s_ytd is not the quantity of the order lines that they supplied since the load",
             stock("SUM(s_ytd)", "SUM(ol_quantity)"),
@@ -113,10 +132,7 @@ pub fn all() -> Vec<Condition> {
             "stock: warehouses whose sum of s_remote_cnt is not the number of order lines of other warehouses that they supplied since the load",
             stock("SUM(s_remote_cnt)", "SUM(ol_supply_w_id <> ol_w_id)"),
         ),
-    ];
-    let condition =
-        |(about, sql): (&str, String)| Condition { about: about.to_owned(), sql, expected: "0".to_owned() };
-    conditions.into_iter().map(condition).collect()
+    ]
 }
 
 /// The sum of each customer's delivered order lines, as `amount`.

@@ -51,6 +51,28 @@ const SMALL: &str = "TINYINT NOT NULL";
 const MONEY: &str = "DECIMAL(12,2) NOT NULL";
 const RATE: &str = "DECIMAL(4,4) NOT NULL";
 
+const CUSTOMER_KEY: [(&str, &str); 6] = [
+    ("w_id", INT),
+    ("d_id", SMALL),
+    ("id", INT),
+    ("first", "VARCHAR(16) NOT NULL"),
+    ("middle", "CHAR(2) NOT NULL"),
+    ("last", "VARCHAR(16) NOT NULL"),
+];
+
+const CUSTOMER: [(&str, &str); 10] = [
+    ("phone", "CHAR(16) NOT NULL"),
+    ("since", "DATETIME NOT NULL"),
+    ("credit", "CHAR(2) NOT NULL"),
+    ("credit_lim", MONEY),
+    ("discount", RATE),
+    ("balance", MONEY),
+    ("ytd_payment", MONEY),
+    ("payment_cnt", INT),
+    ("delivery_cnt", INT),
+    ("data", "VARCHAR(500) NOT NULL"),
+];
+
 impl Relation {
     /// Its name in the database.
     pub fn name(self) -> &'static str {
@@ -122,27 +144,7 @@ impl Relation {
                 columns.extend(rest.iter().map(named));
                 columns
             }
-            Self::Customer => all(&[
-                &[("w_id", INT), ("d_id", SMALL), ("id", INT)],
-                &[
-                    ("first", "VARCHAR(16) NOT NULL"),
-                    ("middle", "CHAR(2) NOT NULL"),
-                    ("last", "VARCHAR(16) NOT NULL"),
-                ],
-                &ADDRESS,
-                &[
-                    ("phone", "CHAR(16) NOT NULL"),
-                    ("since", "DATETIME NOT NULL"),
-                    ("credit", "CHAR(2) NOT NULL"),
-                    ("credit_lim", MONEY),
-                    ("discount", RATE),
-                    ("balance", MONEY),
-                    ("ytd_payment", MONEY),
-                    ("payment_cnt", INT),
-                    ("delivery_cnt", INT),
-                    ("data", "VARCHAR(500) NOT NULL"),
-                ],
-            ]),
+            Self::Customer => all(&[&CUSTOMER_KEY, &ADDRESS, &CUSTOMER]),
             Self::History => all(&[&[
                 ("c_w_id", INT),
                 ("c_d_id", SMALL),
