@@ -22,17 +22,17 @@ impl Bag {
     }
 
     fn facts(&self) -> MutexGuard<'_, Vec<(String, Fact)>> {
-        // A collector that panicked while it held the lock has only left a list of whole facts.
+        // A panic while the lock was held cannot leave an incomplete fact in the list.
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a fact with where it was read; its unit is the declared one.
+    /// Adds a fact together with the place where it was read; its unit is the declared one.
     pub fn put<T: Into<Value>>(&self, id: &str, source: impl Into<String>, value: Read<T>) {
         let unit = self.collector.info(id).map_or("", |info| info.unit);
         self.put_with_unit(id, unit, source, value);
     }
 
-    /// Puts a fact of a family whose members have units of their own.
+    /// Adds a fact of a family whose members have different units.
     pub fn put_with_unit<T: Into<Value>>(
         &self,
         id: &str,
@@ -47,13 +47,13 @@ impl Bag {
         self.facts().push((id.to_owned(), fact));
     }
 
-    /// Puts a fact whose source is the file that was read.
+    /// Adds a fact whose source is the file that was read.
     pub fn read<T: Into<Value>>(&self, id: &str, path: &str, value: impl FnOnce(&str) -> Read<T>) {
         self.put(id, path, value(path));
     }
 
-    /// Gives every declared fact that is not in the bag the same reason. Families are left out: their members are not
-    /// known.
+    /// Marks every declared fact that is not in the bag as missing for the same reason. Families are left out because
+    /// their members are not known.
     pub fn rest_is(&self, source: &str, why: &Missing) {
         for info in self.collector.facts {
             if !info.is_family() && !self.has(info.id) {
@@ -75,7 +75,7 @@ impl Bag {
             .map(|(_, f)| f.value.clone())
     }
 
-    /// All facts so far, leaving none.
+    /// Removes and returns all facts collected so far.
     pub fn take(&self) -> Vec<(String, Fact)> {
         std::mem::take(&mut *self.facts())
     }

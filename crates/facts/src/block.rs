@@ -3,7 +3,7 @@
 use crate::mounts;
 use crate::source::{Missing, Read, Source};
 
-/// Deeper stacks than this are not walked: it can only be a loop device that lies on itself.
+/// Depth limit: a deeper stack can only be a loop device whose file lies on itself.
 const DEEPEST: usize = 16;
 
 /// Where a device's files are.
@@ -45,7 +45,7 @@ pub fn name_of_path(source: &Source, path: &str) -> Read<String> {
     mapped.ok_or_else(|| Missing::Absent(format!("no block device is known by the path {path}")))
 }
 
-/// A stack of devices.
+/// A stack of devices, from a file system's device to the disks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stack {
     /// All devices, each before those that it lies on.
@@ -57,7 +57,7 @@ pub struct Stack {
 /// Walks down from a device.
 ///
 /// # Errors
-/// A device does not tell what it lies on: what is physical would be a guess.
+/// The devices below one of them cannot be determined, so the physical devices would be a guess.
 pub fn stack(source: &Source, top: &str) -> Read<Stack> {
     let mut stack = Stack::default();
     let mut open = vec![(top.to_owned(), 0)];
@@ -96,7 +96,7 @@ pub fn below(source: &Source, name: &str) -> Read<Vec<String>> {
     }
     match source.read(&format!("{folder}/loop/backing_file")) {
         Ok(file) => Ok(vec![under_file(source, name, &file)?]),
-        // No loop device, or one without a file.
+        // Not a loop device, or one that has no file.
         Err(_) => Ok(Vec::new()),
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Most bytes that are kept of an error's text. Every fact that a refused statement was for carries the text.
+/// Longest error text that is kept, in bytes. Every fact that a refused statement should have given carries this text.
 pub const LONGEST_REASON: usize = 1024;
 
 /// The text, cut to at most `most` bytes with a mark at its end.

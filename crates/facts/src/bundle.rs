@@ -12,21 +12,21 @@ use crate::bounds::open_regular;
 use crate::error::FactsError;
 use crate::option_files::MOST_ENTRIES;
 
-/// The largest bundle that is read, in bytes. One of a server with everything switched on is below 1 MiB; parsing takes
-/// up to twenty times the size in memory.
+/// The largest bundle that is read, in bytes. A bundle of a server with every feature enabled stays below 1 MiB;
+/// parsing needs up to twenty times the file's size in memory.
 pub const LARGEST: u64 = 8 << 20;
 
-/// Writes a bundle. It is whole or not there: it is written beside its place, synced and moved, and what was there
-/// before is replaced.
+/// Writes a bundle atomically: to a temporary file in the same folder, which is synced and then renamed over any
+/// existing file.
 ///
 /// # Errors
-/// The folder is not there, not writable or full.
+/// The folder does not exist, is not writable or is full.
 pub fn save(set: &FactSet, path: &Path) -> Result<(), FactsError> {
     let failed = |source: io::Error| FactsError::Save { path: path.to_owned(), source };
     let beside = beside(path).map_err(failed)?;
     let written = write(&beside, set.to_json().as_bytes()).and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {
-        // It may not have been made at all.
+        // The file may not exist: creating it may have failed.
         let _ = std::fs::remove_file(&beside);
     }
     written.map_err(failed)
@@ -51,7 +51,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Reads a bundle.
 ///
 /// # Errors
-/// Not there, not readable, too large, or not a bundle that this version reads.
+/// The file does not exist, is not readable, is too large, or is not a bundle that this version reads.
 pub fn load(path: &Path) -> Result<FactSet, FactsError> {
     let failed = |source: io::Error| FactsError::Load { path: path.to_owned(), source };
     let file = open_regular(path).map_err(failed)?;
@@ -63,7 +63,7 @@ pub fn load(path: &Path) -> Result<FactSet, FactsError> {
     file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
     let set = FactSet::from_json(&text)
         .map_err(|source| FactsError::NotABundle { path: path.to_owned(), source })?;
-    // As many as are read from option files: checks compare each with the others.
+    // The same limit as for option files, because checks compare each entry with every other.
     let items = |fact: &Fact| fact.value.as_array().map_or(0, Vec::len);
     let long =
         set.facts.iter().find(|(id, fact)| id.starts_with("server.options.") && items(fact) > MOST_ENTRIES);

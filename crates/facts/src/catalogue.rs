@@ -9,7 +9,7 @@ pub fn all() -> Vec<&'static Collector> {
     collectors::ALL.to_vec()
 }
 
-/// The unit of a fact that some collector gives, empty where it has none; nothing for an id that no collector gives.
+/// The unit of a fact, empty when it has none; `None` when no collector gives a fact with this id.
 pub fn unit_of(id: &str) -> Option<&'static str> {
     // The kernel settings are a family with members that are known.
     if let Some(name) = id.strip_prefix("host.sysctl.") {

@@ -29,7 +29,7 @@ impl Group {
         let text = source.read(&file)?;
         let (version, path) = membership(&text, controller)
             .ok_or_else(|| Missing::Absent(format!("{file}: no group for the controller {controller}")))?;
-        // Our own table, because it is through our own mounts that the files are read.
+        // mydyno's own mount table, because the files are read through its own mounts.
         let mounts = mounts::parse(&source.read("/proc/self/mountinfo")?);
         let mount = mount_of(&mounts, version, controller);
         let mount = mount.ok_or_else(|| {
@@ -95,10 +95,7 @@ pub fn limit(text: &str, path: &str) -> Read<Option<u64>> {
     }
 }
 
-/// A memory limit of version 1: none is shown as the largest multiple of a page below 2^63.
-///
-/// # Errors
-/// Not a number.
+/// A memory limit of version 1, which shows "no limit" as the largest multiple of a page below 2^63.
 pub fn limit_v1(text: &str, path: &str) -> Read<Option<u64>> {
     const NONE: u64 = 1 << 62;
     Ok(limit(text, path)?.filter(|bytes| *bytes < NONE))

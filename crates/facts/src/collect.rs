@@ -28,7 +28,7 @@ pub fn collect(source: &Source, sql: Option<&mut dyn Sql>, server_pid: Option<u3
 /// Reads facts of a host and, over `sql`, of a server. `server_pid` is its process when it runs on this host: without
 /// it, facts about the process and about its storage are absent.
 ///
-/// It always returns: what could not be had is in the set with the reason.
+/// It always returns: a fact that could not be read is in the set with the reason.
 pub fn collect_with(
     source: &Source,
     sql: Option<&mut dyn Sql>,
@@ -42,8 +42,8 @@ pub fn collect_with(
     collect_of(source, sql, server, options)
 }
 
-/// As [`collect_with`], with the server's process, or why it is not known: facts about it and about its storage give
-/// that reason.
+/// As [`collect_with`], with the server's process, or the reason why it is not known: facts about the process and about
+/// its storage carry that reason.
 pub fn collect_of(
     source: &Source,
     sql: Option<&mut dyn Sql>,
@@ -98,9 +98,10 @@ pub fn collect_of(
     FactSet { header: Header::of::<FactSet>(OffsetDateTime::now_utc()), facts, extra: Map::new() }
 }
 
-/// The process, unless it cannot be the server: what listens on a socket or port may be a proxy. One that is named as
-/// servers are is taken at its word, because clocks that are set make ages disagree. Another has to have been there when
-/// the server started, and to have files of its data directory open: a forwarder may have started at the same time.
+/// The process, unless it cannot be the server: a proxy may listen on the socket or port. A process named like a server
+/// is accepted without further checks, because a clock that was set makes the ages differ. Any other process must have
+/// existed when the server started, and must have files of the data directory open: a forwarder may have started at the
+/// same time.
 fn confirmed(
     source: &Source,
     process: Process,
@@ -130,7 +131,7 @@ fn ask(
     let bag = Bag::new(collector);
     match sql {
         Some(sql) => {
-            // The window is waiting, not work, so it does not count against the collector that waits.
+            // The window is spent waiting, so it does not count towards the collector's deadline.
             let window = context.options.window.unwrap_or_default();
             sql.until(Instant::now() + deadline_of(collector, &context.options) + window);
             read(context, sql, &bag);
@@ -159,7 +160,7 @@ impl Pending {
             bag: bag.clone(),
             done: None,
             started: Instant::now(),
-            // A collector that reads twice waits out the window, which is no work of its own.
+            // A collector that reads twice also sleeps for the window between the readings.
             allowed: deadline_of(collector, &context.options) + context.options.window.unwrap_or_default(),
         };
         let Run::Host(read) = collector.run else { return pending };
@@ -172,7 +173,7 @@ impl Pending {
                 let _ = tell.send(());
             });
         match spawned {
-            // The thread is never joined: one that hangs in the kernel would take its caller with it.
+            // The thread is never joined: a thread that hangs in the kernel would block its caller too.
             Ok(_) => pending.done = Some(done),
             Err(e) => pending
                 .bag

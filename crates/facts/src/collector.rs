@@ -7,10 +7,10 @@ use crate::sql::ReadOnly;
 /// One fact, or a family of facts, that a collector gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FactInfo {
-    /// Its id. A part in capitals stands for a name; as the last part it may hold dots, as in
+    /// Its id. A part in capitals stands for a name; a name in the last part may contain dots, as in
     /// `server.variable.NAME`.
     pub id: &'static str,
-    /// Unit of the value; empty for text, switches, lists and where units differ.
+    /// Unit of the value; empty for text, switches and lists, and for families whose members have different units.
     pub unit: &'static str,
     /// Its meaning, for people.
     pub what: &'static str,
@@ -40,7 +40,7 @@ impl FactInfo {
         rest.is_none()
     }
 
-    /// Whether it is a family: which members there are is known only when they are read.
+    /// Whether it is a family: its members are known only after reading.
     pub fn is_family(&self) -> bool {
         self.id.split('.').any(is_name)
     }
@@ -62,9 +62,9 @@ pub struct Cost {
 /// The function of a collector, by its source.
 #[derive(Clone, Copy)]
 pub enum Run {
-    /// From the host's files; runs beside the others in a thread of its own.
+    /// Reads files of the host; runs in a thread of its own, in parallel with other collectors.
     Host(fn(&Context, &Bag)),
-    /// From the server; one after the other on the connection.
+    /// Queries the server; these collectors run one after the other on the connection.
     Server(fn(&Context, &mut ReadOnly<'_>, &Bag)),
 }
 
@@ -75,9 +75,9 @@ pub struct Collector {
     pub name: &'static str,
     /// Its usual cost.
     pub cost: Cost,
-    /// When it is given up, in milliseconds. What it had read by then is kept.
+    /// Its time limit in milliseconds. The facts read before the limit are kept.
     pub deadline_ms: u64,
-    /// When it is wanted.
+    /// The smallest depth that includes it.
     pub depth: Depth,
     /// The facts that it provides.
     pub facts: &'static [FactInfo],

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::process::Process;
 use crate::source::{Read, Source};
 
-/// Why facts of a server are absent when only a host is looked at.
+/// Reason why facts of a server are absent when only a host is examined.
 pub(crate) const NO_CONNECTION: &str = "no connection to a server";
 
 /// The amount of facts that are collected.
@@ -27,7 +27,7 @@ pub struct Options {
     pub depth: Depth,
     /// Time between the two readings of counters, for rates. Without it counters are read once.
     pub window: Option<Duration>,
-    /// Multiplies every collector's deadline; above 1 for a slow way to the host.
+    /// Multiplies every collector's deadline; above 1 for a slow connection to the host.
     pub patience: f64,
 }
 
@@ -62,14 +62,14 @@ pub struct Context {
 /// SHOW GLOBAL STATUS at an instant.
 #[derive(Debug, Clone)]
 pub struct StatusReading {
-    /// When the answer was there.
+    /// When the answer arrived.
     pub at: Instant,
     /// Names in lower case, with their texts.
     pub values: BTreeMap<String, String>,
 }
 
 impl Context {
-    /// A server variable that is set to something.
+    /// A server variable that is not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|v| !v.is_empty())
     }

@@ -4,7 +4,8 @@ use std::ops::RangeFrom;
 
 use crate::version::{family_of, version_number};
 
-/// Which servers know a statement: a family, and the versions from the first number up to, not including, the second.
+/// The servers that support a statement: a family, and the versions from the first number up to, but excluding, the
+/// second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Since {
     mariadb: bool,
@@ -23,7 +24,7 @@ pub(crate) const fn mariadb(from: RangeFrom<u64>) -> Since {
 }
 
 impl Since {
-    /// The same, for versions before one.
+    /// The same servers up to, but excluding, a version.
     pub(crate) const fn until(self, until: u64) -> Self {
         Self { until, ..self }
     }
@@ -37,13 +38,13 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// From the text of VERSION(); none where it tells nothing.
+    /// Parses the text of VERSION(); `None` when it has another form.
     pub(crate) fn of(version: &str) -> Option<Self> {
         let number = version_number(version).ok()?;
         Some(Self { mariadb: family_of(version) == "mariadb", number })
     }
 
-    /// Whether it is among these.
+    /// Whether this server is one of these.
     pub(crate) fn is(self, servers: &[Since]) -> bool {
         servers.iter().any(|s| s.mariadb == self.mariadb && (s.from..s.until).contains(&self.number))
     }

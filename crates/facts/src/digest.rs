@@ -1,4 +1,4 @@
-//! One short text that stands for a whole fact set.
+//! A digest of a whole fact set.
 
 use mydyno_model::facts::FactSet;
 use serde_json::Value;

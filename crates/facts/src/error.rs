@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use mydyno_model::DocumentError;
 use thiserror::Error;
 
-/// Why a bundle or another host gave no facts. Facts that are missing are no error: they are in the set with a reason.
+/// Why a bundle or another host gave no facts. A missing fact is not an error: the set holds it with a reason.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FactsError {
     /// A bundle could not be written.
     #[error("cannot write the bundle {path}: {source}; give another path with --save")]
     Save {
-        /// Where it should have gone.
+        /// The path of the bundle.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -21,7 +21,7 @@ pub enum FactsError {
     /// A bundle could not be read.
     #[error("cannot read the bundle {path}: {source}")]
     Load {
-        /// Where it should have been.
+        /// The path of the bundle.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -41,7 +41,7 @@ pub enum FactsError {
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// The most.
+        /// The limit in bytes.
         limit: u64,
     },
     /// A list of a file is too long for a bundle.
@@ -53,7 +53,7 @@ pub enum FactsError {
         fact: String,
         /// Its length.
         items: usize,
-        /// The most.
+        /// The limit.
         limit: usize,
     },
     /// A name that ssh would misunderstand.
@@ -64,10 +64,10 @@ pub enum FactsError {
     Remote {
         /// The host.
         host: String,
-        /// Why, and the way out.
+        /// The reason, and the way out.
         why: String,
     },
-    /// No random bytes were to be had.
+    /// The system could not provide random bytes.
     #[error("cannot hide names: the system gave no random bytes ({0})")]
     Random(String),
 }

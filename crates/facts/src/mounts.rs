@@ -8,13 +8,13 @@ use crate::source::{Missing, Read, Source};
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id.
+    /// Id of the mount.
     pub id: u64,
-    /// Major and minor number of the file system's device; major 0 is no block device.
+    /// Major and minor number of the file system's device; with major 0 it is not a block device.
     pub device: (u32, u32),
     /// The folder of the file system that is mounted, as in `/` or `/@subvolume`.
     pub root: String,
-    /// Where.
+    /// Mount point.
     pub point: String,
     /// Options of the mount and, behind them, those of the file system, without repetition.
     pub options: Vec<String>,
@@ -70,7 +70,7 @@ pub fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 /// The mounts that a process sees; `self` for our own.
 ///
 /// # Errors
-/// The table is refused or not there. Lines that make no sense are left out.
+/// Permission is denied, or the table does not exist. Lines that cannot be parsed are skipped.
 pub fn of(source: &Source, process: &str) -> Read<Vec<Mount>> {
     let path = format!("/proc/{process}/mountinfo");
     let mounts: Vec<Mount> = parse(&source.read(&path)?).into_iter().map(Mount::from).collect();
@@ -80,7 +80,7 @@ pub fn of(source: &Source, process: &str) -> Read<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// The prefix under which a path of a process is reached from here: empty where the process has the same mounts.
+/// The prefix under which paths of a process can be opened from here: empty if the process has the same mounts.
 ///
 /// # Errors
 /// One of the tables cannot be read.
@@ -90,7 +90,7 @@ pub fn view(source: &Source, process: &Process) -> Read<String> {
     Ok(if same { String::new() } else { process.file("root") })
 }
 
-/// The mount that holds `path`, which has no links in it: the longest mount point, and of several on the same point
+/// The mount that holds `path`, which contains no links: the longest mount point and, of several mounts on one point,
 /// the last, which covers the others.
 pub fn holding<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a Mount> {
     mounts

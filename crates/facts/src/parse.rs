@@ -1,4 +1,4 @@
-//! Small readers of the kernel's text forms. None of them panics on any text.
+//! Parsers of the kernel's text formats. None of them panics on any text.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::source::{Missing, Read};
 /// Largest CPU or node number that a list may hold; the kernel's own bound is 8192.
 const LARGEST_CPU: usize = 65_535;
 
-/// The text of at most this many characters goes into an error.
+/// Longest quotation of a text in an error, in characters.
 const SHOWN: usize = 60;
 
 /// An error that shows the beginning of an unexpected text.
@@ -22,12 +22,12 @@ pub fn unexpected(path: &str, expected: &str, found: &str) -> Missing {
     Missing::Error(format!("{path}: expected {expected}, found {shown:?}{more}"))
 }
 
-/// A number that is the whole text.
+/// Parses a text that is a number and nothing else.
 pub fn number<T: FromStr>(text: &str, path: &str) -> Read<T> {
     text.trim().parse().map_err(|_| unexpected(path, "a number", text))
 }
 
-/// The value behind `key` in `key: value` lines.
+/// The value after `key` in `key: value` lines.
 pub fn required<'a>(text: &'a str, key: &str, path: &str) -> Read<&'a str> {
     field(text, key, ':').ok_or_else(|| Missing::Absent(format!("{path} has no line {key}")))
 }
@@ -42,13 +42,13 @@ pub fn kib_field(text: &str, key: &str, path: &str) -> Read<u64> {
         .ok_or_else(|| unexpected(path, &format!("{key} in kB"), value))
 }
 
-/// The number behind `key` in `key: value` lines.
+/// The number after `key` in `key: value` lines.
 pub fn number_field<T: FromStr>(text: &str, key: &str, path: &str) -> Read<T> {
     let value = required(text, key, path)?;
     value.parse().map_err(|_| unexpected(path, &format!("a number for {key}"), value))
 }
 
-/// The number behind `key` in `key value` lines, as in /proc/vmstat and cgroup files.
+/// The number after `key` in `key value` lines, as in /proc/vmstat and cgroup files.
 pub fn flat_number<T: FromStr>(text: &str, key: &str) -> Option<T> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(' ')?;
@@ -56,7 +56,7 @@ pub fn flat_number<T: FromStr>(text: &str, key: &str) -> Option<T> {
     })
 }
 
-/// The chosen word of a file of choices; a file of one word is that word.
+/// The chosen word (in brackets) of a file that lists choices; a file of one word is that word.
 pub fn choice(text: &str, path: &str) -> Read<String> {
     let trimmed = text.trim();
     match chosen(trimmed) {
@@ -74,7 +74,7 @@ pub fn list(text: &str, path: &str) -> Read<Vec<u32>> {
         return Ok(vec![]);
     }
     let found = cpus::parse(text, LARGEST_CPU).ok_or_else(|| unexpected(path, "a list like 0-3,8", text))?;
-    // The bound is below that of the type.
+    // The limit is below that of the type.
     Ok(found.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
 }
 

@@ -1,4 +1,4 @@
-//! Which process the server is. It is found or it is not; it is never guessed.
+//! Finds the server's process. The result is certain or an error, never a guess.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use mydyno_linux::calls;
 use crate::parse::{number, unexpected};
 use crate::source::{Missing, Read, Source};
 
-/// A process, named so that a later one with the same number is not mistaken for it.
+/// A process, identified so that a later one with the same number is not mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Its number in our PID namespace.
@@ -23,7 +23,7 @@ impl Process {
     /// The process with this number.
     ///
     /// # Errors
-    /// Denied where /proc hides the processes of others, absent when there is none.
+    /// Denied where /proc hides other users' processes; absent when no such process exists.
     pub fn of(source: &Source, pid: u32) -> Read<Self> {
         let path = format!("/proc/{pid}/stat");
         let text = source.read(&path).map_err(|missing| hidden(source, pid, missing))?;
@@ -42,7 +42,7 @@ impl Process {
     }
 }
 
-/// With hidepid a process of another user looks as if it were not there.
+/// With hidepid, another user's process looks as if it did not exist.
 fn hidden(source: &Source, pid: u32, missing: Missing) -> Missing {
     let hides = source.read("/proc/self/mountinfo").is_ok_and(|text| {
         text.lines().any(|line| {
@@ -72,7 +72,7 @@ pub fn stat<'a>(text: &'a str, path: &str) -> Read<Stat<'a>> {
 /// process that opened the socket.
 ///
 /// # Errors
-/// The peer is in a PID namespace that we do not see into, is a service manager that opened the socket for the
+/// The peer is in a PID namespace that is not visible from here, is a service manager that opened the socket for the
 /// server, or is not visible.
 pub fn of_socket_peer(source: &Source, peer_pid: i32) -> Read<Process> {
     let pid = u32::try_from(peer_pid).ok().filter(|pid| *pid > 0).ok_or_else(|| {
@@ -94,8 +94,8 @@ pub fn of_socket_peer(source: &Source, peer_pid: i32) -> Read<Process> {
 /// The process that listens on a TCP port of this host.
 ///
 /// # Errors
-/// Absent when nothing listens there; denied when the listener belongs to a process whose files may not be seen;
-/// an error when several processes share the port.
+/// Absent when nothing listens there; denied when the listener belongs to a process whose files may not be read; an
+/// error when several processes share the port.
 pub fn listening_on(source: &Source, port: u16) -> Read<Process> {
     let sockets = listeners(source, port)?;
     if sockets.is_empty() {
@@ -166,7 +166,7 @@ fn holds(source: &Source, pid: u32, sockets: &BTreeSet<u64>) -> Read<bool> {
 /// socket or port started at another time.
 ///
 /// # Errors
-/// It cannot: the text says both ages.
+/// It cannot; the text contains both ages.
 pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64) -> Read<()> {
     agrees(source, process, uptime_s, calls::ticks_per_s())
 }
@@ -174,7 +174,7 @@ pub fn agrees_with_uptime(source: &Source, process: &Process, uptime_s: f64) -> 
 /// Whether a process has a file below a folder open, as a server has in its data directory.
 ///
 /// # Errors
-/// It has none, or its files may not be seen.
+/// It has none, or its open files may not be listed.
 pub fn holds_files_below(source: &Source, process: &Process, folder: &str) -> Read<()> {
     let below = format!("{}/", folder.trim_end_matches('/'));
     let descriptors = process.file("fd");
@@ -192,7 +192,8 @@ pub fn holds_files_below(source: &Source, process: &Process, folder: &str) -> Re
 }
 
 fn agrees(source: &Source, process: &Process, uptime_s: f64, ticks_per_s: u64) -> Read<()> {
-    /// A server counts from the end of its start, which may have included a recovery; a process never starts after.
+    /// Upper limit on the difference: a server counts its uptime from the end of its start, which may have included a
+    /// recovery; a process never starts later than that.
     const LONGEST_START_S: f64 = 3600.0;
     let path = "/proc/uptime";
     let text = source.read(path)?;

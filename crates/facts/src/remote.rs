@@ -1,4 +1,4 @@
-//! Facts of another host: mydyno sends itself over ssh, runs there from a temporary folder, and is gone again.
+//! Facts of another host: mydyno sends its own program over ssh, runs it in a temporary folder, and removes the folder.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,17 +28,17 @@ pub struct Remote {
     pub client: OsString,
     /// The program that is sent: this one.
     pub program: PathBuf,
-    /// When to give up.
+    /// Time limit.
     pub limit: Duration,
 }
 
 impl Remote {
-    /// A host reached by `ssh`, given a minute for sending the program and for its answer.
+    /// A host reached by `ssh`, with a limit of one minute for sending the program and receiving its answer.
     ///
     /// # Errors
     /// The name could be taken for an option of ssh, or this program's own file is not known.
     pub fn new(host: &str) -> Result<Self, FactsError> {
-        // A name that begins with a hyphen would be an option, and options of ssh run programs.
+        // ssh would take a name that begins with a hyphen for an option, and options of ssh can run programs.
         let odd = host.is_empty()
             || host.starts_with('-')
             || host.contains(|c: char| c.is_whitespace() || c.is_control());
@@ -52,17 +52,17 @@ impl Remote {
         Ok(Self { host: host.to_owned(), client: "ssh".into(), program, limit: Duration::from_secs(60) })
     }
 
-    /// Runs this program there with `arguments`, which must make it print facts, and reads these.
+    /// Runs this program on the host with `arguments`, which must make it print facts, and parses these.
     ///
     /// # Errors
-    /// The host is not reached, the program does not run there, gives no facts, or takes too long.
+    /// The host cannot be reached; the program does not run there, gives no facts or takes too long.
     pub fn facts(&self, arguments: &[&str]) -> Result<FactSet, FactsError> {
         let failed = |why: String| FactsError::Remote { host: self.host.clone(), why };
         let Answer { status, out, err } = self.run(arguments).map_err(failed)?;
         let said = String::from_utf8_lossy(&err).trim().chars().take(600).collect::<String>();
         match status {
             Some(0) => {}
-            // ssh's own failures end with 255.
+            // ssh reports its own failures with exit status 255.
             Some(255) => return Err(failed(format!("ssh failed: {said}"))),
             Some(126 | 127) => {
                 return Err(failed(format!(
@@ -121,7 +121,7 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Reads a stream in a thread of its own, so that neither side waits for the other.
+/// Reads a stream in a thread of its own, so that full pipes cannot block either side.
 fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result<Vec<u8>>> {
     let (tell, told) = channel();
     if let Some(stream) = stream {
@@ -135,7 +135,7 @@ fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result
     told
 }
 
-/// The exit status; a child that takes too long is ended.
+/// Waits for a child and returns its exit status; a child that exceeds the limit is killed.
 fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
     let until = Instant::now() + limit;
     loop {
@@ -152,7 +152,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
     }
 }
 
-/// A text as one word of a POSIX shell.
+/// Quotes a text as one word for a POSIX shell.
 fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// A client that runs the command on this host, as ssh would on another.
+    /// A stand-in for ssh that runs the command on this host.
     fn remote(program: &str, limit: Duration) -> (tempfile::TempDir, Remote) {
         let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {

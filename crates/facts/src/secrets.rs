@@ -1,9 +1,9 @@
-//! Values that never become facts: secrets, and SQL text of users.
+//! Recognises values that must never become facts: secrets and users' SQL text.
 
 /// Why a value that can be a secret is not in the facts.
 pub const NOT_KEPT: &str = "not kept: it can hold a secret or a user's statement";
 
-/// Names of variables and options that hold secrets or users' SQL, where no ending tells.
+/// Names of variables and options that hold secrets or users' SQL and have no telling suffix.
 const NAMES: [&str; 14] = [
     "init_connect",
     "init_replica",
@@ -21,7 +21,7 @@ const NAMES: [&str; 14] = [
     "debug",
 ];
 
-/// Options whose names say that they hold a secret; servers that take names cut short take the beginnings of these.
+/// Options whose names contain a word for secrets; servers that accept abbreviated names accept prefixes of these.
 const TOLD_BY_A_WORD: [&str; 9] = [
     "handlersocket_plain_secret",
     "handlersocket_plain_secret_wr",
@@ -34,13 +34,13 @@ const TOLD_BY_A_WORD: [&str; 9] = [
     "ssl_passphrase",
 ];
 
-/// Options that begin a secret one and are options themselves.
+/// Prefixes of secret options that are options themselves.
 const NO_BEGINNINGS: [&str; 2] = ["ssl", "wsrep_provider"];
 
-/// Words in a name that say that its value is a secret.
+/// Words in a name that indicate a secret value.
 const WORDS: [&str; 7] = ["password", "passwd", "pwd", "secret", "token", "passphrase", "credentials"];
 
-/// Beginnings of names that have such a word and hold a policy, a switch or a number.
+/// Prefixes of names that contain such a word but hold a policy, a switch or a number.
 const POLICIES: [&str; 16] = [
     "caching_sha2_password_",
     "cracklib_password_check",
@@ -60,7 +60,8 @@ const POLICIES: [&str; 16] = [
     "validate_password",
 ];
 
-/// Whether a server variable or option can hold a secret. The name may have dashes, upper case and `loose-` before it.
+/// Whether a server variable or option can hold a secret. The name may contain dashes and upper case and begin with
+/// `loose-`.
 pub fn is_secret_variable(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let name = name.trim_start_matches("loose_");
@@ -73,8 +74,8 @@ pub fn is_secret_variable(name: &str) -> bool {
         || is_cut_short(name)
 }
 
-/// Whether a name is the beginning of an option that holds a secret, as in `report-pass`: many servers take that for it.
-/// One of a letter or two begins many options, which no server takes.
+/// Whether a name abbreviates an option that holds a secret, as in `report-pass`: many servers accept abbreviations.
+/// One or two letters abbreviate many options, and no server accepts those.
 fn is_cut_short(name: &str) -> bool {
     name.len() > 2
         && !NO_BEGINNINGS.contains(&name)

@@ -11,7 +11,7 @@ use crate::source::Missing;
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
 
-/// Rows under the names of their columns.
+/// Rows with the names of their columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Table {
     /// Names of the columns, as the server gives them.
@@ -21,20 +21,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// A cell by the name of its column, whose case does not matter; `None` where it is NULL or not there.
+    /// A cell by the name of its column, in any case; `None` when it is NULL or there is no such cell.
     pub fn cell(&self, row: usize, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|c| c.eq_ignore_ascii_case(column))?;
         self.rows.get(row)?.get(place)?.as_deref()
     }
 }
 
-/// A connection that answers a statement with all its rows.
+/// A connection that returns all rows of a statement.
 pub trait Sql {
-    /// Sends one statement and returns its rows; gives up after `limit`, where there is one and the connection can.
+    /// Sends one statement and returns its rows. A connection that can give up does so after `limit`, if there is one.
     ///
     /// # Errors
-    /// The server's refusal with its code, or why no answer came; after a limit that passed the connection may be
-    /// closed.
+    /// The server's refusal with its code, or the reason why there is no answer; after exceeding the limit the
+    /// connection may be closed.
     fn table(&mut self, sql: &str, limit: Option<Duration>) -> Result<Table, SqlError>;
 }
 
@@ -44,7 +44,7 @@ pub enum SqlError {
     /// The server refused.
     #[error("error {code}: {message}")]
     Refused {
-        /// As in 1142.
+        /// The error code, as in 1142.
         code: u16,
         /// The server's text.
         message: String,
@@ -52,19 +52,19 @@ pub enum SqlError {
     /// The connection gave no answer.
     #[error("{0}")]
     Connection(String),
-    /// The statement would not only read, and was not sent.
+    /// The statement does more than read, and was not sent.
     #[error("not sent, because facts are only read: {0}")]
     NotReadOnly(String),
-    /// The time for these facts was over before the statement was sent.
+    /// The deadline had passed before the statement was sent.
     #[error("not sent: the deadline of these facts had passed")]
     OutOfTime,
-    /// The rows take more memory than facts may.
+    /// The rows take more memory than allowed.
     #[error("the answer is larger than {} MiB, more than facts are taken from", limit >> 20)]
     TooLarge {
-        /// The most, in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// No server of this version knows it, and it was not sent.
+    /// This version of the server does not support the statement; it was not sent.
     #[error("this version of the server does not have it")]
     NotInThisVersion,
 }
@@ -73,12 +73,12 @@ pub enum SqlError {
 /// named privilege, 1370 no right on a routine.
 const REFUSALS: [u16; 7] = [1044, 1045, 1142, 1143, 1227, 1370, 1698];
 
-/// Codes of what this version does not have: 1049 schema, 1051 and 1146 table, 1054 column, 1064 syntax, 1109 table of
-/// information_schema, 1193 variable, 1286 engine, 1305 routine, 1356 a view that no longer works.
+/// Codes of features that this version lacks: 1049 schema, 1051 and 1146 table, 1054 column, 1064 syntax, 1109 table of
+/// information_schema, 1193 variable, 1286 engine, 1305 routine, 1356 a view that is invalid.
 const UNKNOWN: [u16; 10] = [1049, 1051, 1054, 1064, 1109, 1146, 1193, 1286, 1305, 1356];
 
 impl SqlError {
-    /// The same as the reason that a fact is missing. `privilege` is what would permit the statement.
+    /// This error as the reason for a missing fact. `privilege` is the one that the statement needs.
     pub fn missing(&self, privilege: &str) -> Missing {
         match self {
             Self::Refused { code, message } if REFUSALS.contains(code) => {
@@ -93,13 +93,13 @@ impl SqlError {
     }
 }
 
-/// Most bytes that are kept of one value; SHOW ENGINE INNODB STATUS is at most 1 MiB long.
+/// Longest value that is kept, in bytes; SHOW ENGINE INNODB STATUS returns at most 1 MiB.
 const LONGEST_CELL: usize = 1 << 20;
 
-/// Most memory that the rows of one statement may take.
+/// Memory limit for the rows of one statement, in bytes.
 const LARGEST_TABLE: usize = 8 << 20;
 
-/// Memory of a cell beside its text.
+/// Memory of a cell in addition to its text.
 const CELL_BYTES: usize = 64;
 
 /// Longest pause after an answer.
@@ -126,7 +126,7 @@ impl<'a> ReadOnly<'a> {
         Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, sent: 0 }
     }
 
-    /// Selects the statements for the server's version, given as the text of VERSION().
+    /// Sets the server's version, from the text of VERSION(); it selects the wordings of statements.
     pub(crate) fn speaks_to(&mut self, version: &str) {
         self.dialect = Dialect::of(version);
     }
@@ -136,16 +136,16 @@ impl<'a> ReadOnly<'a> {
         self.dialect
     }
 
-    /// From now on nothing is sent after `deadline`.
+    /// Sets the deadline after which nothing is sent.
     pub fn until(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
     }
 
-    /// The rows of a statement under the names of their columns.
+    /// The rows of a statement with the names of their columns.
     ///
     /// # Errors
-    /// Also when the statement is not a single SELECT or SHOW that only reads, or the deadline has passed. Once the
-    /// connection is lost, each statement gets the reason it was lost for.
+    /// The statement is not a single SELECT or SHOW that only reads; the deadline has passed; or the server refuses.
+    /// After the connection is lost, each statement gets the reason of the loss.
     pub fn table(&mut self, sql: &str) -> Result<Table, SqlError> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
@@ -186,7 +186,7 @@ impl<'a> ReadOnly<'a> {
     }
 }
 
-/// An answer within bounds: long cells are cut, and too many of them are an error.
+/// An answer within limits: long cells are cut, and too many cells are an error.
 fn bounded_table(mut table: Table) -> Result<Table, SqlError> {
     let mut bytes: usize = table.columns.iter().map(|name| name.len() + CELL_BYTES).sum();
     for row in &mut table.rows {
@@ -202,7 +202,7 @@ fn bounded_table(mut table: Table) -> Result<Table, SqlError> {
     Ok(table)
 }
 
-/// A refusal or a lost connection with a text within bounds.
+/// A refusal or a lost connection, with its text cut to the limit.
 fn bounded_error(error: SqlError) -> SqlError {
     match error {
         SqlError::Refused { code, message } => {
@@ -213,8 +213,8 @@ fn bounded_error(error: SqlError) -> SqlError {
     }
 }
 
-/// The statement with the hint that makes MySQL (5.7.8) and MariaDB (12.0) give it up themselves when time is over: a
-/// client that hangs up does not end what it asked for. Servers that do not know the hint take it for a comment.
+/// Adds the hint with which MySQL (5.7.8) and MariaDB (12.0) stop the statement themselves at the deadline: closing the
+/// connection does not stop it. Servers that do not know the hint take it for a comment.
 fn bounded(sql: &str, left: Duration) -> String {
     match sql.split_at_checked("SELECT ".len()) {
         Some((select, rest)) if select.eq_ignore_ascii_case("SELECT ") => {
@@ -226,8 +226,8 @@ fn bounded(sql: &str, left: Duration) -> String {
 
 /// Whether a text is one SELECT or SHOW statement without a word that writes, locks or calls out.
 ///
-/// The statements are constants of this crate or made from quoted names, so this is a second safeguard, not a
-/// parser: it refuses whatever it does not recognise.
+/// The statements are constants of this crate or made from quoted names, so this is a second safeguard, not a parser:
+/// it refuses everything that it does not recognise.
 pub fn only_reads(sql: &str) -> bool {
     const FORBIDDEN: [&str; 14] = [
         "NEXT",
@@ -273,7 +273,7 @@ fn without_strings(sql: &str) -> Option<String> {
     open.is_none().then_some(bare)
 }
 
-/// A text as an SQL string literal. NO_BACKSLASH_ESCAPES may or may not be set, so a text with a backslash is refused.
+/// A text as an SQL string literal; `None` for a text with a backslash, whose meaning depends on NO_BACKSLASH_ESCAPES.
 pub fn quoted(text: &str) -> Option<String> {
     (!text.contains(['\\', '\0'])).then(|| format!("'{}'", text.replace('\'', "''")))
 }
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_lost_connection_is_asked_nothing_more_and_its_reason_stays_the_first_one() {
-        /// Answers with what is left of a list, last first.
+        /// Answers with the elements of a list, last first.
         struct Answers(Vec<Result<Table, SqlError>>);
         impl Sql for Answers {
             fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {

@@ -1,15 +1,15 @@
-//! A host's files as a test wants them, in a folder that takes the place of its root.
+//! A tree of files for tests that replaces a host's root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Source;
 
-/// A folder with such files; it is removed when this is dropped.
+/// A temporary folder with such files; dropping this removes it.
 pub struct Tree(tempfile::TempDir);
 
 impl Tree {
-    /// With files by their paths, with or without the slash of the root.
+    /// A tree of files given by path; the leading slash is optional.
     pub fn of(files: &[(&str, &str)]) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         for (path, text) in files {
@@ -23,12 +23,12 @@ impl Tree {
         self.0.path()
     }
 
-    /// Where a path of the host is.
+    /// The real path of a path of the host.
     pub fn at(&self, path: &str) -> PathBuf {
         self.path().join(path.trim_start_matches('/'))
     }
 
-    /// A source that reads it.
+    /// A source that reads this tree.
     pub fn source(&self) -> Source {
         Source::at(self.path())
     }
@@ -43,12 +43,12 @@ impl Tree {
         fs::create_dir_all(self.at(path)).unwrap();
     }
 
-    /// Makes a symbolic link that leads to `target` as it stands there.
+    /// Makes a symbolic link to `target`, which is stored unchanged.
     pub fn link(&self, path: &str, target: &str) {
         std::os::unix::fs::symlink(target, self.in_its_folder(path)).unwrap();
     }
 
-    /// Takes away a file or a link.
+    /// Removes a file or a link.
     pub fn remove(&self, path: &str) {
         fs::remove_file(self.at(path)).unwrap();
     }
@@ -60,7 +60,7 @@ impl Tree {
     }
 }
 
-/// A tree with these files, and how it is read.
+/// A tree with these files, and a source that reads it.
 pub fn tree(files: &[(&str, &str)]) -> (Tree, Source) {
     let tree = Tree::of(files);
     let source = tree.source();

@@ -1,14 +1,13 @@
-//! Whether a server that was asked said anything that facts can be taken from.
+//! Whether the server answered anything from which facts can be taken.
 
 use mydyno_model::facts::{FactSet, Status};
 
 use crate::context::NO_CONNECTION;
 
-/// Why a look holds no usable fact of the server that was asked; `None` for one that does, and for a look at a host
-/// alone.
+/// Why a set holds no usable fact of the server that was queried; `None` if it does, and when only a host was examined.
 ///
-/// Every server answers SELECT VERSION() and SHOW GLOBAL VARIABLES, which need no privilege. Without both no claim about
-/// a server can be told, and an audit that goes on would look as if nothing was wrong.
+/// Every server answers SELECT VERSION() and SHOW GLOBAL VARIABLES, which need no privilege. Without both, no claim
+/// about a server can be judged, and an audit that continued would look as if nothing was wrong.
 pub fn server_unusable(facts: &FactSet) -> Option<String> {
     let why = |id: &str| match &facts.facts.get(id)?.status {
         Status::Ok => None,
@@ -17,7 +16,7 @@ pub fn server_unusable(facts: &FactSet) -> Option<String> {
         Status::Absent { .. } if id == "server.version_comment" => None,
         Status::Denied { why } | Status::Error { why } | Status::Absent { why } => Some(why.as_str()),
     };
-    // A server that stopped half-way has answered some statements: what it said counts, and the rest is unknown.
+    // A server that stopped half-way has answered some statements: those answers count, and the rest is unknown.
     let answered = facts.facts.iter().any(|(id, fact)| {
         (id.starts_with("server.status.") || id.starts_with("server.variable.")) && fact.status == Status::Ok
     });

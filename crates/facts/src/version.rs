@@ -13,7 +13,7 @@ pub fn family_of(version: &str) -> String {
 /// The text does not begin with three numbers.
 pub fn version_number(version: &str) -> Read<u64> {
     let wrong = || Missing::Error(format!("the version {version:?} does not begin like 8.0.36"));
-    // MariaDB behind some proxies calls itself 5.5.5-10.11.19-MariaDB for old replicas.
+    // Behind some proxies MariaDB calls itself 5.5.5-10.11.19-MariaDB, for the sake of old replicas.
     let bare = version.strip_prefix("5.5.5-").filter(|v| v.contains("MariaDB")).unwrap_or(version);
     let mut parts = bare.split(|c: char| !c.is_ascii_digit());
     let mut next = || parts.next().and_then(|p| p.parse::<u64>().ok()).filter(|n| *n < 100_000);

@@ -1,13 +1,13 @@
-//! Statements that differ between servers: each server gets the form that it knows.
+//! Statements that differ between servers: each server is sent the form that it supports.
 
 pub(crate) use crate::dialect::{Since, mariadb, mysql};
 use crate::sql::{ReadOnly, SqlError, Table};
 
-/// A statement and the servers that know it.
+/// A statement and the servers that support it.
 pub(crate) type Wording = (&'static str, &'static [Since]);
 
-/// The answer to the first wording that the server knows and does not refuse. All are tried where its version is not
-/// known; where it knows none, nothing is sent.
+/// The answer to the first wording that the server supports and does not refuse. All are tried when its version is
+/// unknown; when it supports none, nothing is sent.
 pub(crate) fn first_of(
     sql: &mut ReadOnly<'_>,
     wordings: &[Wording],

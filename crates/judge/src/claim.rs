@@ -1,4 +1,4 @@
-//! A claim made ready: its file read, its expressions and texts parsed.
+//! A parsed claim: its file, its expressions and texts.
 
 use std::sync::Arc;
 
@@ -11,46 +11,46 @@ use crate::template::Template;
 /// The repetition of a step: a name, the collection, and the condition.
 pub type Each = (String, Over, Option<Expr>);
 
-/// A step of a remedy, ready to be filled in.
+/// A step of a remedy with its texts parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadyStep {
     /// Its form.
     pub kind: StepKind,
-    /// Where it makes sense.
+    /// Condition under which the step applies.
     pub when: Option<Expr>,
     /// The items for which the step is repeated.
     pub each: Option<Each>,
     /// Its text.
     pub text: Template,
-    /// The way back.
+    /// How to undo it.
     pub undo: Option<Template>,
 }
 
-/// The most names of `[let]`.
+/// Maximum number of names in `[let]`.
 const MOST_BINDINGS: usize = 200;
-/// The longest file of a claim, in bytes.
+/// Maximum length of a claim's file, in bytes.
 const LONGEST_FILE: usize = 256 << 10;
 
-/// A claim, ready to be judged.
+/// A parsed claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// Its file's content.
+    /// Content of its file.
     pub document: Document,
-    /// The folder that it stands in.
+    /// The folder of its file.
     pub area: String,
     /// Its file, as in `host/swappiness.toml`.
     pub file: String,
-    /// Where it makes sense.
+    /// Condition under which the claim applies.
     pub applies: Option<Expr>,
     /// The condition that has to hold.
     pub check: Expr,
-    /// Cases of another severity.
+    /// Conditions for another severity.
     pub cases: Vec<(Expr, Severity)>,
     /// The summary of a violation.
     pub finding: Option<Template>,
     /// Steps that take effect at once.
     pub now: Vec<ReadyStep>,
-    /// Steps that last beyond a restart.
+    /// Steps that survive a restart.
     pub persistent: Vec<ReadyStep>,
 }
 
@@ -58,7 +58,7 @@ impl Claim {
     /// Reads a claim from the text of the file `AREA/ID.toml`.
     ///
     /// # Errors
-    /// All that is wrong with its form, each with its line.
+    /// All mistakes in its form, each with its line.
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
         if text.len() > LONGEST_FILE {
             return Err(vec![Problem::of(file, format!("a claim has at most {} KiB", LONGEST_FILE >> 10))]);
@@ -81,7 +81,7 @@ impl Claim {
         }
     }
 
-    /// The facts that it needs, as patterns: `block.*.scheduler`.
+    /// The facts that it needs, as patterns like `block.*.scheduler`.
     pub fn needs(&self) -> Vec<String> {
         let decide = self.applies.iter().chain([&self.check]).chain(self.cases.iter().map(|(when, _)| when));
         let mut needs: Vec<String> = decide.flat_map(Expr::facts).collect();
@@ -104,7 +104,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Notes a problem with an expression. The line is that of the key in the file, so far as it can be found.
+    /// Records a problem with an expression, with the line of its key in the file if it can be found.
     fn wrong(&mut self, key: &str, written: &str, error: &ParseError) {
         let first = written.lines().find(|l| !l.trim().is_empty()).unwrap_or(written).trim();
         let key_line = self

@@ -3,18 +3,18 @@
 use mydyno_model::finding::{Finding, Findings, State};
 use serde::Serialize;
 
-/// A claim whose state is another one now.
+/// A claim whose state differs between the audits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The claim.
     pub claim: String,
-    /// The state in the earlier audit; none when that audit did not have the claim.
+    /// The state in the earlier audit; `None` if that audit did not include the claim.
     pub before: Option<State>,
-    /// The state in this audit; none when this audit does not have the claim.
+    /// The state in this audit; `None` if this audit does not include the claim.
     pub after: Option<State>,
 }
 
-/// The claims whose state has changed, those first that are violated now, then those that are not any more.
+/// The claims whose state has changed: newly violated ones first, then those that are violated no more.
 pub fn diff(before: &Findings, after: &Findings) -> Vec<Change> {
     let (was, is) = (&before.findings[..], &after.findings[..]);
     let one = |claim: &str| Change {
@@ -35,18 +35,19 @@ pub fn diff(before: &Findings, after: &Findings) -> Vec<Change> {
     changes
 }
 
-/// Whether findings of this check are there, and name what they are about: these tell what has become of them.
+/// Whether the audit has findings of this check that name their subjects; they determine the state of subjects that are
+/// not named.
 fn stands_for_others(findings: &[Finding], check: &str) -> bool {
     findings.iter().any(|f| of_check(&f.claim) == Some(check))
 }
 
-/// The check of a finding about one thing, as `option-removed` of `option-removed/query_cache_size`.
+/// The check of a finding about one subject, as `option-removed` of `option-removed/query_cache_size`.
 fn of_check(claim: &str) -> Option<&str> {
     claim.split_once('/').map(|(check, _)| check)
 }
 
-/// Fate of a claim. A check that names each thing that it finds says nothing of those that are right: where it was
-/// made, what it does not name holds.
+/// State of a claim in an audit. A check with a finding for each violating subject lists no others: if the check was
+/// made, subjects without a finding hold.
 fn state_of(findings: &[Finding], claim: &str) -> Option<State> {
     if let Some(finding) = findings.iter().find(|f| f.claim == claim) {
         return Some(finding.state);

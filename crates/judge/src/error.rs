@@ -11,9 +11,9 @@ pub enum JudgeError {
     /// No claim has this id.
     #[error("no claim is called {name:?}{}; `mydyno claims` lists them", .near.as_ref().map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default())]
     NoSuchClaim {
-        /// The id that was given.
+        /// The requested id.
         name: String,
-        /// The nearest that there is.
+        /// The most similar id.
         near: Option<String>,
     },
     /// Data of settings that are not valid, or a setting that does not exist.

@@ -1,4 +1,4 @@
-//! The remedies of an audit as files that an administrator looks at and applies; nothing is applied here.
+//! Writes the remedies of an audit to files, which an administrator reviews and applies; nothing is applied here.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ mod fragment;
 mod settings;
 mod tuned;
 
-/// A file of the folder.
+/// A file of the remedies' folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixFile {
     /// Its path within the folder.
@@ -24,10 +24,10 @@ pub struct FixFile {
     pub text: String,
 }
 
-/// Removing a file takes nothing back that the kernel holds.
+/// Removing a file does not reset the values in the running kernel.
 const KERNEL_BACK: &str = "remove it there and run `undo.sh`, or restart the host: removing it alone changes nothing that is set already";
 
-/// A file that collects steps of one form.
+/// A file that collects the steps of one form.
 struct Form {
     kind: StepKind,
     path: &'static str,
@@ -39,8 +39,8 @@ struct Form {
 /// The first line of each file.
 const COMMENT: &str = "# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n";
 
-/// Files of what lasts. Removing the file that was copied is not the whole way back: what was set stays set in the
-/// running kernel.
+/// Files with persistent settings. Removing an installed file is not a complete undo: the running kernel keeps the
+/// values.
 const LASTING: [Form; 6] = [
     Form {
         kind: StepKind::Cnf,
@@ -87,8 +87,8 @@ const LASTING: [Form; 6] = [
     },
 ];
 
-/// The files for all findings that are violated and not accepted; `fragment` is where options go. Empty when there is
-/// nothing to put right.
+/// The files for all findings that are violated and not accepted; `fragment` is the location of options. Empty when
+/// there is nothing to correct.
 pub fn fix(findings: &Findings, fragment: &Fragment) -> Vec<FixFile> {
     let wanted: Vec<&Finding> = findings
         .findings
@@ -138,7 +138,7 @@ fn persistent(finding: &Finding) -> &[RemedyStep] {
     finding.remedy.as_ref().map(|r| r.persistent.as_slice()).unwrap_or_default()
 }
 
-/// Steps of one kind of a finding, each written by `write`; where another finding has the setting already, a comment that
+/// Steps of one kind, each formatted by `write`; where another finding already sets the same setting, a comment that
 /// begins with `mark` says so instead.
 fn each_once<'s>(
     steps: impl IntoIterator<Item = &'s RemedyStep>,
@@ -167,7 +167,7 @@ fn each_once<'s>(
     text
 }
 
-/// Statements that take effect at once, and those that undo them, the last first.
+/// Statements that take effect at once, and their undo statements in reverse order.
 fn statements(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
     let sql = |steps: &[RemedyStep], claim: &str, settings: &mut Settings| -> String {
         each_once(steps, claim, settings, "--", |s| {
@@ -195,7 +195,7 @@ fn statements(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String)
     }
 }
 
-/// Commands for the host that take effect at once, and those that undo them.
+/// Commands for the host that take effect at once, and their undo commands.
 fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
     let shell = |steps: &[RemedyStep], claim: &str, settings: &mut Settings| -> String {
         each_once(steps, claim, settings, "#", |s| {
@@ -207,7 +207,7 @@ fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
                 }
                 _ => return None,
             };
-            // A line that fails is named, and the others are run all the same: half an undo is worse than none.
+            // The script reports a line that fails and runs the others nevertheless: a partial undo would be worse.
             Some(format!("# {claim}\n(\n{line}\n) || failed {claim}\n"))
         })
     };
@@ -227,7 +227,7 @@ fn commands(wanted: &[&Finding], files: &mut Vec<FixFile>, guide: &mut String) {
     files.push(FixFile { path: "undo.sh", text: format!("{head}{back}{end}") });
 }
 
-/// Lines of one form. When two claims set the same thing, the more urgent one, which comes first, has it.
+/// Lines of one form. When two claims set the same setting, the more urgent claim, which comes first, wins.
 fn lasting(wanted: &[&Finding], form: &Form) -> String {
     let mut settings = Settings::default();
     let one = |f: &&Finding| {
@@ -238,7 +238,7 @@ fn lasting(wanted: &[&Finding], form: &Form) -> String {
     wanted.iter().map(one).collect()
 }
 
-/// Settings for which two findings ask for different values: only one can be had.
+/// Lists settings for which two findings request different values.
 fn conflicts(wanted: &[&Finding], guide: &mut String) {
     let (mut at_once, mut lasting) = (Settings::default(), Settings::default());
     let mut lines: Vec<String> = Vec::new();
@@ -266,7 +266,7 @@ fn conflicts(wanted: &[&Finding], guide: &mut String) {
     }
 }
 
-/// The same once more, for those who keep their hosts by other means.
+/// The same remedies as a tuned profile and as Ansible plays.
 fn other_ways(findings: &Findings, fragment: &Fragment, files: &mut Vec<FixFile>, guide: &mut String) {
     let profile = tuned::profile(files);
     let plays = ansible::plays(files, &findings.scope.server, fragment);
@@ -288,7 +288,7 @@ fn other_ways(findings: &Findings, fragment: &Fragment, files: &mut Vec<FixFile>
     files.extend(profile.into_iter().chain(plays));
 }
 
-/// Steps that no file can take, and risks.
+/// Steps that no file can contain, and risks.
 fn by_hand(wanted: &[&Finding], guide: &mut String) {
     for finding in wanted {
         let Some(remedy) = &finding.remedy else { continue };

@@ -1,4 +1,4 @@
-//! One claim over facts: its state, evidence, rank and remedy.
+//! Judges one claim over facts: its state, evidence, rank and remedy.
 
 use mydyno_model::claim::{Confidence, Cost, Severity, StepKind};
 use mydyno_model::facts::FactSet;
@@ -9,7 +9,7 @@ use crate::expr::{Expr, Stop, Value, domain, evaluate};
 use crate::fix::Fragment;
 use crate::template::Place;
 
-/// How much a severity weighs.
+/// The weight of a severity in the rank.
 const fn weight(severity: Severity) -> f64 {
     match severity {
         Severity::Info => 1.0,
@@ -20,13 +20,13 @@ const fn weight(severity: Severity) -> f64 {
     }
 }
 
-/// Factor by which an outage precedes settings: a high outage comes before a critical setting.
+/// Factor by which outages come before settings: an outage of high severity precedes a critical setting.
 const OUTAGE: f64 = 10.0;
 
-/// The severity's weight, lowered a little by doubt and by a costly remedy.
+/// The severity's weight, reduced by low confidence and by a costly remedy.
 ///
-/// Confidence and cost change the weight by at most a third, less than the distance of two severities, so that they order the
-/// findings of one severity and never bury a severe one.
+/// Confidence and cost change the weight by at most a third, which is less than the distance between two severities:
+/// they order the findings of one severity and never place a severe finding below a lesser one.
 pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
     let confidence = match confidence {
         Confidence::Certain => 1.0,
@@ -50,8 +50,8 @@ struct Verdict {
     steps: Vec<String>,
 }
 
-/// A fault is something missing too: the claim cannot be told. The tests of the claims see to it that it is none of
-/// their own making.
+/// The missing facts of a condition. A fault counts as missing too, since the claim cannot be decided. The tests of the
+/// claims ensure that a fault never comes from a mistake in the claim.
 fn missing_of(stop: Stop, expr: &Expr) -> Vec<MissingFact> {
     match stop {
         Stop::Missing(facts) => facts,
@@ -71,7 +71,7 @@ fn verdict(expr: &Expr, facts: &FactSet) -> Verdict {
     Verdict { result, facts: found.facts, steps: found.steps }
 }
 
-/// The severity that holds here.
+/// The severity under these facts.
 fn severity(claim: &Claim, facts: &FactSet) -> Severity {
     let case = claim.cases.iter().find(|(when, _)| matches!(verdict(when, facts).result, Ok(true)));
     case.map_or(claim.document.severity, |(_, severity)| *severity)
@@ -124,7 +124,7 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         persistent: once(claim.persistent.iter().flat_map(|s| fill(s, facts)).map(|s| s.step)),
         risk: document.remedy.risk.clone(),
     });
-    // What was done last is taken back first.
+    // Undo steps run in reverse order.
     let undo = match violated {
         true => once(claim.now.iter().flat_map(|s| fill(s, facts)).rev().filter_map(|s| s.undo)),
         false => vec![],
@@ -154,7 +154,7 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
     }
 }
 
-/// Each step once: several directories of a server may lie on one file system.
+/// Removes duplicate steps: several directories of a server may be on one file system.
 fn once(steps: impl Iterator<Item = RemedyStep>) -> Vec<RemedyStep> {
     let mut all: Vec<RemedyStep> = Vec::new();
     for step in steps {
@@ -180,8 +180,8 @@ fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {
     })
 }
 
-/// Remedy in the place of a line in an option file, where something that option files do not override sets the variable:
-/// SET PERSIST (mysqld-auto.cnf is read after all option files), the command line, or a line that is read later.
+/// Replaces a remedy's line in an option file where another source overrides option files: SET PERSIST (mysqld-auto.cnf
+/// is read after all option files), the command line, or a later line.
 fn overridden(line: &str, facts: &FactSet) -> Option<String> {
     let name = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase().replace('-', "_");
     let name = name.strip_prefix("loose_").unwrap_or(&name);
@@ -191,7 +191,7 @@ fn overridden(line: &str, facts: &FactSet) -> Option<String> {
         let is_it = |o: &serde_json::Value| o.get("name").unwrap_or(o).as_str() == Some(name);
         list.is_some_and(|list| list.iter().any(is_it))
     };
-    // The server tells the last where its host is not seen.
+    // The server reports persisted variables even where its host is not visible.
     let persisted = ["server.options.persisted", "server.persisted_variables"];
     if origin == Some("persisted") || persisted.into_iter().any(is_in) {
         return Some(format!(
@@ -215,7 +215,7 @@ struct FilledStep {
     undo: Option<RemedyStep>,
 }
 
-/// A step with its values, once for each thing that it goes over; none where it makes no sense.
+/// Fills in a step, once for each item of its collection; empty where its condition does not hold.
 fn fill(step: &ReadyStep, facts: &FactSet) -> Vec<FilledStep> {
     if let Some(when) = &step.when
         && !matches!(verdict(when, facts).result, Ok(true))
@@ -223,7 +223,7 @@ fn fill(step: &ReadyStep, facts: &FactSet) -> Vec<FilledStep> {
         return vec![];
     }
     let Some((name, over, condition)) = &step.each else { return vec![filled(step, facts, &[])] };
-    // Without the collection there is nothing to repeat the step for; the finding rests on it, so it is there.
+    // Without the collection the step has no items; the finding depends on the same facts, so they are available.
     let items = domain(over, facts).unwrap_or_default();
     let scopes = items.into_iter().map(|item| vec![(name.clone(), item)]);
     let wanted = scopes.filter(|scope| match condition {
@@ -236,7 +236,7 @@ fn fill(step: &ReadyStep, facts: &FactSet) -> Vec<FilledStep> {
 fn filled(step: &ReadyStep, facts: &FactSet, scope: &[(String, Value)]) -> FilledStep {
     let written = |template: &crate::template::Template| {
         let filled = template.fill(facts, scope, step.kind.into());
-        // A statement with a hole in it must not be run as it stands.
+        // A statement with a missing value must not be run as it is.
         let kind = if filled.whole { step.kind } else { StepKind::Text };
         match (kind == StepKind::Cnf).then(|| overridden(&filled.text, facts)).flatten() {
             Some(text) => RemedyStep { kind: StepKind::Text, text },

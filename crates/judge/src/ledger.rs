@@ -3,9 +3,9 @@
 use mydyno_model::claim::{StepKind, Touches};
 use mydyno_settings::{bare_name, is_safe, ledger};
 
-/// Reason why a step of this form would weaken durability, crash safety or integrity checks; `None` where it does not.
+/// Why a step of this form would weaken durability, crash safety or integrity checks; `None` if it would not.
 pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
-    // Words for people may mention a setting as one to avoid.
+    // Prose may mention a setting as one to avoid.
     if kind == StepKind::Text {
         return None;
     }
@@ -19,7 +19,7 @@ pub fn weakens(kind: StepKind, text: &str) -> Option<String> {
         .collect();
     words.windows(2).find_map(|pair| {
         let (name, _) = bare_name(pair[0]);
-        // A remedy may change semantics; the claim then says so.
+        // A remedy may change semantics; the claim's text then says so.
         let row = ledger().get(&name).filter(|row| row.touches != Touches::Semantics)?;
         (is_safe(row, pair[1]) == Some(false)).then(|| format!("{name} = {} weakens durability", pair[1]))
     })

@@ -1,4 +1,5 @@
-//! Whether a claim is fit to be shipped: its form, its fixtures, and whether these would catch a slip of the pen.
+//! Checks that a claim is fit for release: its form, its fixtures, and whether the fixtures detect mutations of its
+//! expressions.
 
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use crate::ledger::weakens;
 pub struct Examined {
     /// Mistakes, one sentence each.
     pub problems: Vec<String>,
-    /// Number of slips that were tried.
+    /// Number of mutations that were tried.
     pub slips: usize,
-    /// Slips that no fixture noticed.
+    /// Mutations that no fixture detected.
     pub unnoticed: Vec<String>,
     /// Number of its violated fixtures that were recorded from live systems.
     pub recorded: usize,
@@ -93,7 +94,7 @@ fn form(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
     known(claim, catalogue, problems);
 }
 
-/// The factor is a lever, and its levels are values of it.
+/// Checks that the factor is a lever that accepts the levels.
 fn factor(proof: &Proof, problems: &mut Vec<String>) {
     let Some(name) = &proof.factor else { return };
     let row = match table().lever(name) {
@@ -108,7 +109,7 @@ fn factor(proof: &Proof, problems: &mut Vec<String>) {
     }
 }
 
-/// Every fact that the claim names is one that is collected, also in its texts.
+/// Checks that some collector provides every fact that the claim names, also in its texts.
 fn known(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
     let mut named = claim.needs();
     for step in claim.steps() {
@@ -126,7 +127,7 @@ fn known(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
     }
 }
 
-/// A fixture, ready.
+/// A fixture with its facts.
 struct Case {
     facts: FactSet,
     state: State,
@@ -222,7 +223,7 @@ fn outcome(fixture: &Fixture, state: State, found: &Finding, wrong: &mut impl Fn
     }
 }
 
-/// Tries every slip of the pen in what decides, and notes those that change no fixture's outcome.
+/// Tries every mutation of the deciding expressions, and records those that change no fixture's outcome.
 fn slips(claim: &Claim, cases: &[Case], examined: &mut Examined) {
     let mut try_one = |what: &str, Mutant { what: slip, .. }: &Mutant, mutated: Claim| {
         examined.slips += 1;
@@ -251,7 +252,7 @@ fn slips(claim: &Claim, cases: &[Case], examined: &mut Examined) {
     }
 }
 
-/// Names in `[let]` that nothing uses.
+/// Names in `[let]` that no expression uses.
 pub fn unused_bindings(claim: &Claim) -> Vec<String> {
     fn used<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
         if let Expr::Named(name, inner) = expr {

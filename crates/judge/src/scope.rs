@@ -1,4 +1,4 @@
-//! Which facts were in reach, and which host they belong to.
+//! Which facts were accessible, and which host they describe.
 
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_model::finding::Scope;
@@ -11,20 +11,19 @@ fn is_of_host(id: &str) -> bool {
         .any(|p| id.starts_with(p))
 }
 
-/// Takes the facts about the host out of a look whose server runs elsewhere: what was seen is the host that mydyno
-/// runs on, and says nothing about the server's. They stay in the set as absent, so that claims about them come out
-/// unknown, never fine.
+/// Removes the facts about the host when the server runs elsewhere: they describe the host that mydyno runs on, not the
+/// server's. They stay in the set as unread, so that claims about them are undecided, never fulfilled.
 pub fn hide_host(facts: &mut FactSet, why: &str) {
     for (_, fact) in facts.facts.iter_mut().filter(|(id, _)| is_of_host(id)) {
         fact.value = Value::Null;
         fact.unit.clear();
-        // Not `absent`: the server's host has these things, they are only not visible.
+        // Not `absent`: the server's host has these things; they are only not visible.
         fact.status = Status::Error { why: why.to_owned() };
     }
     facts.extra.insert("host_not_visible".to_owned(), Value::from(why));
 }
 
-/// The facts in reach.
+/// The accessible facts.
 pub fn scope(facts: &FactSet) -> Scope {
     let mut notes = Vec::new();
     let hidden = facts.extra.get("host_not_visible").and_then(Value::as_str);

@@ -148,7 +148,7 @@ impl Template {
                     let found = evaluate(expr, facts, scope);
                     let as_it_is = *form == Form::Plain && place != Place::Prose;
                     let text = found.result.ok().and_then(|value| {
-                        // A condition chooses words, and may choose none; an empty fact is shown as such.
+                        // A condition chooses between texts, one of which may be empty; an empty fact is shown as such.
                         if let (Expr::Call(Call::If, _), Value::Text(text)) = (expr, &value)
                             && text.is_empty()
                         {
@@ -185,7 +185,7 @@ impl Template {
 fn whole_fact(expr: &Expr, rests_on: &[String], value: &Value, facts: &FactSet) -> Option<String> {
     let (Expr::Fact(_), [id], Value::Number(number, _)) = (expr, rests_on, value) else { return None };
     let fact = facts.value(id)?;
-    // A fact in another unit than the base one has a different number.
+    // The number of a fact in another than the base unit differs.
     let same = fact.as_f64() == Some(*number);
     (same && (fact.is_u64() || fact.is_i64())).then(|| fact.to_string())
 }

@@ -199,7 +199,7 @@ fn pressure(source: &Source, bag: &Bag) {
         let path = format!("/proc/pressure/{resource}");
         let text = source.read(&path);
         for line in ["some", "full"] {
-            // All tasks waiting for the CPU at once means something in groups only.
+            // The kernel defines `full` of the CPU for groups only (psi.rst).
             if (resource, line) == ("cpu", "full") {
                 continue;
             }
@@ -228,7 +228,7 @@ mod tests {
         let all = Times::of("cpu  10 1 5 80 4 1 3 16 9 0").unwrap();
         assert_eq!(all, Times { busy: 20, steal: 16, all: 120 });
         assert_eq!(Times::of("cpu1 10 1 5 80 4 1 3 16 9 0"), Some(all));
-        // Linux 2.6.10 had no steal.
+        // Linux 2.6.10 did not count steal time.
         assert_eq!(Times::of("cpu0 1 0 0 1 0 0 0"), Some(Times { busy: 1, steal: 0, all: 2 }));
         assert_eq!(Times::of("ctxt 5"), None);
         let later = Times { busy: 30, steal: 10, all: 170 };

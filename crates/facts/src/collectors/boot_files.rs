@@ -1,4 +1,4 @@
-//! Files that are read at boot: kernel settings and mounts. What stands in them is in force after the next one.
+//! Files that are read at boot: kernel settings and mounts. Their contents take effect at the next boot.
 
 use std::collections::BTreeMap;
 
@@ -40,10 +40,11 @@ pub static COLLECTOR: Collector = Collector {
 /// Folders of sysctl.d(5); a file hides those of the same name in later folders.
 const FOLDERS: [&str; 4] = ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
 
-/// Settings of modules that may not be loaded are not among these: they are not gone, only not there yet.
+/// Prefixes of settings that always exist. Others belong to modules that may not be loaded yet, so a missing one is not
+/// an obsolete one.
 const ALWAYS_THERE: [&str; 6] = ["vm.", "kernel.", "net.core.", "net.ipv4.tcp_", "net.ipv4.ip_", "fs.aio-"];
 
-/// Mount options that are kept, by their names; others can hold credentials.
+/// Mount options that are kept, by name; other options can contain credentials.
 const OPTIONS: [&str; 49] = [
     "allocsize",
     "async",
@@ -154,7 +155,8 @@ fn settings<'a>(text: &'a str, file: &'a str) -> impl Iterator<Item = (String, L
     })
 }
 
-/// `net/ipv4/tcp_sack` is `net.ipv4.tcp_sack`: where a slash comes first, dots and slashes change places.
+/// `net/ipv4/tcp_sack` means `net.ipv4.tcp_sack`: when the first separator is a slash, dots and slashes swap their
+/// roles.
 fn dotted(name: &str) -> String {
     let slashes = name.find(['/', '.']).is_some_and(|at| name[at..].starts_with('/'));
     if !slashes {
@@ -177,7 +179,7 @@ fn words(text: &str) -> String {
     text.split_ascii_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// Among the settings that are facts only: others are nobody's concern here.
+/// Compares only settings that are facts.
 fn differing(source: &Source, lines: &BTreeMap<String, Line>) -> Vec<Value> {
     let known = lines.iter().filter(|(name, _)| sysctl::settings().any(|(known, _)| known == name.as_str()));
     known
@@ -190,7 +192,8 @@ fn differing(source: &Source, lines: &BTreeMap<String, Line>) -> Vec<Value> {
         .collect()
 }
 
-/// Ratios and bytes: writing one zeroes the other. Which of the two is in force is another setting's difference.
+/// Ratio and bytes settings come in pairs: writing one zeroes the other. The comparison of the other one reports which
+/// of the two is in force.
 fn is_of_a_pair(name: &str) -> bool {
     name.starts_with("vm.dirty_") && (name.ends_with("_bytes") || name.ends_with("_ratio"))
 }

@@ -116,7 +116,7 @@ fn topology(source: &Source, online: &[u32], bag: &Bag) {
             (Err(missing), _) | (_, Err(missing)) => why = Some(missing),
         }
     }
-    // A count that leaves a CPU out would be wrong, not incomplete.
+    // A count that misses a CPU would be wrong rather than incomplete.
     let no_cpus = || Missing::Absent("no online CPU is known".to_owned());
     let count = |n: usize| match &why {
         Some(missing) => Err(missing.clone()),
@@ -176,7 +176,7 @@ fn frequency(source: &Source, online: &[u32], bag: &Bag) {
         Ok(speeds?.into_iter().max().unwrap_or_default())
     });
     bag.put("host.cpu.frequency_max_khz", format!("{CPUS}/cpu*/cpufreq/{name}"), fastest);
-    // Two drivers, two files, opposite senses.
+    // The two drivers have different files, with opposite meanings.
     let no_turbo = format!("{CPUS}/intel_pstate/no_turbo");
     if source.exists(&no_turbo) {
         bag.read("host.cpu.boost", &no_turbo, |p| Ok(number::<u64>(&source.read(p)?, p)? == 0));
@@ -190,7 +190,7 @@ fn frequency(source: &Source, online: &[u32], bag: &Bag) {
 fn nodes(source: &Source, bag: &Bag) {
     let path = format!("{NODES}/online");
     let online = match source.read(&path).and_then(|text| list(&text, &path)) {
-        // A kernel without NUMA has no nodes, and one place for all memory.
+        // A kernel without NUMA shows no nodes; all memory is in one place.
         Err(Missing::Absent(_)) => {
             bag.put("host.numa.nodes", path, Ok(1));
             return;

@@ -99,7 +99,7 @@ impl Device<'_> {
         }
     }
 
-    /// Attributes of mapped, RAID and loop devices only.
+    /// Puts attributes that only mapped, RAID and loop devices have.
     fn kind_of_its_own(&self) {
         for (fact, file) in [
             ("name", "dm/name"),
@@ -122,7 +122,7 @@ impl Device<'_> {
         }
     }
 
-    /// Attributes of disks only.
+    /// Puts attributes that only disks have.
     fn disk(&self) {
         self.put("transport", "", block::transport(self.source, self.name).map(Value::from));
         self.put_if_there("state", "device/state", self.text("device/state").map(Value::from));
@@ -143,14 +143,14 @@ impl Device<'_> {
     }
 }
 
-/// The inner volumes of LVM carry what they are at the end of their uuid (dm_build_dm_uuid of LVM2).
+/// LVM marks internal volumes by a suffix of the uuid (dm_build_dm_uuid of LVM2).
 fn layer_of(uuid: &str) -> Option<String> {
     let rest = uuid.strip_prefix("LVM-")?;
     let (_, layer) = rest.split_once('-')?;
     Some(if ["tpool", "tdata", "tmeta", "pool"].contains(&layer) { "pool" } else { layer }.to_owned())
 }
 
-/// -1 is a device that cannot be aligned at all (sysfs-block of the kernel): as bad as one that is not.
+/// -1 means that the device cannot be aligned at all (sysfs-block of the kernel), which is as bad as a misaligned one.
 fn misaligned(text: Read<String>, folder: &str) -> Read<u64> {
     let path = format!("{folder}/alignment_offset");
     Ok(number::<i64>(&text?, &path)?.unsigned_abs())

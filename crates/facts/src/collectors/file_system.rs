@@ -1,4 +1,4 @@
-//! The state of one file system: what is left of its inodes, the errors that it has met, how it writes.
+//! The state of one file system: free inodes, recorded errors, and how it writes.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub fn read(
 ) {
     let id = |name: &str| format!("storage.{role}.{name}");
     let Ok(mount) = mount else { return };
-    // File systems that make inodes as they need them tell of none.
+    // File systems that allocate inodes on demand report none.
     if let Some(space) =
         reached.as_ref().ok().and_then(|path| source.space(path).ok()).filter(|s| s.inodes > 0)
     {
@@ -46,7 +46,7 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
         return;
     }
     bag.read(&id("errors"), &format!("{folder}/errors_count"), |p| number::<u64>(&source.read(p)?, p));
-    // The table of mounts shows `errors=` only where the mount asked for it; this file shows what the superblock says, too.
+    // The mount table shows `errors=` only when the mount set it; this file also shows the superblock's value.
     let options = format!("/proc/fs/ext4/{device}/options");
     let on_error = source.read(&options).and_then(|text| {
         let found = text.lines().find_map(|line| line.strip_prefix("errors="));
@@ -78,7 +78,7 @@ fn btrfs_errors(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag:
             Ok(counts.fold(sum, u64::saturating_add))
         });
     }
-    // The files are there since Linux 5.14.
+    // The files exist since Linux 5.14.
     if !matches!(sum, Err(Missing::Absent(_))) {
         bag.put::<Value>(&id("errors"), format!("{folder}/*/error_stats"), sum.map(Value::from));
     }

@@ -1,5 +1,4 @@
-//! Faults that the kernel has noticed: memory errors, heat, its own faults, tasks that hang, a clock that nobody
-//! sets.
+//! Faults that the kernel has noticed: memory errors, overheating, its own faults, hung tasks, an unsynchronised clock.
 
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
@@ -44,8 +43,8 @@ pub static COLLECTOR: Collector = Collector {
 const CPUS: &str = "/sys/devices/system/cpu";
 const CONTROLLERS: &str = "/sys/devices/system/edac/mc";
 
-/// Taint flags that say that something went wrong (admin-guide/tainted-kernels.rst). A mere warning is not among them:
-/// drivers give it for trifles.
+/// Taint flags that say that something went wrong (admin-guide/tainted-kernels.rst). The flag for warnings is not
+/// included: drivers set it for trivial reasons.
 const FAULTS: [(u32, &str); 4] = [(4, "machine-check"), (5, "bad-page"), (7, "oops"), (14, "soft-lockup")];
 
 fn run(context: &Context, bag: &Bag) {
@@ -85,7 +84,7 @@ fn memory_errors(source: &Source, file: &str) -> Read<u64> {
     sum.ok_or_else(none)
 }
 
-/// The sum over the CPUs. Threads of one core count the same event; what matters is whether there were any.
+/// The sum over the CPUs. Threads of one core count the same event several times; only zero or non-zero matters.
 fn throttles(source: &Source, file: &str) -> Read<u64> {
     let mut sum = None;
     for cpu in source.list(CPUS)?.iter().filter(|name| is_numbered(name, "cpu")) {

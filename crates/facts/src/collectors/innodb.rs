@@ -1,5 +1,5 @@
-//! InnoDB: what its monitor and its metrics say. The monitor's text holds users' statements, so only numbers and
-//! whether a section is there are kept.
+//! InnoDB: its monitor and its metrics. The monitor's text contains users' statements, so only numbers and the presence
+//! of sections are kept.
 
 use serde_json::Value;
 

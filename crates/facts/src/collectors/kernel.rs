@@ -80,7 +80,7 @@ fn distribution(source: &Source, bag: &Bag) {
     }
 }
 
-/// Parameters that bear on performance. Others stay out: a command line may carry credentials.
+/// Kernel parameters that affect performance. Others are left out: a command line may contain credentials.
 fn performance_parameters(line: &str) -> String {
     const KEPT: &[&str] = &[
         "audit",

@@ -1,4 +1,5 @@
-//! The network as the server's connections see it: what the kernel dropped or sent again, and the host's interfaces.
+//! The network as the server's connections see it: packets dropped or retransmitted by the kernel, and the host's
+//! interfaces.
 
 use std::collections::BTreeMap;
 
@@ -152,7 +153,8 @@ fn column_sum(text: &str, column: usize, path: &str) -> Read<u64> {
     Ok(sum)
 }
 
-/// Interfaces that are devices: bridges, tunnels and the loopback are none. Dots in names become underscores.
+/// Interfaces of devices that have a driver, so without bridges, tunnels and the loopback. Dots in names become
+/// underscores.
 fn interfaces(source: &Source, bag: &Bag) {
     let all = source.list(INTERFACES).map(|names| {
         let device = |name: &String| source.exists(&format!("{INTERFACES}/{name}/device/driver"));

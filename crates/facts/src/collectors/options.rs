@@ -72,7 +72,7 @@ fn arguments(bytes: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(bytes).split('\0').filter(|a| !a.is_empty()).map(str::to_owned).collect()
 }
 
-/// Options that say which option files are read. They are read before all others and are none of the server's own.
+/// Options that select the option files. The server reads them before all others.
 const OF_THE_READING: [&str; 5] =
     ["no_defaults", "print_defaults", "defaults_file", "defaults_extra_file", "defaults_group_suffix"];
 
@@ -123,8 +123,8 @@ fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read
     }
 }
 
-/// The option file that is compiled into a MySQL that was not packaged for a distribution, as it was asked of those of 5.5
-/// to 8.0, wherever they were unpacked.
+/// The option file path compiled into a MySQL that was not packaged for a distribution, as reported by releases 5.5 to
+/// 8.0; it does not depend on the installation folder.
 fn built_in(source: &Source, server: &Process, family: &str) -> Option<&'static str> {
     let program = source.link(&server.file("exe")).unwrap_or_default();
     let packaged =
@@ -134,7 +134,7 @@ fn built_in(source: &Source, server: &Process, family: &str) -> Option<&'static 
 
 /// Folders of the server's environment that may hold an option file.
 fn homes(source: &Source, server: &Process) -> (Vec<String>, Option<String>) {
-    // Refused for a server of another user: the files that everybody reads are still known.
+    // Reading the environment of another user's server is refused; the files common to all servers are still known.
     let environment =
         source.bytes(&server.file("environ")).map(|bytes| arguments(&bytes)).unwrap_or_default();
     let of = |name: &str| {
@@ -158,7 +158,7 @@ fn persisted(context: &Context, prefix: &Read<String>) -> Read<Vec<Value>> {
     Ok(found)
 }
 
-/// Objects with a `Value`, by their keys; the forms of the file differ in how deep they lie.
+/// Objects with a `Value`, by their keys; versions of the file nest them at different depths.
 fn values(node: &Value, found: &mut Vec<Value>) {
     let Some(map) = node.as_object() else { return };
     for (name, inner) in map {

@@ -1,4 +1,5 @@
-//! performance_schema, where it is on: memory, waits and files by event. Only the largest of each: it holds hundreds.
+//! performance_schema, where it is enabled: memory, waits and files by event. Only the largest entries are kept: it has
+//! hundreds.
 
 use serde_json::{Value, json};
 
@@ -113,7 +114,7 @@ fn each(
     }
 }
 
-/// A count or a size; a sum may come with decimals, and what is freed by another thread than took it can be negative.
+/// A count or a size; a sum may have decimals, and is negative when another thread frees the memory.
 fn whole(row: &Row, place: usize) -> Option<i64> {
     row.get(place)?.as_deref()?.split('.').next()?.parse().ok()
 }

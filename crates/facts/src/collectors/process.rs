@@ -109,7 +109,7 @@ impl Facts<'_> {
         self.put("pid", "", Ok(self.server.pid));
         self.put("name", "comm", Ok(self.server.name.as_str()));
         self.put("start_ticks", "stat", Ok(self.server.start_ticks));
-        // The kernel marks a file that is gone.
+        // The kernel appends a mark to the path of a deleted file.
         let exe = self.source.link(&self.server.file("exe"));
         self.put("exe_replaced", "exe", exe.clone().map(|exe| exe.ends_with(" (deleted)")));
         self.put("exe", "exe", exe.map(|exe| exe.trim_end_matches(" (deleted)").to_owned()));

@@ -11,7 +11,8 @@ use crate::parse::{field, kib_field, list};
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};
 
-/// Memory and open files. The kernel walks the page tables for it: some milliseconds for each GiB that is mapped.
+/// Memory and open files. The kernel walks the page tables for these, which takes some milliseconds for each mapped
+/// GiB.
 pub static COLLECTOR: Collector = Collector {
     name: "process-memory",
     cost: Cost { host_ms: 30, server_ms: 0 },
@@ -41,10 +42,10 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-/// Open files that are looked at; more of them tell nothing new.
+/// Number of open files that are examined; more would not change the answer.
 const FILES: usize = 4096;
 
-/// O_DIRECT as the processors' ABI has it.
+/// O_DIRECT in the ABI of this processor.
 const O_DIRECT: u64 = libc::O_DIRECT as u64;
 
 fn run(context: &Context, bag: &Bag) {

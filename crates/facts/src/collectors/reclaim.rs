@@ -41,7 +41,7 @@ fn run(context: &Context, bag: &Bag) {
     );
     let compressed = areas.map(|all| !all.is_empty() && all.iter().all(|path| path.starts_with("/dev/zram")));
     bag.put("host.swap.compressed_only", "/proc/swaps", compressed);
-    // 2 unmerges what was merged, and stops.
+    // 2 means stopped, with all merged pages unmerged.
     bag.read("host.ksm.running", "/sys/kernel/mm/ksm/run", |p| Ok(number::<u64>(&source.read(p)?, p)? == 1));
     bag.read("host.ksm.saved_bytes", "/sys/kernel/mm/ksm/pages_sharing", |p| {
         Ok(number::<u64>(&source.read(p)?, p)?.saturating_mul(calls::page_bytes() as u64))

@@ -42,11 +42,11 @@ const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 const VERSION: &str = "SELECT VERSION()";
 const UPTIME: &str = "SHOW GLOBAL STATUS LIKE 'Uptime'";
 
-/// Variables that hold names or versions, and stay text whatever they look like.
+/// Variables that hold names or versions; they stay text even when they look like numbers.
 const TEXT: [&str; 6] =
     ["hostname", "version", "innodb_version", "server_uuid", "report_host", "gtid_domain_id"];
 
-/// All variables as text, those that can hold secrets emptied; no variable when they could not be read.
+/// All variables as text, with possible secrets emptied; empty when they could not be read.
 pub fn variables(sql: &mut ReadOnly<'_>) -> BTreeMap<String, String> {
     let rows = sql.rows(VARIABLES).unwrap_or_default();
     pairs(rows)
@@ -90,7 +90,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 fn all_variables(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
-    // They were read once for the other collectors; when that failed, ask again for the reason.
+    // The variables were already read for the other collectors; if that failed, query again to get the reason.
     if context.variables.is_empty() {
         match sql.rows(VARIABLES) {
             Err(e) => bag.put::<Value>("server.variable.version", VARIABLES, Err(e.missing("a connection"))),
@@ -120,7 +120,7 @@ pub fn uptime_s(sql: &mut ReadOnly<'_>) -> Read<u64> {
     text.parse().map_err(|_| Missing::Error(format!("Uptime is no number: {text:?}")))
 }
 
-/// The service whose marks the variables carry.
+/// The managed service that the variables indicate.
 fn managed_by(context: &Context) -> &'static str {
     let has = |name: &str| context.variables.contains_key(name);
     let starts = |name: &str, with: &str| context.variable(name).is_some_and(|value| value.starts_with(with));
@@ -139,14 +139,14 @@ fn managed_by(context: &Context) -> &'static str {
     }
 }
 
-/// The one value of a statement that gives one.
+/// The result of a statement that returns one value.
 pub(super) fn single(sql: &mut ReadOnly<'_>, statement: &str) -> Read<String> {
     let rows = sql.rows(statement).map_err(|e| e.missing("a connection"))?;
     let value = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
     value.ok_or_else(|| Missing::Error(format!("{statement} gave no value")))
 }
 
-/// A variable's text as a value: a number when it is one and would be written the same way again.
+/// A variable's text as a value: a number if formatting the number gives the same text.
 pub fn typed(name: &str, text: &str) -> Value {
     if TEXT.contains(&name) {
         return Value::from(text);

@@ -1,4 +1,5 @@
-//! Other programs of the host that bear on the server: daemons that kill, move or tune, and other database servers.
+//! Other programs of the host that affect the server: daemons that kill, move or tune processes, and other database
+//! servers.
 
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-/// Names of daemons as the kernel cuts them, at 15 bytes, and whole.
+/// Names of daemons, as the kernel truncates them (15 bytes) and in full.
 const DAEMONS: [(&str, &str); 21] = [
     ("chronyd", "chronyd"),
     ("clamd", "clamd"),
@@ -52,10 +53,10 @@ const DAEMONS: [(&str, &str); 21] = [
     ("ulatencyd", "ulatencyd"),
 ];
 
-/// Names of database servers, as they begin.
+/// Prefixes of the names of database servers.
 const SERVERS: [&str; 3] = ["mysqld", "mariadbd", "mongod"];
 
-/// More processes are not looked at.
+/// Number of processes that are examined.
 const PROCESSES: usize = 32_768;
 
 fn run(context: &Context, bag: &Bag) {
@@ -94,7 +95,7 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
     }
     let mut found = Found::default();
     for pid in pids {
-        // A process that has ended meanwhile runs no more.
+        // The process may have ended since it was listed.
         let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
         if let Some((_, daemon)) = DAEMONS.iter().find(|(cut, _)| *cut == name)
             && !found.daemons.iter().any(|known| known == daemon)
@@ -104,7 +105,7 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
         let is_server = SERVERS.iter().any(|known| name.starts_with(known)) && name != "mysqld_safe";
         if is_server && server != Some(pid) {
             let path = format!("/proc/{pid}/status");
-            // The kernel shows no memory of a process that is ending.
+            // The kernel shows no memory for a process that is exiting.
             let Ok(rss_bytes) = source.read(&path).and_then(|text| kib_field(&text, "VmRSS", &path)) else {
                 continue;
             };

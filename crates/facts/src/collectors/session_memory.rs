@@ -24,8 +24,8 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// Sums of what each session shows in one line. MySQL before 8.0.31 only has the hundreds of instruments of each thread,
-/// which is too much to ask of a server with many.
+/// Sums over sessions, for servers that show each session's memory in one row. MySQL before 8.0.31 has only hundreds of
+/// rows for each thread, which is too much to query on a server with many sessions.
 const SUMS: [Wording; 2] = [
     (
         "SELECT COUNT(*), COALESCE(SUM(MEMORY_USED), 0) FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon'",
@@ -48,7 +48,7 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     }
 }
 
-/// A sum may come with decimals, and what another thread gives back can make it negative.
+/// A sum may have decimals, and is negative when another thread frees the memory.
 fn whole(row: &Row, place: usize) -> Read<u64> {
     let text = row.get(place).and_then(Option::as_deref).unwrap_or_default();
     let number = text.split('.').next().unwrap_or_default().parse::<i64>();

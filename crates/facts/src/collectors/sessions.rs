@@ -80,20 +80,20 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// MySQL 8 shows the threads that apply what a replica receives as statements of `system user`, which run for as long as
-/// nothing comes.
+/// MySQL 8 shows a replica's applier threads as statements of `system user` that run for as long as nothing arrives.
 const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
 const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
-/// Roles have no host in MariaDB, and are for any host in MySQL; a colon is one of an IPv6 address.
+/// Roles have no host in MariaDB, and any host in MySQL; a host with a colon is an IPv6 address.
 const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[a-zA-Z]' AND Host NOT LIKE '%:%' AND Host <> 'localhost'";
 const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User = '' AND Db LIKE 'test%'";
 
-/// A role is a locked account in MySQL, and has no host elsewhere.
+/// In MySQL a role is a locked account; elsewhere it has no host.
 const ADMINISTRATORS: [Wording; 4] = [
-    // The view mysql.user does not show which are locked. Roles have an empty host, and accounts with one match every host.
+    // The view mysql.user does not show which accounts are locked. A role has an empty host, and an account with an
+    // empty host matches every host.
     (
         "SELECT COUNT(*) FROM mysql.user u JOIN mysql.global_priv p ON p.User = u.User AND p.Host = u.Host WHERE u.Super_priv = 'Y' AND (u.Host REGEXP '^[%.:]*%[%.:]*$' OR u.Host IN ('', '0.0.0.0/0.0.0.0', '::/0')) AND COALESCE(JSON_VALUE(p.Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(p.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
         &[mariadb(100_400..)],
@@ -113,7 +113,7 @@ const ADMINISTRATORS: [Wording; 4] = [
 ];
 const ACCOUNT_PLUGINS: &str = "SELECT plugin, COUNT(*) FROM mysql.user GROUP BY plugin";
 
-/// Servers differ in where a password's hash stands. Only whether there is one is asked.
+/// Servers store a password's hash in different places. The query only returns whether there is one.
 const NO_PASSWORD: [Wording; 4] = [
     // An object with the hash; mysql.user is a view. JSON_VALUE gives true as 1.
     (
@@ -124,7 +124,7 @@ const NO_PASSWORD: [Wording; 4] = [
         "SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N' AND plugin IN ('mysql_native_password', 'caching_sha2_password', 'sha256_password')",
         &[mysql(50_706..)],
     ),
-    // Roles stand among the accounts, without a password.
+    // Roles are rows of the table of accounts, without a password.
     (
         "SELECT COUNT(*) FROM mysql.user WHERE is_role = 'N' AND Password = '' AND COALESCE(authentication_string, '') = '' AND COALESCE(plugin, '') IN ('', 'mysql_native_password', 'mysql_old_password')",
         &[mariadb(100_005..).until(100_400)],
@@ -139,7 +139,7 @@ const NO_PASSWORD: [Wording; 4] = [
 const ORIGINS: [Wording; 3] = [
     (
         "SELECT VARIABLE_NAME, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN IS NOT NULL AND GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME')",
-        // The path of the option file came later.
+        // The path of the option file was added in a later version.
         &[mariadb(100_500..)],
     ),
     (
@@ -164,7 +164,7 @@ const REPLICATION: [Wording; 4] = [
     ("SHOW SLAVE STATUS", &[mysql(0..).until(80_022), mariadb(0..).until(100_000)]),
 ];
 
-/// MariaDB has it in the status of the channel.
+/// In MariaDB the status of the channel contains it.
 const HEARTBEATS: [Wording; 1] = [(
     "SELECT CHANNEL_NAME, HEARTBEAT_INTERVAL FROM performance_schema.replication_connection_configuration",
     &[mysql(50_702..)],
@@ -178,11 +178,11 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     origins(sql, bag);
 }
 
-/// A whole number in a cell; an empty sum is 0.
+/// A whole number in a cell; the sum of no rows (NULL) is 0.
 fn count(row: &Read<Row>, place: usize) -> Read<u64> {
     let row = row.as_ref().map_err(Clone::clone)?;
     let Some(text) = row.get(place).and_then(Option::as_deref) else { return Ok(0) };
-    // Some servers answer SUM with a decimal.
+    // Some servers return SUM as a decimal.
     let whole = text.split('.').next().unwrap_or_default();
     whole.parse().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
 }
@@ -193,7 +193,7 @@ fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row
 }
 
 fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
-    // Without PROCESS the server shows only our own sessions: the count would be wrong, not missing.
+    // Without PROCESS the server shows only our own sessions, so the count would be wrong rather than missing.
     let may_see = sees_all_sessions(sql);
     let row = may_see.and_then(|()| one_row(sql, SESSIONS, "PROCESS"));
     let ids = [
@@ -210,7 +210,8 @@ fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
 }
 
 fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
-    // An administrator sees everybody's privileges. A grantee is 'user'@'host'; a user's name may hold an @ itself.
+    // An administrator sees everybody's privileges. A grantee is 'user'@'host'; the user's name may itself contain an
+    // @.
     const PRIVILEGES: &str = "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')";
     let rows = sql.rows(PRIVILEGES).map_err(|e| e.missing("PROCESS"))?;
     if rows.iter().flatten().flatten().any(|privilege| privilege.eq_ignore_ascii_case("PROCESS")) {
@@ -262,7 +263,7 @@ fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
     }
 }
 
-/// The period of a channel of MySQL, whose default channel has no name.
+/// The heartbeat period of a channel. In MySQL the default channel has no name.
 fn heartbeat(channel: &str, heartbeats: &Read<Vec<Row>>) -> Read<Value> {
     let rows = heartbeats.as_ref().map_err(Clone::clone)?;
     let of_channel = rows.iter().find_map(|row| match &row[..] {

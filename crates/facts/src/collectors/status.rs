@@ -1,5 +1,5 @@
-//! The server's status, read twice for rates. It comes last of what is asked of a server, so that the window between
-//! the two readings is spent on the other questions.
+//! The server's status, read twice for rates. This collector runs last, so that the other queries fill the window
+//! between the two readings.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
 
 const STATUS: &str = "SHOW GLOBAL STATUS";
 
-/// Parts of the names of values that go up and down: their growth is no rate.
+/// Parts of the names of gauges, whose growth is not a rate.
 const GAUGES: [&str; 34] = [
     "acl_",
     "threads_",
@@ -68,7 +68,7 @@ const GAUGES: [&str; 34] = [
     "wsrep_",
 ];
 
-/// Whether a status value goes up and down, so that its growth is no rate. The name is in lower case.
+/// Whether a status value is a gauge, whose growth is not a rate. The name is in lower case.
 pub fn is_gauge(name: &str) -> bool {
     GAUGES.iter().any(|gauge| name.starts_with(gauge))
 }
@@ -104,7 +104,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     }
 }
 
-/// Growth a second of each counter; none where one fell, as after FLUSH STATUS.
+/// Growth a second of each counter; counters that fell, as after FLUSH STATUS, are left out.
 fn rates(first: &StatusReading, last: &StatusReading, window_s: f64) -> Vec<(String, f64)> {
     if window_s <= 0.0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Where the server's files lie: mount, file system and the devices below, down to the disks.
+//! The storage of the server's files: mount, file system and the devices below, down to the disks.
 
 use std::collections::BTreeSet;
 
@@ -156,7 +156,7 @@ fn run(context: &Context, bag: &Bag) {
     }
 }
 
-/// The folder of each role that is set, and where its path stands.
+/// The folder of each role that is set, with the source of its path.
 fn folders(context: &Context, server: &Process) -> Vec<(&'static str, Read<String>, String)> {
     let datadir = match context.variable("datadir") {
         Some(path) => (Ok(path.to_owned()), "SHOW GLOBAL VARIABLES".to_owned()),
@@ -177,8 +177,8 @@ fn folders(context: &Context, server: &Process) -> Vec<(&'static str, Read<Strin
     folders
 }
 
-/// The data directory without asking the server: it changes to it when it starts. The command line can be read by
-/// everybody, where the working directory cannot.
+/// The data directory without querying the server, which changes into it at start. Everybody can read the command line,
+/// but not the working directory.
 fn datadir_of(source: &Source, server: &Process) -> (Read<String>, String) {
     let cwd = source.link(&server.file("cwd"));
     if let Err(Missing::Denied(_)) = &cwd {
@@ -199,7 +199,7 @@ fn absolute(path: &str, base: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The mounts that the server sees, and how its paths are reached from here.
+/// The mounts that the server sees, and the prefix under which its paths are reached from here.
 struct Mounts {
     table: Vec<Mount>,
     /// The prefix of the server's paths; empty where the server has the same mounts.
@@ -217,7 +217,7 @@ impl Mounts {
         let found = if source.is_live() {
             match source.mount_id(&self.reached(path)) {
                 Ok(id) => self.table.iter().find(|m| m.id == id),
-                // An old kernel: the path is taken to hold no links.
+                // On an old kernel the path is assumed to contain no links.
                 Err(Missing::Absent(_)) if source.exists(&self.reached(path)) => {
                     mounts::holding(&self.table, path)
                 }
@@ -297,7 +297,7 @@ fn joined(source: &Source, names: &[String]) -> Read<block::Stack> {
     Ok(all)
 }
 
-/// A container's writable layer is a folder of the host, if we can see the host's folders.
+/// A container's writable layer is a folder of the host, if the host's folders are visible from here.
 fn upper_layer(source: &Source, mount: &Mount) -> Read<block::Stack> {
     let lost = || {
         Missing::Absent(format!(

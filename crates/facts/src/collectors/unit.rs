@@ -109,7 +109,7 @@ fn run(context: &Context, bag: &Bag) {
     }
 }
 
-/// The innermost service of /proc/PID/cgroup; a session that somebody is logged in to is none.
+/// The innermost service of /proc/PID/cgroup; a login session is not a service.
 fn service_of(text: &str) -> Read<String> {
     let paths = text.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');
@@ -156,7 +156,7 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Adds a file's section [Service]; an empty value takes a setting back.
+    /// Adds a file's section [Service]; an empty value clears a setting.
     fn add(&mut self, text: &str) {
         let mut inside = false;
         for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
@@ -190,7 +190,7 @@ fn template_of(name: &str) -> Option<String> {
     Some(format!("{before}@.service"))
 }
 
-/// A time span of systemd.time(7) in seconds. Where a unit may take no time at all, systemd takes it for no limit.
+/// A time span of systemd.time(7) in seconds. systemd treats a timeout of 0 as no limit.
 fn timeout(text: &str, path: &str) -> Read<Value> {
     let unlimited = Ok(Value::from("infinity"));
     if text == "infinity" {

@@ -1,4 +1,4 @@
-//! The kind of host (bare metal, virtual machine, container), which tells whose /proc and /sys are read.
+//! The kind of host (bare metal, virtual machine, container), which shows whose /proc and /sys are read.
 
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
@@ -73,12 +73,12 @@ fn hypervisor(source: &Source) -> (Read<String>, &'static str) {
         .iter()
         .filter_map(|file| source.read(&format!("{DMI}/{file}")).ok())
         .find_map(|text| FIRMWARE.iter().find(|(name, _)| text.starts_with(name)).map(|(_, kind)| *kind));
-    // Amazon's bare-metal instances carry the same vendor: there the processor says that it is real.
+    // Amazon's bare-metal instances have the same vendor; there the processor shows no hypervisor.
     let virtual_cpu = virtual_cpu(source);
     match (firmware, &virtual_cpu) {
         (Some("amazon" | "google"), Ok(false)) => return (Ok("none".to_owned()), "/proc/cpuinfo"),
         (Some(kind), _) => {
-            // QEMU names the emulator; the processor tells whether KVM drives it.
+            // QEMU names only the emulator; the processor's signature shows whether KVM runs it.
             let kind = match (kind, signature(source)) {
                 ("qemu", Some(by_cpu)) => by_cpu,
                 (kind, _) => kind.to_owned(),
@@ -106,7 +106,7 @@ fn hypervisor(source: &Source) -> (Read<String>, &'static str) {
     }
 }
 
-/// Whether the processor says that it is a virtual one. Only x86 has such a flag.
+/// Whether the processor reports a hypervisor. Only x86 has such a flag.
 fn virtual_cpu(source: &Source) -> Read<bool> {
     let path = "/proc/cpuinfo";
     let text = source.read(path)?;
@@ -115,7 +115,7 @@ fn virtual_cpu(source: &Source) -> Read<bool> {
     Ok(flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// The hypervisor by its signature in the processor.
+/// The hypervisor by the signature that the processor reports.
 fn signature(source: &Source) -> Option<String> {
     if !source.is_live() {
         return None;
@@ -141,21 +141,21 @@ fn signature(source: &Source) -> Option<String> {
 /// The number of the first PID namespace (PROC_PID_INIT_INO of the kernel).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The container that we are in and what shows it.
+/// The container that this process runs in, and the evidence for it.
 fn container(source: &Source) -> (Read<String>, &'static str) {
     let path = "/proc/self/ns/pid";
     let first = source.link(path).ok().map(|link| link == FIRST_PID_NAMESPACE);
     let (kind, mark) = marked(source);
     match (first, kind.as_deref()) {
-        // In the first namespace and with the mounts of the first process nothing contains us: a mark only shows that
-        // the file system was made from a container's image.
+        // In the first PID namespace and with the mounts of the first process there is no container: a mark only shows
+        // that the file system was made from a container image.
         (Some(true), _) if mounts_of_init(source) => (Ok("none".to_owned()), path),
         (Some(false), Ok("none")) => (Ok("other".to_owned()), path),
         _ => (kind, mark),
     }
 }
 
-/// Whether we see the same mounts as the first process.
+/// Whether this process and the first process see the same mounts.
 fn mounts_of_init(source: &Source) -> bool {
     match (source.read("/proc/1/mountinfo"), source.read("/proc/self/mountinfo")) {
         (Ok(init), Ok(ours)) => init == ours,
@@ -163,9 +163,10 @@ fn mounts_of_init(source: &Source) -> bool {
     }
 }
 
-/// The kind of container that marks in the file system tell.
+/// The kind of container according to marks in the file system.
 fn marked(source: &Source) -> (Read<String>, &'static str) {
-    // The interface that container managers keep (CONTAINER_INTERFACE of systemd), then the marks of those that do not.
+    // The interface that container managers provide (CONTAINER_INTERFACE of systemd), then the marks of those that do
+    // not.
     if let Ok(kind) = source.read("/run/systemd/container")
         && !kind.is_empty()
     {

@@ -19,7 +19,7 @@ impl Line {
             return Self::Empty;
         }
         if let Some(rest) = line.strip_prefix('[') {
-            // White space before the name belongs to it, that behind it does not.
+            // White space before the name belongs to the name; white space after it does not.
             let name = rest.split_once(']').map(|(name, _)| name.trim_end_matches(is_space).to_owned());
             return name.map_or(Self::BrokenGroup, Self::Group);
         }
@@ -52,7 +52,7 @@ fn trimmed(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// The line up to a `#` that stands outside of quotes; it needs no white space before it.
+/// The line up to a `#` outside quotes; the `#` needs no white space before it.
 fn without_comment(line: &str) -> &str {
     let (mut open, mut escaped) = (None, false);
     for (at, c) in line.char_indices() {
@@ -67,7 +67,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value without its quotes and with its escapes undone.
+/// A value without its quotes and with its escapes decoded.
 fn plain(value: &str) -> String {
     let bare = ['\'', '"'].iter().find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q)).unwrap_or(value);
     let mut undone = String::with_capacity(bare.len());
@@ -84,7 +84,7 @@ fn plain(value: &str) -> String {
             Some('b') => undone.push('\u{8}'),
             Some('s') => undone.push(' '),
             Some(c @ ('\\' | '"' | '\'')) => undone.push(c),
-            // An escape that is none stays as it is.
+            // An unknown escape is kept as it is.
             Some(c) => undone.extend(['\\', c]),
             None => undone.push('\\'),
         }

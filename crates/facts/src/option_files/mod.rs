@@ -22,9 +22,10 @@ pub struct FileOption {
     pub written: String,
     /// The name in lower case with underscores.
     pub name: String,
-    /// The value, quotes and escapes undone; `None` for an option without one, and for one that can be secret.
+    /// The value with quotes and escapes decoded; `None` for an option without a value, and for a value that may be
+    /// secret.
     pub value: Option<String>,
-    /// Whether the value is left out because it can be secret.
+    /// Whether the value is left out because it may be secret.
     pub secret: bool,
 }
 
@@ -40,18 +41,18 @@ pub struct FileRead {
 /// Why a file was not read, and what this means for the server. The text is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotRead {
-    /// It is not there, and need not be.
+    /// The file does not exist, and it is optional.
     Absent(String),
-    /// It is not there, and the server does not start without it.
+    /// The file does not exist, and the server does not start without it.
     Required(String),
     /// The server ignores it.
     Ignored(String),
-    /// mydyno could not read what the server reads there.
+    /// The server reads the file, but mydyno could not.
     Unseen(String),
 }
 
 impl NotRead {
-    /// As it stands in facts.
+    /// The value in facts.
     const fn name(&self) -> &'static str {
         match self {
             Self::Absent(_) => "absent",
@@ -100,7 +101,7 @@ pub struct Fault {
     pub fatal: bool,
 }
 
-/// A group that is there, as it is written.
+/// A group in a file, spelled as it is written there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The file.
@@ -113,10 +114,10 @@ pub struct Group {
     pub read: bool,
 }
 
-/// Options of files in the order in which the server meets them: later ones win.
+/// The options of files in the order in which the server reads them: later ones override earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Files, also those that are not there.
+    /// Files, including those that do not exist.
     pub files: Vec<FileRead>,
     /// Folders that were read, in the order of reading.
     pub folders: Vec<Folder>,
@@ -142,7 +143,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// The options of a command line that change which files are read.
+    /// The options of a command line that select the option files.
     pub fn of(arguments: &[String]) -> Self {
         let value = |name: &str| {
             arguments.iter().find_map(|a| a.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
@@ -155,8 +156,8 @@ impl Start {
         }
     }
 
-    /// The files in their order. `built_in` is one that was compiled into the server beside those of every server, `homes`
-    /// are folders of its environment (MYSQL_HOME, MARIADB_HOME), `home` is that of its user.
+    /// The files in the order of reading. `built_in` is a path compiled into the server in addition to the usual ones,
+    /// `homes` are folders from its environment (MYSQL_HOME, MARIADB_HOME), `home` is its user's home folder.
     pub fn files(&self, built_in: Option<&str>, homes: &[String], home: Option<&str>) -> Vec<String> {
         if self.no_defaults {
             return Vec::new();
@@ -174,7 +175,7 @@ impl Start {
 }
 
 impl Reading {
-    /// The server does not start without this file.
+    /// Notes that the server does not start without this file.
     pub fn require(&mut self, path: &str) {
         for file in self.files.iter_mut().filter(|file| file.path == path) {
             if let Some(NotRead::Absent(why)) = &file.not_read {
@@ -186,23 +187,23 @@ impl Reading {
     }
 }
 
-/// The groups that a server of this family and version reads, suffixed ones included. They are those that servers said
-/// they read when `scripts/knobs` asked them.
+/// The groups that a server of this family and version reads, suffixed ones included, as servers listed them to
+/// `scripts/knobs`.
 pub fn groups(family: &str, version_number: u64, suffix: Option<&str>) -> Vec<String> {
     let series = format!("{}.{}", version_number / 10_000, version_number / 100 % 100);
     let mut groups = vec!["mysqld".to_owned(), "server".to_owned(), format!("mysqld-{series}")];
-    // That of NDB, which 8.0.12 does not read and 9.7.4 does.
+    // The group of NDB: 8.0.12 does not read it, 9.7.4 does.
     if family == "mysql" && version_number >= 90_700 {
         groups.push("mysql_cluster".to_owned());
     }
     if family == "mariadb" {
-        // Those of the major version alone, which 11.4 does not read and 11.8 does.
+        // The group of the major version: 11.4 does not read it, 11.8 does.
         if version_number >= 110_800 {
             let major = version_number / 10_000;
             groups.extend([format!("mariadb-{major}"), format!("mariadbd-{major}")]);
         }
         groups.extend(["mariadb".to_owned(), format!("mariadb-{series}")]);
-        // Since the program has this name.
+        // Since this release the program has this name.
         if version_number >= 100_406 {
             groups.extend(["mariadbd".to_owned(), format!("mariadbd-{series}")]);
         }
@@ -211,7 +212,7 @@ pub fn groups(family: &str, version_number: u64, suffix: Option<&str>) -> Vec<St
     suffixed(groups, suffix)
 }
 
-/// Groups, and the same with a suffix where there is one (`--defaults-group-suffix`).
+/// Groups and, if there is a suffix (`--defaults-group-suffix`), the same groups with it.
 pub fn suffixed(mut groups: Vec<String>, suffix: Option<&str>) -> Vec<String> {
     if let Some(suffix) = suffix {
         let suffixed: Vec<String> = groups.iter().map(|group| format!("{group}{suffix}")).collect();

@@ -5,19 +5,19 @@ use super::{Fault, FileOption, FileRead, Folder, Group, NotRead, Reading, normal
 use crate::secrets;
 use crate::source::{Missing, Source};
 
-/// Includes deeper than this are ignored, as the servers do.
+/// Includes nested more deeply than this are ignored, as by the servers.
 pub(super) const DEEPEST: usize = 10;
 
-/// No more files than this are read: files that include each other multiply.
+/// Limit on the number of files that are read: files that include each other multiply.
 pub(super) const MOST_FILES: usize = 1000;
 
 /// Largest option file that is read, in bytes. The manuals' examples with every option are below 64 KiB.
 pub const LARGEST_FILE: u64 = 1 << 20;
 
-/// Most bytes that are read in all files together: each include of a file counts.
+/// Limit on the bytes read from all files together; each include of a file counts again.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Most options, groups and faults that are kept in all. A server has below 1,500 options.
+/// Limit on the options, groups and faults that are kept together. A server has fewer than 1,500 options.
 pub(crate) const MOST_ENTRIES: usize = 2_500;
 
 /// Reads files and what they include. `prefix` stands before every path, for a server that sees other mounts.
@@ -42,7 +42,7 @@ struct Reader<'a> {
     reading: Reading,
 }
 
-/// The place that is being read.
+/// The current position of the reader.
 struct Place<'a> {
     path: &'a str,
     /// From 1.
@@ -56,8 +56,9 @@ impl Place<'_> {
         Fault { file: self.path.to_owned(), line: self.line, text, fatal: false }
     }
 
-    /// A fault that ends the reading. In a file that is named to the server it ends the server too; in an included one
-    /// only the reading of that file, and the server starts (seen on MySQL 8.0.12 and MariaDB 10.11.19).
+    /// A fault that stops the reading. In a file that is named to the server it also stops the server; in an included
+    /// file it ends only the reading of that file, and the server starts (observed with MySQL 8.0.12 and MariaDB
+    /// 10.11.19).
     fn broken(&self, text: &str) -> Fault {
         let fatal = self.depth == 0;
         let after = if fatal { "" } else { "; the rest of this file is not read" };
@@ -65,11 +66,11 @@ impl Place<'_> {
     }
 }
 
-/// Whether the server reads on after a line.
+/// Whether the server continues reading after a line.
 #[derive(PartialEq, Eq)]
 enum Next {
     Line,
-    /// The rest of an included file is not read.
+    /// The rest of the included file is skipped.
     File,
 }
 
@@ -94,14 +95,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Lists a file or folder as read or not; those beyond the bound are dropped.
+    /// Lists a file or folder as read or not read; entries beyond the limit are dropped.
     fn list(&mut self, path: String, not_read: Option<NotRead>) {
         if self.reading.files.len() < MOST_FILES {
             self.reading.files.push(FileRead { path, not_read });
         }
     }
 
-    /// Whether a bound is reached; the first time, a fault names the place.
+    /// Whether a limit is reached; the first time, this records a fault with the position.
     fn is_full(&mut self, place: &Place<'_>) -> bool {
         let reading = &self.reading;
         let entries = reading.options.len() + reading.groups.len() + reading.faults.len();
@@ -197,14 +198,14 @@ impl Reader<'_> {
         let stat = self.source.stat(&reached).map_err(NotRead::of)?;
         match stat.mode & libc::S_IFMT {
             libc::S_IFREG => {}
-            // /dev/null: an empty file, which everybody may write.
+            // /dev/null reads as an empty file, although everybody may write to it.
             libc::S_IFCHR if stat.special == (1, 3) => return Ok(String::new()),
             libc::S_IFDIR => {
                 return Err(NotRead::Ignored(format!(
                     "{path}: it is a folder, and the server reads nothing there"
                 )));
             }
-            // Reading could take away what the server is to read, or wait for ever.
+            // Reading could consume data that the server is meant to read, or block for ever.
             _ => return Err(NotRead::Unseen(format!("{path}: not a regular file"))),
         }
         if stat.mode & libc::S_IWOTH != 0 {

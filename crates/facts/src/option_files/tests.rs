@@ -1,4 +1,4 @@
-//! Option files against the behaviour that was observed of servers.
+//! Option files, compared with the observed behaviour of servers.
 
 use super::line::Line;
 use super::reader::{DEEPEST, MOST_FILES};
@@ -36,7 +36,7 @@ fn values_are_read_as_the_server_reads_them() {
     assert_eq!(Line::of("[mysqld"), Line::BrokenGroup);
     assert_eq!(Line::of("!nonsense"), Line::Empty);
     assert_eq!(Line::of("!include"), Line::BrokenInclude);
-    // Asked of MySQL 8.0.12 and MariaDB 10.11.19.
+    // Observed with MySQL 8.0.12 and MariaDB 10.11.19.
     assert_eq!(Line::of("! include /x"), Line::Include("/x".to_owned()));
     assert_eq!(Line::of("!\t includedir\t/x "), Line::IncludeFolder("/x".to_owned()));
     assert_eq!(Line::of("!includedirx /x"), Line::Empty);
@@ -70,7 +70,7 @@ fn files_includes_and_groups_come_in_the_order_of_the_server() {
     );
     assert!(reading.options[2].secret);
     assert_eq!(reading.options[3].line, 2);
-    // A file that includes itself ends at the server's own depth.
+    // A file that includes itself ends at the server's own depth limit.
     assert_eq!(reading.options.len(), 5 + 1 + DEEPEST);
     assert!(matches!(reading.files[3].not_read, Some(NotRead::Absent(_))), "{:?}", reading.files);
     let folder =
@@ -194,7 +194,7 @@ fn files_that_include_each_other_many_times_end() {
 
 #[test]
 fn no_bytes_make_the_reader_stumble() {
-    // A fixed sequence of bytes that favours what the format gives a meaning to.
+    // A fixed sequence of bytes that favours bytes with a meaning in the format.
     let meaningful = b"[]=#;!'\"\\ \t\r\n\0include\xff\xc3a-_";
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let root = tempfile::tempdir().unwrap();
@@ -232,7 +232,7 @@ fn a_file_that_is_too_large_is_unseen_and_files_that_multiply_come_to_an_end() {
     let reading = read(&source, "", &["/large.cnf".to_owned()], &[]);
     let Some(NotRead::Unseen(why)) = &reading.files[0].not_read else { panic!("{reading:?}") };
     assert!(why.contains("larger than 1 MiB"), "{why}");
-    // Each of ten files includes all of them: 10^10 readings without a bound.
+    // Each of ten files includes all of them: 10^10 readings without a limit.
     for name in 0..10 {
         tree.file(&format!("d/{name}.cnf"), format!("{}!includedir /d\n", "#\n".repeat(50_000)));
     }

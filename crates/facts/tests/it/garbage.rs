@@ -51,7 +51,7 @@ pub const FILES: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// Each of these is put into every file.
+/// Kinds of garbage; each is written into every file.
 pub fn kinds() -> Vec<String> {
     let texts: &[&str] = &[
         "",

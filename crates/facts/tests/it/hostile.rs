@@ -1,4 +1,4 @@
-//! Trees of files that no kernel would write: the facts say so, and nothing breaks down.
+//! Trees of files that no kernel would write: facts are missing with a reason, and nothing panics.
 
 use std::path::Path;
 
@@ -95,6 +95,6 @@ fn a_file_that_never_answers_costs_its_collector_only() {
     let Status::Error { why } = &set.facts["host.thp.enabled"].status else { panic!() };
     assert_eq!(why, "gave no answer within 1000 ms");
     assert_eq!(set.text("host.kernel.release"), Some("6.1.0"));
-    // Let the thread go.
+    // Unblocks the thread.
     drop(std::fs::OpenOptions::new().read(true).write(true).open(&fifo).unwrap());
 }

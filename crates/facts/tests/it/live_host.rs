@@ -1,4 +1,4 @@
-//! Facts of this machine against what independent programs say.
+//! Facts of this machine, compared with the output of independent programs.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ fn the_hypervisor_is_the_one_that_systemd_detects() {
 
 #[test]
 fn memory_is_what_free_says() {
-    // A host that swaps has used more or less of it a moment later.
+    // The use of swap may change from one moment to the next.
     let swaps = || output("swapon", &["--show=NAME,USED", "--bytes", "--noheadings"]);
     let deadline = Instant::now() + Duration::from_secs(60);
     let (facts, table) = loop {

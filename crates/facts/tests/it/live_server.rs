@@ -41,7 +41,7 @@ fn a_server_s_facts_are_what_it_and_the_kernel_say() {
             Value::Number(kept) => text.parse::<f64>().unwrap() == kept.as_f64().unwrap(),
             _ => matches!(fact.status, Status::Absent { .. }),
         };
-        // The server's own clock goes on.
+        // The server's uptime advances.
         assert!(
             same || ["timestamp", "gtid_binlog_state"].contains(&name),
             "{name}: {:?} is not {text}",
@@ -198,7 +198,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
 #[test]
 fn a_process_that_cannot_be_the_server_is_not_taken_for_it() {
     let server = Server::start(&["--performance-schema=ON"]);
-    // The process of this test is younger or older than the server by less than the tolerance, so one is made that is
+    // This test's process differs in age from the server by less than the tolerance, so the test uses one that is
     // surely older: the first of this machine.
     let set =
         collect_with(&Source::live(), Some(&mut server.connect()), Some(1), &patient(Options::default()));

@@ -1,4 +1,4 @@
-//! The state of this machine against independent readers: the kernel's tables read by Python.
+//! The state of this machine, compared with independent readers: Python reads the kernel's tables.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{output, patient, python};
 
-/// Of times in `/proc/stat`: USER_HZ, 100 on every architecture that is built for (proc(5)).
+/// Clock ticks a second in `/proc/stat`: USER_HZ, 100 on every supported architecture (proc(5)).
 const TICKS_PER_S: f64 = 100.0;
 
 fn facts() -> FactSet {
@@ -30,7 +30,7 @@ fn what_the_kernel_counted_since_boot_is_what_python_reads() {
     let before = said();
     let facts = facts();
     let after = said();
-    // Others work on this machine: a counter lies between what was read before and after it.
+    // Other programs run on this machine: a counter lies between the values read before and after it.
     for (place, id) in [
         "host.memory.oom_kills",
         "host.files.limit",
@@ -77,7 +77,7 @@ fn shares_of_the_window_are_shares_and_the_busiest_cpu_is_no_idler_than_all() {
     let [busy, busiest, steal] =
         ["busy", "busiest", "steal"].map(|n| number(&facts, &format!("host.cpu.{n}_percent")));
     assert!((0.0..=100.0).contains(&busy) && (0.0..=100.0).contains(&steal), "{busy} {steal}");
-    // The kernel counts ticks, and rounds those of each CPU and those of all together by themselves.
+    // The kernel counts in ticks, and rounds each CPU and the total separately.
     let window_s = number(&facts, "host.window_s");
     let tick_percent = 100.0 / (window_s * TICKS_PER_S);
     assert!(busiest >= busy - (number(&facts, "host.cpu.count") + 1.0) * tick_percent, "{busiest} {busy}");
@@ -92,7 +92,7 @@ fn inodes_are_those_of_df_and_mappings_those_of_wc() {
         let said = output("df", &["--output=itotal", &cwd]);
         assert_eq!(inodes, said.lines().last().unwrap().trim().parse::<f64>().unwrap());
     }
-    // Threads of other tests map and unmap memory: the same order of size is all that can be asked.
+    // Threads of other tests map and unmap memory, so only the order of magnitude can be compared.
     let maps = output("wc", &["-l", &format!("/proc/{}/maps", std::process::id())]);
     let lines: f64 = maps.split(' ').next().unwrap().parse().unwrap();
     let found = number(&facts, "server.process.mappings");

@@ -13,5 +13,5 @@ mod support;
 #[path = "../../src/tree.rs"]
 mod tree;
 
-// The trees of unit tests are read by what is theirs there.
+// tree.rs uses `crate::Source`.
 use mydyno_facts::Source;

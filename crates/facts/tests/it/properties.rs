@@ -1,4 +1,4 @@
-//! Laws that hold for option files and bundles whatever they say.
+//! Properties that hold for option files and bundles with any contents.
 
 use mydyno_facts::option_files::{facts_of, read};
 use mydyno_facts::{bundle, server_unusable};

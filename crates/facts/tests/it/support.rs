@@ -1,4 +1,4 @@
-//! A private server, and other programs asked for the truth.
+//! A private server, and other programs as independent readers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,26 +22,26 @@ pub fn python(program: &str) -> String {
     output("python3", &["-c", program])
 }
 
-/// With time enough for a machine that is busy with other tests.
+/// Options with long deadlines, for a machine that is busy with other tests.
 pub fn patient(options: Options) -> Options {
     Options { patience: 30.0, ..options }
 }
 
-/// Native AIO comes out of a budget of the whole host (fs.aio-max-nr), which many servers use up.
+/// Native AIO uses a limit of the whole host (fs.aio-max-nr), which many servers exhaust.
 const NO_NATIVE_AIO: &str = "--innodb-use-native-aio=0";
 
-/// A MariaDB server of its own in a temporary folder, ended when dropped.
+/// A private MariaDB server in a temporary folder; dropping this stops it.
 pub struct Server {
     child: Child,
     folder: TempDir,
 }
 
 impl Server {
-    /// Initialises and starts one with more options.
+    /// Initialises and starts a server with additional options.
     pub fn start(options: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
         let datadir = folder.path().join("data");
-        // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
+        // At start a server removes all temporary tables in its tmpdir, including those of other servers.
         let tmpdir = folder.path().join("tmp");
         std::fs::create_dir(&tmpdir).unwrap();
         let tmpdir = format!("--tmpdir={}", tmpdir.display());
@@ -85,7 +85,7 @@ impl Server {
         Client::connect(&options).ok()
     }
 
-    /// As a user without a password.
+    /// Connects as a user without a password.
     pub fn connect_as(&self, user: &str) -> Client {
         let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), user);
         Client::connect(&options).unwrap()
@@ -107,7 +107,7 @@ impl Server {
         self.folder.path()
     }
 
-    /// Ends it and waits until it is gone.
+    /// Kills the server and waits for its end.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -7,11 +7,11 @@ use super::value::Version;
 /// A part of a fact's name between dots.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
-    /// As it stands.
+    /// A literal name.
     Name(String),
     /// The value of a name that `any`, `all`, `count`, `sum` or `for` has bound.
     Local(String),
-    /// Every name that there is; only in what these go over.
+    /// Any name; allowed only in the collection of a quantifier.
     Star,
 }
 
@@ -37,7 +37,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// As it is written.
+    /// Its notation.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "==",
@@ -49,7 +49,7 @@ impl Compare {
         }
     }
 
-    /// The comparison that holds where this one does not.
+    /// The comparison that is true exactly where this one is false.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Equal => Self::Unequal,
@@ -76,7 +76,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// As it is written.
+    /// Its notation.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -90,18 +90,18 @@ impl Arithmetic {
 /// A function over several items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
-    /// Whether it is so for one or more.
+    /// Whether the condition is true for at least one item.
     Any,
-    /// Whether it is so for each.
+    /// Whether the condition is true for each item.
     All,
-    /// For how many it is so.
+    /// Number of items for which the condition is true.
     Count,
-    /// The sum of a number for each.
+    /// Sum of a number over the items.
     Sum,
 }
 
 impl Quantifier {
-    /// As it is written.
+    /// Its notation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Any => "any",
@@ -115,7 +115,7 @@ impl Quantifier {
 /// The items of a quantifier.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Over {
-    /// The names in the place of the star.
+    /// The names that match the star.
     Names(FactRef),
     /// The items of a list.
     Items(Box<Expr>),
@@ -126,15 +126,15 @@ pub enum Over {
 pub enum Call {
     /// Whether the system has a fact.
     Exists,
-    /// A fact's value, or another where the system does not have it.
+    /// A fact's value, or the second argument if the system does not have the fact.
     Default,
-    /// Whether a setting is on: `ON`, `1`, `YES`, `TRUE`.
+    /// Whether a setting is on (`ON`, `1`, `YES`, `TRUE`).
     On,
-    /// A limit as a number: `unlimited`, `max` and `infinity` are above all others.
+    /// A limit as a number: `unlimited`, `max` and `infinity` are above all numbers.
     Limit,
-    /// A version read from text or from the server's number.
+    /// A version parsed from text or from the server's version number.
     Version,
-    /// A number read from text.
+    /// A number parsed from text.
     Number,
     /// The smallest.
     Min,
@@ -146,22 +146,22 @@ pub enum Call {
     StartsWith,
     /// Whether the first text ends with the second.
     EndsWith,
-    /// A number without a unit taken as bytes.
+    /// Interprets a number without a unit as bytes.
     Bytes,
-    /// A number without a unit taken as seconds.
+    /// Interprets a number without a unit as seconds.
     Seconds,
-    /// The second where the first is true, else the third.
+    /// The second argument if the first is true, else the third.
     If,
     /// A number rounded up to a multiple of another.
     RoundUp,
     /// A number rounded down to a multiple of another.
     RoundDown,
-    /// The second where the first is true, else unknown: too little was seen to tell.
+    /// The second argument if the first is true, else unknown, because too little was observed.
     Enough,
 }
 
 impl Call {
-    /// All, with the names that they are written by and how many arguments they take.
+    /// All functions, with their names and numbers of arguments.
     pub const ALL: [(&'static str, Self, std::ops::RangeInclusive<usize>); 17] = [
         ("exists", Self::Exists, 1..=1),
         ("default", Self::Default, 2..=2),
@@ -182,7 +182,7 @@ impl Call {
         ("enough", Self::Enough, 2..=2),
     ];
 
-    /// As it is written.
+    /// Its notation.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, call, _)| *call == self).map_or("", |(name, ..)| name)
     }
@@ -208,9 +208,9 @@ pub enum Expr {
     List(Vec<Expr>),
     /// A fact.
     Fact(FactRef),
-    /// `$name`: an item.
+    /// `$name` of a bound item.
     Local(String),
-    /// `$name`: another expression.
+    /// `$name` of another expression, defined in `[let]`.
     Named(String, Arc<Expr>),
     /// `$name.field`
     Field(Box<Expr>, String),
@@ -237,7 +237,7 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// The expressions directly within.
+    /// The direct subexpressions.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
             Self::Bool(_)
@@ -262,7 +262,7 @@ impl Expr {
         }
     }
 
-    /// The facts that it names, each once. A part that is only known when the expression is evaluated is `*`.
+    /// The facts that it names, each once. A part that is only known during evaluation is `*`.
     pub fn facts(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.collect_facts(&mut names);
@@ -285,7 +285,7 @@ impl Expr {
         };
         match self {
             Self::Fact(fact) => names.push(pattern(fact)),
-            // What stands behind the star is a prefix of other facts, not one by itself.
+            // The name up to the star is a prefix of other facts, not a fact.
             Self::Each(_, _, Over::Names(fact), _) if !matches!(fact.0.last(), Some(Part::Star)) => {
                 names.push(pattern(fact));
             }
@@ -296,13 +296,13 @@ impl Expr {
         }
     }
 
-    /// How deep it is nested.
+    /// Its nesting depth.
     pub fn depth(&self) -> usize {
         1 + self.children().iter().map(|c| c.depth()).max().unwrap_or(0)
     }
 }
 
-/// A name as it is written.
+/// A fact's name in the notation of expressions.
 pub fn shown_parts(parts: &[Part]) -> String {
     let texts: Vec<String> = parts
         .iter()

@@ -25,7 +25,7 @@ pub struct Evaluation {
 /// Names that are bound to values.
 pub type Scope<'s> = &'s [(String, Value)];
 
-/// Maximum number of things that an `any` or `all` names as evidence.
+/// Maximum number of items that an `any` or `all` names as evidence.
 const WITNESSES: usize = 10;
 
 /// Maximum number of items that the quantifiers of one evaluation iterate over.
@@ -152,7 +152,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Kleene's three-valued logic: one side may decide, whatever the other is.
+    /// Kleene's three-valued logic: one side may decide, even when the other is unknown.
     fn joined(&mut self, a: &Expr, b: &Expr, decides: bool) -> Found {
         let before = self.trace.clone();
         let left = self.truth(a);

@@ -1,20 +1,21 @@
-//! Slips of the pen: each comparison, unit, bound and word of an expression turned into what it should not be.
+//! Mutations of expressions: each comparison, unit, bound and word replaced by one that an author could have written by
+//! mistake.
 
 use std::sync::Arc;
 
 use super::ast::{Arithmetic, Compare, Expr, Over, Quantifier};
 use super::unit;
 
-/// One slip.
+/// One mutation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mutant {
-    /// The whole expression with the slip.
+    /// The whole expression with the mutation.
     pub expr: Expr,
     /// The change, for people.
     pub what: String,
 }
 
-/// All slips of an expression. Named expressions within are mutated as well.
+/// All mutations of an expression. Named expressions within it are mutated as well.
 pub fn mutants(expr: &Expr) -> Vec<Mutant> {
     let mut found = Vec::new();
     for (replaced, what) in here(expr) {
@@ -28,7 +29,7 @@ pub fn mutants(expr: &Expr) -> Vec<Mutant> {
     found
 }
 
-/// Slips at the root.
+/// Mutations of the root.
 fn here(expr: &Expr) -> Vec<(Expr, String)> {
     let told = |mutant: &Expr| format!("{expr} became {mutant}");
     let mut found: Vec<Expr> = Vec::new();
@@ -50,7 +51,7 @@ fn here(expr: &Expr) -> Vec<(Expr, String)> {
         Expr::Number { value, unit } => {
             let changed = unit::neighbour(unit);
             if changed.is_empty() {
-                // Without a unit that people mix up, the bound itself is off.
+                // A number whose unit has no common confusion gets another value instead.
                 let off = if *value == 0.0 { 1.0 } else { value * 10.0 };
                 found.push(Expr::Number { value: off, unit: unit.clone() });
             } else if *value != 0.0 {

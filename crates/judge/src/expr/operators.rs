@@ -65,7 +65,7 @@ pub fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value))
     })
 }
 
-/// A share compared with a bare number: 20 % would silently be 0.2.
+/// Whether a share is compared with a bare number: 20 % is stored as 0.2, so `20` would be wrong without any message.
 fn lacks_percent(share: (&Expr, &Value), literal: (&Expr, &Value)) -> bool {
     matches!(share.1, Value::Number(_, Dimension::Share))
         && matches!(literal.0, Expr::Number { value, unit } if unit.is_empty() && *value != 0.0)

@@ -1,4 +1,4 @@
-//! Words into a tree, by precedence.
+//! Parses tokens into a tree, by precedence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,34 +12,35 @@ use super::token::Token;
 use super::unit;
 use super::value::Version;
 
-/// A mistake in an expression, and its place.
+/// A mistake in an expression, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}, column {}: {text}", at.line, at.column)]
 pub struct ParseError {
-    /// Where.
+    /// Position.
     pub at: Position,
-    /// What.
+    /// The mistake and what is expected.
     pub text: String,
 }
 
 /// Names that stand for other expressions, written `$name`.
 pub type Bindings = BTreeMap<String, Arc<Expr>>;
 
-/// The most words of one expression. A chain of operators is a tree as deep as it is long, and trees are walked recursively.
+/// Maximum number of tokens. A chain of operators becomes a tree as deep as the chain is long, and trees are walked
+/// recursively.
 const MOST_WORDS: usize = 1000;
 
-/// How deep brackets and quantifiers may be nested.
+/// Maximum nesting depth of brackets and quantifiers.
 const DEEPEST: usize = 40;
 
-/// Reads an expression.
+/// Parses an expression.
 ///
 /// # Errors
-/// The first place that makes no sense, with what is expected there.
+/// The first invalid position, with what is expected there.
 pub fn parse(text: &str) -> Result<Expr, ParseError> {
     parse_with(text, &Bindings::new(), &[])
 }
 
-/// Reads an expression in which `bindings` and `locals` may be used.
+/// Parses an expression that may use `bindings` and `locals`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -71,7 +72,7 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn peek(&self) -> &Token {
-        // The last word is the end, and `take` never goes beyond it.
+        // The last token is the end, and `take` never advances beyond it.
         &self.words[self.next].0
     }
 
@@ -187,7 +188,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// `kernel >= 5.10`: what looks like a number is a version there, and 5.10 is above 5.9.
+    /// `kernel >= 5.10`: beside a version a number is a version as well, so that 5.10 is above 5.9.
     fn as_version_beside(&self, left: &Expr, right: Expr, at: usize) -> Expr {
         if !is_version(left) {
             return right;
@@ -397,7 +398,7 @@ impl Parser<'_> {
         Ok(Expr::Each(quantifier, name, over, Box::new(body)))
     }
 
-    /// Parses the items of a quantifier: names in the place of a star, or the items of a list.
+    /// Parses the collection of a quantifier: a fact name with a star, or a list.
     fn over(&mut self) -> Result<Over, ParseError> {
         if let Token::Fact(parts) = self.peek()
             && parts.contains(&Part::Star)

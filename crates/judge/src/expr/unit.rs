@@ -1,11 +1,11 @@
-//! Units: bytes, seconds, shares, and what multiplying and dividing makes of them.
+//! Units: bytes, seconds, shares, and their products and quotients.
 
 use std::fmt;
 
 /// The dimension of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
-    /// Not told, as for most variables of a server; goes with everything.
+    /// Not known, as for most server variables; compatible with every dimension.
     Any,
     /// A count or a ratio.
     Plain,
@@ -90,7 +90,7 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// The factor and dimension of a unit as facts carry it.
+/// The factor and dimension of a unit as it occurs in facts.
 pub fn of_fact(unit: &str) -> (f64, Dimension) {
     match unit {
         "count" => (1.0, Dimension::Plain),
@@ -109,7 +109,7 @@ pub fn of_fact(unit: &str) -> (f64, Dimension) {
     }
 }
 
-/// The factor and dimension of a unit as authors write it behind a number.
+/// The factor and dimension of a unit as authors write it after a number.
 pub fn of_literal(unit: &str) -> Option<(f64, Dimension)> {
     let (unit, per) = unit.split_once('/').map_or((unit, None), |(unit, per)| (unit, Some(per)));
     let (factor, dimension) = match unit {
@@ -139,7 +139,7 @@ pub fn of_literal(unit: &str) -> Option<(f64, Dimension)> {
     Some((factor / per, dimension.quotient(Dimension::SECONDS)))
 }
 
-/// The units that a mutation turns one into: the neighbours by which people get it wrong.
+/// The unit that mutations use instead: the one that people confuse it with.
 pub fn neighbour(unit: &str) -> &'static str {
     match unit {
         "B" => "KiB",

@@ -52,7 +52,7 @@ impl fmt::Display for Version {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Yes or no.
+    /// A truth value.
     Bool(bool),
     /// A number in base units.
     Number(f64, Dimension),
@@ -60,11 +60,11 @@ pub enum Value {
     Text(String),
     /// A version.
     Version(Version),
-    /// Several values.
+    /// A list.
     List(Vec<Value>),
-    /// Named fields, as facts that are lists of tables or options have them.
+    /// An object with named fields, as in facts that list tables or options.
     Record(serde_json::Map<String, Json>),
-    /// Nothing: an empty field of a record.
+    /// An empty field of a record.
     Nothing,
 }
 
@@ -133,7 +133,7 @@ impl Value {
     }
 }
 
-/// A field of a record. The unit at the end of a name, as in `free_bytes`, becomes the value's.
+/// Formats a field of a record. The unit is the suffix of the name, as in `free_bytes`.
 fn shown_field(name: &str, value: &Json) -> String {
     let (name, unit) = match (name.strip_suffix("_bytes"), name.strip_suffix("_s")) {
         (Some(short), _) => (short, "bytes"),
@@ -161,7 +161,7 @@ fn signed(n: f64, show: impl Fn(f64) -> String) -> String {
     if n < 0.0 { format!("-{}", show(-n)) } else { show(n) }
 }
 
-/// Whole numbers whole, others with three digits.
+/// Whole numbers without decimals, others with three digits.
 fn trimmed(n: f64) -> String {
     if n.fract() == 0.0 && n.abs() < 1e15 { format!("{n:.0}") } else { three_digits(n) }
 }

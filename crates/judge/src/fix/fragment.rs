@@ -45,7 +45,7 @@ impl Fragment {
         file.map_or(Self::Nowhere, Self::File)
     }
 
-    /// The line, as FILE:LINE, that sets an option after the fragment, and so overrides it.
+    /// The line, as FILE:LINE, that sets an option after the fragment and so overrides it.
     pub fn beaten_by(&self, name: &str, facts: &FactSet) -> Option<String> {
         let Self::Folder { path, options } = self else { return None };
         let set = facts.value("server.options.set")?.as_array()?;

@@ -1,21 +1,22 @@
-//! Conflicts over a setting: of two findings that ask for one, the more urgent is written, and the other is named beside it.
+//! Conflicts over a setting: of two findings that request one, the more urgent is written, and the other is mentioned
+//! in a comment.
 
 use mydyno_model::claim::StepKind;
 
-/// The setting that a step changes: its form, and the name within it.
+/// The setting that a step changes: its form, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name(StepKind, String);
 
 impl Name {
-    /// None for what sets nothing by a name.
+    /// `None` for a step that sets nothing by name.
     fn of(kind: StepKind, text: &str) -> Option<Self> {
         let left = || text.split_once('=').map_or(text, |(left, _)| left).trim();
         let name = match kind {
-            // Hyphens and underscores are one in option files; sysctl(8) takes slashes for dots.
+            // Hyphens and underscores are equivalent in option files; sysctl(8) accepts slashes for dots.
             StepKind::Cnf => left().to_ascii_lowercase().replace('-', "_"),
             StepKind::Sysctl => left().replace('/', "."),
             StepKind::Systemd => match left() {
-                // Each line of these adds to what stands there.
+                // Each of these lines adds to the earlier ones.
                 adding if adding.starts_with("Exec") || adding.starts_with("Environment") => text.to_owned(),
                 name => name.to_owned(),
             },
@@ -32,12 +33,12 @@ impl Name {
     }
 }
 
-/// A step that another finding's step stands in for.
+/// A step that another finding's step replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     /// The claim whose step is written.
     pub by: String,
-    /// That step, where it says something else.
+    /// That step, if it differs.
     pub otherwise: Option<String>,
 }
 
@@ -46,7 +47,7 @@ pub struct Taken {
 pub struct Settings(Vec<(Name, String, String)>);
 
 impl Settings {
-    /// Notes a step, or tells whose step has the setting. The steps of one claim do not stand in each other's way: some
+    /// Registers a step, or returns the step that already sets its setting. Steps of one claim do not conflict: some
     /// settings are changed in stages.
     pub fn take(&mut self, kind: StepKind, claim: &str, text: &str) -> Option<Taken> {
         let name = Name::of(kind, text)?;

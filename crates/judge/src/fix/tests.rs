@@ -78,7 +78,7 @@ fn every_form_has_its_file_and_every_change_its_way_back() {
 #[test]
 fn a_line_that_fails_keeps_no_other_from_being_run_and_is_told_by_the_status() {
     let script = text(&fix(&findings(), &Fragment::NotSeen), "undo.sh");
-    // The program is missing, so the line about swappiness fails.
+    // The program does not exist, so the line about swappiness fails.
     let script = script
         .replace("sysctl -w", "/no/such/program")
         .replace("/sys/block/sda/queue/scheduler", "/dev/stdout");
@@ -109,7 +109,7 @@ fn what_option_files_do_not_override_is_not_written_into_one() {
         (("server.options.persisted", json!([{"name": "sync_binlog", "value": "0"}]), ""), "SET PERSIST"),
         (("server.origin.sync_binlog", json!({"source": "command_line"}), ""), "command line"),
         (("server.options.command_line", json!([{"name": "sync_binlog", "value": "0"}]), ""), "command line"),
-        // The report of the server itself, where its host is not visible.
+        // The server's own report, used where its host is not visible.
         (("server.persisted_variables", json!(["log_bin", "sync_binlog"]), ""), "SET PERSIST"),
     ] {
         let files = fix(&findings_with(&[more]), &Fragment::NotSeen);

@@ -19,7 +19,7 @@ pub struct Check {
     pub id: &'static str,
     /// The condition that should hold.
     pub title: &'static str,
-    /// The consequence where the condition does not hold.
+    /// The consequence when the condition does not hold.
     pub why: &'static str,
 }
 

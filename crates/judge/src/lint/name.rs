@@ -1,7 +1,8 @@
-//! Which option a written name means, as the servers decide it.
+//! Resolves a written option name in the same way as the servers.
 //!
-//! A name is looked for as it is, dashes and underscores being the same; then, where the server still does that, as the
-//! beginning of one (or of several, of which it takes one: [`Server::short`]); then without `skip-`, `disable-`, `enable-`, `maximum-` or `loose-` before it, again and again.
+//! The name is looked up as it is, with dashes and underscores equivalent; then, where the server still allows that, as
+//! an abbreviation of one option (or of several, of which it takes one: [`Server::short`]); then without a prefix
+//! `skip-`, `disable-`, `enable-`, `maximum-` or `loose-`, repeatedly.
 
 use indexmap::IndexMap;
 
@@ -29,33 +30,34 @@ const PREFIXES: [(&str, Prefix); 5] = [
 pub enum Found {
     /// An option; its full name.
     Option(String),
-    /// The beginning of exactly one option.
+    /// The abbreviation of exactly one option.
     Abbreviated(String),
-    /// The beginning of several.
+    /// The abbreviation of several options.
     Ambiguous(Vec<String>),
-    /// None that this release has.
+    /// No option of this release.
     Unknown,
 }
 
-/// A name, taken apart.
+/// A name, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     /// The option.
     pub found: Found,
-    /// The name that was looked up last: lower case where the server does not care, with underscores, without prefixes.
+    /// The name that was looked up last: with underscores, without prefixes, and in lower case if the server ignores
+    /// case.
     pub bare: String,
-    /// `loose-` stood before it: an unknown name is a warning.
+    /// The name had the prefix `loose-`: if it is unknown, the server only warns.
     pub loose: bool,
     /// The value that a prefix implies.
     pub value: Option<&'static str>,
-    /// `maximum-`: the value is a bound for sessions, not the value.
+    /// The name had the prefix `maximum-`: the value is an upper bound for sessions, not the value.
     pub maximum: bool,
 }
 
-/// The longest beginning of a name that all of these share.
+/// The longest common prefix of these names.
 fn shared<'n>(first: &'n str, names: &[&str]) -> &'n str {
     let same = |name: &&str| first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    // Names of options are ASCII: each byte is a letter.
+    // Option names are ASCII, so each byte is a character.
     first.get(..names.iter().map(same).min().unwrap_or_default()).unwrap_or_default()
 }
 
@@ -69,7 +71,7 @@ pub struct Options<'k> {
 }
 
 impl<'k> Options<'k> {
-    /// Those that the release takes; `server` is the one that was asked and reads options as the release does.
+    /// The options that the release accepts; `server` is a queried server that parses options as the release does.
     pub fn of(knobs: &'k Knobs, target: &'k Target, server: &'k Server) -> Self {
         let mut options =
             Self { knobs, target, rules: &server.rules, short: &server.short, names: Vec::new() };
@@ -78,8 +80,8 @@ impl<'k> Options<'k> {
         options
     }
 
-    /// Whether the release takes an option of exactly this name; `None` for one that only a note knows or that is
-    /// undecided, which counts as taken.
+    /// Whether the release accepts an option of exactly this name; `None` for an option known only from notes or
+    /// undecided, which counts as accepted.
     fn takes(&self, name: &str) -> Option<bool> {
         match self.knobs.presence(name, self.target) {
             Presence::Has { on: Some(on), .. } => Some(on.seen.option.is_some()),
@@ -102,7 +104,7 @@ impl<'k> Options<'k> {
         }
         let listed = |known: &&&str| {
             let presence = self.knobs.presence(known, self.target);
-            // What it takes without listing it cannot be abbreviated.
+            // An option that the server accepts without listing it cannot be abbreviated.
             !matches!(presence, Presence::Has { on: Some(on), .. } if on.seen.unlisted)
         };
         let longer: Vec<&str> =
@@ -117,12 +119,12 @@ impl<'k> Options<'k> {
         }
     }
 
-    /// Whether the release takes exactly this.
+    /// Whether the release has an option of exactly this name.
     pub fn look_is_known(&self, name: &str) -> bool {
         matches!(self.look(name), Found::Option(_))
     }
 
-    /// Finds what a written name means; `value` is what stands behind it.
+    /// Resolves a written name; `value` is the text after the `=`.
     pub fn resolve(&self, written: &str, value: Option<&str>) -> Resolved {
         let plain = written.replace('-', "_");
         let plain = if self.rules.case_sensitive { plain } else { plain.to_ascii_lowercase() };
@@ -149,7 +151,7 @@ impl<'k> Options<'k> {
             match prefix {
                 Prefix::Loose => loose = true,
                 Prefix::Maximum => maximum = true,
-                // `skip-x=0` is `x`, and `enable-x=0` is not.
+                // `skip-x=0` enables `x`, but `enable-x=0` disables it.
                 Prefix::Skip => given = Some(if value == Some("0") { "1" } else { "0" }),
                 Prefix::Enable => given = Some(if value == Some("0") { "0" } else { "1" }),
             }
@@ -157,7 +159,7 @@ impl<'k> Options<'k> {
         }
     }
 
-    /// Options that somebody may have meant.
+    /// Options with similar names.
     pub fn near(&self, name: &str) -> Vec<String> {
         mydyno_settings::several(&name.to_ascii_lowercase(), self.names.iter().copied())
     }

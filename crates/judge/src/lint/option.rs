@@ -1,4 +1,4 @@
-//! Checks of one written option: its name, its value, its future.
+//! Checks of one written option: its name, its value, and its removal in later releases.
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::MissingFact;

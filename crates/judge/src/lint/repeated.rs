@@ -27,7 +27,7 @@ impl Linter<'_> {
                 all.iter().map(|known| self.canonical(name, known.value.as_deref())).collect();
             let differ =
                 values.windows(2).any(|pair| pair[0] != pair[1]) && !all.iter().any(|k| k.written.secret);
-            // Scripts that start servers repeat what they read.
+            // Start scripts repeat on the command line what they read from files.
             if !differ && last.written.place == Place::CommandLine {
                 continue;
             }
@@ -71,7 +71,7 @@ impl Linter<'_> {
     /// Reports options that differ from the running server's variables.
     pub fn in_force(&mut self) {
         let found = std::mem::take(&mut self.found);
-        // Of each name only the line that wins is problem.
+        // Only the last line with each name can differ.
         self.turn = 1;
         for (at, known) in found.iter().enumerate() {
             let wins = !found[at + 1..].iter().any(|later| later.name == known.name);
@@ -112,7 +112,8 @@ impl Linter<'_> {
     }
 }
 
-/// Whether each line stands in a file of its own, so that later files override earlier ones, as fragments are meant to do.
+/// Whether each line is in a different file, so that later files override earlier ones, which is the purpose of
+/// fragments.
 fn overrides(all: &[&Known<'_>]) -> bool {
     let mut files: Vec<&str> = Vec::new();
     for known in all {

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::value::whole;
 use crate::knobs::Rules;
 
-/// How a value differs.
+/// A difference between the written and the running value.
 pub struct Differs {
-    /// By a rounding.
+    /// The difference is only rounding.
     pub slight: bool,
 }
 
-/// The value that the server runs with, as text.
+/// The server's running value, as text.
 pub fn value_of(facts: &FactSet, name: &str) -> Option<String> {
     match facts.value(&format!("server.variable.{name}"))? {
         Value::String(text) => Some(text.clone()),
@@ -23,7 +23,7 @@ pub fn value_of(facts: &FactSet, name: &str) -> Option<String> {
     }
 }
 
-/// A value in the form in which it can be compared.
+/// A value in a canonical form for comparison.
 pub fn canonical(kind: KnobType, rules: &Rules, value: &str) -> String {
     let lower = value.trim().to_ascii_lowercase();
     match kind {
@@ -45,8 +45,8 @@ pub fn canonical(kind: KnobType, rules: &Rules, value: &str) -> String {
     }
 }
 
-/// Whether what runs is not what was asked for. Nothing is said where the server is asked to choose, or where one value
-/// has many forms: paths, lists, sets that one name stands for.
+/// Compares the running with the requested value. `None` also where the server is asked to choose, and where one value
+/// has several forms: paths, lists, sets with a collective name.
 pub fn differs(seen: &KnobSeen, rules: &Rules, asked: &str, now: &str) -> Option<Differs> {
     let (wanted, has) = (canonical(seen.kind, rules, asked), canonical(seen.kind, rules, now));
     if wanted == has {
@@ -56,7 +56,7 @@ pub fn differs(seen: &KnobSeen, rules: &Rules, asked: &str, now: &str) -> Option
         KnobType::Bool => ["on", "off"].contains(&wanted.as_str()).then_some(Differs { slight: false }),
         KnobType::Integer | KnobType::Number => {
             let (wanted, has): (f64, f64) = (wanted.parse().ok()?, has.parse().ok()?);
-            // 0 and -1 ask the server to choose.
+            // 0 and -1 let the server choose.
             (wanted > 0.0)
                 .then_some(Differs { slight: (wanted - has).abs() <= 0.1 * wanted.abs().max(has.abs()) })
         }

@@ -14,7 +14,7 @@ fn knobs() -> &'static Knobs {
     KNOBS.get_or_init(|| Knobs::embedded().unwrap())
 }
 
-/// Facts of one file whose lines are options of `[mysqld]`, and of what runs.
+/// Facts of one file whose lines are options of `[mysqld]`, and more facts, as of running values.
 fn facts(lines: &[&str], more: &[(&str, Value)]) -> FactSet {
     let set: Vec<Value> = lines
         .iter()
@@ -44,7 +44,7 @@ fn found_with(lines: &[&str], target: &str, more: &[(&str, Value)]) -> Vec<Findi
     all.into_iter().filter(|f| f.state != State::Holds).collect()
 }
 
-/// Ids of what is wrong.
+/// Ids of the problems.
 fn ids(lines: &[&str], target: &str) -> Vec<String> {
     found(lines, target).into_iter().map(|finding| finding.claim).collect()
 }
@@ -142,11 +142,11 @@ fn names_are_cut_short_or_told_by_case_only_where_the_server_does_so() {
     }
     assert_eq!(ids(&["Max_Connections = 77"], "mysql-9.7"), ["option-unknown/Max_Connections"]);
     assert_eq!(ids(&["max_c = 77"], "mysql-5.5"), ["option-unknown/max_c"]);
-    // What a server reads before all others is found before the others.
+    // Options that the server reads before all others are resolved before the others.
     for target in ["mysql-5.6", "mariadb-10.1", "mariadb-11.8"] {
         assert_eq!(ids(&["max_c = 77"], target), ["option-abbreviated/max_connections"], "{target}");
     }
-    // Two of those, and two of the others.
+    // Two of each.
     for line in ["performance_schema_max = 1", "sync = 1"] {
         let name = line.split(' ').next().unwrap();
         assert_eq!(ids(&[line], "mariadb-11.8"), [format!("option-unknown/{name}")]);
@@ -205,7 +205,7 @@ fn the_last_line_wins_and_the_others_are_named() {
         (differ.severity.name(), findings.iter().filter(|f| f.severity.name() == "info").count()),
         ("medium", 1)
     );
-    // Options that add up are no duplicates.
+    // Options that accumulate are not duplicates.
     assert_eq!(ids(&["replicate_do_db = a", "replicate_do_db = b"], "mysql-8.0"), [] as [&str; 0]);
 }
 
@@ -264,7 +264,7 @@ fn what_no_server_can_tell_is_unknown_and_what_the_server_runs_with_is_not() {
     }
     let more = [("server.variable.thread_pool_foo", json!(1)), ("server.variable.made_by_others", json!(1))];
     assert!(found_with(&["made_by_others = 1"], "mysql-8.0", &more).is_empty());
-    // What the server of today runs with does not keep the next release from refusing it.
+    // An option that the running server accepts can still stop the next release.
     let of_57 = [
         ("server.family", json!("mysql")),
         ("server.version", json!("5.7.44")),
@@ -273,7 +273,7 @@ fn what_no_server_can_tell_is_unknown_and_what_the_server_runs_with_is_not() {
     ];
     let findings = found_with(&["query_cache_size = 0"], "mysql-8.0", &of_57);
     assert_eq!(findings[0].claim, "option-removed/query_cache_size");
-    // A release between two servers that differ.
+    // A release between two queried servers that differ.
     let findings = found(&["innodb_undo_directory_of_nobody = 1"], "mysql-8.4");
     assert_eq!(findings[0].state, State::Violated);
 }
@@ -365,7 +365,7 @@ fn a_file_that_was_not_seen_makes_no_fault_and_lets_no_check_hold() {
     let denied = "/etc/mysql/secret.cnf: permission refused; run mydyno as root";
     for file in [
         json!({"file": "/etc/mysql/secret.cnf", "not_read": denied, "status": "unseen"}),
-        // As a bundle of an earlier release has it.
+        // The form in a bundle of an earlier release.
         json!({"file": "/etc/mysql/secret.cnf", "not_read": denied}),
     ] {
         let more = [("server.options.files", json!([{"file": "/etc/my.cnf", "not_read": null}, file]))];

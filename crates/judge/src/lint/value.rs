@@ -7,23 +7,23 @@ use crate::knobs::{Negative, Rules};
 /// The server's reaction to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is taken as it is.
+    /// The server uses the value as written.
     Taken,
-    /// The server takes another: which, and why.
+    /// The server uses another value.
     Changed {
         /// The value that the server uses.
         to: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The server does not start.
     Refused(String),
 }
 
-/// The reaction of a server with these rules to a value of this knob. `bounds`: the ranges are known to hold.
+/// The reaction of a server with these rules to a value of this knob. `bounds`: whether the ranges are certain.
 pub fn outcome(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Outcome {
     match seen.kind {
-        // As `log_bin` of some: the variable is a switch, the option takes a name.
+        // As some servers' `log_bin`: the variable is a switch, but the option takes a name.
         KnobType::Bool if seen.option != Some(Argument::None) && !is_switch(seen.default.as_deref()) => {
             Outcome::Taken
         }
@@ -41,7 +41,8 @@ fn is_switch(default: Option<&str>) -> bool {
     default.is_some_and(|default| ["ON", "OFF"].contains(&default))
 }
 
-/// `ON`, `TRUE` and `1`; `OFF`, `FALSE` and `0`; nothing at all. Else the server takes `OFF`, or leaves the default.
+/// `ON`, `TRUE`, `1` or no value switch on; `OFF`, `FALSE` and `0` switch off. For other values the server uses `OFF`
+/// or leaves the default.
 fn switch(value: &str) -> Outcome {
     let known = ["on", "off", "true", "false", "1", "0", "yes", "no", ""];
     if known[..6].contains(&value.to_ascii_lowercase().as_str()) || value.is_empty() {
@@ -53,7 +54,7 @@ fn switch(value: &str) -> Outcome {
     }
 }
 
-/// A whole number with its suffix, as the server reads it.
+/// Parses a whole number with its suffix as the server does.
 pub fn whole(rules: &Rules, value: &str) -> Result<i128, String> {
     let (negative, rest) = match value.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -138,7 +139,7 @@ fn number(seen: &KnobSeen, value: &str, bounds: bool) -> Outcome {
     }
 }
 
-/// A name of the list, the beginning of exactly one, or a number in it.
+/// Whether the value is a name in the list, the abbreviation of exactly one, or an index.
 fn is_one_of(values: &[String], value: &str) -> bool {
     if let Ok(number) = value.parse::<usize>() {
         return number < values.len();
@@ -161,7 +162,7 @@ fn one_of(seen: &KnobSeen, value: &str) -> Outcome {
 }
 
 fn all_of(seen: &KnobSeen, value: &str) -> Outcome {
-    // A list whose names are not all known cannot refuse one. A number is a set of bits.
+    // An incomplete list of names cannot reject a name. A number is a bit set.
     if seen.values.len() < 2 || value.is_empty() || value.parse::<u64>().is_ok() {
         return Outcome::Taken;
     }

@@ -1,13 +1,13 @@
-//! Options as the facts have them, in the order in which the server reads them: files, what it persisted itself, the
-//! command line. Later ones win.
+//! Options in the facts, in the order in which the server reads them: files, persisted settings, the command line.
+//! Later ones override earlier ones.
 //!
-//! That a persisted setting wins over files and loses against the command line was seen on MySQL 8.0.12 and 9.7.4, for
-//! variables that are set early and late.
+//! That a persisted setting overrides files and is overridden by the command line was observed with MySQL 8.0.12 and
+//! 9.7.4, for variables that are set early and late.
 
 use mydyno_model::facts::{FactSet, Status};
 use serde_json::Value;
 
-/// Where an option is written.
+/// The source of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A line of a file: its path, number and group.
@@ -19,7 +19,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The fact that holds it.
+    /// The fact that contains it.
     pub fn fact(&self) -> &'static str {
         match self {
             Self::File(..) => "server.options.set",
@@ -38,21 +38,21 @@ impl Place {
     }
 }
 
-/// An option as it is written.
+/// A written option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Where.
+    /// Its source.
     pub place: Place,
-    /// The name as it is written.
+    /// The name as written.
     pub name: String,
-    /// The value; none for an option without one, and for one that can be secret.
+    /// The value; `None` for an option without a value, and for a value that may be secret.
     pub value: Option<String>,
-    /// The value is left out because it can be secret.
+    /// Whether the value is left out because it may be secret.
     pub secret: bool,
 }
 
 impl Written {
-    /// As it stands in the file.
+    /// The line of the file.
     pub fn text(&self) -> String {
         match (&self.value, self.secret) {
             (_, true) => format!("{} = (not kept)", self.name),
@@ -91,7 +91,7 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
     });
     found.extend(of("server.options.persisted", &|_| Place::Persisted));
     if facts.value("server.options.persisted").is_none() {
-        // The server tells the names where mydyno may not read the file.
+        // The server lists the names when mydyno may not read the file.
         let names = list(facts, "server.persisted_variables").iter().filter_map(Value::as_str);
         found.extend(names.map(|name| Written {
             place: Place::Persisted,
@@ -104,7 +104,7 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
     found
 }
 
-/// Why nobody saw what the server persisted, where there can be something.
+/// Why the persisted settings were not visible, if there can be any.
 pub fn persisted_unseen(facts: &FactSet) -> Option<String> {
     if facts.value("server.persisted_variables").is_some() {
         return None;
@@ -117,7 +117,7 @@ pub fn persisted_unseen(facts: &FactSet) -> Option<String> {
     }
 }
 
-/// A line that is wrong, or a group that is not read: file, line, text, whether it stops the server.
+/// Faulty lines, or groups that are not read: file, line, text, whether it stops the server.
 pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, bool)> {
     let one = |value: &Value| {
         let line = value.get("line").and_then(Value::as_u64).unwrap_or(0);
@@ -132,7 +132,7 @@ pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, 
 pub struct NotRead {
     /// The file.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub why: String,
     /// The consequence for the server.
     pub means: Means,
@@ -141,15 +141,15 @@ pub struct NotRead {
 /// The consequence of a file that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// It does not start.
+    /// The server does not start.
     NoStart,
-    /// It does not read the file either.
+    /// The server does not read the file either.
     Ignored,
-    /// It may read what was not seen.
+    /// The server may read the file, which mydyno could not.
     Unseen,
 }
 
-/// Files that were not read, with the reason; files that are not there are no matter, unless the server needs them.
+/// Files that were not read, with the reason. A missing file is listed only when the server requires it.
 pub fn not_read(facts: &FactSet) -> Vec<NotRead> {
     let one = |value: &Value| {
         let (file, why) = (text(value, "file")?, text(value, "not_read")?);
@@ -158,7 +158,7 @@ pub fn not_read(facts: &FactSet) -> Vec<NotRead> {
             Some("required") => Means::NoStart,
             Some("ignored") => Means::Ignored,
             Some(_) => Means::Unseen,
-            // Facts of a mydyno that kept only the reason.
+            // Facts from an earlier mydyno contain only the reason.
             None if why.ends_with("No such file or directory") => return None,
             None if why.contains("everybody may write") => Means::Ignored,
             None => Means::Unseen,

@@ -27,7 +27,7 @@ fn settings(finding: &Finding) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A value in one spelling: `ON` and 1, `64M` and 67108864, quotes or none.
+/// A value in one spelling: `ON` equals 1, `64M` equals 67108864, and quotes are removed.
 fn plain(value: &str) -> String {
     let value = value.trim_end_matches(';').trim().trim_matches(['\'', '"']);
     match value.to_ascii_uppercase().as_str() {
@@ -48,12 +48,12 @@ fn plain(value: &str) -> String {
     }
 }
 
-/// Whether a server can be as both sets of facts say: no fact that both have differs.
+/// Whether one server can have both sets of facts: no common fact differs.
 fn agree(one: &FactSet, other: &FactSet) -> bool {
     one.facts.iter().all(|(id, fact)| other.facts.get(id).is_none_or(|o| o.value == fact.value))
 }
 
-/// Both sets of facts as one server.
+/// The union of both sets of facts.
 fn together(one: &FactSet, other: &FactSet) -> FactSet {
     let mut both = one.clone();
     both.facts.extend(other.facts.clone());

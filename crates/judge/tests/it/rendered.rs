@@ -1,4 +1,4 @@
-//! The texts of every claim over the facts of all its fixtures are fit to be passed on.
+//! The texts of every claim over all its fixtures are well-formed.
 
 use mydyno_judge::{fixture_facts, judge};
 use mydyno_model::claim::{Severity, StepKind};
@@ -6,7 +6,7 @@ use mydyno_model::finding::{Finding, RemedyStep, State};
 
 use crate::shipped::claims;
 
-/// All findings that the fixtures of the shipped claims lead to.
+/// All findings from the fixtures of the shipped claims.
 pub fn findings() -> Vec<Finding> {
     let mut all = Vec::new();
     for claim in claims().iter() {
@@ -53,7 +53,7 @@ fn longest_digits(text: &str) -> (usize, usize) {
     for number in text.split(|c: char| !c.is_ascii_digit() && c != '.') {
         let mut parts = number.split('.');
         whole = whole.max(parts.next().unwrap_or("").len());
-        // Two points are a version.
+        // A text with two points is a version.
         if number.matches('.').count() == 1 {
             decimals = decimals.max(parts.next().unwrap_or("").len());
         }
@@ -61,12 +61,12 @@ fn longest_digits(text: &str) -> (usize, usize) {
     (whole, decimals)
 }
 
-/// Whether `word` stands in a text by itself.
+/// Whether `word` occurs in a text as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
-/// Texts that come of a missing value, a wrong name or a command that does not exist.
+/// Texts that result from a missing value, a wrong name or a command that does not exist.
 const FAULTY: [(&str, &str); 8] = [
     ("OFF is OFF", "a value in the place of a name"),
     ("ON is ON", "a value in the place of a name"),
@@ -78,7 +78,7 @@ const FAULTY: [(&str, &str); 8] = [
     ("..", "two full stops"),
 ];
 
-/// Faults of a text that people read.
+/// Faults of a text for people.
 fn faults(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     let (whole, decimals) = longest_digits(text);
@@ -89,7 +89,7 @@ fn faults(text: &str) -> Vec<&'static str> {
         found.push("more than four decimals");
     }
     found.extend(FAULTY.iter().filter(|(part, _)| text.contains(part)).map(|(_, fault)| *fault));
-    // "None: it is the default." is a sentence; a value that is not there stands within one.
+    // "None: it is the default." is a sentence; a missing value occurs inside one.
     let inside = text.strip_prefix("None").unwrap_or(text);
     if ["None", "null", "NaN", "undefined"].iter().any(|word| has_word(inside, word)) {
         found.push("a missing value in a sentence");
@@ -149,7 +149,7 @@ fn every_claim_in_every_state_has_complete_texts() {
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Whether a text has a hole: a value that is missing is shown as its expression in angle brackets.
+/// Whether a text lacks a value: a missing value is shown as its expression in angle brackets.
 fn has_hole(text: &str) -> bool {
     text.split('<').skip(1).any(|rest| {
         rest.split_once('>').is_some_and(|(inside, _)| {

@@ -1,4 +1,4 @@
-//! InnoDB tables without a key of use: those with the index that InnoDB makes for itself then.
+//! InnoDB tables without a usable key: InnoDB makes an index of its own for each.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
-/// Indexes that InnoDB makes for tables without a key of use, as its dictionary has them.
+/// Queries for the indexes that InnoDB makes for tables without a usable key, from its dictionary.
 const UNKEYED: [Wording; 2] = [
     (
         "SELECT TABLE_ID FROM information_schema.INNODB_SYS_INDEXES WHERE NAME = 'GEN_CLUST_INDEX' LIMIT 1",
@@ -35,17 +35,17 @@ const DICTIONARY: [Wording; 2] = [
 /// The sources of tables without a primary key, for servers with many tables.
 const INDEX_STATISTICS: &str = "mysql.innodb_index_stats";
 
-/// Tables whose statistics are read by one statement: some ten milliseconds of the server's work.
+/// Number of tables whose statistics one statement reads: it takes the server some ten milliseconds.
 const PIECE: usize = 4000;
 
-/// Tables without a primary key, with InnoDB's dictionary read whole; where there are `many`, with its statistics read in
-/// pieces: the dictionary of 100,000 tables is a statement of 100 ms, which a server that is working to capacity feels. Tables
-/// with STATS_PERSISTENT = 0 have no statistics to be found in.
+/// Tables without a primary key. They are found by reading all of InnoDB's dictionary or, when there are `many`, by
+/// reading its statistics in pieces: for 100,000 tables the dictionary takes one statement of 100 ms, which is
+/// noticeable on a server at capacity. Tables with STATS_PERSISTENT = 0 have no statistics and are not found.
 pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
     let (asked, found) = if many {
         (INDEX_STATISTICS, of_statistics(sql))
     } else {
-        // Each table of the dictionary is read whole: the second only where the first holds something.
+        // Each query reads a whole dictionary table, so the second is sent only when the first finds something.
         let (asked, found) = match first_of(sql, &UNKEYED) {
             (_, Ok(some)) if !some.rows.is_empty() => first_of(sql, &DICTIONARY),
             none => none,
@@ -65,13 +65,13 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
     bag.put("schema.without_primary_key_tables", asked, some);
 }
 
-/// Whether a table is neither one of the server's own nor one that full-text search keeps.
+/// Whether a table is a user's: neither a system table nor an auxiliary table of full-text search.
 fn is_users(name: &str) -> bool {
     let system = ["mysql.", "sys.", "sys/"].iter().any(|s| name.starts_with(s));
     !system && name.contains('.') && !name.contains(".FTS_") && !name.contains(".fts_")
 }
 
-/// The same from the statistics, from one end of their key to the other.
+/// The same from the statistics, which are read in the order of their primary key.
 fn of_statistics(sql: &mut ReadOnly<'_>) -> Read<Vec<String>> {
     let mut found = Vec::new();
     let mut beyond = String::new();
@@ -108,7 +108,7 @@ fn rows(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Row>> {
         .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats and mysql.innodb_index_stats"))
 }
 
-/// A table's place in the key, as literals.
+/// A table's position in the key, as literals.
 fn place(row: &Row) -> Option<(String, String)> {
     Some((quoted(text(row, 0))?, quoted(text(row, 1))?))
 }
@@ -121,9 +121,8 @@ fn unquotable(row: &Row) -> Missing {
     ))
 }
 
-/// A name as statements write it, from how InnoDB's dictionary and files have it: `@` and four hexadecimal digits are the
-/// character of that number (the servers' character set `filename`). One with a shorter escape, as letters with accents have,
-/// stays as it is.
+/// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that
+/// number (the servers' character set `filename`). Shorter escapes, as of accented letters, are left as they are.
 fn of_file_name(name: &str) -> String {
     let mut plain = String::new();
     let mut rest = name;
