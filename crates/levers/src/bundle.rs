@@ -1,12 +1,11 @@
 //! Bundles: several levers under one name.
 
-/// Several levers under one name.
 pub(crate) struct Bundle {
-    /// As in `bundle.durable`.
+    /// Id, as in `bundle.durable`.
     pub(crate) id: &'static str,
-    /// For people.
+    /// Meaning, for people.
     pub(crate) what: &'static str,
-    /// Levers and their values.
+    /// Ids and values of its levers.
     pub(crate) parts: &'static [(&'static str, &'static str)],
 }
 

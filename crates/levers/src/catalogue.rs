@@ -8,7 +8,7 @@ use crate::bundle::BUNDLES;
 use crate::family::FAMILIES;
 use crate::info::at_start;
 
-/// All levers, each with the reason why this machine cannot turn it, if there is one. Nothing is changed.
+/// All levers, each with the reason why it cannot be changed on this machine, if there is one. Nothing is changed.
 pub fn list(machine: &Machine) -> Vec<LeverInfo> {
     let families = FAMILIES.iter().flat_map(|family| family.list(machine));
     let families = families.map(|info| {
@@ -29,9 +29,9 @@ fn bundles() -> impl Iterator<Item = LeverInfo> {
     })
 }
 
-/// The lever whose name is most like `id`, or the lever of the setting that goes by this name elsewhere.
+/// The lever with the most similar id, or the lever of a setting that has this name elsewhere.
 pub fn nearest(id: &str) -> Option<String> {
-    // A name by which the setting goes elsewhere, as that of its fact.
+    // Another name of the setting, such as that of its fact.
     if let Some(lever) = table().resolve(id).and_then(|row| row.lever).filter(|lever| !lever.contains('*')) {
         return Some(lever);
     }

@@ -1,15 +1,15 @@
-//! Levers while their list is being read.
+//! Levers while their list is being parsed.
 
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::file_system::FileSystem;
 
 use crate::turns::Turns;
 
-/// The levers that have been read so far.
+/// The levers parsed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) turns: Turns,
-    /// The disk needs several levers and is checked when all of them are read.
+    /// The disk has several levers, which are checked together after the last one.
     pub(crate) disk: DiskDraft,
 }
 

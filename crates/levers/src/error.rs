@@ -9,9 +9,9 @@ pub enum LeverError {
     /// No lever has this name.
     #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
     Unknown {
-        /// As given.
+        /// The requested name.
         name: String,
-        /// The lever whose name is most like it.
+        /// The lever with the most similar name.
         nearest: Option<String>,
     },
     /// A value that the lever does not take.
@@ -19,7 +19,7 @@ pub enum LeverError {
     Value {
         /// The lever.
         id: String,
-        /// As given.
+        /// The requested value.
         value: String,
         /// The form of its values.
         takes: String,
@@ -27,7 +27,7 @@ pub enum LeverError {
     /// A lever of tables or of the workload, where no load runs.
     #[error("{lever} is turned by a load: give it to `mydyno bench WORKLOAD --sandbox`")]
     OfLoad {
-        /// With its value.
+        /// The lever with its value.
         lever: String,
     },
     /// A lever of the load generator, where no experiment runs.
@@ -35,15 +35,15 @@ pub enum LeverError {
         "{lever} belongs to the load generator of an experiment: give it to `mydyno compare` or `mydyno prove`"
     )]
     OfClient {
-        /// With its value.
+        /// The lever with its value.
         lever: String,
     },
-    /// A lever that cannot be swapped while a server runs.
+    /// A lever that cannot be changed while a server runs.
     #[error(
         "{lever} takes effect when a server starts or its tables are made, so it cannot be swapped while one runs"
     )]
     NotInPlace {
-        /// With its value.
+        /// The lever with its value.
         lever: String,
     },
     /// The sandbox refuses the value or the change.

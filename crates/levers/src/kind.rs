@@ -15,7 +15,7 @@ pub(crate) trait Family: Sync {
     /// The lever does not take the value.
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError>;
 
-    /// The part of a value that the ledger has a price for; `None` where it has none.
+    /// The part of a value whose price the ledger lists; `None` if it has none.
     fn priced<'a>(&self, value: &'a str) -> Option<&'a str> {
         Some(value)
     }
@@ -23,6 +23,6 @@ pub(crate) trait Family: Sync {
     /// Its levers on a machine. Nothing is changed.
     fn list(&self, machine: &Machine) -> Vec<LeverInfo>;
 
-    /// Names of its levers, without a look at what the machine can turn; `machine` is `None` where it cannot be read.
+    /// Names of its levers, without checking what the machine permits; `machine` is `None` where it cannot be examined.
     fn names(&self, machine: Option<&Machine>) -> Vec<String>;
 }

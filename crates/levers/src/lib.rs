@@ -5,7 +5,8 @@
 //! on the tables of the workload, or in the workload itself. [`Turns::server`] is what `mydyno_sandbox::up` takes; the sandbox
 //! journals each change and puts it back when the server ends.
 //!
-//! A family of levers is one file in `family/`: its names, how a value is read, and what `mydyno host levers` shows of it.
+//! A family of levers is one file in `family/`: its names, the parsing of values, and its entries in `mydyno host
+//! levers`.
 
 mod bundle;
 mod catalogue;

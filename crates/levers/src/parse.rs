@@ -10,11 +10,11 @@ use crate::family::{FAMILIES, disk};
 use crate::turns::Turns;
 
 impl Turns {
-    /// Reads levers and their values. A bundle is replaced by its parts. Nothing is changed or looked up on the host, except
-    /// for relative paths, which count from the working directory.
+    /// Parses levers and their values. A bundle is replaced by its parts. Nothing is changed, and the host is not
+    /// examined except to resolve relative paths against the working directory.
     ///
     /// # Errors
-    /// All mistakes: names that no lever has, and values that a lever does not take.
+    /// All mistakes: unknown names, and values that a lever does not accept.
     pub fn parse(wanted: &[(String, String)]) -> Result<Self, Vec<LeverError>> {
         let mut draft = Draft::default();
         let mut problems = Vec::new();
@@ -34,7 +34,7 @@ impl Turns {
     }
 }
 
-/// Reads one lever that is no bundle.
+/// Parses one lever that is not a bundle.
 fn one(id: &str, value: &str, draft: &mut Draft) -> Result<(), LeverError> {
     for family in FAMILIES {
         if let Some(when) = family.parse(id, value, draft)? {

@@ -1,4 +1,4 @@
-//! Lists of levers as they are read.
+//! Tests of parsed lists of levers.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn no_spelling_of_a_variable_hides_its_price() {
             turns.ledger
         );
     }
-    // It may be innodb_flush_log_at_timeout as well.
+    // The name may also abbreviate innodb_flush_log_at_timeout.
     assert_eq!(parse(&[("option.loose-innodb-flush-l", "2")]).unwrap().ledger.len(), 2);
     assert_eq!(parse(&[("option.skip-innodb-doublewrite", "1")]).unwrap().ledger.len(), 1);
     assert_eq!(parse(&[("variable.Sync_Binlog", "0")]).unwrap().ledger.len(), 1);

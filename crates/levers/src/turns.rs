@@ -1,4 +1,4 @@
-//! Levers that were read, split by the moment at which they take effect.
+//! Parsed levers, split by the moment at which they take effect.
 
 use mydyno_sandbox::ServerTurns;
 
@@ -7,13 +7,13 @@ use crate::error::LeverError;
 /// The moment at which a lever takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum When {
-    /// On the whole host, for every program that runs there.
+    /// On the whole host, for all its programs.
     Host,
     /// At the start of a private server.
     ServerStart,
     /// While the server runs.
     ServerRunning,
-    /// On the tables of the workload, after they are made and before the load.
+    /// On the tables of the workload, after they are created and before the load.
     Schema,
     /// In the workload.
     Workload,
@@ -22,7 +22,7 @@ pub enum When {
 }
 
 impl When {
-    /// Whether the lever can be changed while the server keeps running. The others need a new server, or new tables.
+    /// Whether the lever can be changed while the server keeps running. The others need a new server or new tables.
     pub fn is_in_place(self) -> bool {
         matches!(self, Self::Host | Self::ServerRunning | Self::Workload | Self::Client)
     }
@@ -31,16 +31,16 @@ impl When {
 /// Levers of the load generator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
-    /// CPUs that its threads may run on; none: as the command itself.
+    /// CPUs for its threads; `None` for those of the command itself.
     pub cpus: Option<Vec<usize>>,
-    /// Character set of its sessions; none: the default of a connection.
+    /// Character set of its sessions; `None` for the default of a connection.
     pub character_set: Option<String>,
 }
 
 /// Levers with their values.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    /// Those of the host and of the private server, in the form that `mydyno_sandbox::up` takes.
+    /// Levers of the host and of the private server, in the form that `mydyno_sandbox::up` takes.
     pub server: ServerTurns,
     /// Statements that change the tables of a load before it begins, in order.
     pub schema: Vec<String>,
@@ -50,12 +50,12 @@ pub struct Turns {
     pub client: Client,
     /// The price of each lever in durability or semantics, one sentence each.
     pub ledger: Vec<String>,
-    /// Each lever as given (a bundle is replaced by its parts), with the moment at which it takes effect.
+    /// Each lever as requested (with bundles replaced by their parts), with the moment at which it takes effect.
     pub all: Vec<(String, String, When)>,
 }
 
 impl Turns {
-    /// Levers of the whole host, for the permission that they need.
+    /// Levers of the whole host, which need a permission.
     pub fn of_the_host(&self) -> Vec<String> {
         self.server.of_the_host()
     }
@@ -73,7 +73,7 @@ impl Turns {
         self.all.iter().all(|(_, _, when)| when.is_in_place())
     }
 
-    /// Refuses levers of tables and of the workload, for commands that make a server and run no load.
+    /// Refuses levers of tables and of the workload, for commands that start a server without a load.
     ///
     /// # Errors
     /// The first such lever.
@@ -85,7 +85,7 @@ impl Turns {
         }
     }
 
-    /// Refuses levers of the load generator, for commands that are no experiment.
+    /// Refuses levers of the load generator, for commands other than experiments.
     ///
     /// # Errors
     /// The first such lever.

@@ -1,4 +1,4 @@
-//! Memory bandwidth: reading, writing and copying what no cache holds, by one thread and by one for each CPU.
+//! Memory bandwidth: reading, writing and copying data that no cache holds, with one thread and with one for each CPU.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use crate::{Run, ladder, machine, sys};
 
 /// Bytes of an operation.
 const PIECE: usize = 256 << 10;
-/// Bounds of the memory of one thread.
+/// Smallest and largest buffer of one thread, in bytes.
 const BUFFER: (usize, usize) = (32 << 20, 256 << 20);
 
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +29,10 @@ enum Way {
     Copy,
 }
 
-/// Measures it.
+/// Measures the bandwidth.
 ///
 /// # Errors
-/// There is no room in memory.
+/// Too little memory is available.
 pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     let cpus = sys::allowed_cpus().len();
@@ -47,7 +47,7 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
         for (way, name, verb) in
             [(Way::Read, "read", "reading"), (Way::Write, "write", "writing"), (Way::Copy, "copy", "copying")]
         {
-            // What is copied is read once and written once: the bytes moved are given, as a server's memcpy counts them.
+            // A copy reads and writes each byte once: the result counts the bytes moved, as of a server's memcpy.
             let plural = if threads == 1 { "" } else { "s" };
             let what = format!("{verb} {}, {threads} thread{plural}", show_bytes((bytes * threads) as f64));
             let series = Series::new(format!("{name}.{threads}"), what, Kind::Bytes(PIECE as u64))
@@ -62,7 +62,7 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
 }
 
 fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Window>, ProbeError> {
-    // All memory is touched before the warm-up begins, which is one for all.
+    // All memory is touched before the warm-up begins, which is common to all threads.
     let ready = Barrier::new(threads);
     let begun = OnceLock::new();
     thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Wi
     })
 }
 
-/// Does one piece and says where the next begins.
+/// Processes one piece and returns the start of the next.
 fn piece(way: Way, buffer: &mut [u64], at: usize) -> usize {
     let words = PIECE / 8;
     let half = buffer.len() / 2;
@@ -108,7 +108,7 @@ fn piece(way: Way, buffer: &mut [u64], at: usize) -> usize {
             black_box(&mut buffer[at]);
         }
         Way::Copy => {
-            // From the first half to the second.
+            // Copies from the first half to the second.
             let at = at % half;
             let (from, to) = buffer.split_at_mut(half);
             let words = words.min(half - at);

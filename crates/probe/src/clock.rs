@@ -11,13 +11,13 @@ use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
 use crate::report::{Draft, figure};
 
-/// A reading that goes through the kernel costs at least this many nanoseconds, one in user space less.
+/// Costs from this many nanoseconds on indicate a system call; reading the clock in user space is faster.
 const SYSTEM_CALL_NS: f64 = 100.0;
 
-/// Measures it.
+/// Measures the cost of each clock.
 ///
 /// # Errors
-/// The timing makes no sense.
+/// Invalid durations or repetitions.
 pub fn run(run: &mut Run) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     let source = |file: &str| {

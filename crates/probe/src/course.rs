@@ -1,4 +1,5 @@
-//! The course of a probe: its measures in rounds, in a shuffled order each, so that whatever changes meanwhile touches all.
+//! Runs the measures of a probe in rounds, in a shuffled order each, so that changes of the machine affect all measures
+//! alike.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,27 +13,27 @@ use serde_json::{Map, Value};
 use crate::error::ProbeError;
 use crate::slot::{self, PS_PER_NS, Slot, Window};
 
-/// Windows of all rounds together: enough to see how windows resemble their neighbours.
+/// Number of windows in all rounds together: enough to estimate the correlation of neighbouring windows.
 const WINDOWS: usize = 252;
 
 /// Durations and repetitions.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    /// Time of a measure, over all rounds, warm-ups left out.
+    /// Time for one measure over all rounds, without warm-ups.
     pub time: Duration,
     /// Warm-up before each stretch of a measure.
     pub warm_up: Duration,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Decides the order in each round, and places that are chosen at random.
+    /// Seed of the order in each round, and of random positions.
     pub seed: u64,
 }
 
 impl Timing {
-    /// Checks that there is something to do.
+    /// Checks that the time and the number of rounds are above 0.
     ///
     /// # Errors
-    /// No time or no rounds.
+    /// There is no time or no round.
     pub fn check(&self) -> Result<(), ProbeError> {
         let bad = |option, problem: &str| Err(ProbeError::Option { option, problem: problem.to_owned() });
         match self {
@@ -46,22 +47,22 @@ impl Timing {
 /// The presentation of the values of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Each operation was timed: a rate, and percentiles in microseconds.
+    /// Each operation was timed: shown as a rate, and percentiles in microseconds.
     Timed,
-    /// Batches were timed: percentiles of nanoseconds an operation.
+    /// Batches were timed: shown as percentiles in nanoseconds an operation.
     Batched,
-    /// Batches of which each operation handles so many bytes: bandwidth.
+    /// Batches were timed in which each operation handles this many bytes: shown as bandwidth.
     Bytes(u64),
 }
 
-/// The subject of one measure; some have several series, as readers beside a writer.
+/// The subject of one series of values; a measure may have several, such as readers and a writer.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// As in `overwrite.fdatasync`.
+    /// Id, as in `overwrite.fdatasync`.
     pub id: String,
-    /// For people.
+    /// Description for people.
     pub what: String,
-    /// Sizes, threads, library.
+    /// Parameters: sizes, threads, library.
     pub parameters: Map<String, Value>,
     /// The presentation of its values.
     pub kind: Kind,
@@ -73,7 +74,7 @@ impl Series {
         Self { id: id.into(), what: what.into(), parameters: Map::new(), kind }
     }
 
-    /// The same with a parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.insert(name.to_owned(), value.into());
@@ -81,14 +82,14 @@ impl Series {
     }
 }
 
-/// Measures one stretch and gives the windows of each of its series.
+/// Measures one slot and returns the windows of each series.
 pub type Measuring<'a> = Box<dyn FnMut(&Slot) -> Result<Vec<Vec<Window>>, ProbeError> + 'a>;
 
-/// Something to measure.
+/// A unit of measurement within a round.
 pub struct Cell<'a> {
-    /// The names of its series.
+    /// Its series.
     pub series: Vec<Series>,
-    /// Measures them.
+    /// Measures the series.
     pub measure: Measuring<'a>,
 }
 
@@ -102,18 +103,18 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The results of a course.
+/// The results of all rounds.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// In the order in which the cells were given.
+    /// The measures, in the order of the cells.
     pub measures: Vec<Measure>,
     /// The measures that could not be taken.
     pub not_measured: Vec<NotMeasured>,
-    /// Whether the user ended it.
+    /// Whether the user interrupted it.
     pub interrupted: bool,
 }
 
-/// Runs cells in rounds. What was measured until the user's word is kept.
+/// Runs cells in rounds. An interruption keeps the values measured so far.
 pub fn run(
     mut cells: Vec<Cell<'_>>,
     timing: &Timing,
@@ -161,7 +162,7 @@ pub fn run(
     outcome
 }
 
-/// The values that were measured of a cell so far.
+/// The values of a cell measured so far.
 struct Kept {
     series: Vec<Vec<Window>>,
     rounds_per_s: Vec<Vec<f64>>,

@@ -7,31 +7,31 @@ use mydyno_host::HostError;
 use mydyno_model::units::show_bytes;
 use thiserror::Error;
 
-/// The reason why a probe, or one of its measures, was not made.
+/// Why a probe, or one of its measures, could not be run.
 #[derive(Debug, Error)]
 pub enum ProbeError {
-    /// The host does not let it: no space, the journal is held, the folder cannot be written.
+    /// The host does not permit it: no space, the journal is locked, the folder is not writable.
     #[error(transparent)]
     Host(#[from] HostError),
     /// A system call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// As in `read a file past the page cache`.
+        /// The action, as in `read a file past the page cache`.
         action: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A file or folder could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// As in `create`.
+        /// The action, as in `create`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Too little room on a disk.
+    /// Too little space on a disk.
     #[error(
         "{} has {} free, and this needs {}: choose a folder on a larger disk with --folder, or ask for less with --size",
         path.display(),
@@ -41,12 +41,12 @@ pub enum ProbeError {
     Space {
         /// The folder.
         path: PathBuf,
-        /// Bytes.
+        /// Free space in bytes.
         free: u64,
-        /// Bytes, with what stays free for others.
+        /// Required space in bytes, including the reserve for other programs.
         needed: u64,
     },
-    /// A folder whose folders a server takes for schemas.
+    /// The folder is in a data directory, where a server takes folders for schemas.
     #[error(
         "{} is a server's data directory, and MariaDB, and MySQL up to 5.7, would take mydyno's folder in it for a schema: {way_out}",
         path.display()
@@ -54,43 +54,43 @@ pub enum ProbeError {
     DataDirectory {
         /// The folder.
         path: PathBuf,
-        /// Which folder to name instead.
+        /// The folder to give instead.
         way_out: String,
     },
-    /// Taking that much could drive the host into swapping, or worse.
+    /// The allocation could make the host swap, or invoke the OOM killer.
     #[error(
         "this needs {} of memory and {} are available: mydyno takes at most half; ask for less, or end what uses it",
         show_bytes(*needed as f64),
         show_bytes(*available as f64)
     )]
     Memory {
-        /// Bytes.
+        /// Required memory in bytes.
         needed: u64,
-        /// Bytes that programs, or this control group, can still take.
+        /// Memory in bytes that this host or control group can still provide.
         available: u64,
     },
-    /// An option makes no sense.
+    /// An option is invalid.
     #[error("--{option}: {problem}")]
     Option {
-        /// Without dashes.
+        /// Its name, without dashes.
         option: &'static str,
-        /// The defect, and the values that are taken.
+        /// The problem, and the valid values.
         problem: String,
     },
-    /// This machine or file system lacks something that one measure needs.
+    /// This machine or file system lacks a requirement of one measure.
     #[error("{missing}: {way_out}")]
     Missing {
-        /// The missing thing.
+        /// The requirement.
         missing: String,
-        /// The way to get it.
+        /// How to meet it.
         way_out: String,
     },
-    /// The program that measures in a process of its own did not answer.
+    /// The child process that measures did not answer.
     #[error("the process that measures {what} said {said:?}: {status}")]
     Child {
-        /// As in `jemalloc`.
+        /// Its subject, as in `jemalloc`.
         what: String,
-        /// The end of what it wrote.
+        /// The end of its output.
         said: String,
         /// Its exit status.
         status: String,

@@ -1,9 +1,10 @@
-//! Intervals of a few single events, which make no windows.
+//! Intervals for a few single events, which form no windows.
 
 use mydyno_model::Estimate;
 
-/// The median of independent events with the interval that order statistics give: its ends are values that were seen, and the
-/// probability that the true median lies between the k-th lowest and the k-th highest of n is 1 − 2 P(Binomial(n, ½) < k).
+/// The median of independent events with the interval that order statistics give: its ends are observed values, and the
+/// probability that the true median lies between the k-th lowest and the k-th highest of n is 1 − 2 P(Binomial(n, ½) <
+/// k).
 pub(crate) fn median(values: &[f64]) -> Estimate {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

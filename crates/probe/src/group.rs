@@ -1,4 +1,4 @@
-//! Memory that its control groups leave to a process: cgroups(7).
+//! Memory that the control groups of this process leave to it: cgroups(7).
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,12 @@ use mydyno_linux::mounts;
 
 /// Files of a version of the memory controller.
 struct Files {
-    /// Limits in bytes: the kernel ends what passes the first, and slows down what passes another.
+    /// Limits in bytes: the kernel kills processes of a group that exceeds the first, and throttles one that exceeds
+    /// the other.
     limits: &'static [&'static str],
     /// Bytes that are in use, the page cache included.
     used: &'static str,
-    /// Lines of `memory.stat` that count page cache of the group and those below it. What is in shared memory is not among them.
+    /// Lines of `memory.stat` that count page cache of the group and those below it, without shared memory.
     cache: [&'static str; 2],
 }
 
@@ -28,12 +29,12 @@ const V2: Files = Files {
     used: "memory.current",
     cache: ["active_file", "inactive_file"],
 };
-/// Version 1 shows the largest number of pages where there is no limit.
+/// Without a limit, version 1 shows the largest number of pages.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Bytes that the tightest group of this process can still take: its own, or one above as far as they are seen here. Page cache
-/// counts as free, since the kernel drops it before a group has no memory left. None without a limit. `proc` is where procfs is
-/// mounted.
+/// Bytes that the tightest control group of this process can still allocate: its own or a visible ancestor. Page cache
+/// counts as free, since the kernel evicts it before the group runs out of memory. `None` without a limit. `proc` is
+/// the mount point of procfs.
 pub(crate) fn available_bytes(proc: &Path) -> Option<u64> {
     let text = |file: &str| fs::read_to_string(proc.join("self").join(file)).unwrap_or_default();
     let (groups, mounts) = (text("cgroup"), mounts::parse(&text("mountinfo")));
@@ -44,7 +45,7 @@ pub(crate) fn available_bytes(proc: &Path) -> Option<u64> {
             _ => return None,
         };
         let mount = mount_of(&mounts, version, "memory")?;
-        // A group that lies outside of what is mounted here is limited by the top of it, at least.
+        // A group outside the visible subtree is limited at least by the top of the subtree.
         let inside = inside(group.path, mount).unwrap_or_default();
         let folder = mount.point.join(inside.trim_start_matches('/'));
         let levels = folder.ancestors().take_while(|level| level.starts_with(&mount.point));
@@ -53,7 +54,7 @@ pub(crate) fn available_bytes(proc: &Path) -> Option<u64> {
     memberships(&groups).filter_map(of).min()
 }
 
-/// Bytes that one group can still take.
+/// Bytes that one group can still allocate.
 fn left(level: &Path, files: &Files) -> Option<u64> {
     let number = |file: &str| fs::read_to_string(level.join(file)).ok()?.trim().parse::<u64>().ok();
     let limits = files.limits.iter().filter_map(|file| number(file));
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
     use tempfile::TempDir;
 
-    /// Available bytes that the code finds for files below a test's folder.
+    /// The result for these files below a test's folder.
     fn left_by(groups: &str, mounts: &str, files: &[(&str, &str)]) -> Option<u64> {
         let temp = TempDir::new().unwrap();
         let write = |path: &str, text: &str| {

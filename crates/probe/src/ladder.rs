@@ -1,6 +1,6 @@
-//! The ladder of latencies: what one dependent access costs, from the first cache to a sync.
+//! The ladder of latencies: the cost of one dependent access, from the first cache to a sync.
 //!
-//! Memory is measured by chasing pointers: each address comes from the access before, in an order without pattern, so that no
+//! Memory is measured by pointer chasing: each address comes from the previous access, in random order, so that no
 //! prefetcher helps. All of it is touched before the first timing.
 
 use std::fs;
@@ -20,11 +20,11 @@ use crate::scratch::{LOG_PIECE, PIECE, Scratch};
 use crate::sys::Aligned;
 use crate::{Run, machine, storage};
 
-/// Bytes of a cache line on the processors that servers run on.
+/// Bytes of a cache line on common server processors.
 const LINE: usize = 64;
-/// Working sets of the caches' rungs.
+/// Working sets of the rungs for caches.
 const CACHES: [usize; 4] = [16 << 10, 256 << 10, 4 << 20, 32 << 20];
-/// Bounds of the working set of the memory's rung.
+/// Smallest and largest working set of the rung for memory.
 const MEMORY: (usize, usize) = (128 << 20, 1 << 30);
 /// A page of InnoDB.
 const PAGE: usize = 16 << 10;
@@ -34,16 +34,16 @@ const SMALL_FILE: u64 = 16 << 20;
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where files are read and written; none: memory only.
+    /// Folder for the files; `None` measures memory only.
     pub folder: Option<PathBuf>,
     /// Bytes of the file that is read past the page cache.
     pub bytes: u64,
 }
 
-/// Measures it. Without a host there are no files.
+/// Measures the ladder. Without a host no files are used.
 ///
 /// # Errors
-/// There is no room on the disk or in memory.
+/// Too little space on the disk or too little memory.
 pub fn run(
     host: Option<&Host>,
     machine: &Machine,
@@ -88,12 +88,12 @@ pub fn run(
     Ok(draft.finish(outcome))
 }
 
-/// Ten times the largest cache that this machine says it has, within bounds.
+/// Ten times the largest cache of this machine, within limits.
 fn memory_bytes() -> usize {
     (10 * last_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))).clamp(MEMORY.0, MEMORY.1)
 }
 
-/// Bytes of the largest cache; 0 where sysfs does not say.
+/// Bytes of the largest cache; 0 where sysfs does not show it.
 pub(crate) fn last_cache(folder: &Path) -> usize {
     let size = |index: u8| {
         let text = fs::read_to_string(folder.join(format!("index{index}/size"))).ok()?;
@@ -120,7 +120,7 @@ fn chase<'a>(bytes: usize, is_memory: bool, seed: u64) -> Cell<'a> {
     })
 }
 
-/// Cache lines that each hold the number of the next, in one circle through all of them.
+/// Cache lines that each contain the number of the next, in one cycle through all of them.
 struct Chain(Vec<[u64; LINE / 8]>);
 
 impl Chain {

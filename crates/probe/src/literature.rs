@@ -1,4 +1,4 @@
-//! Figures that others published, to stand beside those of this machine: data/literature.toml.
+//! Figures published by others, for comparison with this machine's: data/literature.toml.
 
 use mydyno_model::probe::Published;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ struct Entry {
     note: Option<String>,
 }
 
-/// The figures that were published for a probe, oldest first.
+/// The figures published for a probe, oldest first.
 pub fn of(probe: &str) -> Vec<Published> {
     // The file is compiled in; a test reads it.
     let library: Library = toml::from_str(DATA).unwrap_or(Library { source: vec![] });

@@ -1,4 +1,4 @@
-//! The machine that a probe runs on, and what it can spare.
+//! The machine that a probe runs on, and its available resources.
 
 use std::fs;
 use std::path::Path;
@@ -29,11 +29,12 @@ pub fn describe() -> ProbedMachine {
     }
 }
 
-/// Ticks of all CPUs so far: all of them, and those that the hypervisor gave to others (`steal` of proc_stat(5)).
+/// Clock ticks of all CPUs so far: in total, and those that the hypervisor gave to other guests (`steal` of
+/// proc_stat(5)).
 pub fn ticks() -> Option<(u64, u64)> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    // user nice system idle iowait irq softirq steal; what guests use is in user and nice.
+    // user nice system idle iowait irq softirq steal; user and nice include guests.
     let fields: Vec<u64> = line.split_whitespace().take(8).filter_map(|f| f.parse().ok()).collect();
     Some((fields.iter().sum(), *fields.get(7)?))
 }
@@ -45,11 +46,11 @@ pub fn stolen(before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> Option<f
     Some(steal.saturating_sub(steal_before) as f64 / passed as f64)
 }
 
-/// Checks that a probe may take so many bytes: at most half of what is available to this host and to each of this process's
-/// control groups, so that nothing begins to swap or dies for it.
+/// Checks that a probe may allocate this much: at most half of the available memory of this host and of each control
+/// group of this process, so that nothing starts to swap or is killed.
 ///
 /// # Errors
-/// It may not.
+/// The allocation would be larger.
 pub fn check_memory(machine: &Machine, needed: u64) -> Result<(), ProbeError> {
     let host = machine.available_bytes()?;
     let available = group::available_bytes(Path::new("/proc")).map_or(host, |group| group.min(host));

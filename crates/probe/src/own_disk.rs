@@ -1,4 +1,4 @@
-//! Disks of mydyno's own below a probe's folder, to compare what file systems make of syncs, with flushes and without.
+//! Temporary disks below a probe's folder, to compare the effect of file systems on syncs, with and without flushes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,18 @@ use crate::scratch::Scratch;
 /// The treatment of the flushes that a file system sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushes {
-    /// They reach the device below.
+    /// They reach the device.
     Sent,
-    /// The kernel sends none: the queue is said to write through (Documentation/block/writeback_cache_control.rst of the kernel).
-    /// That is what `nobarrier` did, and what a controller does that answers out of its own memory.
+    /// The kernel sends none, because the queue is declared write-through
+    /// (Documentation/block/writeback_cache_control.rst of the kernel). `nobarrier` had this effect, and so has a
+    /// controller that answers from its own memory.
     Suppressed,
 }
 
 /// Both.
 pub const FLUSHES: [Flushes; 2] = [Flushes::Sent, Flushes::Suppressed];
 
-/// A file system, and what becomes of its flushes.
+/// A file system, and the treatment of its flushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ground {
     /// The file system.
@@ -31,7 +32,7 @@ pub struct Ground {
     pub flushes: Flushes,
 }
 
-/// A disk that was made.
+/// A temporary disk.
 #[derive(Debug)]
 pub struct OwnDisk {
     /// Its folder, below that of the probe.
@@ -41,7 +42,7 @@ pub struct OwnDisk {
 }
 
 impl Flushes {
-    /// As in `sent`.
+    /// Its name, as in `sent`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -49,29 +50,29 @@ impl Flushes {
         }
     }
 
-    /// The one with a name.
+    /// The treatment with a name.
     pub fn named(name: &str) -> Option<Self> {
         FLUSHES.into_iter().find(|flushes| flushes.name() == name)
     }
 }
 
 impl Ground {
-    /// As in `xfs.sent`.
+    /// Its name, as in `xfs.sent`.
     pub fn name(self) -> String {
         format!("{}.{}", self.file_system, self.flushes.name())
     }
 
-    /// Bytes of a disk that takes files of so many.
+    /// Size of a disk that holds files of this many bytes.
     pub fn disk_bytes(self, files: u64) -> u64 {
-        // Journals, tables of inodes, reserves for root.
+        // Journals, inode tables and blocks reserved for root.
         let whole = files.saturating_add(files / 4).saturating_add(64 << 20);
         whole.next_multiple_of(1 << 20).max(self.file_system.least_bytes())
     }
 
-    /// Makes its disk in a probe's folder; it goes with that.
+    /// Makes the disk in a probe's folder; it is removed together with the folder.
     ///
     /// # Errors
-    /// Something is missing here, or there is no room.
+    /// A requirement is missing on this host, or there is too little space.
     pub(crate) fn make(self, host: &Host, scratch: &Scratch, files: u64) -> Result<OwnDisk, ProbeError> {
         loops::check(host.machine())?;
         let (purpose, below) = (scratch.purpose(), PathBuf::from(self.name()));

@@ -1,6 +1,7 @@
 //! Random reads and writes past the page cache, alone and beside a writer that syncs.
 //!
-//! This is where schedulers and disks show themselves: a log that is synced for each commit shares the disk with readers.
+//! These measures show the effect of I/O schedulers and disks: a log that is synced for each commit shares the disk
+//! with readers.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +25,7 @@ use crate::{Run, machine, storage};
 const LOG_BLOCK: usize = 4096;
 /// Bytes of the file that it overwrites.
 const LOG_BYTES: u64 = 16 << 20;
-/// More threads than these tell nothing more, and each has a stack.
+/// Maximum number of threads: more would not change the result, and each needs a stack.
 const MOST: usize = 1024;
 /// Bytes of a thread's stack.
 const STACK: usize = 256 << 10;
@@ -32,7 +33,7 @@ const STACK: usize = 256 << 10;
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where.
+    /// Folder of the file.
     pub folder: PathBuf,
     /// Bytes of a read or write: a page.
     pub block: usize,
@@ -40,11 +41,11 @@ pub struct Options {
     pub bytes: u64,
     /// Numbers of threads.
     pub threads: Vec<usize>,
-    /// Random reads.
+    /// Whether to measure random reads.
     pub read: bool,
-    /// Random writes.
+    /// Whether to measure random writes.
     pub write: bool,
-    /// Reads beside a writer that syncs each block.
+    /// Whether to measure reads beside a writer that syncs each block.
     pub beside: bool,
 }
 
@@ -63,17 +64,17 @@ impl Options {
         }
     }
 
-    /// Memory of all threads, and of what fills the file.
+    /// Memory of all threads and of the buffer that fills the file.
     fn memory_bytes(&self) -> u64 {
         let threads = self.threads.iter().max().copied().unwrap_or(0) as u64;
         threads.saturating_mul((self.block + STACK) as u64).saturating_add(PIECE as u64)
     }
 }
 
-/// Measures it.
+/// Measures the I/O.
 ///
 /// # Errors
-/// The folder cannot be used, or has no room.
+/// The folder cannot be used, or has too little space.
 pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     options.check()?;
     run.timing.check()?;
@@ -125,17 +126,17 @@ impl Access {
     }
 }
 
-/// Where all threads work.
+/// What all threads share.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     scratch: &'a Scratch<'a>,
     options: &'a Options,
     seed: u64,
-    /// Stretches that were begun: each goes to places of its own, or caches below would know them from the one before.
+    /// Number of slots begun: each uses other positions, since caches below would hold those of the previous one.
     stretches: &'a AtomicU64,
 }
 
-/// Where a worker of a stretch reads or writes, one after the other: the same in each run with the same seed.
+/// The sequence of positions that a worker reads or writes in a slot: the same in each run with the same seed.
 #[derive(Debug, Clone)]
 struct Places {
     rng: Rng,
@@ -205,7 +206,7 @@ impl<'a> Place<'a> {
         self.scratch.file("pages", libc::O_DIRECT)
     }
 
-    /// Threads that read or write pages, and one that does something else.
+    /// Runs threads that read or write pages, and one thread with another task.
     fn side_by_side(
         self,
         file: &File,
@@ -370,7 +371,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let timing = Timing { time: Duration::from_secs(1), warm_up: Duration::ZERO, rounds: 1, seed: 1 };
         let mut run = Run { timing, stop: &stop, progress: &mut |_| {} };
-        // The largest value that the command permits: 16 GiB of buffers.
+        // The maximum that the command permits: 16 GiB of buffers.
         let largest = Options { block: 16 << 20, bytes: 1 << 30, threads: vec![MOST], ..options };
         let available = host.machine().available_bytes().unwrap();
         if available > 32 << 30 {

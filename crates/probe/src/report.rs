@@ -1,4 +1,4 @@
-//! The document of a probe, put together.
+//! Builds the document of a probe.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use time::OffsetDateTime;
 use crate::course::{Outcome, Timing};
 use crate::{literature, machine};
 
-/// From this share of stolen CPU time on, figures are those of a machine that was shared.
+/// Share of stolen CPU time from which a warning says that the machine was shared.
 const MUCH_STOLEN: f64 = 0.01;
 
-/// A probe that has begun.
+/// A probe in progress.
 pub(crate) struct Draft {
     probe: &'static str,
     parameters: BTreeMap<String, Value>,
     ticks: Option<(u64, u64)>,
     pub(crate) storage: Option<Storage>,
-    /// Of the emulated disk that is measured, from when it is measured.
+    /// Pace of the emulated disk since the start of its measurement.
     pub(crate) pace: Pace,
     pub(crate) meaning: Vec<String>,
     pub(crate) warnings: Vec<Warning>,
@@ -85,7 +85,7 @@ impl Draft {
     }
 }
 
-/// The mark of every result on an emulated disk.
+/// The warning on every result from an emulated disk.
 fn emulated(storage: &Storage) -> Option<Warning> {
     let disk = storage.disk.as_ref()?;
     Some(Warning::new(
@@ -100,7 +100,7 @@ pub(crate) fn figure<'a>(measures: &'a [Measure], id: &str, name: &str) -> Optio
     measures.iter().find(|measure| measure.id == id)?.figure(name)
 }
 
-/// A rate for a sentence.
+/// Formats a rate for a sentence.
 pub(crate) fn rate(per_s: f64) -> String {
     if per_s >= 100.0 { mydyno_model::units::show_count(round_to_three(per_s)) } else { three_digits(per_s) }
 }

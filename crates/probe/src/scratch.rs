@@ -1,8 +1,8 @@
-//! The folder that a probe works in: made through the journal, so that it goes also after `kill -9`.
+//! The folder that a probe works in. It is recorded in the journal, so that it is removed even after `kill -9`.
 //!
-//! Its files have names. Files without one (`O_TMPFILE`, or removed at once) would need no journal, but file systems know
-//! that nobody can find them again: btrfs writes nothing to its log when such a file is synced (`btrfs_log_inode_parent`: a link
-//! count of 0), and its syncs would come out several times too fast.
+//! Its files have names. Files without a name (`O_TMPFILE`, or unlinked at once) would need no journal, but file
+//! systems know that they cannot be found again: btrfs writes nothing to its log when such a file is synced
+//! (`btrfs_log_inode_parent`: a link count of 0), so its syncs would appear several times too fast.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -14,17 +14,17 @@ use mydyno_model::change::RestoreState;
 
 use crate::error::ProbeError;
 
-/// Space that stays free on a file system beside the space of a probe: others write there too.
+/// Space that stays free on a file system in addition to a probe's: other programs write there too.
 const KEPT_FREE: u64 = 64 << 20;
 
-/// Bytes of one write that fills a file: its page cache then consists of pieces of this size (Linux 6.18, ext4 and XFS). It is what a log
-/// leaves behind that was written block by block. In larger pieces each small write and its sync have to walk through all blocks of
-/// a piece: 2 µs of CPU more in 10, measured with 1 MiB on ext4.
+/// Bytes of each write that fills a file: its page cache then consists of folios of this size (Linux 6.18, ext4 and
+/// XFS), as after a log is written block by block. With larger folios each small write and its sync have to walk
+/// through all blocks of a folio: 2 µs of CPU more in 10, measured with 1 MiB on ext4.
 pub const LOG_PIECE: usize = 4096;
-/// For files that are not overwritten through the page cache.
+/// Bytes of each write for files that are not overwritten through the page cache.
 pub const PIECE: usize = 1 << 20;
 
-/// A folder of this probe's own.
+/// A temporary folder of this probe.
 #[derive(Debug)]
 pub struct Scratch<'a> {
     host: &'a Host,
@@ -34,10 +34,10 @@ pub struct Scratch<'a> {
 }
 
 impl<'a> Scratch<'a> {
-    /// Makes a folder in `parent` if there is room for `needed` bytes.
+    /// Makes a folder in `parent` if there is space for `needed` bytes.
     ///
     /// # Errors
-    /// There is not, the folder cannot be made, or `parent` is a server's data directory.
+    /// There is too little space, the folder cannot be made, or `parent` is a server's data directory.
     pub fn make(host: &'a Host, parent: &Path, needed: u64) -> Result<Self, ProbeError> {
         let parent = fs::canonicalize(parent).map_err(ProbeError::io("find", parent))?;
         check_no_data_directory(&parent)?;
@@ -52,7 +52,7 @@ impl<'a> Scratch<'a> {
         Ok(Self { host, path, purpose, removed: false })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -62,10 +62,10 @@ impl<'a> Scratch<'a> {
         &self.purpose
     }
 
-    /// A new file of this name, opened for reading and writing with more flags of open(2).
+    /// Creates a file with this name, opened for reading and writing with additional flags of open(2).
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn file(&self, name: &str, flags: i32) -> Result<File, ProbeError> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();
@@ -73,8 +73,8 @@ impl<'a> Scratch<'a> {
         options.open(&path).map_err(|e| refusal(flags, &path, e))
     }
 
-    /// A file of this name with so many bytes that are on the disk: its blocks are written, not only reserved, in pieces of
-    /// so many bytes ([`LOG_PIECE`] or [`PIECE`]).
+    /// Creates a file with this name whose blocks are written, not only reserved, in writes of `piece` bytes
+    /// ([`LOG_PIECE`] or [`PIECE`]).
     ///
     /// # Errors
     /// It cannot be written.
@@ -95,10 +95,10 @@ impl<'a> Scratch<'a> {
         write().map_err(ProbeError::io("write", &path))
     }
 
-    /// Removes it and what is in it.
+    /// Removes the folder and its contents.
     ///
     /// # Errors
-    /// It cannot be removed; the journal keeps it then.
+    /// It cannot be removed; its entry then stays in the journal.
     pub fn remove(mut self) -> Result<(), ProbeError> {
         self.put_back()
     }
@@ -123,7 +123,7 @@ impl<'a> Scratch<'a> {
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         if !self.removed {
-            // Only after an error, which is reported; the journal has what could not be removed.
+            // Reached only after an error, which is reported; the journal keeps entries that could not be removed.
             let _ = self.put_back();
         }
     }
@@ -161,14 +161,14 @@ fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
     ProbeError::io("open", path)(error)
 }
 
-/// Bytes that do not compress and do not repeat: some devices and file systems store neither.
+/// Incompressible bytes without repetitions: some devices and file systems compress or deduplicate data.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     let mut bytes = vec![0u8; length];
     fill_with_noise(&mut bytes);
     bytes
 }
 
-/// The same in memory that is there.
+/// Fills existing memory with such bytes.
 pub(crate) fn fill_with_noise(bytes: &mut [u8]) {
     let mut rng = mydyno_stats::Rng::from_seed(bytes.len() as u64);
     for chunk in bytes.chunks_mut(8) {

@@ -1,4 +1,4 @@
-//! One stretch of measuring: warm-up, then windows of equal length.
+//! One slot of measurement: warm-up, then windows of equal length.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,42 +7,42 @@ use mydyno_stats::{Distribution, Histogram, SparseHistogram};
 
 use crate::error::ProbeError;
 
-/// Batches of operations that are too short to be timed one by one take about this long: reading the clock twice is
-/// less than a thousandth of it.
+/// Duration of a batch of operations that are too short to be timed one by one: reading the clock twice takes less than
+/// a thousandth of it.
 const BATCH: Duration = Duration::from_micros(100);
-/// So often a size is tried before it counts as long enough: the first time may meet a page fault or another program.
+/// Number of trials before a batch size counts as long enough: a trial may meet a page fault or another program.
 const TRIES: usize = 3;
-/// No batch is larger; what takes no time at all would make it grow for ever.
+/// Maximum size of a batch: operations that take no time would make it grow for ever.
 const LARGEST: u64 = 1 << 32;
 
-/// Picoseconds in a nanosecond: batched values are kept in picoseconds an operation.
+/// Picoseconds in a nanosecond: values of batches are in picoseconds an operation.
 pub(crate) const PS_PER_NS: f64 = 1e3;
 
-/// The work of one window.
+/// The measurements of one window.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Nanoseconds an operation, or picoseconds for batched ones.
+    /// Nanoseconds an operation, or picoseconds for batches.
     pub values: SparseHistogram,
-    /// Operations that ended in it.
+    /// Number of operations that ended in the window.
     pub operations: u64,
     /// Its length in seconds.
     pub width_s: f64,
 }
 
-/// A stretch of measuring.
+/// A slot of measurement.
 #[derive(Debug)]
 pub struct Slot<'a> {
     /// Time before the first window.
     pub warm_up: Duration,
-    /// Time of all windows.
+    /// Total time of the windows.
     pub time: Duration,
-    /// Windows.
+    /// Number of windows.
     pub windows: usize,
-    /// Set when the user wants an end.
+    /// Set when the user interrupts the probe.
     pub stop: &'a AtomicBool,
 }
 
-/// The instants of one slot, shared by the threads that measure side by side.
+/// The instants of one slot, shared by threads that measure in parallel.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid {
     start: Instant,
@@ -50,16 +50,17 @@ pub struct Grid {
     windows: usize,
 }
 
-/// Batches of one size in the windows of one grid. All threads that measure side by side share them, so that all values weigh
-/// the same, whenever a thread gets a CPU first.
+/// Batches of one size in the windows of one grid. All threads that measure in parallel share them, so that all values
+/// have the same weight, whichever thread runs first.
 #[derive(Debug, Clone, Copy)]
 pub struct Batches {
     grid: Grid,
     size: u64,
 }
 
-/// Number of operations in a batch: the first power of two that takes at least half of [`BATCH`], whatever the warm-up. It is
-/// found by one thread alone, so a batch has that much work in it also where threads wait for each other.
+/// Number of operations in a batch: the first power of two that takes at least half of [`BATCH`], independent of the
+/// warm-up. It is determined by one thread alone, so that a batch has that much work even where threads wait for each
+/// other.
 ///
 /// # Errors
 /// The error of the batch.
@@ -84,21 +85,21 @@ pub fn calibrate<E>(mut batch: impl FnMut(u64) -> Result<(), E>) -> Result<u64, 
 }
 
 impl Slot<'_> {
-    /// Whether the user wants an end.
+    /// Whether the user has interrupted the probe.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The windows of this slot, beginning after a warm-up that begins now.
+    /// The windows of this slot, after a warm-up that begins now.
     pub fn grid(&self) -> Grid {
         let width = self.time / u32::try_from(self.windows.max(1)).unwrap_or(u32::MAX);
         Grid { start: Instant::now() + self.warm_up, width, windows: self.windows.max(1) }
     }
 
-    /// Does something over and over, each time timed, on one thread.
+    /// Repeats and times an operation on one thread.
     ///
     /// # Errors
-    /// Its error.
+    /// The error of the operation.
     pub fn timed(
         &self,
         operation: impl FnMut() -> Result<(), ProbeError>,
@@ -106,8 +107,8 @@ impl Slot<'_> {
         self.timed_on(&self.grid(), operation)
     }
 
-    /// The same on one of several threads. An operation belongs to the window that it ends in. What was begun in the warm-up
-    /// and ends in the first window counts, as what begins in the last one and does not end there is missing.
+    /// The same on one of several threads. An operation belongs to the window that it ends in: the first window
+    /// includes one that began in the warm-up, and the last lacks one that did not end in it.
     ///
     /// # Errors
     /// The error of the operation.
@@ -129,7 +130,8 @@ impl Slot<'_> {
         Ok(recorder.windows())
     }
 
-    /// Does something that takes nanoseconds over and over: `batch(n)` does it `n` times. Values are picoseconds a time.
+    /// Repeats an operation that takes nanoseconds: `batch(n)` performs it `n` times. Values are in picoseconds an
+    /// operation.
     ///
     /// # Errors
     /// The error of the batch.
@@ -141,7 +143,7 @@ impl Slot<'_> {
         self.batched_on(&self.batches(size), batch)
     }
 
-    /// Batches of a size that [`calibrate`] has found, in the windows of a grid whose warm-up begins now.
+    /// Batches of a size from [`calibrate`], in the windows of a grid whose warm-up begins now.
     pub fn batches(&self, size: u64) -> Batches {
         Batches { grid: self.grid(), size }
     }
@@ -174,7 +176,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Sorts values into the windows of a grid.
+/// Assigns values to the windows of a grid.
 struct Recorder<'a> {
     grid: &'a Grid,
     current: usize,
@@ -194,7 +196,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Takes in what ended at an instant. False once the last window is over.
+    /// Records a value that ended at an instant. False after the last window.
     fn record(&mut self, ended: Instant, value: u64, operations: u64) -> bool {
         let Some(since) = ended.checked_duration_since(self.grid.start) else { return true };
         let width_ns = self.grid.width.as_nanos().max(1);
@@ -220,15 +222,15 @@ impl<'a> Recorder<'a> {
         self.current += 1;
     }
 
-    /// Whole windows only: what the user broke off is none.
+    /// Complete windows only: an interrupted one is dropped.
     fn windows(self) -> Vec<Window> {
         self.windows
     }
 }
 
-/// The windows of threads that measured side by side, as those of one.
+/// Merges the windows of threads that measured in parallel.
 pub fn together(threads: Vec<Vec<Window>>) -> Vec<Window> {
-    // Threads are stopped at slightly different instants; only windows that all of them saw are whole.
+    // Threads stop at slightly different instants; only windows that all of them completed are whole.
     let common = threads.iter().map(Vec::len).min().unwrap_or(0);
     let mut columns: Vec<std::vec::IntoIter<Window>> = threads.into_iter().map(Vec::into_iter).collect();
     (0..common)
@@ -309,7 +311,7 @@ mod tests {
         Ok(())
     }
 
-    /// The operations of each value of windows; they are whole, as each batch has the same.
+    /// The operations of each value in the windows; they are whole numbers, as all batches are equal.
     fn sizes(windows: &[Window]) -> Vec<(u64, u64)> {
         let full = windows.iter().filter(|window| !window.values.is_empty());
         full.map(|window| {

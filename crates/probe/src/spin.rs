@@ -1,4 +1,5 @@
-//! The cost of spinning: the pause between two looks at a lock, atomic operations, a cache line that moves between CPUs.
+//! The cost of spinning: the pause between two checks of a lock, atomic operations, a cache line that moves between
+//! CPUs.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,15 +14,16 @@ use crate::report::{Draft, figure};
 use crate::slot::{Slot, Window};
 use crate::{Run, sys};
 
-/// MySQL's defaults: a wait between two looks is up to this many times the multiplier's pauses, so often.
+/// MySQL's defaults: the maximum delay between two checks as a multiple of the pauses of the multiplier, and the number
+/// of checks.
 const DELAY: f64 = 6.0;
 const MULTIPLIER: f64 = 50.0;
 const LOOPS: f64 = 30.0;
 
-/// Measures it.
+/// Measures the cost of spinning.
 ///
 /// # Errors
-/// The timing makes no sense.
+/// Invalid durations or repetitions.
 pub fn run(run: &mut Run) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     let mut draft = Draft::begin("spin", &run.timing);
@@ -69,7 +71,7 @@ fn round_trips(slot: &Slot, first: usize, last: usize) -> Result<Vec<Window>, Pr
     let failed = ProbeError::system("keep a thread on one CPU");
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Without its own CPU the partner would be slow, not wrong.
+            // Without a CPU of its own the other thread would be slow, not wrong.
             let _ = sys::stay_on(last);
             while !over.load(Ordering::Relaxed) {
                 if turn.load(Ordering::Acquire) % 2 == 1 {

@@ -1,4 +1,5 @@
-//! The path from a folder to stable storage as the kernel reports it: file system, devices below, who flushes what.
+//! The path from a folder to stable storage as the kernel reports it: file system, devices below, and which of them
+//! send flushes.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,16 +12,16 @@ use mydyno_model::probe::{BlockDevice, Storage};
 
 use crate::error::ProbeError;
 
-/// Devices may lie on files that lie on devices; nobody stacks them deeper.
+/// Depth limit: devices may lie on files, which lie on devices again.
 const DEEPEST: usize = 8;
 
-/// File systems that keep everything in memory.
+/// File systems in memory.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
-/// Looks at the way below a folder. `sys` is where sysfs is mounted.
+/// Determines the storage below a folder. `sys` is the mount point of sysfs.
 ///
 /// # Errors
-/// The folder or the list of mounts cannot be read.
+/// The folder or the mount table cannot be read.
 pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, ProbeError> {
     let folder = fs::canonicalize(folder).map_err(ProbeError::io("find", folder))?;
     let mounts = machine.mounts()?;
@@ -49,13 +50,13 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
     })
 }
 
-/// The pace of the emulated disk that a folder is on, if it is on one, from now on.
+/// The pace of the emulated disk that a folder is on, from now on; `None` on another disk.
 pub(crate) fn pace(machine: &Machine, folder: &Path) -> Pace {
     Pace::of(emulated::below(machine, folder).into_iter().collect())
 }
 
-/// The number of the block device of a file system, as in `259:1`. File systems with several devices (btrfs) have a number of
-/// their own, which is no device's; then the source of the mount tells.
+/// The number of a file system's block device, as in `259:1`. File systems with several devices (btrfs) report a number
+/// that belongs to no device; for these the source of the mount determines it.
 fn device_number(folder: &Path, source: &Path) -> Option<String> {
     let show = |device: u64| format!("{}:{}", libc::major(device), libc::minor(device));
     let own = fs::metadata(folder).ok()?.dev();
@@ -70,11 +71,11 @@ fn device_number(folder: &Path, source: &Path) -> Option<String> {
 #[derive(Debug, Default)]
 struct Below {
     devices: Vec<BlockDevice>,
-    /// Of each file system that holds the file of a device: whether syncs of it send flushes, and why.
+    /// For each file system that holds a device's file: whether its syncs send flushes, and why.
     files: Vec<(Option<bool>, String)>,
 }
 
-/// The device of a number and what it lies on.
+/// Adds the device with a number and the devices that it lies on.
 fn follow(machine: &Machine, sys: &Path, number: &str, below: &mut Below) {
     let devices = &mut below.devices;
     if devices.len() >= DEEPEST {
@@ -139,9 +140,9 @@ fn line(path: &Path) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Whether syncs send flushes to all devices. A device that says `write through` is sent none by the kernel:
-/// Documentation/block/writeback_cache_control.rst. What one of them, or of the file systems between them, does not pass on
-/// reaches none below it.
+/// Whether syncs send flushes to all devices. The kernel sends none to a device that reports `write through`:
+/// Documentation/block/writeback_cache_control.rst. A device or file system that does not pass flushes on shields
+/// everything below it.
 fn flushes(kind: &str, options: &str, below: &Below) -> (Option<bool>, String) {
     if IN_MEMORY.contains(&kind) {
         return (Some(false), format!("{kind} keeps files in memory: nothing of it survives a reboot"));
@@ -153,7 +154,7 @@ fn flushes(kind: &str, options: &str, below: &Below) -> (Option<bool>, String) {
         return (None, format!("{kind} does not show a block device of this host"));
     }
     let ways: Vec<_> = below.devices.iter().map(of_device).chain(below.files.iter().cloned()).collect();
-    // One that sends none decides, then one of which it is not known.
+    // One that sends none decides; after it, one whose behaviour is unknown.
     let first = |sent| ways.iter().find(|way| way.0 == sent).cloned();
     first(Some(false)).or_else(|| first(None)).unwrap_or_else(|| {
         let names: Vec<&str> = below.devices.iter().map(|device| device.name.as_str()).collect();
@@ -185,7 +186,7 @@ fn of_device(device: &BlockDevice) -> (Option<bool>, String) {
     }
 }
 
-/// Flushes that the kernel has sent to a device since it was there: field 16 of its `stat`, Linux 5.5.
+/// Number of flushes that the kernel has sent to a device since it appeared: field 16 of its `stat`, Linux 5.5.
 pub fn flushes_so_far(sys: &Path, device: &str) -> Option<u64> {
     let text = line(&sys.join("block").join(device).join("stat"))?;
     text.split_whitespace().nth(15)?.parse().ok()

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use mydyno_linux::calls::scheduler;
 
-/// A buffer that direct I/O takes: its address is a multiple of 4096.
+/// A buffer for direct I/O: its address is a multiple of 4096.
 #[derive(Debug)]
 pub struct Aligned {
     start: NonNull<u8>,
@@ -17,7 +17,7 @@ pub struct Aligned {
 unsafe impl Send for Aligned {}
 
 impl Aligned {
-    /// A buffer of so many bytes, filled with what does not compress.
+    /// A buffer of this length, filled with incompressible data.
     ///
     /// # Errors
     /// The length is 0 or too large for memory.
@@ -48,12 +48,12 @@ impl Drop for Aligned {
     }
 }
 
-/// CPUs that this process may run on; CPU 0 where the kernel does not tell.
+/// CPUs that this process may run on; CPU 0 if the kernel does not report them.
 pub fn allowed_cpus() -> Vec<usize> {
     scheduler::affinity(0).unwrap_or_else(|_| vec![0])
 }
 
-/// Keeps this thread on one CPU.
+/// Pins this thread to one CPU.
 pub fn stay_on(cpu: usize) -> io::Result<()> {
     scheduler::set_affinity(0, &[cpu])
 }

@@ -1,4 +1,4 @@
-//! Threads, mutexes and context switches: what a server pays for each connection's thread and each latch.
+//! Threads, mutexes and context switches: the costs of each connection's thread and of each latch in a server.
 
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -19,14 +19,14 @@ use crate::{Run, sys};
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Numbers of threads that want one mutex.
+    /// Numbers of threads that contend for one mutex.
     pub threads: Vec<usize>,
 }
 
-/// Measures it.
+/// Measures these costs.
 ///
 /// # Errors
-/// Options that make no sense.
+/// Invalid options.
 pub fn run(options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     if options.threads.is_empty() || options.threads.iter().any(|n| *n < 2 || *n > 1024) {
@@ -72,7 +72,7 @@ pub fn run(options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> 
     Ok(draft.finish(outcome))
 }
 
-/// The C library's mutex, which servers use, not Rust's.
+/// The C library's mutex, which servers use, instead of Rust's.
 struct Mutex(UnsafeCell<libc::pthread_mutex_t>, UnsafeCell<u64>);
 
 // SAFETY: the counter is only touched between lock and unlock.
@@ -172,7 +172,8 @@ fn meaning(measures: &[Measure]) -> Vec<String> {
             rate(1e6 / trip)
         ));
     }
-    // The thread that has just released a mutex gets it again first, so half of all turns can cost next to nothing more.
+    // The thread that has just released a mutex often acquires it again, so half of all acquisitions can cost almost
+    // nothing extra.
     if let (Some(free), Some(wanted)) = (us("mutex.1", "p50_ns", 1e-3), us("mutex.2", "p50_ns", 1e-3))
         && wanted > 1.2 * free
     {

@@ -1,4 +1,4 @@
-//! Removing large files: what DROP TABLE waits for.
+//! Removing large files, for which DROP TABLE waits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,18 @@ use crate::{Run, storage};
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where.
+    /// Folder of the files.
     pub folder: PathBuf,
     /// Sizes of files in bytes.
     pub sizes: Vec<u64>,
-    /// Files of each size.
+    /// Number of files of each size.
     pub count: usize,
 }
 
-/// Measures it.
+/// Measures the removal.
 ///
 /// # Errors
-/// The folder cannot be used, or has no room.
+/// The folder cannot be used, or has too little space.
 pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     let bad = |option, problem: &str| Err(ProbeError::Option { option, problem: problem.to_owned() });
     if options.sizes.is_empty() || options.sizes.contains(&0) {
@@ -74,7 +74,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     Ok(draft.finish(outcome))
 }
 
-/// Writes and syncs a file, removes it, and says how long the removal took, in microseconds.
+/// Writes and syncs a file, removes it, and returns the duration of the removal in microseconds.
 fn remove_one(scratch: &Scratch, bytes: u64) -> Result<f64, ProbeError> {
     scratch.filled("large", bytes, PIECE)?;
     let path = scratch.path().join("large");

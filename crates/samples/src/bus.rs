@@ -1,8 +1,8 @@
-//! The sample bus: samplers with intervals of their own, on one clock that no load can hold up.
+//! The sample bus: samplers with individual intervals, on one clock that the load cannot delay.
 //!
-//! The bus runs on a thread of its own and shares nothing with the load but the zero of its clock. Files are read on the
-//! thread of the bus. Whatever can take long (statements, large files of /proc) is read [beside](Bus::beside) it, on
-//! one thread a group: a server that does not answer delays its own group only.
+//! The bus runs in a thread of its own and shares only the zero of its clock with the load. The thread of the bus reads
+//! files. Slow sources (statements, large files of /proc) are read [beside](Bus::beside) it, in one thread for each
+//! group: a server that does not answer delays its own group only.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -16,10 +16,10 @@ use crate::values::Values;
 
 /// Counters that are read together.
 pub trait Counters: Send {
-    /// The group's name, which stands in `observe.GROUP.at_s`.
+    /// The group's name, as it appears in `observe.GROUP.at_s`.
     fn group(&self) -> &'static str;
 
-    /// Reads all counters of the group now. Those that cannot be read are left out.
+    /// Reads all counters of the group. Those that cannot be read are left out.
     fn read(&mut self, values: &mut Values);
 }
 
@@ -53,7 +53,7 @@ impl<'a> Bus<'a> {
         Self { clock, interval, files, beside: Vec::new() }
     }
 
-    /// Reads `counters` too, at their own interval and on a thread of their own. Each sample holds their latest values;
+    /// Adds `counters` with their own interval and thread. Each sample contains their latest values;
     /// `observe.GROUP.at_s` is the instant at which these were read.
     #[must_use]
     pub fn beside(mut self, interval: Interval, counters: Box<dyn Counters + 'a>) -> Self {
@@ -61,7 +61,7 @@ impl<'a> Bus<'a> {
         self
     }
 
-    /// Gives a sample at the start, at each whole interval of the clock, and at the end, until `stop` is set.
+    /// Passes a sample to `give` at the start, at each multiple of the interval, and at the end, until `stop` is set.
     pub fn run(self, stop: &Stop, mut give: impl FnMut(Sample)) {
         let Self { clock, interval, files, beside } = self;
         let slots: Vec<Arc<Slot>> = beside.iter().map(|_| Arc::default()).collect();
@@ -131,7 +131,7 @@ impl Zero {
         Self { now_ns: clock.now_ns(), wall_ns: clock.wall_ns() }
     }
 
-    /// Seconds that the wall clock has gained on the run's clock since then.
+    /// Seconds by which the wall clock has advanced more than the run's clock since then.
     fn drift_s(&self, clock: &dyn Clock) -> f64 {
         let wall_s = (clock.wall_ns() - self.wall_ns) as f64 * 1e-9;
         wall_s - seconds(clock.now_ns() - self.now_ns)
@@ -151,8 +151,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A clock that only sleeping moves. Each sleep ends late by the next delay of the list; when the list is over, it
-    /// sets the stop flag.
+    /// A clock that advances only when something sleeps. Each sleep ends late by the next delay of the list; at the end
+    /// of the list it sets the stop flag.
     struct Virtual {
         now_ns: AtomicU64,
         wall_ahead_ns: AtomicI64,
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_wall_clock_shows_and_moves_no_sample() {
-        /// Sets the wall clock forward by an hour in the second sleep.
+        /// Sets the wall clock forward by an hour during the second sleep.
         struct Stepped(Virtual);
         impl Clock for Stepped {
             fn now_ns(&self) -> u64 {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_group_that_never_answers_holds_up_no_sample() {
-        /// Answers once; afterwards its reading lasts until the test is over.
+        /// Answers once; the next reading blocks until the end of the test.
         struct Stuck<'a> {
             answered: bool,
             stop: &'a Stop,

@@ -5,7 +5,7 @@ use crate::values::Values;
 use mydyno_facts::Source;
 use mydyno_facts::cgroup::{Group, Version, throttled};
 
-/// The `cpu.stat` files of a group and of those above it. A quota anywhere above throttles the whole subtree, and is
+/// The `cpu.stat` files of a group and its ancestors. A quota of any ancestor throttles the whole subtree, and is
 /// counted at the level that sets it.
 #[derive(Debug)]
 pub struct Throttling {
@@ -21,7 +21,7 @@ impl Throttling {
         let Ok(group) = Group::of(source, process, "cpu") else {
             return Self { version: Version::V2, levels: Vec::new(), names };
         };
-        // Levels without a quota never count: they need not be read each second.
+        // Levels without a quota never count anything, so they need not be read each second.
         let levels = group
             .levels
             .iter()

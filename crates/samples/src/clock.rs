@@ -3,9 +3,9 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The clocks that the bus reads and waits on. Tests implement it with a virtual clock.
+/// The clocks that the bus reads and sleeps on; tests provide a virtual one.
 pub trait Clock: Sync {
-    /// Nanoseconds since the run began, on a clock that is never set. All times of a record are on this clock.
+    /// Nanoseconds since the run began, on a monotonic clock. All times of a record are on this clock.
     fn now_ns(&self) -> u64;
 
     /// Nanoseconds of the wall clock since 1970. It is only compared with itself.
@@ -24,7 +24,7 @@ impl<F: Fn() -> u64 + Sync> Clock for MachineClock<F> {
     }
 
     fn wall_ns(&self) -> i64 {
-        // Before 1970 or after 2262 the wall clock says nothing of use.
+        // Before 1970 and after 2262 the wall clock is meaningless.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_nanos()).unwrap_or_default()
     }
@@ -42,7 +42,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A flag that is not set.
+    /// A cleared flag.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,7 +61,7 @@ impl Stop {
     /// Waits until the flag is set, at most for `limit`.
     pub fn wait_for(&self, limit: Duration) {
         let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        // A poisoned lock holds a whole flag all the same, and the caller reads it again.
+        // The lock guards one bool, so it is valid even when the lock is poisoned; the caller reads it again.
         let _ = self.changed.wait_timeout_while(set, limit, |set| !*set);
     }
 }

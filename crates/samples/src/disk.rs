@@ -4,7 +4,7 @@ use crate::reader::Reader;
 use crate::values::Values;
 use mydyno_facts::Source;
 
-/// The kernel counts in sectors of 512 bytes whatever the device's own are.
+/// The kernel counts in sectors of 512 bytes, whatever the device's own sector size.
 const SECTOR_BYTES: f64 = 512.0;
 
 /// Columns of /sys/class/block/NAME/stat that are kept: place, name and factor to the unit of the name
@@ -32,7 +32,7 @@ pub struct Disk {
 
 impl Disk {
     pub fn open(source: &Source, name: &str) -> Self {
-        // A name is one component: what a caller passes on never leads elsewhere.
+        // Slashes become exclamation marks as in sysfs, so that a name cannot lead to another folder.
         let stat = Reader::open(source, &format!("/sys/class/block/{}/stat", name.replace('/', "!")));
         Self { stat, names: COLUMNS.iter().map(|(_, what, _)| format!("host.disk.{name}.{what}")).collect() }
     }

@@ -1,4 +1,4 @@
-//! Changes of counters between two samples. Readers derive them; samples hold the values as read.
+//! Changes of counters between two samples. Readers compute them; samples contain the values as read.
 
 use mydyno_model::sample::Sample;
 
@@ -9,22 +9,22 @@ const DISK_TIME_WRAP_S: f64 = 4_294_967.296;
 /// The change of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Growth {
-    /// It grew by this much, or stayed as it was.
+    /// It grew by this much, or did not change.
     Grew(f64),
-    /// It reached the end of its width and began again from zero; this is what it grew by all the same.
+    /// It reached its maximum and restarted from zero; this is the growth including the wrap.
     Wrapped(f64),
-    /// It fell: its source began again, as a server does that is restarted. The growth is not known.
+    /// It fell because its source was restarted, as a server is. The growth is unknown.
     Restarted,
-    /// The later sample does not have it.
+    /// The later sample lacks it.
     Vanished,
-    /// The earlier sample does not have it.
+    /// The earlier sample lacks it.
     Appeared,
     /// Neither sample has it.
     Unknown,
 }
 
 impl Growth {
-    /// The growth of a counter from one full frame to a later one.
+    /// The growth of a counter between two full frames.
     pub fn of(name: &str, before: &Sample, after: &Sample) -> Self {
         match (before.values.get(name), after.values.get(name)) {
             (Some(before), Some(after)) => Self::between(name, *before, *after),
@@ -39,7 +39,7 @@ impl Growth {
             return Self::Grew(after - before);
         }
         match wraps_at(name) {
-            // A wrap leads from the last quarter of the width to the first; a fall of another kind is a restart.
+            // A wrap goes from the last quarter of the range to the first; any other fall is a restart.
             Some(width) if before <= width && before > 0.75 * width && after < 0.25 * width => {
                 Self::Wrapped(after + width - before)
             }
@@ -47,7 +47,7 @@ impl Growth {
         }
     }
 
-    /// By how much the counter grew, where that is known.
+    /// The growth, if it is known.
     pub fn amount(self) -> Option<f64> {
         match self {
             Self::Grew(amount) | Self::Wrapped(amount) => Some(amount),
@@ -61,7 +61,7 @@ fn wraps_at(name: &str) -> Option<f64> {
     ["read_s", "write_s", "io_s", "queue_s", "flush_s"].contains(&what).then_some(DISK_TIME_WRAP_S)
 }
 
-/// A counter that did something else than grow.
+/// A counter that did not simply grow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterEvent {
     /// Seconds since the run began: the later of the two samples.
@@ -72,8 +72,8 @@ pub struct CounterEvent {
     pub change: Growth,
 }
 
-/// Counters that wrapped, were restarted, vanished or appeared from one full frame to the next. Gauges do what they like
-/// and are no events, unless they come or go.
+/// Counters that wrapped, restarted, vanished or appeared between two full frames. Gauges may change in any way; they
+/// count as events only when they vanish or appear.
 pub fn events(before: &Sample, after: &Sample) -> Vec<CounterEvent> {
     let appeared = after.values.keys().filter(|name| !before.values.contains_key(*name));
     before
@@ -90,7 +90,7 @@ pub fn events(before: &Sample, after: &Sample) -> Vec<CounterEvent> {
         .collect()
 }
 
-/// Whether a value may fall without anything having happened: gauges, and CPU times that the kernel corrects downwards.
+/// Whether a value may fall in normal operation: gauges, and CPU times that the kernel corrects downwards.
 pub fn may_fall(name: &str) -> bool {
     if let Some(status) = name.strip_prefix("server.status.") {
         return mydyno_facts::is_status_gauge(status);
@@ -102,7 +102,7 @@ pub fn may_fall(name: &str) -> bool {
         || name.starts_with("server.sessions.")
         // proc_stat(5): idle time of a CPU that goes off line, and iowait, may decrease.
         || matches!(name, "host.cpu.idle_s" | "host.cpu.iowait_s")
-        // Counted over the threads that live: those that ended take their share with them.
+        // Summed over live threads: threads that end take their counts with them.
         || matches!(name, "server.voluntary_switches" | "server.involuntary_switches")
         || name.starts_with("server.threads.")
         || (name.starts_with("server.cgroup.memory.") && name.ends_with("_bytes"))

@@ -31,7 +31,7 @@ impl Counters for Interrupts {
         let mut sums = vec![0_u64; cpus.len()];
         for line in lines {
             let Some((_, columns)) = line.split_once(':') else { continue };
-            // ERR and MIS have one column for all CPUs, which belongs to none.
+            // ERR and MIS have one column for all CPUs.
             let counts: Vec<u64> = columns
                 .split_ascii_whitespace()
                 .map_while(|column| column.parse().ok())
@@ -119,7 +119,7 @@ impl Counters for Network {
     fn read(&mut self, values: &mut Values) {
         if let Some(text) = self.devices.text() {
             for line in text.lines().skip(2) {
-                // A name may hold a colon, as those of aliases do; the counters never do.
+                // A name may contain a colon, as of an alias; the counters never do.
                 let Some((name, columns)) = line.rsplit_once(':') else { continue };
                 let columns: Vec<&str> = columns.split_ascii_whitespace().collect();
                 for (place, what) in DEVICE {
@@ -167,7 +167,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// The threads of the process with this number now.
+    /// The threads that the process with this number has now.
     pub fn of(source: &Source, pid: u32) -> Self {
         Self { source: source.clone(), process: Process::of(source, pid).ok() }
     }
@@ -213,7 +213,7 @@ pub struct GroupMemory {
 }
 
 impl GroupMemory {
-    /// Opens the files of the group of a process; of one that is in no visible group nothing is read.
+    /// Opens the files of a process's group; reads nothing if the group is not visible.
     pub fn of(source: &Source, pid: u32) -> Self {
         let group = Group::of(source, &pid.to_string(), "memory");
         let file = |name: &str| match &group {

@@ -1,9 +1,9 @@
-//! Samples of host and server: counters and gauges, read again and again at a small cost.
+//! Samples of host and server: counters and gauges, read repeatedly at low cost.
 //!
-//! A [`Bus`] gives samples on a clock of its own: a [`Sampler`] reads files, and [`Counters`] with their own intervals
-//! are read beside it, as [`statements`] on the server. Samples hold what was read; [`rates`] and [`growth`] are derived
-//! from two of them. All files are read through a
-//! [`mydyno_facts::Source`], so a test can replace /proc and /sys by a folder of its own.
+//! A [`Bus`] takes samples on a clock of its own: a [`Sampler`] reads files, and [`Counters`] with their own intervals,
+//! such as [`statements`] on the server, are read beside it. Samples contain the values as read; [`rates`] and
+//! [`growth`] are computed from two samples. All files are read through a [`mydyno_facts::Source`], so that a test can
+//! replace /proc and /sys by a folder of its own.
 
 mod bus;
 mod cgroup;
@@ -26,7 +26,7 @@ mod taskstats;
 mod tree;
 mod values;
 
-// The tree of files for tests reads by the crate's `Source`.
+// The tests' tree of files uses `crate::Source`.
 pub use bus::{Bus, Counters};
 pub use clock::{Clock, MachineClock, Stop};
 pub use error::SamplesError;

@@ -5,26 +5,26 @@ use mydyno_model::sample::Sample;
 
 use crate::growth::Growth;
 
-/// Rates between two samples. A rate whose counters are not in both samples, or that fell (a restart, a device that was
-/// taken out), is `None`: a gap is never a zero.
+/// Rates between two samples. A rate whose counters are missing in a sample or fell (a restart, a removed device) is
+/// `None`: a gap is never reported as zero.
 ///
-/// Shares are of 1. CPU shares are of all online CPUs, by the kernel's own account of the time, so they do not depend
-/// on when exactly the counters were read.
+/// Shares are fractions of 1. CPU shares are fractions of all online CPUs, computed from the kernel's own account of
+/// the time, so that they do not depend on the exact instant of reading.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rates {
     /// Length of the window in seconds.
     pub over_s: f64,
     /// CPUs that were online at its end.
     pub cpus: Option<f64>,
-    /// Share of CPU time that was used: all but idle, waiting for a disk, and stolen.
+    /// Share of CPU time that was used: all but idle, I/O wait and stolen time.
     pub busy_share: Option<f64>,
     /// Share in user code, nice included.
     pub user_share: Option<f64>,
     /// Share in the kernel, interrupts included.
     pub system_share: Option<f64>,
-    /// Share that was idle while a disk was waited for.
+    /// Share that was idle while a task waited for a disk.
     pub iowait_share: Option<f64>,
-    /// Share that the hypervisor gave to others.
+    /// Share that the hypervisor gave to other guests.
     pub steal_share: Option<f64>,
     /// Context switches a second.
     pub context_switches_per_s: Option<f64>,
@@ -32,9 +32,9 @@ pub struct Rates {
     pub swap_in_pages_per_s: Option<f64>,
     /// Pages written to swap a second.
     pub swap_out_pages_per_s: Option<f64>,
-    /// Page faults of all processes that needed a disk, a second.
+    /// Page faults of all processes that read from a disk, a second.
     pub major_faults_per_s: Option<f64>,
-    /// Processes that the kernel killed for want of memory, in the window.
+    /// Processes that the OOM killer ended in the window.
     pub oom_kills: Option<f64>,
     /// Share of the time in which some task waited for a CPU (PSI).
     pub pressure_cpu_share: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Rates {
     pub pressure_io_share: Option<f64>,
     /// Share of the time in which some task waited for memory (PSI).
     pub pressure_memory_share: Option<f64>,
-    /// CPUs' worth of time that the server used.
+    /// CPU time that the server used, in CPUs.
     pub server_cpus: Option<f64>,
     /// Share of the window in which the server's groups were throttled, summed over CPUs: above 1 where several were.
     pub server_throttled_share: Option<f64>,
@@ -77,8 +77,8 @@ pub struct DiskRates {
     pub flushes_per_s: Option<f64>,
     /// Mean time of a flush in microseconds; `None` when there was none.
     pub flush_us: Option<f64>,
-    /// Share of the time with at least one request in flight. A disk that serves many requests at once is not full
-    /// at 1.
+    /// Share of the time with at least one request in flight. A disk that serves many requests in parallel is not
+    /// saturated at 1.
     pub util_share: Option<f64>,
     /// Mean number of requests in flight.
     pub queue: Option<f64>,
@@ -87,7 +87,7 @@ pub struct DiskRates {
 const CPU_TIMES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
 
 impl Rates {
-    /// The rates from `before` to `after`, both full frames; nothing when no time lies between them.
+    /// The rates from `before` to `after`, both full frames; all `None` when no time lies between them.
     pub fn between(before: &Sample, after: &Sample) -> Self {
         let window = Window { before, after, over_s: after.at_s - before.at_s };
         if window.over_s.is_nan() || window.over_s <= 0.0 {
@@ -125,9 +125,9 @@ impl Rates {
             let name = format!("host.cpu.{name}_s");
             *place = match (window.grown(&name), name.as_str()) {
                 (Some(seconds), _) => seconds,
-                // The kernel says that these two may go back a little (proc_stat(5), cputime of idle CPUs).
+                // The kernel permits these two to decrease a little (proc_stat(5), cputime of idle CPUs).
                 (None, "host.cpu.idle_s" | "host.cpu.iowait_s") if window.has(&name) => 0.0,
-                // Steal came with Linux 2.6.11; a machine without it has none.
+                // Steal was added in Linux 2.6.11; older kernels have none.
                 (None, "host.cpu.steal_s") if !window.has(&name) => 0.0,
                 _ => return,
             };
@@ -185,7 +185,7 @@ impl Window<'_> {
         self.before.values.contains_key(name) && self.after.values.contains_key(name)
     }
 
-    /// By how much a counter grew; `None` when it is not in both samples or was restarted.
+    /// The growth of a counter; `None` when a sample lacks it or it was restarted.
     fn grown(&self, name: &str) -> Option<f64> {
         Growth::of(name, self.before, self.after).amount()
     }
@@ -194,8 +194,8 @@ impl Window<'_> {
         Some(self.grown(name)? / self.over_s)
     }
 
-    /// The share of the window that a time counter grew by. The counter and our clock are not read in the same
-    /// instant, so the quotient can pass 1 by a hair; time cannot.
+    /// The growth of a time counter as a share of the window. The counter and the clock are not read at the same
+    /// instant, so the quotient can slightly exceed 1; it is limited to 1.
     fn share(&self, name: &str) -> Option<f64> {
         Some(self.per_s(name)?.min(1.0))
     }

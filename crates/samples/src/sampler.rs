@@ -1,4 +1,4 @@
-//! Counters and gauges of host and server, read from files that stay open.
+//! Reads counters and gauges of host and server from files that stay open.
 
 use std::time::Instant;
 
@@ -64,7 +64,7 @@ impl Sampler {
         let started = Instant::now();
         let cpu_before = thread_cpu_s();
         let mut values = Values(IndexMap::with_capacity(self.last_size));
-        // The server and the CPUs first and next to each other: their ratio is what budgets rest on.
+        // The server and the CPUs come first and next to each other, because CPU figures use their ratio.
         if let Some(server) = &mut self.server {
             server.read(&mut values);
         }
@@ -87,7 +87,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the server's process is still the one that this sampler was made for; `true` without one.
+    /// Whether the server's process is still the one that this sampler was opened for; `true` without a process.
     pub fn server_lives(&mut self) -> bool {
         self.server.as_mut().is_none_or(server::Server::lives)
     }

@@ -1,4 +1,4 @@
-//! When samples are due: at whole multiples of an interval, whatever a sample takes.
+//! When samples are due: at multiples of an interval, however long a sample takes.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::error::SamplesError;
 pub struct Interval(Duration);
 
 impl Interval {
-    /// Below this, sampling would cost more than it tells.
+    /// Shorter intervals would cost more than they show.
     pub const SHORTEST: Duration = Duration::from_millis(100);
 
-    /// Above this, a record would miss what it is for.
+    /// Longer intervals would miss most events.
     pub const LONGEST: Duration = Duration::from_secs(600);
 
     /// One second.
@@ -21,7 +21,7 @@ impl Interval {
     /// An interval.
     ///
     /// # Errors
-    /// It is shorter or longer than an interval can be.
+    /// It is outside these limits.
     pub fn new(every: Duration) -> Result<Self, SamplesError> {
         match (Self::SHORTEST..=Self::LONGEST).contains(&every) {
             true => Ok(Self(every)),
@@ -40,11 +40,11 @@ impl Interval {
 pub struct Tick {
     /// Nanoseconds from the instant at which the sample was due to the one at which it began.
     pub late_ns: u64,
-    /// Samples before this one that were due and were not taken.
+    /// Number of samples before this one that were due but not taken.
     pub missed: u64,
 }
 
-/// The due instants of one sampler. They are absolute, so lateness of one sample does not shift the next.
+/// The due instants of one sampler. They are absolute, so a late sample does not shift the next.
 #[derive(Debug)]
 pub struct Schedule {
     interval_ns: u64,
@@ -63,8 +63,8 @@ impl Schedule {
         self.due_ns
     }
 
-    /// Takes the sample that is due at `now_ns`; `None` when none is. Of several that are due, the latest is taken and the
-    /// others are counted as missed.
+    /// Takes the sample that is due at `now_ns`; `None` when none is due. Of several due samples the latest is taken,
+    /// and the others count as missed.
     pub fn take(&mut self, now_ns: u64) -> Option<Tick> {
         let behind_ns = now_ns.checked_sub(self.due_ns)?;
         let missed = behind_ns / self.interval_ns;

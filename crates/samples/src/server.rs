@@ -9,11 +9,11 @@ use mydyno_facts::{Source, reason};
 use mydyno_linux::Stat;
 use mydyno_linux::calls::cpu_clocks::process_cpu_s;
 
-/// Open files of the server's process. They belong to that process and to no later one with its number.
+/// Open files of the server's process. They refer to that process, never to a later one with the same number.
 #[derive(Debug)]
 pub struct Server {
     scale: Scale,
-    /// For the CPU clock; absent for a tree of files and for a process that was never there.
+    /// The process whose CPU clock is read; absent for a tree of files and for a process that does not exist.
     live: Option<Process>,
     start_ticks: Option<u64>,
     stat: Reader,
@@ -51,10 +51,10 @@ impl Server {
         files.chain(self.taskstats.as_ref().err().cloned()).collect()
     }
 
-    /// Whether it is still the process that it was.
+    /// Whether the original process still runs.
     pub fn lives(&mut self) -> bool {
         let stat = self.stat.text().and_then(Stat::parse);
-        // Z and X: it has ended and nobody has asked for its status yet.
+        // Z and X: it has ended, but its parent has not yet collected its status.
         stat.is_some_and(|s| Some(s.start_ticks) == self.start_ticks && s.is_alive())
     }
 
@@ -72,7 +72,7 @@ impl Server {
         ] {
             values.set(name, value);
         }
-        // The process was there a moment ago, so its number is still its own.
+        // The process existed a moment ago, so its number is not reused yet.
         let total = self.live.as_ref().and_then(|p| process_cpu_s(p.pid));
         values.set_some("server.cpu.total_s", total);
         if let (Ok(way), Some(process)) = (&mut self.taskstats, &self.live)
@@ -82,7 +82,7 @@ impl Server {
             values.set("server.involuntary_switches", switches.involuntary as f64);
         }
         if let Some(text) = self.statm.text() {
-            // The second column is what is resident (proc_pid_statm(5)).
+            // The second column is resident memory (proc_pid_statm(5)).
             let pages = text.split_ascii_whitespace().nth(1).and_then(first);
             values.set_some("server.rss_bytes", pages.map(|n| n as f64 * self.scale.page_bytes));
         }
@@ -99,7 +99,7 @@ impl Server {
     }
 }
 
-/// The way to ask for context switches, when a question by it is answered.
+/// Opens the taskstats interface, and checks that the kernel answers a request for context switches.
 fn taskstats(pid: u32) -> Result<Taskstats, String> {
     let mut way = Taskstats::open().map_err(|e| format!("context switches by taskstats: {}", reason(&e)))?;
     match way.switches(pid) {

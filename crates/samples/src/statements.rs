@@ -1,4 +1,4 @@
-//! Counters that a server tells itself, by statements that only read.
+//! Counters that the server reports itself, read by statements that only read.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use mydyno_facts::{ReadOnly, Sql};
 use crate::bus::Counters;
 use crate::values::Values;
 
-/// Longest time for the statements of one group at one instant.
+/// Time limit for the statements of one group at one instant.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// SHOW GLOBAL STATUS: every value that is a number, as `server.status.NAME` with the name in lower case.
@@ -31,8 +31,8 @@ impl<C: Sql + Send> Counters for GlobalStatus<C> {
 /// Sessions by what they do, from SHOW PROCESSLIST: `server.sessions.{all,sleeping,running,locked}_now`, and the age of the
 /// oldest statement that runs, `server.sessions.oldest_s_now`.
 ///
-/// Without the privilege PROCESS a server shows the sessions of the own account only; `server.sessions.all_now` is then
-/// smaller than `server.status.threads_connected`. The text of statements is not kept.
+/// Without the privilege PROCESS the server shows only sessions of mydyno's own account; `server.sessions.all_now` is
+/// then smaller than `server.status.threads_connected`. The text of statements is not kept.
 pub struct Sessions<C>(pub C);
 
 impl<C: Sql + Send> Counters for Sessions<C> {
@@ -48,7 +48,7 @@ impl<C: Sql + Send> Counters for Sessions<C> {
             (0_u32, 0_u32, 0_u32, 0_u32, 0.0_f64);
         for row in 0..table.rows.len() {
             let command = table.cell(row, "Command").unwrap_or_default();
-            // Threads of the server itself, and replicas that stream the binary log.
+            // Threads of the server itself, and replicas that receive the binary log.
             if command == "Daemon" || command.starts_with("Binlog Dump") {
                 continue;
             }

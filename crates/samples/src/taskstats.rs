@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// Answers are far smaller.
+/// Size of the receive buffer, far above that of an answer.
 const LARGEST: usize = 8192;
 
 /// struct nlmsghdr and struct genlmsghdr.
@@ -18,7 +18,7 @@ const TASKSTATS_CMD_ATTR_TGID: u16 = 2;
 const TASKSTATS_TYPE_STATS: u16 = 3;
 const TASKSTATS_TYPE_AGGR_TGID: u16 = 5;
 
-/// Places in struct taskstats, the same in every version since the first (include/uapi/linux/taskstats.h).
+/// Offsets in struct taskstats, the same in every version since the first (include/uapi/linux/taskstats.h).
 const NVCSW: usize = 272;
 const NIVCSW: usize = 280;
 
@@ -27,7 +27,7 @@ const NIVCSW: usize = 280;
 pub struct Switches {
     /// Context switches because a thread waited.
     pub voluntary: u64,
-    /// Context switches because another thread was to run.
+    /// Context switches because the scheduler preferred another thread.
     pub involuntary: u64,
 }
 
@@ -44,7 +44,7 @@ impl Taskstats {
     /// Opens the socket and looks up the family.
     ///
     /// # Errors
-    /// The kernel has no taskstats, or no netlink socket is to be had.
+    /// The kernel has no taskstats, or refuses a netlink socket.
     pub fn open() -> io::Result<Self> {
         // SAFETY: socket has no preconditions; the result is checked before it is owned.
         let fd = unsafe {
@@ -53,7 +53,7 @@ impl Taskstats {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nobody else owns it.
+        // SAFETY: the descriptor was just made and nothing else owns it.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut way =
             Self { socket, family: libc::GENL_ID_CTRL as u16, sequence: 0, buffer: vec![0; LARGEST] };
@@ -65,7 +65,7 @@ impl Taskstats {
         Ok(way)
     }
 
-    /// An answer comes at once or not at all; a sampler never hangs on it.
+    /// Limits the wait for an answer: the kernel answers at once or not at all, and a sampler must not hang.
     fn limit_waiting(&self) -> io::Result<()> {
         let limit = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
         // SAFETY: the option's value is a timeval whose size is given.
@@ -84,7 +84,7 @@ impl Taskstats {
     /// Context switches of a process.
     ///
     /// # Errors
-    /// Not permitted, no such process, or an answer that is not understood.
+    /// Not permitted, no such process, or an invalid answer.
     pub fn switches(&mut self, pid: u32) -> io::Result<Switches> {
         let answer = self.ask(TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, &pid.to_ne_bytes())?;
         let stats =
@@ -125,7 +125,7 @@ fn message(family: u16, sequence: u32, command: u8, kind: u16, value: &[u8]) -> 
     bytes.extend(family.to_ne_bytes());
     bytes.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
     bytes.extend(sequence.to_ne_bytes());
-    // Our port: the kernel fills it in.
+    // The port of the sender, which the kernel fills in.
     bytes.extend([0; 4]);
     bytes.extend([command, 1, 0, 0]);
     bytes.extend((attribute as u16).to_ne_bytes());
@@ -135,8 +135,7 @@ fn message(family: u16, sequence: u32, command: u8, kind: u16, value: &[u8]) -> 
     bytes
 }
 
-/// The attributes of the answer to a question, or the error that it is. A late answer to an earlier question is an
-/// error, never taken for this one's.
+/// The attributes of an answer to the request, or its error. A late answer to an earlier request is an error.
 fn payload(answer: &[u8], sequence: u32) -> io::Result<&[u8]> {
     let wrong = || io::Error::from_raw_os_error(libc::EPROTO);
     let kind = answer.get(4..6).and_then(|b| b.try_into().ok()).map(u16::from_ne_bytes).ok_or_else(wrong)?;
@@ -151,7 +150,7 @@ fn payload(answer: &[u8], sequence: u32) -> io::Result<&[u8]> {
     answer.get(HEADERS..).ok_or_else(wrong)
 }
 
-/// The value of an attribute in a row of them.
+/// The value of an attribute in a sequence of attributes.
 fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
     while bytes.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));

@@ -1,4 +1,4 @@
-//! Values of one sample and the units that they are read in.
+//! Values of one sample, and the units of their sources.
 
 use indexmap::IndexMap;
 
@@ -14,7 +14,7 @@ impl Values {
         }
     }
 
-    /// Sets a value that was read; without one nothing changes.
+    /// Sets a value if there is one.
     pub fn set_some(&mut self, name: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.set(name, value);
@@ -25,9 +25,9 @@ impl Values {
 /// Units of /proc and of the machine that a sampler reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// Seconds of a clock tick.
+    /// Seconds in a clock tick.
     pub tick_s: f64,
-    /// Bytes of a memory page.
+    /// Bytes in a memory page.
     pub page_bytes: f64,
 }
 

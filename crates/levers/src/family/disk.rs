@@ -1,4 +1,4 @@
-//! A disk of its own for the server's data.
+//! A separate disk for the server's data.
 
 use mydyno_host::disk::{DiskSpec, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
@@ -104,7 +104,7 @@ impl Family for Disk {
     }
 }
 
-/// Checks the disk's levers together and moves them into the draft's turns. Returns the mistakes.
+/// Checks the disk's levers together and moves them into the draft's turns. Returns the errors.
 pub(crate) fn finish(draft: &mut Draft) -> Vec<LeverError> {
     let mut problems = Vec::new();
     let arrangement = &mut draft.turns.server.arrangement;
@@ -148,7 +148,7 @@ fn file_systems() -> String {
     FILE_SYSTEMS.map(FileSystem::name).join(" ")
 }
 
-/// The name of a queue setting of the host. Any loop device stands for the one that will be made.
+/// The host's name of a queue setting. Any loop device represents the one that will be made.
 fn queue_setting(file: &str) -> String {
     format!("queue.loop0.{file}")
 }

@@ -1,4 +1,4 @@
-//! The meaning of sync rates for a server.
+//! The consequences of sync rates for a server.
 
 use mydyno_model::Warning;
 use mydyno_model::probe::{Measure, Storage};
@@ -8,11 +8,12 @@ use super::Place;
 use crate::own_disk::{FLUSHES, Flushes, Ground};
 use crate::report::{figure, rate};
 
-/// A disk that holds data in a volatile cache has to put them onto its medium before it answers a flush. Programming a page of
-/// flash takes some 200 µs at least, and a turn of a disk milliseconds; below this, in microseconds, that did not happen.
+/// A disk with a volatile cache has to write the data to its medium before it answers a flush. Programming a flash page
+/// takes at least some 200 µs, and a rotation milliseconds; below this limit, in microseconds, the medium was not
+/// written.
 const IMPLAUSIBLE_US: f64 = 100.0;
 
-/// The meaning of a folder's figures for a server there.
+/// The consequences of a folder's figures for a server with its data there.
 pub(super) fn of_folder(measures: &[Measure]) -> Vec<String> {
     let mut meaning = Vec::new();
     let per_s = |id: &str| figure(measures, id, "per_s").map(|estimate| estimate.value);
@@ -40,7 +41,7 @@ pub(super) fn of_folder(measures: &[Measure]) -> Vec<String> {
     meaning
 }
 
-/// The effect of file systems and flushes on the syncs of a redo log, in the order in which they were requested.
+/// The effect of file systems and flushes on the syncs of a redo log, in the requested order.
 pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
     let redo = |ground: Ground| {
         let per_s = |of: &str| figure(measures, &format!("{}.{of}", ground.name()), "per_s").map(|e| e.value);
@@ -84,7 +85,7 @@ pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
     meaning
 }
 
-/// The number of flushes that the device of a place was sent.
+/// The number of flushes that were sent to the device.
 pub(super) fn flushed(measures: &[Measure], place: &Place, flushes: u64) -> Option<String> {
     let device = place.device.as_deref()?;
     let of_place = |measure: &&Measure| match place.ground {
@@ -100,8 +101,8 @@ pub(super) fn flushed(measures: &[Measure], place: &Place, flushes: u64) -> Opti
     })
 }
 
-/// Says when a rate cannot be that of a disk that empties a volatile cache. It never says that data are safe: what happens below
-/// the kernel cannot be seen from here.
+/// Reports a rate that is implausible for a disk that empties a volatile cache. It never reports that data are safe,
+/// because layers below the kernel are not visible.
 pub(super) fn implausible(measures: &[Measure], storage: &Storage) -> Option<Warning> {
     if storage.flushes_sent != Some(true) {
         return None;

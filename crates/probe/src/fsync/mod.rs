@@ -1,7 +1,8 @@
 //! The rate at which a file can be written and synced.
 //!
-//! Overwriting is what a redo log of fixed size does, appending what a binary log does. Blocks that are reserved but not
-//! written (fallocate) save a sync the search for space, not the journal: each write turns a piece of them into written ones.
+//! Overwriting is the pattern of a redo log of fixed size, appending that of a binary log. With blocks that are
+//! reserved but not written (fallocate), a sync needs no block allocation but still a journal write, because each write
+//! converts a part of them to written blocks.
 
 mod meaning;
 
@@ -23,25 +24,25 @@ use crate::slot::{Slot, Window};
 use crate::sys::Aligned;
 use crate::{Run, storage};
 
-/// Where the next write goes.
+/// The position of the next write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Blocks that were written before, from the beginning again at the end.
+    /// Blocks that were written before, starting over at the end of the file.
     Overwrite,
     /// The end of a growing file.
     Append,
-    /// Blocks that fallocate(2) has reserved and nobody has written.
+    /// Blocks that fallocate(2) has reserved and that were never written.
     Preallocated,
 }
 
 /// The method by which a write is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// fsync(2): data and all that describes the file.
+    /// fsync(2): data and all metadata of the file.
     Fsync,
-    /// fdatasync(2): data and what is needed to find them.
+    /// fdatasync(2): data and the metadata needed to read them.
     Fdatasync,
-    /// `O_DSYNC` of open(2): each write returns when its data last.
+    /// `O_DSYNC` of open(2): each write returns when its data are durable.
     Dsync,
 }
 
@@ -50,13 +51,13 @@ pub const PATTERNS: [Pattern; 3] = [Pattern::Overwrite, Pattern::Append, Pattern
 /// All methods.
 pub const METHODS: [Method; 3] = [Method::Fsync, Method::Fdatasync, Method::Dsync];
 
-/// A file that grows or is filled is begun anew at so many times `Options::bytes`.
+/// A file that grows or is preallocated is restarted at this multiple of `Options::bytes`.
 const GROWN: u64 = 4;
-/// Space that has to be free beside a disk that is made.
+/// Space that has to stay free in addition to a new disk.
 const DISK_KEPT: u64 = 1 << 30;
 
 impl Pattern {
-    /// As in `overwrite`.
+    /// Its name, as in `overwrite`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Overwrite => "overwrite",
@@ -65,14 +66,14 @@ impl Pattern {
         }
     }
 
-    /// The one with a name.
+    /// The pattern with a name.
     pub fn named(name: &str) -> Option<Self> {
         PATTERNS.into_iter().find(|pattern| pattern.name() == name)
     }
 }
 
 impl Method {
-    /// As in `fdatasync`.
+    /// Its name, as in `fdatasync`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fsync => "fsync",
@@ -81,7 +82,7 @@ impl Method {
         }
     }
 
-    /// The one with a name.
+    /// The method with a name.
     pub fn named(name: &str) -> Option<Self> {
         METHODS.into_iter().find(|method| method.name() == name)
     }
@@ -102,26 +103,26 @@ impl Method {
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where: file systems differ.
+    /// The folder; results depend on its file system.
     pub folder: PathBuf,
     /// Bytes of a write.
     pub block: usize,
     /// Bytes of the file that is overwritten.
     pub bytes: u64,
-    /// Which patterns.
+    /// Patterns to measure.
     pub patterns: Vec<Pattern>,
-    /// Which methods.
+    /// Methods to measure.
     pub methods: Vec<Method>,
-    /// Past the page cache, as a redo log that is opened with `O_DIRECT`.
+    /// Whether to bypass the page cache, as for a redo log that is opened with `O_DIRECT`.
     pub direct: bool,
-    /// Instead of the folder itself, disks of mydyno's own in it (root); empty: the folder.
+    /// File systems and flush settings of temporary disks in the folder (root); empty measures the folder itself.
     pub grounds: Vec<Ground>,
 }
 
-/// Where files are written.
+/// The location of the files.
 #[derive(Debug)]
 struct Place {
-    /// None: the folder itself.
+    /// `None` for the folder itself.
     ground: Option<Ground>,
     /// The folder of its files, below that of the probe.
     below: PathBuf,
@@ -156,10 +157,10 @@ impl Options {
     }
 }
 
-/// Measures it.
+/// Measures the sync rates.
 ///
 /// # Errors
-/// The folder cannot be used, or has no room.
+/// The folder cannot be used, or has too little space.
 pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     options.check()?;
     run.timing.check()?;
@@ -293,7 +294,7 @@ fn measure(
     })
 }
 
-/// The state before the first write.
+/// Prepares the file's state before the first write.
 fn begin_anew(file: &File, pattern: Pattern, end: u64) -> Result<(), ProbeError> {
     if pattern == Pattern::Overwrite {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The process that allocates: it has been started with an allocator, and answers with what it measured.
+//! The process that allocates: it is started with an allocator, and prints its measurements.
 
 use std::fs;
 use std::hint::black_box;
@@ -16,27 +16,27 @@ use crate::random::joined;
 use crate::slot::{Slot, Window, calibrate, together};
 use mydyno_linux::calls::{processes, usage};
 
-/// Bytes between two touches: the smallest page.
+/// Bytes between two touches: the smallest page size.
 const PAGE: usize = 4096;
 
 /// The request, as JSON in the last argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
-    /// Bytes of an allocation.
+    /// Size of an allocation in bytes.
     pub size: usize,
-    /// Threads that allocate side by side.
+    /// Number of threads that allocate in parallel.
     pub threads: usize,
     /// Warm-up in microseconds.
     pub warm_up_us: u64,
     /// Time of all windows in microseconds.
     pub time_us: u64,
-    /// Windows.
+    /// Number of windows.
     pub windows: usize,
-    /// Whether huge pages are forbidden to this process.
+    /// Whether huge pages are disabled for this process.
     pub without_huge_pages: bool,
-    /// The library that was preloaded.
+    /// The preloaded library.
     pub library: Option<PathBuf>,
-    /// The process that asks: this one ends with it.
+    /// The requesting process: this one ends with it.
     #[serde(default)]
     pub asker: Option<u32>,
 }
@@ -44,11 +44,11 @@ pub struct Request {
 /// The answer, as JSON on standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer {
-    /// Whether the library is in this process; true when none was asked for.
+    /// Whether the library is loaded into this process; true when none was requested.
     pub preloaded: bool,
-    /// Minor page faults of the whole process while it measured.
+    /// Minor page faults of the whole process during the measurement.
     pub minor_faults: u64,
-    /// Allocations, those before the first window too.
+    /// Number of allocations, including those before the first window.
     pub operations: u64,
     windows: Vec<Part>,
 }
@@ -64,7 +64,7 @@ impl Answer {
     /// Its windows.
     ///
     /// # Errors
-    /// They are damaged.
+    /// The data are damaged.
     pub fn windows(&self) -> Result<Vec<Window>, ProbeError> {
         let damaged = |e: mydyno_stats::Error| ProbeError::Child {
             what: "allocations".to_owned(),
@@ -79,10 +79,10 @@ impl Answer {
     }
 }
 
-/// Measures what a request asks.
+/// Carries out a request.
 ///
 /// # Errors
-/// The request makes no sense, or a thread cannot be started.
+/// The request is invalid, or a thread cannot be started.
 pub fn run(request: &str) -> Result<String, ProbeError> {
     let request: Request = serde_json::from_str(request).map_err(|e| ProbeError::Option {
         option: "request",
@@ -123,7 +123,7 @@ pub fn run(request: &str) -> Result<String, ProbeError> {
     Ok(serde_json::to_string(&answer).unwrap_or_default())
 }
 
-/// Has the kernel end this process when the one that asks ends, also by SIGKILL: nobody would read the answer.
+/// Makes the kernel end this process when the requesting process ends, even by SIGKILL: nothing would read the answer.
 fn end_with(asker: u32) -> Result<(), ProbeError> {
     let has_asker = processes::end_with_parent(asker);
     if has_asker.map_err(ProbeError::system("end with the process that asks"))? {
@@ -162,7 +162,7 @@ fn measure(slot: &Slot, size: usize, threads: usize) -> Result<(Vec<Window>, u64
     })
 }
 
-/// Gets memory, touches every page of it, and frees it.
+/// Allocates memory, touches every page of it, and frees it.
 fn once(size: usize) -> Result<(), ProbeError> {
     // SAFETY: malloc(3) takes a size; null is looked for before the memory is used.
     let start = black_box(unsafe { libc::malloc(size) }.cast::<u8>());

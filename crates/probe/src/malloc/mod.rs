@@ -1,6 +1,6 @@
 //! The cost of allocating memory: by size, number of threads, allocator and huge pages, with page faults counted.
 //!
-//! Each stretch is measured in a process of its own ([`child`]), whose allocator is preloaded and whose heap nobody has used.
+//! Each slot is measured in a new process ([`child`]) with a preloaded allocator and an unused heap.
 
 pub mod child;
 
@@ -24,9 +24,9 @@ use crate::{Run, machine};
 
 use child::{Answer, Request};
 
-/// Bytes of output that an error shows.
+/// Number of bytes of output that an error quotes.
 const TAIL: usize = 300;
-/// Variables of the environment that would change what is measured.
+/// Environment variables that are removed because they would affect the measurement.
 const CLEARED: [&str; 6] = [
     "LD_PRELOAD",
     "GLIBC_TUNABLES",
@@ -57,10 +57,10 @@ struct Arrangement {
     without_huge_pages: bool,
 }
 
-/// Measures it.
+/// Measures the allocators.
 ///
 /// # Errors
-/// There is no room in memory, or options make no sense.
+/// Too little memory is available, or options are invalid.
 pub fn run(machine: &Machine, options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     let bad = |option, problem: &str| Err(ProbeError::Option { option, problem: problem.to_owned() });
@@ -99,14 +99,14 @@ pub fn run(machine: &Machine, options: &Options, run: &mut Run) -> Result<ProbeR
     Ok(draft.finish(outcome))
 }
 
-/// The kernel's choice of transparent huge pages, as in `madvise`.
+/// The kernel's setting of transparent huge pages, as in `madvise`.
 fn huge_pages() -> String {
     let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split(']').next());
     chosen.unwrap_or("unknown").to_owned()
 }
 
-/// The allocators that can be compared here, and the reasons for those that cannot.
+/// The allocators that can be compared on this machine, and the reasons for those that cannot.
 fn arrangements() -> (Vec<Arrangement>, Vec<NotMeasured>) {
     let plain = |name, what| Arrangement {
         name,
@@ -118,7 +118,7 @@ fn arrangements() -> (Vec<Arrangement>, Vec<NotMeasured>) {
     let mut here = vec![
         plain("glibc", "glibc"),
         Arrangement {
-            // Giving it at all ends glibc's own adjustment of the threshold: mallopt(3).
+            // Setting it to any value disables glibc's dynamic adjustment of the threshold: mallopt(3).
             environment: vec![("MALLOC_MMAP_THRESHOLD_", "131072")],
             ..plain("glibc_fixed", "glibc with MALLOC_MMAP_THRESHOLD_=131072")
         },
@@ -150,7 +150,7 @@ fn arrangements() -> (Vec<Arrangement>, Vec<NotMeasured>) {
     (here, missing)
 }
 
-/// The version of the C library; none for another one.
+/// The version of glibc; `None` for another C library.
 fn glibc() -> Option<(u32, u32)> {
     #[cfg(target_env = "gnu")]
     {
@@ -184,7 +184,7 @@ fn cell<'a>(
     })
 }
 
-/// Measures one stretch in a process of its own.
+/// Measures one slot in a new process.
 fn ask(
     arrangement: &Arrangement,
     size: usize,

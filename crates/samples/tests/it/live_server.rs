@@ -15,7 +15,7 @@ fn samples_of_a_server_are_what_python_reads_and_end_with_it() {
     assert!(sampler.gaps().iter().any(|gap| gap.contains("definitely-no-disk")));
     client.query("SELECT COUNT(*) FROM information_schema.COLUMNS").unwrap();
 
-    // Whatever is read between two equal samples is what the samples say.
+    // The independent reading is valid only if the samples before and after it are equal.
     let expected = loop {
         let before = sampler.sample(0.0);
         let said = python(&format!(

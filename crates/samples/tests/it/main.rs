@@ -12,5 +12,5 @@ mod support;
 #[path = "../../../facts/src/tree.rs"]
 mod tree;
 
-// The tree of files reads by this crate's `Source`.
+// tree.rs uses `crate::Source`.
 use mydyno_facts::Source;
