@@ -14,6 +14,7 @@ pub mod collect;
 mod collector;
 mod collectors;
 mod context;
+mod der;
 mod dialect;
 mod digest;
 mod error;

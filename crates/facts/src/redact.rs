@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 37] = [
+const NAMED: [FactInfo; 50] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -44,6 +44,19 @@ const NAMED: [FactInfo; 37] = [
     fact("server.options.other_groups", "", ""),
     fact("server.options.command_line", "", ""),
     fact("server.options.persisted", "", ""),
+    fact("server.accounts.over_everything", "", ""),
+    fact("server.accounts.may_grant", "", ""),
+    fact("server.error_log.source", "", ""),
+    fact("server.error_log.KIND.last_line", "", ""),
+    fact("server.lock_waits.blockers", "", ""),
+    fact("server.statements.by_time", "", ""),
+    fact("server.statements.scans", "", ""),
+    fact("server.statements.writes_that_scan", "", ""),
+    fact("server.statements.deep_pages", "", ""),
+    fact("server.statements.failing", "", ""),
+    fact("server.views.invalid", "", ""),
+    fact("server.tables.many_partitions", "", ""),
+    fact("server.upkeep.backup_jobs", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),

@@ -1,7 +1,7 @@
 //! Where facts are read from: the files of a Linux host below a root that tests can replace.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -167,6 +167,25 @@ impl Source {
         Ok(text.trim_end().to_owned())
     }
 
+    /// The last lines of a regular file, at most `most` bytes, and whether they are the whole file; bytes that are not UTF-8
+    /// are replaced.
+    ///
+    /// # Errors
+    /// As [`Source::read`]; it is not a regular file.
+    pub fn end_of(&self, path: &str, most: u64) -> Read<(String, bool)> {
+        let failed = |e: &io::Error| Missing::of(e, path);
+        let mut file = open_regular(&self.path(path)).map_err(|e| failed(&e))?;
+        let size = file.metadata().map_err(|e| failed(&e))?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(most))).map_err(|e| failed(&e))?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let whole = size <= most;
+        // The first line of a part is the end of one.
+        let lines = if whole { &*text } else { text.split_once('\n').map_or("", |(_, lines)| lines) };
+        Ok((lines.to_owned(), whole))
+    }
+
     /// An open file, to be read again and again.
     ///
     /// # Errors
@@ -275,6 +294,15 @@ mod tests {
             of("/sys/x"),
             Missing::Denied("/sys/x: permission refused; run mydyno as root".to_owned())
         );
+    }
+
+    #[test]
+    fn the_end_of_a_file_begins_with_a_whole_line() {
+        let (_tree, source) = tree(&[("var/log/x", "first\nsecond\nthird\n")]);
+        assert_eq!(source.end_of("/var/log/x", 100), Ok(("first\nsecond\nthird\n".to_owned(), true)));
+        assert_eq!(source.end_of("/var/log/x", 10), Ok(("third\n".to_owned(), false)));
+        assert!(matches!(source.end_of("/var/log", 10), Err(Missing::Error(_))));
+        assert!(matches!(source.end_of("/var/none", 10), Err(Missing::Absent(_))));
     }
 
     #[test]

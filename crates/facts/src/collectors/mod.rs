@@ -2,15 +2,18 @@
 
 use crate::collector::Collector;
 
+pub mod access;
 pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
 pub mod cpu;
 pub mod device;
+pub mod error_log;
 pub mod file_system;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
+pub mod locks;
 pub mod memory;
 pub mod network;
 pub mod objects;
@@ -24,11 +27,13 @@ pub mod server;
 pub mod services;
 pub mod session_memory;
 pub mod sessions;
+pub mod statements;
 pub mod status;
 pub mod storage;
 pub mod sysctl;
 pub mod thp;
 pub mod unit;
+pub mod upkeep;
 pub mod virtualisation;
 
 /// All of them, in the order in which their facts stand in a fact set.
@@ -50,13 +55,18 @@ pub static ALL: &[&Collector] = &[
     &process_memory::COLLECTOR,
     &unit::COLLECTOR,
     &storage::COLLECTOR,
+    &upkeep::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &locks::COLLECTOR,
     &objects::COLLECTOR,
+    &access::COLLECTOR,
+    &error_log::COLLECTOR,
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,
+    &statements::COLLECTOR,
     &schema::COLLECTOR,
     &status::COLLECTOR,
 ];

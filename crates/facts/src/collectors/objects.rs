@@ -1,18 +1,19 @@
-//! Accounts and stored objects that do not fit together, as counts: names are the user's own.
+//! Accounts and stored objects that do not fit together.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::schema::statistics::statistics;
 use crate::context::{Context, Depth};
 use crate::source::{Missing, Read};
-use crate::sql::ReadOnly;
+use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Definers, events, and passwords that equal the name.
 pub static COLLECTOR: Collector = Collector {
     name: "objects",
-    cost: Cost { host_ms: 1, server_ms: 10 },
+    cost: Cost { host_ms: 1, server_ms: 15 },
     deadline_ms: 2000,
     depth: Depth::Audit,
     facts: &[
@@ -20,6 +21,26 @@ pub static COLLECTOR: Collector = Collector {
             "server.routines.without_definer",
             "count",
             "stored routines whose definer is no account of this server",
+        ),
+        fact(
+            "server.triggers.without_definer",
+            "count",
+            "triggers whose definer is no account of this server; with more than 5,000 tables they are not asked for",
+        ),
+        fact(
+            "server.views.without_definer",
+            "count",
+            "views whose definer is no account of this server; with more than 1,000 views they are not asked for",
+        ),
+        fact(
+            "server.views.invalid",
+            "",
+            "views that name tables, columns or functions that are not there; 20 at most",
+        ),
+        fact(
+            "server.tables.many_partitions",
+            "",
+            "InnoDB tables with 200 partitions or more: table, partitions; 20 at most",
         ),
         fact("server.events.without_definer", "count", "events whose definer is no account of this server"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
@@ -38,6 +59,13 @@ pub static COLLECTOR: Collector = Collector {
 };
 
 const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES o WHERE o.ROUTINE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
+const TRIGGERS: &str = "SELECT COUNT(*) FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
+const VIEWS: &str = "SELECT COUNT(*) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
+const VIEWS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
+const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+/// The server says it in the comment of the view, which it opens for this.
+const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
+const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)), COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
 const EVENTS: &str = "SELECT COUNT(*) FROM information_schema.EVENTS o WHERE o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const ENABLED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED'";
 const FILES: &str =
@@ -69,13 +97,49 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
         bag.put(id, statement, rows.and_then(|rows| count(&rows)));
     }
+    opened(sql, bag);
+    partitions(sql, bag);
     let (statement, table) = first_of(sql, &NAMED);
     let rows = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| table.rows);
     bag.put("server.accounts.name_as_password", statement, rows.and_then(|rows| count(&rows)));
 }
 
+/// Triggers and views: the server opens each table, or each view, for them, so they are asked for up to some thousand only.
+fn opened(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let mut few = |counted: &str, most: u64| -> Read<()> {
+        let rows = sql.rows(counted).map_err(|e| e.missing("SELECT on schema mysql"))?;
+        match count(&rows)?.as_u64().unwrap_or(0) {
+            found if found <= most => Ok(()),
+            found => Err(Missing::Error(format!("not asked for, because there are {found}"))),
+        }
+    };
+    let (tables, views) = (few(TABLES_COUNTED, 5000), few(VIEWS_COUNTED, 1000));
+    let mut rows = |asked: Read<()>, statement: &str| {
+        asked?;
+        sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, TRIGGER and SHOW VIEW"))
+    };
+    let triggers = rows(tables, TRIGGERS).and_then(|rows| count(&rows));
+    bag.put("server.triggers.without_definer", TRIGGERS, triggers);
+    let of_views = rows(views.clone(), VIEWS).and_then(|rows| count(&rows));
+    bag.put("server.views.without_definer", VIEWS, of_views);
+    let invalid = rows(views, INVALID)
+        .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+    bag.put("server.views.invalid", INVALID, invalid);
+}
+
+fn partitions(sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let entry = |row: &Row| {
+        let partitions = row.get(1)?.as_deref()?.parse::<u64>().ok()?;
+        Some(json!({"table": row.first()?.as_deref()?, "partitions": partitions}))
+    };
+    let found = statistics(sql, PARTITIONS)
+        .map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>())
+        .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"));
+    bag.put("server.tables.many_partitions", PARTITIONS, found);
+}
+
 /// The number in the only cell.
-fn count(rows: &[crate::sql::Row]) -> Read<Value> {
+fn count(rows: &[Row]) -> Read<Value> {
     let text = rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default();
     let number = text.parse::<u64>();
     number.map(Value::from).map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))

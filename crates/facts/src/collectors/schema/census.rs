@@ -1,14 +1,14 @@
-//! Properties of tables that were read one by one.
+//! Properties of tables that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::indexes::{duplicates, grouped, hidden};
-use super::rows::{LISTED, text, whole};
+use super::rows::{LISTED, LISTED_OF_TABLES, text, whole};
 use crate::bag::Bag;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row, quoted};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
 
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
 const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
@@ -19,6 +19,7 @@ pub struct Census {
     /// Tables and views.
     pub looked_at: usize,
     read: usize,
+    seen: BTreeSet<(String, String)>,
     engines: BTreeMap<String, u64>,
     charsets: BTreeMap<String, u64>,
     types: BTreeMap<String, BTreeSet<String>>,
@@ -44,43 +45,74 @@ struct Column {
 }
 
 impl Census {
-    /// Reads a table's columns and indexes.
-    pub fn table(&mut self, sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> Read<()> {
-        let (Some(in_schema), Some(is_table)) = (quoted(schema), quoted(table)) else { return Ok(()) };
+    /// Reads columns and indexes of some tables of a schema. An answer that is too large is asked for in halves.
+    pub fn tables(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Read<()> {
+        match self.piece(sql, schema, names) {
+            Err(SqlError::TooLarge { .. }) if names.len() > 1 => {
+                let (one, other) = names.split_at(names.len() / 2);
+                self.tables(sql, schema, one)?;
+                self.tables(sql, schema, other)
+            }
+            answer => answer.map_err(|e| e.missing("SELECT on the tables")),
+        }
+    }
+
+    fn piece(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Result<(), SqlError> {
+        let listed: Vec<String> = names.iter().filter_map(|name| quoted(name)).collect();
+        let (Some(in_schema), false) = (quoted(schema), listed.is_empty()) else { return Ok(()) };
+        // Servers look up a table by its name only where one name is given.
+        let named = match listed.as_slice() {
+            [one] => format!("= {one}"),
+            _ => format!("IN ({})", listed.join(", ")),
+        };
         let of = |columns: &str, view: &str, order: &str| {
             format!(
-                "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table}{order}"
+                "SELECT TABLE_NAME, {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME {named}{order}"
             )
         };
         let dialect = sql.dialect();
-        let mut rows =
-            |statement: String| sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"));
-        let tables = rows(of(
+        let tables = by_table(sql.rows(&of(
             "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH",
             "TABLES",
             "",
-        ))?;
-        // A view, or a table that was dropped since.
-        let Some(found) = tables.first().filter(|row| text(row, 2) == "BASE TABLE") else { return Ok(()) };
-        let columns = rows(of(
+        ))?);
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let mut columns = by_table(sql.rows(&of(
             "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA",
             "COLUMNS",
             "",
-        ))?;
-        let indexes = rows(of(
+        ))?);
+        let mut indexes = by_table(sql.rows(&of(
             &format!("INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}", hidden(dialect)),
             "STATISTICS",
-            " ORDER BY INDEX_NAME, SEQ_IN_INDEX",
-        ))?;
+            " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
+        ))?);
+        for (table, found) in tables {
+            let columns = columns.remove(&table).unwrap_or_default();
+            let indexes = indexes.remove(&table).unwrap_or_default();
+            if let Some(found) = found.first() {
+                self.table(schema, &table, found, columns, &indexes);
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, schema: &str, table: &str, found: &Row, columns: Vec<Row>, indexes: &[Row]) {
+        // Names that differ in case only may be found twice. A view has no indexes.
+        if text(found, 2) != "BASE TABLE" || !self.seen.insert((schema.to_owned(), table.to_owned())) {
+            return;
+        }
         let columns: Vec<Column> = columns.into_iter().filter_map(column).collect();
         let name = format!("{schema}.{table}");
         self.read += 1;
         *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
         self.columns(&columns);
-        self.indexes(&name, &indexes, &columns);
+        self.indexes(&name, indexes, &columns);
         if text(found, 0) == "InnoDB" {
             self.space(&name, found);
-            for index in grouped(&indexes).iter().filter(|i| !i.unique && i.kind == "BTREE") {
+            for index in grouped(indexes).iter().filter(|i| !i.unique && i.kind == "BTREE") {
                 let Some((first, _)) = index.parts.first() else { continue };
                 let names = [schema, table, &index.name, first];
                 self.droppable.push(names.map(str::to_owned));
@@ -89,7 +121,6 @@ impl Census {
         if let Some(next) = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok()) {
             self.auto_increment(&name, next, &columns);
         }
-        Ok(())
     }
 
     fn columns(&mut self, columns: &[Column]) {
@@ -162,7 +193,10 @@ impl Census {
         };
         let all_read = match (unseen, sampled) {
             (0, false) => Ok(true),
-            (0, true) => Err(Missing::Error(format!("{} of {tables} tables were read", self.looked_at))),
+            (0, true) => Err(Missing::Error(format!(
+                "{} of {tables} tables were read, the largest first",
+                self.looked_at
+            ))),
             _ => Err(hidden()),
         };
         let counted = match unseen {
@@ -171,9 +205,9 @@ impl Census {
         };
         bag.put("schema.all_read", from, all_read.clone());
         bag.put("schema.engines_counted", from, counted);
-        put("duplicate_indexes", self.duplicates.into());
-        put("text_primary_keys", self.text_keys.into());
-        put("reclaimable", self.reclaimable.into());
+        put("duplicate_indexes", bounded(self.duplicates));
+        put("text_primary_keys", bounded(self.text_keys));
+        put("reclaimable", bounded(self.reclaimable));
         for (format, tables) in self.row_formats {
             put(&format!("row_format.{format}.tables"), tables.into());
         }
@@ -194,6 +228,24 @@ impl Census {
         bag.put("schema.most_indexes", from, most.ok_or_else(none));
         bag.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
     }
+}
+
+/// At most [`LISTED_OF_TABLES`] entries.
+fn bounded(mut entries: Vec<Value>) -> Value {
+    entries.truncate(LISTED_OF_TABLES);
+    entries.into()
+}
+
+/// Rows by their first cell, the name of the table, without it.
+fn by_table(rows: Vec<Row>) -> BTreeMap<String, Vec<Row>> {
+    let mut tables: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        let mut cells = row.into_iter();
+        if let Some(Some(table)) = cells.next() {
+            tables.entry(table).or_default().push(cells.collect());
+        }
+    }
+    tables
 }
 
 fn column(row: Row) -> Option<Column> {

@@ -1,15 +1,16 @@
-//! Tables, keys and types, within bounds: what the server holds ready is read for all tables, what makes it open a
-//! table only for a sample. A server with 100,000 tables is not asked to open them.
+//! Tables, keys and types, within bounds: sums that the server holds ready are read for all tables. Columns and indexes, for
+//! which it opens a table, are read for up to 5,000 tables within a second, and for the 512 largest where there are more.
 
 mod census;
 mod indexes;
+mod reading;
 mod rows;
-mod statistics;
+pub(crate) mod statistics;
 mod unkeyed;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use self::census::Census;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
 use self::statistics::{Names, names, totals};
@@ -23,13 +24,13 @@ use crate::sql::ReadOnly;
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
     name: "schema",
-    cost: Cost { host_ms: 10, server_ms: 80 },
+    cost: Cost { host_ms: 20, server_ms: 100 },
     deadline_ms: 6000,
     depth: Depth::Audit,
     facts: &[
         fact("schema.tables", "count", "tables of users, partitions counted as tables"),
         fact("schema.tables_read", "count", "tables whose columns and indexes were read"),
-        fact("schema.sampled", "", "whether these are a sample, chosen by a hash of their names"),
+        fact("schema.sampled", "", "whether these are a part of the tables, the largest ones"),
         fact("schema.rows", "count", "rows, as the server's statistics estimate them"),
         fact("schema.data_bytes", "bytes", "size of the clustered indexes, by the same statistics"),
         fact("schema.index_bytes", "bytes", "size of the other indexes, likewise"),
@@ -59,12 +60,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.duplicate_indexes",
             "",
-            "indexes that begin another: table, index, covered_by; among those that were read",
+            "indexes that begin another: table, index, covered_by; among those that were read, 500 at most",
         ),
         fact(
             "schema.text_primary_keys",
             "",
-            "primary keys that begin with a text column: table, type; among those that were read",
+            "primary keys that begin with a text column: table, type; among those that were read, 500 at most",
         ),
         fact(
             "schema.unused_indexes",
@@ -74,7 +75,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.reclaimable",
             "",
-            "tables of which 100 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read",
+            "tables of which 100 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read, 500 at most",
         ),
         fact(
             "schema.row_format.NAME.tables",
@@ -98,6 +99,9 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
+/// How long tables are read. Half of it is pauses, so that it costs the server half a second of CPU at most.
+const READING: Duration = Duration::from_secs(1);
+
 /// Why tables are not looked at one by one.
 const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
 
@@ -117,15 +121,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     };
     let Names { count, chosen, of_innodb } = names;
     let engines = if count <= COUNTED { engines(sql) } else { None };
-    let mut read = Census::default();
-    for (schema, table) in &chosen {
-        match read.table(sql, schema, table) {
-            Ok(()) => read.looked_at += 1,
-            // Out of time or connection: what was read so far is a smaller sample.
-            Err(Missing::Error(_)) => break,
-            Err(_) => {}
-        }
-    }
+    let until = Instant::now() + READING.mul_f64(context.options.patience);
+    let read = reading::read(sql, &chosen, count > COUNTED, until);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
     bag.put("schema.unused_indexes", INDEX_USAGE, unused);

@@ -3,8 +3,11 @@
 use crate::source::{Missing, Read};
 use crate::sql::Row;
 
-/// Tables that are read in detail.
-pub const SAMPLE: usize = 128;
+/// Tables that are read where there are more than [`COUNTED`]: each by statements of its own, some 0.5 ms of the server's CPU.
+pub const SAMPLE: usize = 512;
+
+/// Entries kept in a list of tables or indexes.
+pub const LISTED_OF_TABLES: usize = 500;
 
 /// Tables up to which the server counts engines and names are fetched: for each of them older servers read a file, and a
 /// name takes its way through both programs.

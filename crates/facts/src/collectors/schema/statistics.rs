@@ -1,5 +1,7 @@
 //! InnoDB's persistent statistics and dictionary tables, which describe all tables without opening them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::rows::{COUNTED, OURS, SAMPLE, text, whole};
@@ -90,15 +92,29 @@ pub fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
             "this account sees no table of users; it needs SELECT on them, and on mysql.innodb_table_stats to know whether there are any".to_owned(),
         ));
     }
-    let all = pairs(rows);
-    Ok(Names { count: all.len() as u64, chosen: sample(&all, SAMPLE), of_innodb })
+    Ok(Names { count: rows.len() as u64, chosen: largest_first(sql, pairs(rows)), of_innodb })
 }
 
-/// Some of many tables, the same ones each time, chosen by the server: 100,000 names would take as much work as all the
-/// rest of an audit.
+/// Names in the order in which they are read. A few tables are read in any order, so their sizes are not asked for.
+fn largest_first(sql: &mut ReadOnly<'_>, mut all: Vec<(String, String)>) -> Vec<(String, String)> {
+    const FEW: usize = 1000;
+    if all.len() <= FEW {
+        return all;
+    }
+    let statement = format!(
+        "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS} ORDER BY clustered_index_size + sum_of_other_index_sizes DESC LIMIT {FEW}"
+    );
+    let large: BTreeSet<(String, String)> =
+        statistics(sql, &statement).map(pairs).unwrap_or_default().into_iter().collect();
+    all.sort_by_cached_key(|name| !large.contains(name));
+    all
+}
+
+/// Some of many tables, the largest ones, chosen by the server: 100,000 names would take as much work as all the rest of an
+/// audit. Tables of one size are chosen by a hash of their names, the same ones each time.
 fn sample_of_many(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
     let statement = format!(
-        "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS} ORDER BY CRC32(CONCAT(table_name, '/', database_name)), database_name, table_name LIMIT {SAMPLE}"
+        "SELECT database_name, table_name FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} {USERS} ORDER BY clustered_index_size + sum_of_other_index_sizes DESC, CRC32(CONCAT(table_name, '/', database_name)), database_name, table_name LIMIT {SAMPLE}"
     );
     sql.rows(&statement).map(pairs).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))
 }
@@ -109,35 +125,4 @@ fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
         Some((cells.next()??, cells.next()??))
     };
     rows.into_iter().filter_map(pair).collect()
-}
-
-/// At most `size` names, the same ones each time: those with the smallest hashes (FNV-1a, mixed).
-fn sample(names: &[(String, String)], size: usize) -> Vec<(String, String)> {
-    let hash = |(schema, table): &&(String, String)| {
-        let bytes = schema.bytes().chain([0]).chain(table.bytes());
-        let fnv =
-            bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        // Names that differ in their last character only have near hashes without this.
-        let mixed = (fnv ^ (fnv >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ (mixed >> 29)
-    };
-    let mut chosen: Vec<&(String, String)> = names.iter().collect();
-    chosen.sort_by_cached_key(hash);
-    chosen.truncate(size);
-    chosen.into_iter().cloned().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_the_same_each_time_and_spread_over_the_names() {
-        let names: Vec<(String, String)> = (0..1000).map(|n| ("d".to_owned(), format!("t{n:04}"))).collect();
-        let chosen = sample(&names, 100);
-        assert_eq!(chosen, sample(&names, 100));
-        let early = chosen.iter().filter(|(_, t)| t.as_str() < "t0500").count();
-        // 100 of 1,000 without replacement: the standard deviation is 4.7; this is five of them.
-        assert!((26..=74).contains(&early), "{early}");
-    }
 }

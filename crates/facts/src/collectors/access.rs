@@ -1,0 +1,134 @@
+//! Accounts with privileges over everything, and the certificate that clients are shown.
+
+use serde_json::Value;
+use time::macros::format_description;
+use time::{OffsetDateTime, PrimitiveDateTime};
+
+use crate::bag::Bag;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::der;
+use crate::mounts;
+use crate::source::{Missing, Read};
+use crate::sql::ReadOnly;
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Privileges and certificates.
+pub static COLLECTOR: Collector = Collector {
+    name: "access",
+    cost: Cost { host_ms: 1, server_ms: 5 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.accounts.over_everything",
+            "",
+            "accounts beside root and the server's own that may insert, update, delete and drop in all schemas; 20 at most",
+        ),
+        fact(
+            "server.accounts.may_grant",
+            "",
+            "accounts beside root and the server's own with GRANT OPTION on all schemas; 20 at most",
+        ),
+        fact(
+            "server.tls.certificate_left_s",
+            "s",
+            "time until the server's certificate expires; negative since",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+/// Accounts of the server and of its packages, and roles in MariaDB, which have no host.
+macro_rules! accounts {
+    ($condition:literal, $rest:literal) => {
+        concat!(
+            "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE ",
+            $condition,
+            " AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint')",
+            $rest,
+            " ORDER BY User, Host LIMIT 20"
+        )
+    };
+}
+macro_rules! wordings {
+    ($condition:literal) => {
+        [
+            (accounts!($condition, " AND is_role = 'N'"), &[mariadb(100_005..)]),
+            (accounts!($condition, " AND account_locked = 'N'"), &[mysql(50_706..)]),
+            (accounts!($condition, ""), &[mysql(0..).until(50_706), mariadb(0..).until(100_005)]),
+        ]
+    };
+}
+const OVER_EVERYTHING: [Wording; 3] =
+    wordings!("Insert_priv = 'Y' AND Update_priv = 'Y' AND Delete_priv = 'Y' AND Drop_priv = 'Y'");
+const MAY_GRANT: [Wording; 3] = wordings!("Grant_priv = 'Y'");
+
+const NOT_AFTER: &str = "SHOW GLOBAL STATUS LIKE 'Ssl_server_not_after'";
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    for (id, wordings) in
+        [("server.accounts.over_everything", &OVER_EVERYTHING), ("server.accounts.may_grant", &MAY_GRANT)]
+    {
+        let (statement, table) = first_of(sql, wordings);
+        let names = table
+            .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+            .map_err(|e| e.missing("SELECT on schema mysql"));
+        bag.put(id, statement, names);
+    }
+    let (from, end) = certificate_end(context, sql);
+    let now = OffsetDateTime::now_utc();
+    let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());
+    bag.put("server.tls.certificate_left_s", from, left);
+}
+
+/// When the certificate expires, by the server's status, else by its file: MariaDB tells it to encrypted sessions only.
+fn certificate_end(context: &Context, sql: &mut ReadOnly<'_>) -> (String, Read<PrimitiveDateTime>) {
+    let told = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
+    if let Some(end) = told.as_deref().and_then(written_out) {
+        return (NOT_AFTER.to_owned(), Ok(end));
+    }
+    let end = || -> Read<(String, PrimitiveDateTime)> {
+        let named = context.variable("ssl_cert").ok_or_else(|| {
+            Missing::Absent(
+                "ssl_cert names no file: there is no certificate, or one that the server makes at its start"
+                    .to_owned(),
+            )
+        })?;
+        let server = context.server.as_ref().map_err(Clone::clone)?;
+        let path = match (named.strip_prefix('/'), context.variable("datadir")) {
+            (None, Some(datadir)) => format!("{}/{named}", datadir.trim_end_matches('/')),
+            _ => named.to_owned(),
+        };
+        let seen = format!("{}{path}", mounts::view(&context.source, server)?);
+        let text = context.source.text_within(&seen, 1 << 20)?;
+        let end = der::not_after(&text)
+            .ok_or_else(|| Missing::Error(format!("{path}: no certificate in PEM form was found in it")))?;
+        Ok((path, end))
+    };
+    match end() {
+        Ok((path, end)) => (path, Ok(end)),
+        Err(missing) => ("ssl_cert".to_owned(), Err(missing)),
+    }
+}
+
+/// As in `Nov  3 17:14:13 2036 GMT`.
+fn written_out(text: &str) -> Option<PrimitiveDateTime> {
+    let form =
+        format_description!("[month repr:short] [day padding:none] [hour]:[minute]:[second] [year] GMT");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    PrimitiveDateTime::parse(&words.join(" "), form).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use time::macros::datetime;
+
+    #[test]
+    fn the_servers_form_of_a_time_is_read() {
+        assert_eq!(written_out("Nov  3 17:14:13 2036 GMT"), Some(datetime!(2036-11-03 17:14:13)));
+        assert_eq!(written_out("Nov 23 07:14:13 2036 GMT"), Some(datetime!(2036-11-23 07:14:13)));
+        assert_eq!(written_out(""), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! The server's error log: crashes, corruption, starts that failed, and resources that ran out.
+
+use serde_json::Value;
+use time::macros::format_description;
+use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
+
+use crate::bag::Bag;
+use crate::bounds::shortened;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::mounts;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Wording, first_of, mysql};
+
+/// Messages of the error log.
+pub static COLLECTOR: Collector = Collector {
+    name: "error-log",
+    cost: Cost { host_ms: 10, server_ms: 5 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.error_log.source", "", "the file or table that was read"),
+        fact("server.error_log.whole", "", "whether all of it was read: of a file the last 4 MiB are"),
+        fact(
+            "server.error_log.KIND.count",
+            "count",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory",
+        ),
+        fact(
+            "server.error_log.KIND.last_age_s",
+            "s",
+            "age of the last of them; the time zone of the log is not known, so it can be wrong by half a day",
+        ),
+        fact("server.error_log.KIND.last_line", "", "the last of them"),
+    ],
+    run: Run::Server(run),
+};
+
+/// Bytes that are read from the end of a file.
+const TAIL: u64 = 4 << 20;
+
+/// Longest line that is kept, in bytes.
+const LONGEST_LINE: usize = 240;
+
+/// A kind of message, and texts of which a line of this kind holds one.
+struct Kind {
+    name: &'static str,
+    texts: &'static [&'static str],
+    /// Whether only lines of level error count.
+    errors_only: bool,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
+    Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
+    Kind {
+        name: "corruption",
+        texts: &["page corruption", "corrupted page", "is corrupt", "checksum mismatch", "corruption in"],
+        errors_only: true,
+    },
+    Kind { name: "crashed_table", texts: &["is marked as crashed"], errors_only: false },
+    Kind { name: "failed_start", texts: &["] Aborting", "[Server] Aborting"], errors_only: false },
+    Kind {
+        name: "disk_full",
+        texts: &["No space left on device", "Disk is full", "Errcode: 28", "is full'"],
+        errors_only: false,
+    },
+    Kind { name: "open_files", texts: &["Too many open files", "Errcode: 24"], errors_only: false },
+    Kind {
+        name: "memory",
+        texts: &["Out of memory", "Cannot allocate memory", "Errcode: 12 "],
+        errors_only: false,
+    },
+];
+
+/// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
+const TABLE: [Wording; 1] = [(
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' ORDER BY LOGGED DESC LIMIT 5000",
+    &[mysql(80_022..)],
+)];
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let (source, text) = match of_file(context) {
+        Ok((path, text, whole)) => (path, Ok((text, whole))),
+        Err(of_file) => {
+            let (statement, table) = first_of(sql, &TABLE);
+            match table {
+                Ok(table) => (statement.to_owned(), Ok((of_table(&table.rows), table.rows.len() < 5000))),
+                // The file's reason says more than a table that this server may not have.
+                Err(_) => ("log_error".to_owned(), Err(of_file)),
+            }
+        }
+    };
+    let (text, whole) = match text {
+        Ok(read) => read,
+        Err(missing) => {
+            for kind in &KINDS {
+                let id = format!("server.error_log.{}.count", kind.name);
+                bag.put::<Value>(&id, source.clone(), Err(missing.clone()));
+            }
+            return bag.rest_is(&source, &missing);
+        }
+    };
+    bag.put("server.error_log.source", source.clone(), Ok(source.clone()));
+    bag.put("server.error_log.whole", source.clone(), Ok(whole));
+    let now = OffsetDateTime::now_utc();
+    for (kind, found) in KINDS.iter().zip(found(&text)) {
+        let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);
+        bag.put(&id("count"), source.clone(), Ok(found.count));
+        if let Some(line) = found.last {
+            bag.put(&id("last_line"), source.clone(), Ok(shortened(line.to_owned(), LONGEST_LINE)));
+        }
+        if let Some(at) = found.at {
+            let age_s = (now - at.assume_utc()).as_seconds_f64().max(0.0);
+            bag.put(&id("last_age_s"), source.clone(), Ok(age_s.round()));
+        }
+    }
+}
+
+/// The end of the log's file, and whether it is the whole.
+fn of_file(context: &Context) -> Read<(String, String, bool)> {
+    let log = context.variable("log_error").unwrap_or("stderr");
+    if log == "stderr" {
+        return Err(Missing::Absent(
+            "the error log goes to standard error, as to the journal of systemd: journalctl -u mariadb (or mysql)".to_owned(),
+        ));
+    }
+    let server = context.server.as_ref().map_err(Clone::clone)?;
+    let path = match (log.strip_prefix('/'), context.variable("datadir")) {
+        (Some(_), _) => log.to_owned(),
+        (None, Some(datadir)) => {
+            format!("{}/{}", datadir.trim_end_matches('/'), log.trim_start_matches("./"))
+        }
+        (None, None) => return Err(Missing::Absent(format!("{log} is below a datadir that is not known"))),
+    };
+    let seen = format!("{}{path}", mounts::view(&context.source, server)?);
+    let (text, whole) = context.source.end_of(&seen, TAIL)?;
+    Ok((path, text, whole))
+}
+
+/// Lines as the log's file has them, oldest first.
+fn of_table(rows: &[Row]) -> String {
+    let cell = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let lines = rows.iter().rev().map(|row| {
+        let level = cell(row, 1).to_ascii_uppercase();
+        format!("{} [{level}] {}", cell(row, 0), cell(row, 2).replace('\n', " "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Lines of one kind.
+#[derive(Default)]
+struct Found<'a> {
+    count: u64,
+    last: Option<&'a str>,
+    at: Option<PrimitiveDateTime>,
+}
+
+fn found(log: &str) -> [Found<'_>; KINDS.len()] {
+    let mut found: [Found<'_>; KINDS.len()] = Default::default();
+    let mut at = None;
+    for line in log.lines() {
+        at = instant(line).or(at);
+        for (kind, found) in KINDS.iter().zip(&mut found) {
+            let error = !kind.errors_only || line.contains("[ERROR]");
+            if error && kind.texts.iter().any(|text| line.contains(text)) {
+                *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
+            }
+        }
+    }
+    found
+}
+
+/// The time at the beginning of a line: `2026-11-23 17:14:13` (MariaDB), `2026-11-23T17:14:13` (MySQL 5.7), or
+/// `261123 17:14:13` (MariaDB's signal handler, and older servers).
+fn instant(line: &str) -> Option<PrimitiveDateTime> {
+    let (day, rest) = match line.as_bytes().get(4)? {
+        b'-' => {
+            (Date::parse(line.get(..10)?, format_description!("[year]-[month]-[day]")).ok()?, line.get(11..)?)
+        }
+        _ => {
+            let day = format!("20{}", line.get(..6)?);
+            (Date::parse(&day, format_description!("[year][month][day]")).ok()?, line.get(7..)?)
+        }
+    };
+    let rest = rest.trim_start();
+    let time = match rest.as_bytes().get(1)? {
+        b':' => format!("0{}", rest.get(..7)?),
+        _ => rest.get(..8)?.to_owned(),
+    };
+    let time = Time::parse(&time, format_description!("[hour]:[minute]:[second]")).ok()?;
+    Some(PrimitiveDateTime::new(day, time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use time::macros::datetime;
+
+    const LOG: &str = "\
+2026-11-20  9:14:13 0 [Note] InnoDB: Starting crash recovery from checkpoint LSN=46590
+2026-11-20 10:00:00 7 [ERROR] mariadbd: Table './shop/old' is marked as crashed and should be repaired
+2026-11-20 10:00:01 7 [Warning] mariadbd: Disk is full writing './bin.000001' (Errcode: 28 \"No space left on device\").
+261121 11:22:33 [ERROR] mysqld got signal 11 ;
+Sorry, we probably made a mistake, and this is a bug.
+2026-11-22 12:00:00 0 [ERROR] InnoDB: Database page corruption on disk or a failed read of file './shop/t.ibd'
+2026-11-22 12:00:01 0 [Note] InnoDB: nothing is corrupt
+2026-11-22 12:00:02 0 [ERROR] Aborting
+2026-11-22T12:00:03.123456Z 0 [ERROR] [MY-010119] [Server] Aborting
+";
+
+    #[test]
+    fn each_kind_of_line_is_counted_with_its_last_line_and_time() {
+        let found = found(LOG);
+        let by = |name: &str| &found[KINDS.iter().position(|kind| kind.name == name).unwrap()];
+        for (name, count, at) in [
+            ("crash", 1, Some(datetime!(2026-11-21 11:22:33))),
+            ("recovery", 1, Some(datetime!(2026-11-20 9:14:13))),
+            ("corruption", 1, Some(datetime!(2026-11-22 12:00:00))),
+            ("crashed_table", 1, Some(datetime!(2026-11-20 10:00:00))),
+            ("failed_start", 2, Some(datetime!(2026-11-22 12:00:03))),
+            ("disk_full", 1, Some(datetime!(2026-11-20 10:00:01))),
+            ("open_files", 0, None),
+            ("memory", 0, None),
+        ] {
+            assert_eq!((by(name).count, by(name).at), (count, at), "{name}");
+        }
+        assert_eq!(by("crash").last, Some("261121 11:22:33 [ERROR] mysqld got signal 11 ;"));
+    }
+
+    #[test]
+    fn a_line_without_a_time_has_none() {
+        for line in ["", "2026", "Sorry, we probably made a mistake", "2026-13-01 00:00:00 x", "…………………"]
+        {
+            assert_eq!(instant(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn rows_of_the_table_read_as_lines_of_the_file() {
+        let row = |cells: [&str; 3]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+        let rows = [
+            row(["2026-11-22T12:00:02", "Error", "Aborting"]),
+            row(["2026-11-20T10:00:00", "Error", "Table './a/b' is marked as crashed"]),
+        ];
+        let text = of_table(&rows);
+        let found = found(&text);
+        assert_eq!((found[3].count, found[4].count), (1, 1));
+        assert_eq!(found[4].at, Some(datetime!(2026-11-22 12:00:02)));
+    }
+}

@@ -1,0 +1,83 @@
+//! Which sessions hold the row locks that others wait for.
+
+use serde_json::{Value, json};
+
+use crate::bag::Bag;
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Row locks that are waited for.
+pub static COLLECTOR: Collector = Collector {
+    name: "locks",
+    cost: Cost { host_ms: 1, server_ms: 2 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.lock_waits.blockers",
+            "",
+            "sessions that others wait for, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
+        ),
+        fact("server.lock_waits.longest_s", "s", "the longest wait for a row lock; 0 when there is none"),
+        fact(
+            "server.lock_waits.waiting",
+            "count",
+            "sessions that wait for those; one that waits for two counts twice",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+macro_rules! blockers {
+    ($waits:literal, $requesting:literal, $blocking:literal) => {
+        concat!(
+            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW())), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, NOW())), 0) FROM ",
+            $waits,
+            " w JOIN information_schema.INNODB_TRX r ON r.trx_id = w.",
+            $requesting,
+            " JOIN information_schema.INNODB_TRX b ON b.trx_id = w.",
+            $blocking,
+            " LEFT JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id GROUP BY b.trx_mysql_thread_id ORDER BY 5 DESC, 4 DESC, 1 LIMIT 10"
+        )
+    };
+}
+
+const BLOCKERS: [Wording; 2] = [
+    (
+        blockers!("information_schema.INNODB_LOCK_WAITS", "requesting_trx_id", "blocking_trx_id"),
+        &[mysql(50_500..).until(80_001), mariadb(50_200..)],
+    ),
+    (
+        blockers!(
+            "performance_schema.data_lock_waits",
+            "REQUESTING_ENGINE_TRANSACTION_ID",
+            "BLOCKING_ENGINE_TRANSACTION_ID"
+        ),
+        &[mysql(80_001..)],
+    ),
+];
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+    let (statement, table) = first_of(sql, &BLOCKERS);
+    let found =
+        table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
+    let blockers = found.map(|table| table.rows.iter().filter_map(entry).collect::<Vec<Value>>());
+    let sum =
+        |name: &str| blockers.clone().map(|all| all.iter().filter_map(|one| one[name].as_u64()).sum::<u64>());
+    let longest =
+        blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
+    bag.put("server.lock_waits.longest_s", statement, longest);
+    bag.put("server.lock_waits.waiting", statement, sum("waiting"));
+    bag.put("server.lock_waits.blockers", statement, blockers);
+}
+
+fn entry(row: &Row) -> Option<Value> {
+    let text = |place: usize| row.get(place)?.as_deref();
+    let number = |place: usize| text(place)?.parse::<u64>().ok();
+    Some(json!({
+        "session": number(0)?, "user": text(1)?, "command": text(2)?,
+        "waiting": number(3)?, "longest_s": number(4)?, "open_s": number(5)?,
+    }))
+}
