@@ -276,7 +276,7 @@ fn the_claims_that_are_shipped_pass_their_own_examination() {
     let home = Home::new();
     let folder = root().join("claims");
     let said = home.fine(&["claims", "--check", folder.to_str().unwrap()]);
-    assert!(said.contains(" 0 to mend"), "{said}");
+    assert!(said.contains(" 0 with mistakes"), "{said}");
     let list = home.json(&["claims", "--json"]);
     let claims = list.as_array().unwrap();
     assert!(claims.len() >= 22);
@@ -301,5 +301,5 @@ fn the_claims_that_are_shipped_pass_their_own_examination() {
     let Ended { status, stdout, .. } = home.end(&["claims", "--check", twice.to_str().unwrap()]);
     assert_eq!(status, 1, "{stdout}");
     assert!(stdout.contains("memory/swappiness.toml: host/swappiness.toml has the same id"), "{stdout}");
-    assert!(stdout.contains("2 claims, 1 to mend"), "{stdout}");
+    assert!(stdout.contains("2 claims, 1 with mistakes"), "{stdout}");
 }

@@ -309,7 +309,7 @@ fn every_mistake_about_the_load_is_told_at_once() {
         "--idle: \"some\"",
         "--connect-rate: \"0\"",
         "--reconnect-every: \"0\"",
-        "--ignore-errors: has a meaning with --stop-on-error only",
+        "--ignore-errors: takes effect with --stop-on-error only",
         "--resolution: \"5\"",
         "--find-capacity: \"tps>5\" does not limit the load",
     ] {

@@ -278,7 +278,7 @@ impl DiskFolder<'_> {
                 missing: format!("it is attached to {}", device.display()),
                 way_out: format!(
                     "cut the power of an emulated disk first; a device that `mydyno host status` does not show was attached by \
-                     somebody else: `losetup -d {}`",
+                     another program: `losetup -d {}`",
                     device.display()
                 ),
             }),

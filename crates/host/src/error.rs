@@ -105,7 +105,7 @@ pub enum HostError {
         form: String,
     },
     /// The kernel made another value of it.
-    #[error("{name} was set to {value}, and the kernel made {became} of it; it is as before")]
+    #[error("{name} was set to {value}, but the kernel changed it to {became}; the value before was put back")]
     SettingKernel {
         /// The setting.
         name: String,
@@ -183,7 +183,7 @@ pub enum HostError {
         why: String,
     },
     /// A change of the whole host that was not permitted.
-    #[error("{what} concerns the whole host: give --allow-host-change if that is meant")]
+    #[error("{what} concerns the whole host: give --allow-host-change if that is intended")]
     NotAllowed {
         /// The lever.
         what: String,

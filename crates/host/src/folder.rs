@@ -146,9 +146,9 @@ impl MarkedFolder {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 return Ok(Outcome::restored("it is not there"));
             }
-            Err(e) => return Ok(Outcome::failed(format!("cannot look at it: {e}"))),
+            Err(e) => return Ok(Outcome::failed(format!("cannot examine it: {e}"))),
             Ok(meta) if !meta.is_dir() => {
-                return Ok(Outcome::left_alone("it is no longer a folder, so somebody else made it"));
+                return Ok(Outcome::left_alone("it is not a folder, so another program has replaced it"));
             }
             Ok(_) => {}
         }
@@ -156,7 +156,7 @@ impl MarkedFolder {
             Ok(Whose::Ours) => {}
             Ok(Whose::Foreign) => {
                 return Ok(Outcome::left_alone(format!(
-                    "it does not carry the mark that mydyno gave it ({MARK_FILE}), so it is not ours to remove"
+                    "it does not carry the mark that mydyno gave it ({MARK_FILE}), so mydyno does not remove it"
                 )));
             }
             Err(e) => return Ok(Outcome::failed(format!("cannot read its mark: {e}"))),

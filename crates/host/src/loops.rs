@@ -152,10 +152,10 @@ impl AttachedLoop {
             Ok(Attachment::Free) => return Outcome::restored("it is free"),
             Ok(Attachment::Another) => {
                 return Outcome::left_alone(
-                    "it had been detached, and somebody else has attached another file to it",
+                    "it was detached, and another program has attached another file to it",
                 );
             }
-            Err(e) => return Outcome::failed(format!("cannot ask it what it is attached to: {e}")),
+            Err(e) => return Outcome::failed(format!("cannot read which file is attached to it: {e}")),
         }
         if let Err(e) = calls::loops::detach(&device) {
             return Outcome::failed(format!("cannot detach it: {e}"));
@@ -177,7 +177,7 @@ impl AttachedLoop {
             }
             if Instant::now() >= deadline {
                 return Outcome::failed(format!(
-                    "it is in use: see by whom with `fuser -m {}`, end that, and run `mydyno host restore`",
+                    "it is in use: list its users with `fuser -m {}`, end them, and run `mydyno host restore`",
                     self.device.display()
                 ));
             }

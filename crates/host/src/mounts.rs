@@ -125,7 +125,7 @@ impl Mounted {
                 )));
             }
             (None, Some(_)) => {
-                return Ok(Outcome::left_alone("somebody else has mounted something else there since"));
+                return Ok(Outcome::left_alone("another program has since mounted another file system there"));
             }
             (None, None) => return Ok(Outcome::restored("it is not mounted")),
         }
@@ -138,7 +138,7 @@ impl Mounted {
                 }
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
                     return Ok(Outcome::failed(format!(
-                        "it is in use: see by whom with `fuser -vm {}`, end that, and run `mydyno host restore`",
+                        "it is in use: list its users with `fuser -vm {}`, end them, and run `mydyno host restore`",
                         self.point.display()
                     )));
                 }

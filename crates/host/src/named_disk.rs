@@ -74,7 +74,7 @@ fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
     let path = folder_of(host, name)?.join("wanted.json");
     let text = fs::read(&path).map_err(|_| HostError::Missing {
         what: format!("disk {name}"),
-        missing: "there is no disk of that name".to_owned(),
+        missing: "there is no disk with that name".to_owned(),
         way_out: "`mydyno host disk up` makes one, `mydyno host status` shows them".to_owned(),
     })?;
     serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))

@@ -340,7 +340,7 @@ impl ChangedSetting {
                 }
             }
             Ok(current) if current != self.now => Outcome::left_alone(format!(
-                "somebody else has set it to {current} since; mydyno had set it from {} to {}",
+                "another program has since set it to {current}; mydyno had set it from {} to {}",
                 self.was, self.now
             )),
             Ok(_) => self.write_back(machine, &known),
@@ -386,7 +386,7 @@ impl ChangedSetting {
 fn kept(foreign: &[String]) -> String {
     match foreign {
         [] => String::new(),
-        names => format!("; {} stays as somebody else has set it since", names.join(", ")),
+        names => format!("; {} keeps the value that another program has since set", names.join(", ")),
     }
 }
 

@@ -73,7 +73,7 @@ impl StateDir {
         let mode = meta.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             return refuse(
-                format!("its mode {mode:04o} lets others in"),
+                format!("its mode {mode:04o} gives others access"),
                 format!("run `chmod 700 {}`", path.display()),
             );
         }

@@ -318,7 +318,7 @@ impl ChangedTask {
         Ok(if others == 0 {
             Outcome::restored(format!("set back to {}", self.was))
         } else {
-            Outcome::left_alone(format!("somebody else has changed {others} of its threads since"))
+            Outcome::left_alone(format!("another program has since changed {others} of its threads"))
         })
     }
 }

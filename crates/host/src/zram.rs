@@ -68,7 +68,7 @@ fn missing_error(missing: &str, way_out: &str) -> HostError {
 
 fn none_free() -> HostError {
     missing_error(
-        "all zram devices are in use or set up for somebody else",
+        "all zram devices are in use or set up by other programs",
         "run `cat /sys/class/zram-control/hot_add` as root, which makes another one",
     )
 }
@@ -220,7 +220,7 @@ impl ZramSwap {
             Err(why) => return Outcome::failed(why),
             Ok(Holds::Nothing) => return self.choose_again(machine, "it is free"),
             Ok(Holds::Another) => {
-                return Outcome::left_alone("it had been emptied, and somebody else uses the device since");
+                return Outcome::left_alone("it was emptied, and another program uses the device now");
             }
             Ok(Holds::Ours) => {}
         }

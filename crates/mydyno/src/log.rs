@@ -29,7 +29,7 @@ impl FromStr for Filter {
             };
             let level: LevelFilter = level
                 .parse()
-                .map_err(|_| format!("{level:?} is no level: off, error, warn, info, debug or trace"))?;
+                .map_err(|_| format!("{level:?} is not a level: off, error, warn, info, debug or trace"))?;
             targets = match name {
                 None => targets.with_default(level),
                 Some(name) if CRATES.contains(&name) => targets.with_target(format!("mydyno_{name}"), level),

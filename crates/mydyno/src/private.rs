@@ -70,7 +70,7 @@ pub fn note(ui: &Ui, progress: &Progress) {
             ledger.iter().for_each(|price| ui.note(price));
         }
         Progress::Became { name, given, shown } => {
-            ui.note(&format!("The server made {shown} of {name}={given}"));
+            ui.note(&format!("The server changed {name}={given} to {shown}"));
         }
         Progress::BuildingTemplate => ui.note("Making its system tables, once for this version and options"),
         Progress::NoDirectIo => ui.note(

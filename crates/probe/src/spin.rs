@@ -114,7 +114,7 @@ fn meaning(measures: &[Measure], cpus: usize) -> Vec<String> {
     )];
     if cpus <= 4 {
         meaning.push(format!(
-            "With {cpus} CPUs whoever holds a latch is often not running: spinning longer takes the CPU from it."
+            "With {cpus} CPUs the thread that holds a latch is often not running: spinning longer takes the CPU from it."
         ));
     }
     meaning

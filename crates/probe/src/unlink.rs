@@ -115,7 +115,7 @@ fn meaning(measures: &[Measure]) -> Vec<String> {
     let longest = figure(std::slice::from_ref(largest), &largest.id, "max_us").map_or(0.0, |e| e.value);
     let gib = largest.parameters["bytes"].as_u64().unwrap_or(1) as f64 / f64::from(1u32 << 30);
     vec![format!(
-        "Removing took up to {} for {gib:.2} GiB here. If it grows with size, a table of 100 GiB takes about {}: whoever drops one holds \
+        "Removing took up to {} for {gib:.2} GiB here. If it grows with size, a table of 100 GiB takes about {}: DROP TABLE holds \
          its metadata lock that long. A hard link made before and a file that is shrunk in steps take that out of the server.",
         show_us(longest),
         show_us(longest * 100.0 / gib)

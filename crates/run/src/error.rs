@@ -54,11 +54,11 @@ pub enum RunError {
         source: Box<WireError>,
     },
     /// The server of an audit could not be reached.
-    #[error("{0}; without a server, `mydyno audit --host-only` looks at this host")]
+    #[error("{0}; without a server, `mydyno audit --host-only` examines this host only")]
     NoServer(Box<WireError>),
     /// The server of an audit let us in and answered no statement.
     #[error(
-        "no fact of the server could be read, so nothing can be said of it: {why}; without a server, `mydyno audit --host-only` looks at this host"
+        "no fact of the server could be read, so it cannot be judged: {why}; without a server, `mydyno audit --host-only` examines this host only"
     )]
     NoAnswer {
         /// Why.

@@ -121,8 +121,8 @@ fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
     if late_ns > STALLED_NS {
         warnings.push(Warning::new(
             "client-stalled",
-            format!("the load generator stood still for up to {}", show_us(late_ns as f64 / 1e3)),
-            "it was stopped, starved of CPU or swapped out: repeat the run on a host with room for it",
+            format!("the load generator did not run for up to {}", show_us(late_ns as f64 / 1e3)),
+            "it was stopped, starved of CPU or swapped out: repeat the run on a host with free CPU time and memory",
         ));
     }
     if unanswered > 0 {
@@ -135,15 +135,15 @@ fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {
     if misnumbered > 0 {
         warnings.push(Warning::new(
             "misnumbered-answers",
-            format!("{misnumbered} answer(s) had a wrong sequence number and were accepted all the same"),
-            "MySQL and MariaDB send none: look at the server, or the proxy, that numbers its packets so",
+            format!("{misnumbered} answer(s) had a wrong sequence number and were accepted nevertheless"),
+            "MySQL and MariaDB send no such packets: examine the server or proxy that does",
         ));
     }
     if lost > 0 {
         warnings.push(Warning::new(
             "connections-lost",
-            format!("{lost} connection(s) were lost on the way and not opened again: load fell by as much"),
-            "look into the server's error log, and at wait_timeout and max_allowed_packet",
+            format!("{lost} connection(s) were lost during the step and not reopened: the load was lower by as much"),
+            "check the server's error log, wait_timeout and max_allowed_packet",
         ));
     }
     warnings

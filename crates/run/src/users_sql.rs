@@ -8,7 +8,7 @@ use mydyno_workload::user_statement::{Keep, UserStatement};
 use crate::error::RunError;
 
 /// The way out for statements that may write where mydyno may not.
-const ALLOW: &str = "give --allow-write if that is meant";
+const ALLOW: &str = "give --allow-write if that is intended";
 
 /// Where a user's statements run.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) ->
     let has_them = if server.is_mariadb() { server.at_least(10, 0, 0) } else { server.at_least(5, 6, 5) };
     (place.read_only && !allow_write && !has_them).then(|| {
         format!(
-            "the server ({}) has no transactions that only read, in which it would refuse what a statement's text does not tell, as of a stored function that writes: give --allow-write if these statements write nothing, or if that is meant",
+            "the server ({}) has no transactions that only read, in which it would refuse what a statement's text does not tell, as of a stored function that writes: give --allow-write if these statements write nothing, or if that is intended",
             server.text
         )
     })

@@ -96,7 +96,7 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
     if let us @ 1.. = record.manifest.plan.wait.coalesce_us {
         warnings.push(Warning::new(
             "coalesced",
-            format!("answers were let gather for {us} µs (--coalesce): all times include that wait"),
+            format!("answers were collected for {us} µs before they were read (--coalesce): all times include this wait"),
             "compare it only with runs of the same --coalesce, or leave it out",
         ));
     }
@@ -174,7 +174,7 @@ fn of_answers(step: &StepSummary) -> Vec<Warning> {
         warnings.push(Warning::new(
             "errors",
             format!("{share:.2} % of attempts failed ({})", codes.join(", ")),
-            "their texts stand in events.jsonl and in the report",
+            "their texts are in events.jsonl and in the report",
         ));
     }
     warnings
@@ -240,7 +240,7 @@ fn late_sends(step: &StepSummary, late_us: f64, response_us: f64) -> Warning {
         Warning::new(
             "sent-late",
             format!("{text}, and the connections were busy only {:.0} % of the time", busy * 100.0),
-            "the load generator did not get to send in time: look for other programs on its CPUs, give more --workers, and read service times",
+            "the load generator could not send in time: look for other programs on its CPUs, give more --workers, and read service times",
         )
     }
 }
@@ -261,13 +261,13 @@ fn hidden_wait(record: &RunRecord, step: &StepSummary) -> Option<Warning> {
     Some(Warning::new(
         "hidden-wait",
         format!(
-            "for {} until second {:.0} hardly anything was answered; a closed loop asks nothing meanwhile, so {} transactions show it where about {} would have waited",
+            "for {} until second {:.0} almost nothing was answered; a closed loop sends nothing meanwhile, so {} transactions show this wait instead of about {}",
             show_seconds(stall.length_s),
             stall.until_s,
             show_count(step.connections as u64),
             show_count(stall.hidden as u64)
         ),
-        "its percentiles are too good: ask with --rate, which counts the waiting of all who would have come",
+        "its percentiles are too low: use --rate, which counts the wait of every arrival",
     ))
 }
 
@@ -276,7 +276,7 @@ fn of_steadiness(step: &StepSummary) -> Vec<Warning> {
     if step.steady == Some(false) {
         warnings.push(Warning::new(
             "not-steady",
-            "throughput had not settled: its mean depends on how long was measured",
+            "throughput had not settled: its mean depends on the length of the measurement",
             "warm up longer with --warmup (or --warmup auto), measure longer with --time, and look at the chart over time",
         ));
     }
@@ -315,7 +315,7 @@ fn of_host(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
         warnings.push(Warning::new(
             "swapping",
             format!("the host swapped {swapped:.0} pages a second: latency is that of the swap"),
-            "find out who uses the memory before you believe these figures",
+            "find the programs that use the memory before you rely on these figures",
         ));
     }
     if let Some(share) = rates.server_throttled_share.filter(|share| *share > THROTTLED) {
@@ -355,7 +355,7 @@ fn of_cpus(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
         warnings.push(Warning::new(
             "shared-cpus",
             format!(
-                "the CPUs were {:.0} % busy and the load generator used {:.0} % of them: the server would answer more without it",
+                "the CPUs were {:.0} % busy and the load generator used {:.0} % of them: without it the server would answer more",
                 busy * 100.0,
                 client / cpus * 100.0
             ),

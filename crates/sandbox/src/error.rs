@@ -25,7 +25,7 @@ pub enum SandboxError {
     },
     /// Not a name for a server.
     #[error(
-        "{name:?} is no name for a private server: use 1 to 64 letters, digits, `_`, `-` and `.`, with a letter or digit first"
+        "{name:?} is not a name for a private server: use 1 to 64 letters, digits, `_`, `-` and `.`, with a letter or digit first"
     )]
     Name {
         /// The rejected name.
@@ -67,7 +67,7 @@ pub enum SandboxError {
     },
     /// `--engine` with something that is no engine.
     #[error(
-        "{input:?} is no engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
+        "{input:?} is not an engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
     )]
     EngineName {
         /// The rejected text.
@@ -92,7 +92,7 @@ pub enum SandboxError {
         said: String,
     },
     /// A library or setting that the server was started with did not take effect.
-    #[error("the server runs without {what}, and was ended{}", quoted(log))]
+    #[error("the server runs without {what}, so it was stopped{}", quoted(log))]
     NotGiven {
         /// As in `LD_PRELOAD=/usr/lib/libjemalloc.so.2`.
         what: String,
@@ -169,13 +169,13 @@ pub enum SandboxError {
         source: mydyno_wire::WireError,
     },
     /// A variable without a value, which cannot be set back.
-    #[error("variable {name} has no value that could be set back: set it when the server starts")]
+    #[error("the value of variable {name} could not be put back: set it when the server starts")]
     VariableNull {
         /// The variable.
         name: String,
     },
     /// A value that the server changes.
-    #[error("the server made {shown} of {name}={value}, and it is as before: give {shown} if that is meant")]
+    #[error("the server changed {name}={value} to {shown}, so the value before was put back: give {shown} if that is intended")]
     VariableRounded {
         /// The variable.
         name: String,
@@ -194,7 +194,7 @@ pub enum SandboxError {
         name: String,
     },
     /// Kept data that are not what they were.
-    #[error("{} is not what it was when its data were kept: remove them and prepare them again", path.display())]
+    #[error("{} has changed since its data were kept: remove them and prepare them again", path.display())]
     DataChanged {
         /// The file.
         path: PathBuf,
@@ -244,7 +244,7 @@ pub enum SandboxError {
     },
     /// A disk of kept data that is full.
     #[error(
-        "the disk of these data has only {free} left: end servers that live on it (`mydyno server data list`), copy the data with \
+        "the disk of these data has only {free} left: end the servers that use it (`mydyno server data list`), copy the data with \
          --copy-data, or keep them anew with a larger --room"
     )]
     DataDiskFull {
@@ -304,7 +304,7 @@ pub enum SandboxError {
         problem: String,
     },
     /// A server too old or too strange to be started here.
-    #[error("{} says {said:?}, which is no MariaDB from 10.1 or MySQL from 5.5: use --basedir with one of these", program.display())]
+    #[error("{} says {said:?}, which is neither MariaDB 10.1 or later nor MySQL 5.5 or later: name one of these with --basedir", program.display())]
     NotSupported {
         /// The program.
         program: PathBuf,

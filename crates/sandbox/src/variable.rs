@@ -190,7 +190,7 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
     }
     if !same(&current, &variable.now) {
         return Ok(Outcome::left_alone(format!(
-            "somebody else has set it to {current} since; mydyno had set it from {} to {}",
+            "another client has since set it to {current}; mydyno had set it from {} to {}",
             variable.was, variable.now
         )));
     }

@@ -285,7 +285,7 @@ fn put_all_back_below_theirs(f: &Fixture, point: &Path) -> Vec<(String, RestoreS
     fine("umount", &[point]);
     let (_, state, why) = of(&done, "mount");
     assert_eq!(*state, RestoreState::LeftAlone, "{why}");
-    assert!(why.contains("somebody else has mounted something else there") && kept, "{why}");
+    assert!(why.contains("another program has since mounted another file system there") && kept, "{why}");
     done
 }
 

@@ -28,7 +28,7 @@ fn is_set_up(device: &Path) -> bool {
 fn all_empty_ones_are_free() -> bool {
     let theirs = sizes().into_iter().find(|(device, size)| size.trim() == "0" && is_set_up(device));
     if let Some((device, _)) = &theirs {
-        println!("not tested: {} is set up for somebody else", device.display());
+        println!("not tested: {} is set up by another program", device.display());
     }
     theirs.is_none()
 }
@@ -140,6 +140,6 @@ fn a_device_on_which_somebody_has_bounded_the_memory_is_not_taken() {
     let checked = zram::check(&f.machine, 16 << 20);
     bound("0");
     let error = checked.unwrap_err().to_string();
-    assert!(error.contains("set up for somebody else") && error.contains("hot_add"), "{error}");
+    assert!(error.contains("set up by other programs") && error.contains("hot_add"), "{error}");
     zram::check(&f.machine, 16 << 20).unwrap();
 }

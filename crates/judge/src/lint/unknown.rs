@@ -109,7 +109,7 @@ impl<'a> Linter<'a> {
         };
         let summary = format!("{name} is unknown to {}{hint}{}", self.target, consequence(resolved));
         let problem = self.problem(written, name, summary).remedy(match near.first() {
-            Some(near) => format!("In {place} write {near}, if that is meant, or remove the line"),
+            Some(near) => format!("In {place} write {near}, if that is intended, or remove the line"),
             None => format!("Remove {place}: {}", written.text()),
         });
         self.report.add("option-unknown", severity(resolved), problem);

@@ -26,7 +26,7 @@ pub struct Args {
     /// Folder with claims of your own, which take the place of those of the same id.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub claims: Option<PathBuf>,
-    /// Examine a folder of claims: their form, their fixtures, and whether these notice slips of the pen.
+    /// Check a folder of claims: their form, their fixtures, and whether these detect mutations of the expressions.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["id", "area"])]
     pub check: Option<PathBuf>,
     /// Print the facts of a bundle as a fixture of the claim.
@@ -46,7 +46,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     };
     if let (Some(area), true) = (&args.area, chosen.is_empty()) {
         let areas = claims.areas().join(", ");
-        return Err(Failure::usage(format!("no area is called {area:?}; there are {areas}")));
+        return Err(Failure::usage(format!("there is no area {area:?}; the areas are {areas}")));
     }
     if let (Some(bundle), [claim]) = (&args.record, chosen.as_slice()) {
         let facts = mydyno_facts::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
@@ -116,7 +116,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
                 unnoticed += found.unnoticed.len();
                 recorded += found.recorded;
                 let unused = unused_bindings(&claim).into_iter().map(|n| format!("nothing uses ${n}"));
-                let slips = found.unnoticed.iter().map(|u| format!("no fixture notices that in {u}"));
+                let slips = found.unnoticed.iter().map(|u| format!("no fixture detects the mutation: {u}"));
                 found
                     .problems
                     .iter()
@@ -140,7 +140,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
         }
     }
     ui.out(&format!(
-        "{} claims, {bad} to mend; {slips} slips of the pen tried, {unnoticed} not noticed; {recorded} violated fixtures were recorded from live systems",
+        "{} claims, {bad} with mistakes; {slips} mutations tried, {unnoticed} undetected; {recorded} violated fixtures were recorded from live systems",
         files.len()
     ));
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })

@@ -44,7 +44,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             let site = Site::new(&host).cancelled_by(&cancelled);
             let same = data::find(&site, &args.name).and_then(|kept| kept.verify(&site));
             match same {
-                Ok(()) => ui.note(&format!("The data {} are what they were when they were kept", args.name)),
+                Ok(()) => ui.note(&format!("The data {} have not changed since they were kept", args.name)),
                 Err(error @ SandboxError::DataChanged { .. }) => {
                     return Err(Failure { status: Status::Bad, ..failure(error) });
                 }

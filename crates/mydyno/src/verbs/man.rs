@@ -50,7 +50,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     for word in &args.verb {
         found = found
             .find_subcommand(word)
-            .ok_or_else(|| Failure::usage(format!("`{name} {word}` is no command; see `{name} --help`")))?;
+            .ok_or_else(|| Failure::usage(format!("`{name} {word}` is not a command; see `{name} --help`")))?;
         name = format!("{name} {word}");
     }
     ui.out(page(found, &name.replace(' ', "-")).trim_end());

@@ -49,7 +49,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     if ui.json {
         ui.out(&serde_json::to_string_pretty(&chosen).unwrap_or_default());
     } else if chosen.is_empty() {
-        ui.note("Nothing was proved here yet: `mydyno experiments` lists what can be");
+        ui.note("Nothing has been proved on this host yet: `mydyno experiments` lists the experiments");
     } else {
         for proved in chosen {
             let name = proved.verdict.name();

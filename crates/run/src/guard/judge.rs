@@ -136,7 +136,7 @@ const MUCH_DISK: u64 = 1 << 30;
 
 fn in_use(needs: &Needs<'_>, found: &Found) -> Vec<String> {
     let mut reasons = Vec::new();
-    let allow = "give --allow-load if that is meant";
+    let allow = "give --allow-load if that is intended";
     match found.other_sessions {
         Some(0) => {}
         Some(n) => {

@@ -94,7 +94,7 @@ fn think(request: &Request, open: &[&'static str], faults: &mut Faults) -> Optio
     let text = request.think.as_deref()?;
     if let Some(option) = open.first() {
         let problem = format!(
-            "is the pause of a closed loop, and --{option} asks for an open one: there the schedule alone says when"
+            "is the pause of a closed loop, but --{option} selects an open one, whose schedule alone starts transactions"
         );
         faults.value("think", problem);
     }

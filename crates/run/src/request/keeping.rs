@@ -93,7 +93,7 @@ pub(super) fn stop_on_error(request: &Request, faults: &mut Faults) -> Option<St
         if !request.stop_on_error {
             faults.value(
                 "ignore-errors",
-                "has a meaning with --stop-on-error only: without it no error ends the run",
+                "takes effect with --stop-on-error only: without it no error ends the run",
             );
         }
         for code in text.split(',').map(str::trim) {

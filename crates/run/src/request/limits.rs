@@ -41,7 +41,7 @@ pub(super) fn database(request: &Request, found: Option<&(&Spec, Options)>, faul
 pub(super) fn time_s(request: &Request, by_steps: Option<f64>, faults: &mut Faults) -> f64 {
     if let Some(by_steps) = by_steps {
         if request.time.is_some() {
-            faults.value("time", "is what the times of --rate-steps make together: leave it out");
+            faults.value("time", "is the sum of the times of --rate-steps: leave it out");
         }
         if by_steps > LONGEST_S {
             faults.value("rate-steps", "longer than 7d: repeat the run instead");
@@ -113,7 +113,7 @@ const SYSTEM_DATABASES: &[&str] = &["mysql", "information_schema", "performance_
 
 fn check_database(name: &str) -> Result<(), String> {
     if SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name)) {
-        return Err(format!("{name:?} belongs to the server: name one that mydyno may make"));
+        return Err(format!("{name:?} belongs to the server: name a database that mydyno may create"));
     }
     let fits = !name.is_empty() && name.chars().count() <= 64 && !name.ends_with(' ');
     let clean = !name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\' | '.'));

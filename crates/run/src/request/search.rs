@@ -22,7 +22,7 @@ pub(super) fn capacity(
 ) -> Option<CapacityPlan> {
     if request.find_capacity.is_none() {
         if request.resolution.is_some() {
-            faults.value("resolution", "is that of --find-capacity: give both or none");
+            faults.value("resolution", "refines --find-capacity: give both or neither");
         }
         return None;
     }

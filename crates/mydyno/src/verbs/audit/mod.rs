@@ -193,7 +193,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     let before = args.diff.as_deref().map(look::bundle).transpose()?;
     if let Some(folder) = args.fix.as_ref().filter(|folder| folder.exists()) {
         return Err(Failure::usage(format!(
-            "--fix {}: it is there already, and nothing is written over; name a folder that is not",
+            "--fix {}: it exists already, and nothing is overwritten; name a new folder",
             folder.display()
         )));
     }
@@ -244,7 +244,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     show(args, &text, ui)?;
     if args.release.is_some() && facts.open.value("server.options.set").is_none() {
         return Err(Failure::environment(
-            "--for: the server's option files were not seen, so nothing can be said of them; run mydyno on its host as root, or name one with --config",
+            "--for: the server's option files are not visible from here; run mydyno on its host as root, or name a file with --config",
         ));
     }
     Ok(status(&findings, args.fail_on, args.fail_on_unknown))
@@ -326,7 +326,7 @@ fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     let areas = claims.areas();
     for area in &args.area {
         if !areas.contains(&area.as_str()) && area != mydyno_judge::lint::AREA {
-            problems.push(format!("no area is called {area:?}; there are {}", areas.join(", ")));
+            problems.push(format!("there is no area {area:?}; the areas are {}", areas.join(", ")));
         }
     }
     if !problems.is_empty() {

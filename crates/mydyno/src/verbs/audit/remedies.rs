@@ -16,7 +16,7 @@ use crate::ui::Ui;
 pub fn write(folder: &Path, findings: &Findings, fragment: &Fragment, ui: &Ui) -> Result<(), Failure> {
     let files = fix(findings, fragment);
     if files.is_empty() {
-        ui.note("There is nothing to put right, so no remedies are written");
+        ui.note("There is nothing to correct, so no remedies are written");
         return Ok(());
     }
     let failed =
