@@ -90,7 +90,7 @@ pub fn collect_of(
     let mut facts = IndexMap::new();
     for (collector, pending) in wanted.iter().zip(pending) {
         let found = match collector.run {
-            Run::Server(read) => ask(collector, read, &context, sql.as_mut()),
+            Run::Server(read) => query(collector, read, &context, sql.as_mut()),
             Run::Host(_) => pending.finish(),
         };
         facts.extend(found);
@@ -122,7 +122,7 @@ fn deadline_of(collector: &Collector, options: &Options) -> Duration {
     Duration::from_millis(collector.deadline_ms).mul_f64(options.patience.clamp(0.1, 100.0))
 }
 
-fn ask(
+fn query(
     collector: &'static Collector,
     read: fn(&Context, &mut ReadOnly<'_>, &Bag),
     context: &Context,

@@ -1,8 +1,8 @@
-//! A library for `LD_PRELOAD` that makes whatever syncs a file wait longer: the system call is made, then a sleep.
+//! A library for `LD_PRELOAD` that delays every sync of a file: it makes the system call, then sleeps.
 //!
-//! It is built by the package's build script, by itself, and carried in the program. It has to load into servers that are
-//! older than the C library of whoever built it, so it is linked to no library at all and asks for three symbols without a
-//! version, which every C library for Linux has: `syscall`, `getenv`, `__errno_location`.
+//! The package's build script builds it separately, and the program contains it. It has to load into servers whose C library
+//! is older than that of the build machine, so it is linked to no library and needs three symbols without a version, which
+//! every C library for Linux has: `syscall`, `getenv`, `__errno_location`.
 #![no_std]
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};

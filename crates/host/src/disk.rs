@@ -12,7 +12,7 @@ use mydyno_journal::{NoHooks, restore};
 use mydyno_linux::calls::files;
 use mydyno_model::change::RestoreState;
 
-use crate::emulated::{self, EmulatedDisk, Order, Service};
+use crate::emulated::{self, DiskCommand, EmulatedDisk, Service};
 use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::loops::AttachedLoop;
@@ -186,7 +186,7 @@ impl DiskFolder<'_> {
         let (mount_id, _) =
             mounts::mount(journal, lease, purpose, device, &point, spec.file_system, &spec.options)?;
         if let Some(drive) = drive {
-            drive.order(Order::KeepDelays)?;
+            drive.send(DiskCommand::KeepDelays)?;
         }
         Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
     }
@@ -204,7 +204,7 @@ impl DiskFolder<'_> {
                 way_out: "use disk.medium=emulated".to_owned(),
             });
         };
-        drive.order(Order::Cut)?;
+        drive.send(DiskCommand::Cut)?;
         self.detach(&drive.image(), false)
     }
 
@@ -261,7 +261,7 @@ impl DiskFolder<'_> {
     pub fn power_on(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
         if let Some(drive) = EmulatedDisk::of(self.path) {
             self.check_detached(&drive.image())?;
-            drive.order(Order::On)?;
+            drive.send(DiskCommand::On)?;
         }
         self.open(spec)
     }

@@ -105,7 +105,9 @@ pub enum HostError {
         form: String,
     },
     /// The kernel made another value of it.
-    #[error("{name} was set to {value}, but the kernel changed it to {became}; the value before was put back")]
+    #[error(
+        "{name} was set to {value}, but the kernel changed it to {became}; the value before was put back"
+    )]
     SettingKernel {
         /// The setting.
         name: String,

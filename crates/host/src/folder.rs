@@ -152,9 +152,9 @@ impl MarkedFolder {
             }
             Ok(_) => {}
         }
-        match self.whose() {
-            Ok(Whose::Ours) => {}
-            Ok(Whose::Foreign) => {
+        match self.ownership() {
+            Ok(Ownership::Ours) => {}
+            Ok(Ownership::Foreign) => {
                 return Ok(Outcome::left_alone(format!(
                     "it does not carry the mark that mydyno gave it ({MARK_FILE}), so mydyno does not remove it"
                 )));
@@ -175,7 +175,7 @@ impl MarkedFolder {
         })
     }
 
-    fn whose(&self) -> io::Result<Whose> {
+    fn ownership(&self) -> io::Result<Ownership> {
         let mut found = String::new();
         let mark = OpenOptions::new()
             .read(true)
@@ -186,21 +186,21 @@ impl MarkedFolder {
                 // A mark that is no text is not ours; one that is longer is not either.
                 let limit = self.mark.len() as u64 + 1;
                 if file.take(limit).read_to_string(&mut found).is_err() {
-                    return Ok(Whose::Foreign);
+                    return Ok(Ownership::Foreign);
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Whose::Foreign),
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => return Ok(Ownership::Foreign),
             Err(e) => return Err(e),
         }
         if found == self.mark {
-            return Ok(Whose::Ours);
+            return Ok(Ownership::Ours);
         }
         // A crash between mkdir and the mark's sync leaves an empty folder or a part of the mark, alone in it.
         let others =
             fs::read_dir(&self.path)?.filter(|e| !e.as_ref().is_ok_and(|e| e.file_name() == MARK_FILE));
         let alone = others.count() == 0;
-        Ok(if alone && self.mark.starts_with(&found) { Whose::Ours } else { Whose::Foreign })
+        Ok(if alone && self.mark.starts_with(&found) { Ownership::Ours } else { Ownership::Foreign })
     }
 
     /// The name that it has while it is removed. Nobody else can have made one of this name, so a crash at any point leaves
@@ -267,7 +267,7 @@ fn remove_all(folder: &Path) -> io::Result<()> {
     }
 }
 
-enum Whose {
+enum Ownership {
     Ours,
     Foreign,
 }

@@ -125,7 +125,9 @@ impl Mounted {
                 )));
             }
             (None, Some(_)) => {
-                return Ok(Outcome::left_alone("another program has since mounted another file system there"));
+                return Ok(Outcome::left_alone(
+                    "another program has since mounted another file system there",
+                ));
             }
             (None, None) => return Ok(Outcome::restored("it is not mounted")),
         }

@@ -52,7 +52,7 @@ impl View {
             return Ok(());
         }
         storage::own_mounts().map_err(failed("a mount namespace of its own"))?;
-        follow_the_host().map_err(failed("keeping its mounts from the host"))?;
+        make_mounts_slaves().map_err(failed("keeping its mounts from the host"))?;
         let mut shown = Vec::new();
         for (folder, closed) in closed {
             let place = place(folder).map_err(failed("opening its folder"))?;
@@ -61,7 +61,7 @@ impl View {
         let out_of_reach = self.out_of_reach()?;
         for (n, one) in shown.iter().enumerate() {
             if !shown[..n].iter().any(|other| other.closed == one.closed) {
-                veil(&one.closed)
+                cover(&one.closed)
                     .map_err(failed("an empty file system over the folder that is closed to the user"))?;
             }
         }
@@ -99,7 +99,7 @@ impl View {
 pub(crate) fn try_to_begin() -> Result<(), (&'static str, io::Error)> {
     let begin = || {
         storage::own_mounts().map_err(|e| ("a mount namespace of its own", e))?;
-        follow_the_host().map_err(|e| ("keeping its mounts from the host", e))
+        make_mounts_slaves().map_err(|e| ("keeping its mounts from the host", e))
     };
     std::thread::spawn(begin).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -135,12 +135,12 @@ fn path_of(file: &File) -> PathBuf {
 }
 
 /// Makes all mounts slaves: nothing goes from here to the host, and what the host unmounts is unmounted here.
-fn follow_the_host() -> io::Result<()> {
+fn make_mounts_slaves() -> io::Result<()> {
     storage::mount(Path::new("none"), Path::new("/"), "", libc::MS_REC | libc::MS_SLAVE, "")
 }
 
 /// Lays an empty file system over a folder: all may pass it, nobody but root may write there.
-fn veil(folder: &Path) -> io::Result<()> {
+fn cover(folder: &Path) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     storage::mount(Path::new("mydyno"), folder, "tmpfs", flags, "mode=0755")
 }

@@ -21,9 +21,9 @@ pub struct Examined {
     /// Mistakes, one sentence each.
     pub problems: Vec<String>,
     /// Number of mutations that were tried.
-    pub slips: usize,
+    pub mutations: usize,
     /// Mutations that no fixture detected.
-    pub unnoticed: Vec<String>,
+    pub undetected: Vec<String>,
     /// Number of its violated fixtures that were recorded from live systems.
     pub recorded: usize,
 }
@@ -34,7 +34,7 @@ pub fn examine(claim: &Claim, catalogue: Catalogue<'_>) -> Examined {
     form(claim, catalogue, &mut examined.problems);
     let cases = fixtures(claim, catalogue, &mut examined);
     if examined.problems.is_empty() {
-        slips(claim, &cases, &mut examined);
+        mutations(claim, &cases, &mut examined);
     }
     examined
 }
@@ -224,15 +224,15 @@ fn outcome(fixture: &Fixture, state: State, found: &Finding, wrong: &mut impl Fn
 }
 
 /// Tries every mutation of the deciding expressions, and records those that change no fixture's outcome.
-fn slips(claim: &Claim, cases: &[Case], examined: &mut Examined) {
-    let mut try_one = |what: &str, Mutant { what: slip, .. }: &Mutant, mutated: Claim| {
-        examined.slips += 1;
+fn mutations(claim: &Claim, cases: &[Case], examined: &mut Examined) {
+    let mut try_one = |what: &str, Mutant { what: mutation, .. }: &Mutant, mutated: Claim| {
+        examined.mutations += 1;
         let noticed = cases.iter().any(|case| {
             let found = judge(&mutated, &case.facts);
             (found.state, found.severity) != (case.state, case.severity)
         });
         if !noticed {
-            examined.unnoticed.push(format!("{what}: {slip}"));
+            examined.undetected.push(format!("{what}: {mutation}"));
         }
     };
     for mutant in mutants(&claim.check) {

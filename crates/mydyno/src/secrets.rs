@@ -77,7 +77,7 @@ pub fn take_password(args: Vec<OsString>, cli: &Command) -> CommandLine {
     }
     line.args.extend(args);
     if matches!(line.password, Password::Given(_)) {
-        blot_out(verb);
+        overwrite_passwords(verb);
         forbid_core_dumps();
     }
     line
@@ -138,7 +138,7 @@ pub fn forbid_core_dumps() {
 
 /// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: between the
 /// start of the process and this call they are visible, so a file or `-p` alone is safer.
-fn blot_out(verb: &Command) {
+fn overwrite_passwords(verb: &Command) {
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
     let Some((start, end)) = argument_area(&String::from_utf8_lossy(&stat)) else { return };
     let Ok(memory) = std::fs::OpenOptions::new().read(true).write(true).open("/proc/self/mem") else {

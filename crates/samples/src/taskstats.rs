@@ -58,7 +58,7 @@ impl Taskstats {
         let mut way =
             Self { socket, family: libc::GENL_ID_CTRL as u16, sequence: 0, buffer: vec![0; LARGEST] };
         way.limit_waiting()?;
-        let answer = way.ask(CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0")?;
+        let answer = way.request(CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0")?;
         let id =
             attribute(&answer, CTRL_ATTR_FAMILY_ID).and_then(|bytes| Some([*bytes.first()?, *bytes.get(1)?]));
         way.family = id.map(u16::from_ne_bytes).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
@@ -86,7 +86,7 @@ impl Taskstats {
     /// # Errors
     /// Not permitted, no such process, or an invalid answer.
     pub fn switches(&mut self, pid: u32) -> io::Result<Switches> {
-        let answer = self.ask(TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, &pid.to_ne_bytes())?;
+        let answer = self.request(TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, &pid.to_ne_bytes())?;
         let stats =
             attribute(&answer, TASKSTATS_TYPE_AGGR_TGID).and_then(|all| attribute(all, TASKSTATS_TYPE_STATS));
         let number = |place: usize| -> Option<u64> {
@@ -99,7 +99,7 @@ impl Taskstats {
     }
 
     /// Sends a command with one attribute and gives the attributes of the answer.
-    fn ask(&mut self, command: u8, kind: u16, value: &[u8]) -> io::Result<Vec<u8>> {
+    fn request(&mut self, command: u8, kind: u16, value: &[u8]) -> io::Result<Vec<u8>> {
         self.sequence = self.sequence.wrapping_add(1);
         let message = message(self.family, self.sequence, command, kind, value);
         // SAFETY: the pointer and the length are those of a buffer that outlives the call.

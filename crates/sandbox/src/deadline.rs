@@ -6,32 +6,32 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More than any version or message needs.
-const ANSWER_BYTES: u64 = 64 << 10;
+/// Number of bytes that are read of each stream: more than any version or message has.
+const OUTPUT_BYTES: u64 = 64 << 10;
 
 /// Output of a program.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end and gives what it said; `None` when it had to be killed because it took longer.
-pub(crate) fn ask(command: &mut Command, patience: Duration) -> io::Result<Option<Answer>> {
-    let deadline = Instant::now() + patience;
+/// Runs a program and returns its output; `None` if it exceeded the time limit and was killed.
+pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+    let deadline = Instant::now() + limit;
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take().map(said);
-    let stderr = child.stderr.take().map(said);
+    let stdout = child.stdout.take().map(read_in_background);
+    let stderr = child.stderr.take().map(read_in_background);
     if wait_until(&mut child, deadline)?.is_none() {
         let _ = child.kill();
         child.wait()?;
         return Ok(None);
     }
-    // A child of the program may hold the pipe open; what it says does not matter.
-    let text = |said: Option<mpsc::Receiver<String>>| {
-        said.and_then(|said| said.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_default()
+    // A child of the program may hold the pipe open; its output is not needed.
+    let text = |output: Option<mpsc::Receiver<String>>| {
+        output.and_then(|output| output.recv_timeout(Duration::from_secs(1)).ok()).unwrap_or_default()
     };
-    Ok(Some(Answer { stdout: text(stdout), stderr: text(stderr) }))
+    Ok(Some(Output { stdout: text(stdout), stderr: text(stderr) }))
 }
 
 /// Waits for a child until a deadline.
@@ -45,11 +45,11 @@ pub(crate) fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Opt
     }
 }
 
-fn said(pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+fn read_in_background(pipe: impl Read + Send + 'static) -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = pipe.take(ANSWER_BYTES).read_to_end(&mut bytes);
+        let _ = pipe.take(OUTPUT_BYTES).read_to_end(&mut bytes);
         let _ = send.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     receive
@@ -60,13 +60,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_answers_is_heard_and_one_that_hangs_is_ended() {
-        let answer = ask(Command::new("echo").arg("Ver 1"), Duration::from_secs(60)).unwrap().unwrap();
-        assert_eq!((answer.stdout.as_str(), answer.stderr.as_str()), ("Ver 1\n", ""));
+    fn output_is_returned_and_a_program_that_hangs_is_killed() {
+        let output = run(Command::new("echo").arg("Ver 1"), Duration::from_secs(60)).unwrap().unwrap();
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("Ver 1\n", ""));
         let begin = Instant::now();
-        assert!(ask(Command::new("sleep").arg("600"), Duration::from_millis(20)).unwrap().is_none());
+        assert!(run(Command::new("sleep").arg("600"), Duration::from_millis(20)).unwrap().is_none());
         assert!(begin.elapsed() < Duration::from_secs(60));
-        // One that says without end is ended too.
-        assert!(ask(&mut Command::new("yes"), Duration::from_secs(60)).is_ok());
+        // A program with endless output ends too: its pipe is closed.
+        assert!(run(&mut Command::new("yes"), Duration::from_secs(60)).is_ok());
     }
 }

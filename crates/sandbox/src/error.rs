@@ -175,7 +175,9 @@ pub enum SandboxError {
         name: String,
     },
     /// A value that the server changes.
-    #[error("the server changed {name}={value} to {shown}, so the value before was put back: give {shown} if that is intended")]
+    #[error(
+        "the server changed {name}={value} to {shown}, so the value before was put back: give {shown} if that is intended"
+    )]
     VariableRounded {
         /// The variable.
         name: String,

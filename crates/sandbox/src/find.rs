@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::deadline::ask;
+use crate::deadline::run;
 use crate::error::SandboxError;
 use crate::version::{Engine, Family, Wanted};
 
@@ -130,7 +130,7 @@ fn ask_version(program: &Path) -> Result<Engine, SandboxError> {
     if read.is_err() || magic != *b"\x7fELF" {
         return Err(not_supported("(not a program but a script or data)"));
     }
-    let answer = ask(Command::new(program).args(["--no-defaults", "--version"]), VERSION_PATIENCE)
+    let answer = run(Command::new(program).args(["--no-defaults", "--version"]), VERSION_PATIENCE)
         .map_err(|e| SandboxError::io("run", program, e))?
         .ok_or_else(|| SandboxError::TooSlow {
             program: program.to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::deadline::ask;
+use crate::deadline::run;
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::settings::{Setting, bare_name, parse_set};
@@ -37,7 +37,7 @@ pub(crate) fn read(install: &Install, path: &Path) -> Result<OptionFile, Sandbox
     let program = &install.program;
     let mut command = Command::new(program);
     command.arg(format!("--defaults-file={}", path.display())).arg("--print-defaults");
-    let answer = ask(&mut command, PATIENCE).map_err(|e| SandboxError::io("run", program, e))?;
+    let answer = run(&mut command, PATIENCE).map_err(|e| SandboxError::io("run", program, e))?;
     let answer = answer.ok_or_else(|| SandboxError::TooSlow {
         program: program.clone(),
         doing: "to read an option file",

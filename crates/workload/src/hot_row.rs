@@ -64,7 +64,7 @@ pub const OPTIONS: &[OptionSpec] = &[
 
 /// The order of the statements of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum StatementOrder {
     Update,
     SelectForUpdate,
     InsertFirst,
@@ -74,7 +74,7 @@ enum Order {
 #[derive(Debug, Clone)]
 pub struct HotRow {
     rows: u64,
-    order: Order,
+    order: StatementOrder,
     insert_order: bool,
     check_stock: bool,
     seed: u64,
@@ -104,12 +104,12 @@ impl HotRow {
     /// Options that do not fit together.
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let order = match options.word("statements") {
-            "select-for-update" => Order::SelectForUpdate,
-            "order-first" => Order::InsertFirst,
-            _ => Order::Update,
+            "select-for-update" => StatementOrder::SelectForUpdate,
+            "order-first" => StatementOrder::InsertFirst,
+            _ => StatementOrder::Update,
         };
         let insert_order = options.switch("insert-order");
-        if order == Order::InsertFirst && !insert_order {
+        if order == StatementOrder::InsertFirst && !insert_order {
             return Err(vec![OptionError::Impossible(
                 "--statements=order-first inserts an order before the update: give --insert-order=on too"
                     .to_owned(),
@@ -178,7 +178,7 @@ impl HotRow {
 
     /// Operations and statements. A transaction of one statement is recorded once, as the transaction.
     fn lay_out(&mut self) {
-        let single = self.order == Order::Update && !self.insert_order;
+        let single = self.order == StatementOrder::Update && !self.insert_order;
         if single {
             self.place.update = Some(self.add("sell", OperationKind::Transaction, self.update_sql(), ROW));
             return;
@@ -190,7 +190,7 @@ impl HotRow {
         });
         let statement = OperationKind::Statement;
         self.place.begin = Some(self.add("begin", statement, "BEGIN".to_owned(), &[]));
-        if self.order == Order::SelectForUpdate {
+        if self.order == StatementOrder::SelectForUpdate {
             let sql = format!("SELECT stock FROM {STOCK_TABLE} WHERE id = ? FOR UPDATE");
             self.place.lock = Some(self.add("lock", statement, sql, ROW));
         }
@@ -200,7 +200,7 @@ impl HotRow {
             self.place.insert = Some(self.add("order", statement, sql, &[ParamType::Int, ParamType::Int]));
         }
         self.place.commit = Some(self.add("commit", statement, "COMMIT".to_owned(), &[]));
-        if self.order == Order::InsertFirst && self.check_stock {
+        if self.order == StatementOrder::InsertFirst && self.check_stock {
             self.place.rollback = Some(self.add("rollback", statement, "ROLLBACK".to_owned(), &[]));
         }
     }
@@ -328,14 +328,15 @@ impl Workload for HotRow {
         if let Some(lock) = place.lock {
             session.execute(lock, &row).await?;
         }
-        if let (Order::InsertFirst, Some(insert)) = (self.order, place.insert) {
+        if let (StatementOrder::InsertFirst, Some(insert)) = (self.order, place.insert) {
             session.execute(insert, &order).await?;
         }
         let mut sold = true;
         if let Some(update) = place.update {
             sold = session.execute(update, &row).await?.affected_rows > 0;
         }
-        if let (true, Order::Update | Order::SelectForUpdate, Some(insert)) = (sold, self.order, place.insert)
+        if let (true, StatementOrder::Update | StatementOrder::SelectForUpdate, Some(insert)) =
+            (sold, self.order, place.insert)
         {
             session.execute(insert, &order).await?;
         }

@@ -69,7 +69,7 @@ pub const OPTIONS: &[OptionSpec] = &COMMON;
 
 /// Kinds of statement; the number is the place in [`TEXTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
+enum StatementKind {
     Point,
     Range,
     Sum,
@@ -83,7 +83,7 @@ enum Ask {
 
 const INT: ParamType = ParamType::Int;
 
-/// Name of the operation, text with `{}` for the table's number, and parameters, in the order of [`Ask`].
+/// Name of the operation, text with `{}` for the table's number, and parameters, in the order of [`StatementKind`].
 const TEXTS: [(&str, &str, &[ParamType]); 9] = [
     ("point_select", "SELECT c FROM sbtest{} WHERE id=?", &[INT]),
     ("simple_range", "SELECT c FROM sbtest{} WHERE id BETWEEN ? AND ?", &[INT, INT]),
@@ -105,8 +105,8 @@ const TEXTS: [(&str, &str, &[ParamType]); 9] = [
 struct Counts([u64; TEXTS.len()]);
 
 impl Counts {
-    fn of(&self, ask: Ask) -> u64 {
-        self.0[ask as usize]
+    fn of(&self, kind: StatementKind) -> u64 {
+        self.0[kind as usize]
     }
 }
 
@@ -219,9 +219,9 @@ impl Oltp {
     }
 
     /// The statement of this kind on a table that is drawn once for all `n` statements of the kind.
-    fn on_a_table(&self, ask: Ask, stream: &mut Stream) -> Statement {
+    fn on_a_table(&self, kind: StatementKind, stream: &mut Stream) -> Statement {
         let table = if self.tables == 1 { 0 } else { stream.current.below(self.tables) as u32 };
-        Statement(self.first[ask as usize] + table)
+        Statement(self.first[kind as usize] + table)
     }
 
     fn key(&self, stream: &mut Stream) -> i64 {
@@ -229,9 +229,9 @@ impl Oltp {
     }
 
     async fn points<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let n = self.counts.of(Ask::Point);
+        let n = self.counts.of(StatementKind::Point);
         if n > 0 {
-            let statement = self.on_a_table(Ask::Point, stream);
+            let statement = self.on_a_table(StatementKind::Point, stream);
             for _ in 0..n {
                 let id = self.key(stream);
                 session.execute(statement, &[Param::Int(id)]).await?;
@@ -240,10 +240,15 @@ impl Oltp {
         Ok(())
     }
 
-    async fn ranges<S: Session>(&self, ask: Ask, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let n = self.counts.of(ask);
+    async fn ranges<S: Session>(
+        &self,
+        kind: StatementKind,
+        stream: &mut Stream,
+        session: &mut S,
+    ) -> Result<(), Fault> {
+        let n = self.counts.of(kind);
         if n > 0 {
-            let statement = self.on_a_table(ask, stream);
+            let statement = self.on_a_table(kind, stream);
             for _ in 0..n {
                 let from = self.key(stream);
                 let to = from + self.range_size as i64 - 1;
@@ -254,9 +259,9 @@ impl Oltp {
     }
 
     async fn index_updates<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let n = self.counts.of(Ask::UpdateIndex);
+        let n = self.counts.of(StatementKind::UpdateIndex);
         if n > 0 {
-            let statement = self.on_a_table(Ask::UpdateIndex, stream);
+            let statement = self.on_a_table(StatementKind::UpdateIndex, stream);
             for _ in 0..n {
                 let id = self.key(stream);
                 session.execute(statement, &[Param::Int(id)]).await?;
@@ -266,9 +271,9 @@ impl Oltp {
     }
 
     async fn non_index_updates<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let n = self.counts.of(Ask::UpdateNonIndex);
+        let n = self.counts.of(StatementKind::UpdateNonIndex);
         if n > 0 {
-            let statement = self.on_a_table(Ask::UpdateNonIndex, stream);
+            let statement = self.on_a_table(StatementKind::UpdateNonIndex, stream);
             for _ in 0..n {
                 let mut c = [0; C_BYTES];
                 fill_digits(&mut stream.current, &mut c);
@@ -280,14 +285,14 @@ impl Oltp {
     }
 
     async fn delete_inserts<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
-        let n = self.counts.of(Ask::Delete);
+        let n = self.counts.of(StatementKind::Delete);
         if n > 0 {
             let table = if self.tables == 1 { 0 } else { stream.current.below(self.tables) as u32 };
-            let delete = Statement(self.first[Ask::Delete as usize] + table);
-            let insert = Statement(self.first[Ask::Insert as usize] + table);
+            let delete = Statement(self.first[StatementKind::Delete as usize] + table);
+            let insert = Statement(self.first[StatementKind::Insert as usize] + table);
             for _ in 0..n {
                 let id = self.key(stream);
-                if self.counts.of(Ask::Insert) == 0 {
+                if self.counts.of(StatementKind::Insert) == 0 {
                     session.execute(delete, &[Param::Int(id)]).await?;
                     continue;
                 }
@@ -306,42 +311,42 @@ impl Oltp {
 
 fn counts(mix: Mix, options: &Options) -> Counts {
     let mut counts = Counts::default();
-    let mut set = |ask: Ask, n: u64| counts.0[ask as usize] = n;
+    let mut set = |kind: StatementKind, n: u64| counts.0[kind as usize] = n;
     let (reads, writes) = match mix {
         Mix::PointSelect => {
-            set(Ask::Point, 1);
+            set(StatementKind::Point, 1);
             (false, false)
         }
         Mix::ReadOnly => (true, false),
         Mix::WriteOnly => (false, true),
         Mix::ReadWrite => (true, true),
         Mix::Delete => {
-            set(Ask::Delete, 1);
+            set(StatementKind::Delete, 1);
             (false, false)
         }
         Mix::UpdateIndex => {
-            set(Ask::UpdateIndex, options.count("index-updates"));
+            set(StatementKind::UpdateIndex, options.count("index-updates"));
             (false, false)
         }
         Mix::UpdateNonIndex => {
-            set(Ask::UpdateNonIndex, options.count("non-index-updates"));
+            set(StatementKind::UpdateNonIndex, options.count("non-index-updates"));
             (false, false)
         }
     };
     if reads {
-        set(Ask::Point, options.count("point-selects"));
+        set(StatementKind::Point, options.count("point-selects"));
         if options.switch("range-selects") {
-            set(Ask::Range, options.count("simple-ranges"));
-            set(Ask::Sum, options.count("sum-ranges"));
-            set(Ask::Order, options.count("order-ranges"));
-            set(Ask::Distinct, options.count("distinct-ranges"));
+            set(StatementKind::Range, options.count("simple-ranges"));
+            set(StatementKind::Sum, options.count("sum-ranges"));
+            set(StatementKind::Order, options.count("order-ranges"));
+            set(StatementKind::Distinct, options.count("distinct-ranges"));
         }
     }
     if writes {
-        set(Ask::UpdateIndex, options.count("index-updates"));
-        set(Ask::UpdateNonIndex, options.count("non-index-updates"));
-        set(Ask::Delete, options.count("delete-inserts"));
-        set(Ask::Insert, options.count("delete-inserts"));
+        set(StatementKind::UpdateIndex, options.count("index-updates"));
+        set(StatementKind::UpdateNonIndex, options.count("non-index-updates"));
+        set(StatementKind::Delete, options.count("delete-inserts"));
+        set(StatementKind::Insert, options.count("delete-inserts"));
     }
     counts
 }
@@ -444,11 +449,13 @@ impl Workload for Oltp {
     }
 
     fn writes(&self) -> bool {
-        [Ask::UpdateIndex, Ask::UpdateNonIndex, Ask::Delete].iter().any(|ask| self.counts.of(*ask) > 0)
+        [StatementKind::UpdateIndex, StatementKind::UpdateNonIndex, StatementKind::Delete]
+            .iter()
+            .any(|kind| self.counts.of(*kind) > 0)
     }
 
     fn keeps_row_count(&self) -> bool {
-        self.counts.of(Ask::Delete) == self.counts.of(Ask::Insert)
+        self.counts.of(StatementKind::Delete) == self.counts.of(StatementKind::Insert)
     }
 
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
@@ -456,8 +463,9 @@ impl Workload for Oltp {
             session.execute(self.begin, &[]).await?;
         }
         self.points(stream, session).await?;
-        for ask in [Ask::Range, Ask::Sum, Ask::Order, Ask::Distinct] {
-            self.ranges(ask, stream, session).await?;
+        for kind in [StatementKind::Range, StatementKind::Sum, StatementKind::Order, StatementKind::Distinct]
+        {
+            self.ranges(kind, stream, session).await?;
         }
         self.index_updates(stream, session).await?;
         self.non_index_updates(stream, session).await?;

@@ -163,7 +163,7 @@ impl Sql {
         Statement(self.statements.len() as u32 - 1)
     }
 
-    async fn ask<S: Session>(&self, given: &SqlStatement, session: &mut S) -> Result<(), Fault> {
+    async fn send<S: Session>(&self, given: &SqlStatement, session: &mut S) -> Result<(), Fault> {
         if self.text {
             session.query(given.operation, given.sql.as_bytes()).await?;
         } else {
@@ -300,7 +300,7 @@ impl Workload for Sql {
         if self.transaction {
             session.execute(self.begin, &[]).await?;
             for given in &self.given {
-                self.ask(given, session).await?;
+                self.send(given, session).await?;
             }
             session.execute(self.commit, &[]).await?;
             return Ok(());
@@ -312,7 +312,7 @@ impl Workload for Sql {
                 sums.partition_point(|sum| *sum <= drawn)
             }
         };
-        self.ask(&self.given[chosen], session).await
+        self.send(&self.given[chosen], session).await
     }
 }
 

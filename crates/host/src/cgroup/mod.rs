@@ -88,7 +88,7 @@ impl Limits {
             Tree::V2(root) => (root.join(group), true),
         };
         let one = |file: &str, text: String| vec![(folder.join(file), text)];
-        let (v1_file, v2_file) = resource.witness();
+        let (v1_file, v2_file) = resource.limit_files();
         let file = if v2 { v2_file } else { v1_file };
         Ok(match resource {
             Resource::Memory => one(file, self.memory_bytes.unwrap_or_default().to_string()),

@@ -56,7 +56,7 @@ impl Resource {
     }
 
     /// The file that has to be there in a group of the kind, to tell from a group that exists.
-    pub(super) fn witness(self) -> (&'static str, &'static str) {
+    pub(super) fn limit_files(self) -> (&'static str, &'static str) {
         match self {
             Self::Memory => ("memory.limit_in_bytes", "memory.max"),
             Self::Swap => ("memory.memsw.limit_in_bytes", "memory.swap.max"),
@@ -76,10 +76,10 @@ impl Resource {
             Tree::V1(root) | Tree::V2(root) => root,
         };
         if let Tree::V1(root) = &tree
-            && !root.join(self.witness().0).exists()
+            && !root.join(self.limit_files().0).exists()
         {
             return Err(self.missing_error(
-                format!("{} is not in {}", self.witness().0, root.display()),
+                format!("{} is not in {}", self.limit_files().0, root.display()),
                 match self {
                     Self::Swap => "boot with swapaccount=1",
                     _ => "use a kernel that is built with it",

@@ -13,11 +13,11 @@ pub(super) const SOURCE: &str = "mydyno-disk-";
 /// The file system of its mount.
 pub(super) const KIND: &str = "fuse";
 /// Time limit for a serving process to answer.
-const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An order to a disk that is served.
+/// A command to the process that serves a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum DiskCommand {
     /// Cut the power: what was not flushed is lost, and all requests fail.
     Cut,
     /// Switch it on again.
@@ -30,21 +30,21 @@ pub enum Order {
     Settle,
 }
 
-const ORDERS: [(Order, &str); 5] = [
-    (Order::Cut, "cut"),
-    (Order::On, "on"),
-    (Order::SkipDelays, "hurry"),
-    (Order::KeepDelays, "time"),
-    (Order::Settle, "settle"),
+const COMMANDS: [(DiskCommand, &str); 5] = [
+    (DiskCommand::Cut, "cut"),
+    (DiskCommand::On, "on"),
+    (DiskCommand::SkipDelays, "hurry"),
+    (DiskCommand::KeepDelays, "time"),
+    (DiskCommand::Settle, "settle"),
 ];
 
-impl Order {
+impl DiskCommand {
     pub(super) fn named(name: &str) -> Option<Self> {
-        ORDERS.iter().find(|(_, n)| *n == name).map(|(order, _)| *order)
+        COMMANDS.iter().find(|(_, n)| *n == name).map(|(command, _)| *command)
     }
 
     fn name(self) -> &'static str {
-        ORDERS.iter().find(|(order, _)| *order == self).map_or("", |(_, name)| name)
+        COMMANDS.iter().find(|(command, _)| *command == self).map_or("", |(_, name)| name)
     }
 }
 
@@ -52,11 +52,11 @@ impl Order {
 ///
 /// # Errors
 /// The disk is not served.
-pub(super) fn give_order(point: &Path, order: Order) -> Result<(), HostError> {
+pub(super) fn send_command(point: &Path, command: DiskCommand) -> Result<(), HostError> {
     let path = point.join("control");
     let done =
-        OpenOptions::new().write(true).open(&path).and_then(|mut f| f.write_all(order.name().as_bytes()));
-    done.map_err(|e| HostError::io("give an order to", &path, e))
+        OpenOptions::new().write(true).open(&path).and_then(|mut f| f.write_all(command.name().as_bytes()));
+    done.map_err(|e| HostError::io("send a command to", &path, e))
 }
 
 /// Whether the source of a mount is that of an emulated disk.
@@ -71,14 +71,14 @@ pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> boo
         return true;
     }
     let point = point.to_owned();
-    within_patience(move || give_order(&point, Order::SkipDelays)).is_some()
+    with_timeout(move || send_command(&point, DiskCommand::SkipDelays)).is_some()
 }
 
 /// The answer of a disk's process; `None` where it does not answer in time.
-pub(super) fn within_patience<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(super) fn with_timeout<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, answer) = mpsc::channel();
     std::thread::spawn(move || {
         let _ = sender.send(ask());
     });
-    answer.recv_timeout(ORDER_PATIENCE).ok()
+    answer.recv_timeout(COMMAND_TIMEOUT).ok()
 }

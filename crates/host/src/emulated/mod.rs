@@ -33,8 +33,8 @@ use crate::privilege::check_admin;
 use crate::process;
 use crate::room::check_memory_for;
 use crate::setting::AllowHostChange;
-pub use control::Order;
-use control::{KIND, SOURCE, give_order};
+pub use control::DiskCommand;
+use control::{KIND, SOURCE, send_command};
 use drive::Drive;
 use mechanism::{CacheMode, Counters, Model};
 use mydyno_linux::calls;
@@ -256,7 +256,7 @@ pub fn start(
     let deadline = Instant::now() + PATIENCE;
     let why = loop {
         if mounted.is_there(machine)? && disk.state().is_ok() {
-            disk.order(Order::SkipDelays)?;
+            disk.send(DiskCommand::SkipDelays)?;
             return Ok(disk);
         }
         if started.child.try_wait().map_err(|e| HostError::io("wait for", &log, e))?.is_some() {
@@ -298,8 +298,8 @@ impl EmulatedDisk {
     ///
     /// # Errors
     /// The disk is not served.
-    pub fn order(&self, order: Order) -> Result<(), HostError> {
-        give_order(&self.point, order)
+    pub fn send(&self, command: DiskCommand) -> Result<(), HostError> {
+        send_command(&self.point, command)
     }
 
     /// Writes all dirty data of its file system to the platter, without delays and even where barriers and flushes are ignored: a
@@ -308,12 +308,12 @@ impl EmulatedDisk {
     /// # Errors
     /// The disk is not served, or its file system cannot be written out.
     pub fn settle(&self, mount: &Path) -> Result<(), HostError> {
-        self.order(Order::SkipDelays)?;
+        self.send(DiskCommand::SkipDelays)?;
         File::open(mount)
             .and_then(|folder| calls::files::sync_file_system(&folder))
             .map_err(|e| HostError::io("sync", mount, e))?;
-        self.order(Order::Settle)?;
-        self.order(Order::KeepDelays)
+        self.send(DiskCommand::Settle)?;
+        self.send(DiskCommand::KeepDelays)
     }
 
     /// Its state, as its process reports it.

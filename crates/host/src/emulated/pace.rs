@@ -3,7 +3,7 @@
 use mydyno_model::Warning;
 
 use super::EmulatedDisk;
-use super::control::within_patience;
+use super::control::with_timeout;
 
 /// Emulated disks under a measurement, with the number of requests that each had served without delays when it began.
 #[derive(Debug, Clone, Default)]
@@ -43,5 +43,5 @@ impl Pace {
 
 /// Number of requests that a disk has served without delays; `None` if it does not answer.
 fn undelayed(disk: EmulatedDisk) -> Option<u64> {
-    Some(within_patience(move || disk.state())?.ok()?.counters.undelayed)
+    Some(with_timeout(move || disk.state())?.ok()?.counters.undelayed)
 }

@@ -18,7 +18,7 @@ use mydyno_linux::calls;
 
 use super::mechanism::{Answer, Mechanism, Model, Work};
 use super::store::SECTOR;
-use super::{Order, State};
+use super::{DiskCommand, State};
 
 /// The time for which the kernel may cache names and attributes; they do not change.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -111,20 +111,20 @@ impl Drive {
     }
 
     /// Carries out a command.
-    pub(super) fn follow(&self, order: Order) {
+    pub(super) fn execute(&self, command: DiskCommand) {
         let mut mechanism = self.lock();
-        let done = match order {
-            Order::Cut => mechanism.cut(self.now_ns()),
-            Order::On => {
+        let done = match command {
+            DiskCommand::Cut => mechanism.cut(self.now_ns()),
+            DiskCommand::On => {
                 mechanism.power_on();
                 vec![]
             }
-            Order::Settle => {
+            DiskCommand::Settle => {
                 mechanism.settle();
                 vec![]
             }
-            Order::SkipDelays | Order::KeepDelays => {
-                mechanism.skip_delays(order == Order::SkipDelays);
+            DiskCommand::SkipDelays | DiskCommand::KeepDelays => {
+                mechanism.skip_delays(command == DiskCommand::SkipDelays);
                 vec![]
             }
         };
@@ -329,9 +329,9 @@ impl Filesystem for Files {
         if inode == DISK {
             return self.0.write(offset, data, reply);
         }
-        match std::str::from_utf8(data).ok().and_then(|text| Order::named(text.trim())) {
-            Some(order) => {
-                self.0.follow(order);
+        match std::str::from_utf8(data).ok().and_then(|text| DiskCommand::named(text.trim())) {
+            Some(command) => {
+                self.0.execute(command);
                 reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX));
             }
             None => reply.error(Errno::EINVAL),

@@ -14,15 +14,15 @@ use mydyno_journal::{Journal, Open};
 use mydyno_journal::{Machine, ProcessIdentity};
 use mydyno_linux::calls;
 
-use super::control::{KIND, Order};
+use super::control::{DiskCommand, KIND};
 use super::service::{Drive, Files};
 use super::{Serving, description};
 use crate::error::HostError;
 use crate::kinds::KINDS;
 /// Period of the watchdog.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_EVERY: Duration = Duration::from_millis(100);
 /// Period of its checks of memory and of the journal.
-const LOOK_AROUND_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 /// With less free memory than this the disk gives up its own, before the kernel's out-of-memory killer acts.
 const LEAST_FREE_BYTES: u64 = 512 << 20;
 /// Longest wait of a request: beyond it the disk serves without delays, and its counters say so.
@@ -57,17 +57,17 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
         .map_err(|e| HostError::io("mount FUSE at", &point, e))?;
     let session = thread::spawn(move || session.run());
     let journal = Journal::at(serving.journal, KINDS);
-    let (mut looked_around, mut late) = (Instant::now(), false);
+    let (mut checked, mut late) = (Instant::now(), false);
     while !session.is_finished() {
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_EVERY);
         let wait = drive.longest_wait();
         if (wait > LONGEST_WAIT) != late && (!late || wait.is_zero()) {
             late = !late;
             drive.skip_delays_while_late(late);
         }
-        if looked_around.elapsed() >= LOOK_AROUND_EVERY {
-            looked_around = Instant::now();
-            look_around(&machine, &journal, own.as_ref(), &drive)?;
+        if checked.elapsed() >= CHECK_EVERY {
+            checked = Instant::now();
+            check_host(&machine, &journal, own.as_ref(), &drive)?;
         }
     }
     Ok(())
@@ -87,7 +87,7 @@ fn mount(source: &str, point: &Path) -> io::Result<File> {
 
 /// # Errors
 /// The disk has to end: memory is short, or the journal has no entry of this process.
-fn look_around(
+fn check_host(
     machine: &Machine,
     journal: &Journal,
     own: Option<&ProcessIdentity>,
@@ -106,7 +106,7 @@ fn look_around(
     };
     if open.kept_until.is_none() && open.lease.liveness(machine)? == Liveness::Dead {
         // The command that made it was killed: a global sync must not wait for the rest of the disk.
-        drive.follow(Order::SkipDelays);
+        drive.execute(DiskCommand::SkipDelays);
     }
     Ok(())
 }

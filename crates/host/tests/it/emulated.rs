@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
-use mydyno_host::emulated::{self, EmulatedDisk, Order, Pace, Service, Spec};
+use mydyno_host::emulated::{self, DiskCommand, EmulatedDisk, Pace, Service, Spec};
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder, loops, restore};
@@ -181,7 +181,7 @@ fn a_disk_that_skipped_delays_or_does_not_answer_gives_a_warning_with_the_result
     let mut write = || file.write_all(&[1; 4096]).and_then(|()| file.sync_all());
     write().unwrap();
     assert_eq!(pace.warning(), None);
-    served.order(Order::SkipDelays).unwrap();
+    served.send(DiskCommand::SkipDelays).unwrap();
     assert_eq!(pace.warning(), None, "nobody has asked anything of it");
     write().unwrap();
     let warning = pace.warning().unwrap();
@@ -190,7 +190,7 @@ fn a_disk_that_skipped_delays_or_does_not_answer_gives_a_warning_with_the_result
         "{warning:?}"
     );
     // What is measured from here on is another matter.
-    served.order(Order::KeepDelays).unwrap();
+    served.send(DiskCommand::KeepDelays).unwrap();
     let pace = Pace::of(vec![served]);
     write().unwrap();
     assert_eq!(pace.warning(), None);
@@ -259,7 +259,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     let new = emulated::New { spec: &through, bytes: BYTES, service: &service };
     let served = emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &served.image()).unwrap();
-    served.order(Order::KeepDelays).unwrap();
+    served.send(DiskCommand::KeepDelays).unwrap();
     let mut file = direct(&attached.device);
     let mut page = Box::new(Page([7; 4096]));
     let drive = served.state().unwrap().model.drive;
@@ -307,7 +307,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &served.image()).unwrap();
     let mut file = direct(&attached.device);
     // Within a second, else the drive would begin by itself.
-    served.order(Order::KeepDelays).unwrap();
+    served.send(DiskCommand::KeepDelays).unwrap();
     let mut offsets: Vec<u64> = (0..400).map(|_| next()).collect();
     for offset in &offsets {
         file.seek(SeekFrom::Start(*offset)).unwrap();

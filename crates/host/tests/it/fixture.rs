@@ -27,7 +27,8 @@ pub fn fixture() -> Fixture {
     with_loops(libc::LOCK_SH)
 }
 
-/// For a test that frees a loop device and counts on it: whoever attaches next gets the lowest number that is free.
+/// For a test that frees a loop device and relies on its number staying free: the next attachment by any process gets the
+/// lowest free number.
 pub fn fixture_alone_with_loops() -> Fixture {
     with_loops(libc::LOCK_EX)
 }

@@ -360,12 +360,12 @@ impl Machine<'_> {
     /// Records a comparison with its values.
     fn step(&mut self, expr: &Expr, is: bool) {
         let outcome = if is { "true" } else { "false" };
-        let text = with_values(expr, &mut |part| self.glance(part));
+        let text = with_values(expr, &mut |part| self.value_without_evidence(part));
         self.trace.step(format!("{text}: {outcome}"));
     }
 
     /// A value for display, which leaves no evidence.
-    pub fn glance(&mut self, expr: &Expr) -> Option<Value> {
+    pub fn value_without_evidence(&mut self, expr: &Expr) -> Option<Value> {
         let trace = self.trace.clone();
         let value = self.value(expr).ok();
         self.trace = trace;

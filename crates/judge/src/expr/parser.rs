@@ -94,7 +94,7 @@ impl Parser<'_> {
         matches!(self.peek(), Token::Word(w) if w == word)
     }
 
-    fn took_word(&mut self, word: &str) -> bool {
+    fn accept_word(&mut self, word: &str) -> bool {
         let is = self.is_word(word);
         if is {
             self.take();
@@ -119,7 +119,7 @@ impl Parser<'_> {
 
     fn either(&mut self) -> Result<Expr, ParseError> {
         let mut left = self.both()?;
-        while self.took_word("or") {
+        while self.accept_word("or") {
             left = Expr::Or(Box::new(left), Box::new(self.both()?));
         }
         Ok(left)
@@ -127,7 +127,7 @@ impl Parser<'_> {
 
     fn both(&mut self) -> Result<Expr, ParseError> {
         let mut left = self.negation()?;
-        while self.took_word("and") {
+        while self.accept_word("and") {
             left = Expr::And(Box::new(left), Box::new(self.negation()?));
         }
         Ok(left)
@@ -174,10 +174,10 @@ impl Parser<'_> {
             let right = self.as_version_beside(&left, right, at);
             return Ok(Expr::Compare(compare, Box::new(left), Box::new(right)));
         }
-        if self.took_word("contains") {
+        if self.accept_word("contains") {
             return Ok(Expr::Contains(Box::new(left), Box::new(self.sum()?)));
         }
-        if self.took_word("in") {
+        if self.accept_word("in") {
             return Ok(Expr::In(Box::new(left), Box::new(self.sum()?), false));
         }
         if self.is_word("not") && matches!(&self.words[self.next + 1].0, Token::Word(w) if w == "in") {
@@ -386,7 +386,7 @@ impl Parser<'_> {
                 return Err(self.error(text));
             }
         };
-        if !self.took_word("in") {
+        if !self.accept_word("in") {
             return Err(self.error("here \"in\" is expected"));
         }
         let over = self.over()?;
@@ -424,12 +424,12 @@ pub fn parse_for(text: &str, bindings: &Bindings) -> Result<(String, Over, Optio
     let Token::Word(name) = parser.take() else {
         return Err(parser.error("here \"NAME in COLLECTION\" is expected"));
     };
-    if !parser.took_word("in") {
+    if !parser.accept_word("in") {
         return Err(parser.error("here \"in\" is expected"));
     }
     let over = parser.over()?;
     parser.locals.push(name.clone());
-    let condition = if parser.took_word("where") { Some(parser.either()?) } else { None };
+    let condition = if parser.accept_word("where") { Some(parser.either()?) } else { None };
     match parser.peek() {
         Token::End => Ok((name, over, condition)),
         other => Err(parser.error(format!("{} is not expected here", other.shown()))),

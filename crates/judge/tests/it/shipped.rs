@@ -37,19 +37,19 @@ fn every_claim_is_well_formed_and_its_fixtures_come_out_as_they_say() {
 }
 
 #[test]
-fn fixtures_notice_slips_of_the_pen_in_comparisons_units_and_version_bounds() {
-    let (mut slips, mut unnoticed) = (0, Vec::new());
+fn fixtures_detect_mutations_of_comparisons_units_and_version_bounds() {
+    let (mut mutations, mut undetected) = (0, Vec::new());
     for claim in claims().iter() {
         let found = examine(claim, &mydyno_facts::catalogue::unit_of);
-        slips += found.slips;
-        unnoticed.extend(found.unnoticed.into_iter().map(|u| format!("{}: {u}", claim.file)));
+        mutations += found.mutations;
+        undetected.extend(found.undetected.into_iter().map(|u| format!("{}: {u}", claim.file)));
     }
-    let share = 1.0 - unnoticed.len() as f64 / slips.max(1) as f64;
+    let share = 1.0 - undetected.len() as f64 / mutations.max(1) as f64;
     assert!(
-        slips > 20 && share >= 0.98,
-        "{:.1} % of {slips}; unnoticed:\n{}",
+        mutations > 20 && share >= 0.98,
+        "{:.1} % of {mutations}; undetected:\n{}",
         share * 100.0,
-        unnoticed.join("\n")
+        undetected.join("\n")
     );
 }
 

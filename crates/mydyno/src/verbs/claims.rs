@@ -105,24 +105,25 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     let files = files(folder)?;
     let experiments = Experiments::embedded().map_err(|e| Failure::environment(e.to_string()))?;
-    let (mut bad, mut slips, mut unnoticed, mut recorded) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut bad, mut mutations, mut undetected, mut recorded) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     for (file, text) in &files {
         let mut problems: Vec<String> = match Claim::read(file, text) {
             Err(problems) => problems.iter().map(ToString::to_string).collect(),
             Ok(claim) => {
                 let found = examine(&claim, &mydyno_facts::catalogue::unit_of);
-                slips += found.slips;
-                unnoticed += found.unnoticed.len();
+                mutations += found.mutations;
+                undetected += found.undetected.len();
                 recorded += found.recorded;
                 let unused = unused_bindings(&claim).into_iter().map(|n| format!("nothing uses ${n}"));
-                let slips = found.unnoticed.iter().map(|u| format!("no fixture detects the mutation: {u}"));
+                let mutations =
+                    found.undetected.iter().map(|u| format!("no fixture detects the mutation: {u}"));
                 found
                     .problems
                     .iter()
                     .cloned()
                     .chain(unused)
-                    .chain(slips)
+                    .chain(mutations)
                     .chain(unresolved(&claim, &experiments))
                     .map(|p| format!("{file}: {p}"))
                     .collect()
@@ -140,7 +141,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
         }
     }
     ui.out(&format!(
-        "{} claims, {bad} with mistakes; {slips} mutations tried, {unnoticed} undetected; {recorded} violated fixtures were recorded from live systems",
+        "{} claims, {bad} with mistakes; {mutations} mutations tried, {undetected} undetected; {recorded} violated fixtures were recorded from live systems",
         files.len()
     ));
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })

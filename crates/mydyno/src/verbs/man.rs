@@ -48,9 +48,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     }
     let (mut name, mut found) = ("mydyno".to_owned(), &command);
     for word in &args.verb {
-        found = found
-            .find_subcommand(word)
-            .ok_or_else(|| Failure::usage(format!("`{name} {word}` is not a command; see `{name} --help`")))?;
+        found = found.find_subcommand(word).ok_or_else(|| {
+            Failure::usage(format!("`{name} {word}` is not a command; see `{name} --help`"))
+        })?;
         name = format!("{name} {word}");
     }
     ui.out(page(found, &name.replace(' ', "-")).trim_end());

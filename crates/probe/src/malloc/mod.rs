@@ -176,7 +176,8 @@ fn cell<'a>(
     let what = format!("{}: get, touch and free {shown}, {threads} thread{plural}", arrangement.what);
     let series = Series::new(&id, what, Kind::Batched).with("bytes", size).with("threads", threads);
     Cell::one(series, move |slot| {
-        let (windows, minor_faults, operations) = ask(arrangement, size, threads, &options.program, slot)?;
+        let (windows, minor_faults, operations) =
+            measure_in_child(arrangement, size, threads, &options.program, slot)?;
         let mut faults = faults.borrow_mut();
         let sum = faults.entry(id.clone()).or_default();
         *sum = (sum.0 + minor_faults, sum.1 + operations);
@@ -185,7 +186,7 @@ fn cell<'a>(
 }
 
 /// Measures one slot in a new process.
-fn ask(
+fn measure_in_child(
     arrangement: &Arrangement,
     size: usize,
     threads: usize,

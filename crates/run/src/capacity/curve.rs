@@ -99,7 +99,9 @@ impl<'a> Search<'a> {
                 format!("not found within {} steps", self.plan.most_steps)
             }
             Some(Next::Measure(_)) | None => match end {
-                End::Complete => "the closed loop at its start completed too little to choose the first rate".to_owned(),
+                End::Complete => {
+                    "the closed loop at its start completed too little to choose the first rate".to_owned()
+                }
                 End::Interrupted => "interrupted before the rate was found".to_owned(),
                 End::Killed => "killed before the rate was found".to_owned(),
                 End::BrokeOff(why) => format!("broken off before the rate was found: {why}"),

@@ -4,8 +4,8 @@ use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::units::{UnitError, parse_duration, parse_rate};
 use mydyno_settings::nearest;
 
-use super::asked::Request;
 use super::faults::Faults;
+use super::input::Request;
 use super::limits::LONGEST_S;
 
 /// More transactions a second than any server answers.
@@ -20,7 +20,7 @@ pub(super) struct RequestedArrivals {
 }
 
 /// Reads `--rate`, `--ramp`, `--rate-steps`, `--arrivals` and `--think`.
-pub(super) fn asked(request: &Request, faults: &mut Faults) -> RequestedArrivals {
+pub(super) fn parse(request: &Request, faults: &mut Faults) -> RequestedArrivals {
     let open: Vec<&'static str> = [
         ("rate", &request.rate),
         ("ramp", &request.ramp),
@@ -162,7 +162,7 @@ mod tests {
         let mut request = Request::default();
         set(&mut request);
         let mut faults = Faults::default();
-        let asked = asked(&request, &mut faults);
+        let asked = parse(&request, &mut faults);
         (asked, faults.0.iter().map(ToString::to_string).collect())
     }
 

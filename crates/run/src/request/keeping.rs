@@ -6,8 +6,8 @@ use std::time::Duration;
 use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, Scheduling, StepPlan, StopOnError, WaitPlan};
 use mydyno_model::units::{parse_duration, parse_rate};
 
-use super::asked::Request;
 use super::faults::Faults;
+use super::input::Request;
 use super::limits::MOST_CONNECTIONS;
 
 /// Longest time that answers may gather: beyond it times are those of the gathering.

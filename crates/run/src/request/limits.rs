@@ -7,8 +7,8 @@ use mydyno_model::units::{parse_counts, parse_duration};
 use mydyno_workload::Options;
 use mydyno_workload::catalogue::{self, Spec};
 
-use super::asked::{CONNECTIONS, DATABASE, PERCENTILES, Request, TIME, WARMUP, WARMUP_LIMIT_S};
 use super::faults::Faults;
+use super::input::{CONNECTIONS, DATABASE, PERCENTILES, Request, TIME, WARMUP, WARMUP_LIMIT_S};
 
 /// Upper limit of `--connections` and `--idle`.
 pub(super) const MOST_CONNECTIONS: usize = 100_000;

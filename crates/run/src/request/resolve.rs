@@ -4,9 +4,9 @@ use mydyno_model::plan::{Allow, Arrivals, Backend, CapacityPlan, Spread, Think, 
 use mydyno_workload::Options;
 use mydyno_workload::catalogue::{self, Spec};
 
-use super::asked::{Request, SEED};
 use super::draft::{Draft, Resolved};
 use super::faults::{Faults, PlanError};
+use super::input::{Request, SEED};
 use super::limits::MOST_REPEATS;
 use super::{arrivals, keeping, limits, search, sweep};
 use crate::bound::Bound;
@@ -32,16 +32,16 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     let found = workload(request, &mut faults.0);
     let connections = limits::connections(request, &mut faults);
     let workers = faults.count("workers", request.workers.as_ref(), 1..=1024, "a number of threads");
-    let asked = arrivals::asked(request, &mut faults);
+    let requested = arrivals::parse(request, &mut faults);
     let repeats = faults.count("repeat", request.repeat.as_ref(), 1..=MOST_REPEATS, "a number of repeats");
-    let time_s = limits::time_s(request, asked.time_s, &mut faults);
+    let time_s = limits::time_s(request, requested.time_s, &mut faults);
     let warmup = limits::warmup(request, &mut faults);
     let connecting = keeping::connecting(request, &mut faults);
     let mut wait = keeping::wait(request, machine.backend, &mut faults);
     let scheduling = keeping::scheduling(request, &mut faults);
     let stop_on_error = keeping::stop_on_error(request, &mut faults);
     let requirements = search::requirements(request, &mut faults);
-    let capacity = search::capacity(request, &requirements, &asked.arrivals, &connections, &mut faults);
+    let capacity = search::capacity(request, &requirements, &requested.arrivals, &connections, &mut faults);
     let mut percentiles = limits::percentiles(request, &mut faults);
     let database = limits::database(request, found.as_ref(), &mut faults);
     let bounds: Vec<Bound> = request
@@ -62,7 +62,7 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     let points = match &capacity {
         // The search begins with a closed loop where no first rate is given, and adds its steps as it goes.
         Some(_) => vec![Arrivals::CLOSED],
-        None => asked.arrivals,
+        None => requested.arrivals,
     };
     let mut steps = sweep::steps(&connections, workers, &points, repeats.unwrap_or(1));
     if let (Some(CapacityPlan { from_per_s: Some(rate), spacing, .. }), Some(first)) =

@@ -2,8 +2,8 @@
 
 use mydyno_model::plan::{Arrivals, CapacityPlan, Spacing};
 
-use super::asked::{RESOLUTION, Request};
 use super::faults::Faults;
+use super::input::{RESOLUTION, Request};
 use super::limits::MOST_SEARCH_STEPS;
 use crate::capacity::Requirements;
 

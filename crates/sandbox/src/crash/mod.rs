@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mydyno_host::disk::Disk;
-use mydyno_host::emulated::{EmulatedDisk, LABEL, Order, Pace};
+use mydyno_host::emulated::{DiskCommand, EmulatedDisk, LABEL, Pace};
 use mydyno_host::folder as host_folder;
 use mydyno_host::room::check_memory;
 use mydyno_model::Header;
@@ -258,7 +258,7 @@ fn crash_and_recover(
     let purpose = purpose::of_server(&crash.server.name);
     let emulated = EmulatedDisk::of(folder.path()).filter(|_| crash.by == CrashBy::PowerCut);
     if let Some(disk) = &emulated {
-        disk.order(Order::Cut)?;
+        disk.send(DiskCommand::Cut)?;
     }
     kill(site, &purpose)?;
     let mut mount = None;

@@ -142,14 +142,14 @@ impl Channel {
                 way_out: MORE_TIME.into(),
             }),
             // What the server said before it closed is better than the broken pipe that it left.
-            Err(source) => match self.last_words() {
+            Err(source) => match self.pending_error() {
                 Some(error) => self.fail(error),
                 None => self.fail(WireError::Io { during: SENDING, source }),
             },
         }
     }
 
-    fn last_words(&mut self) -> Option<WireError> {
+    fn pending_error(&mut self) -> Option<WireError> {
         self.deadline = deadline_in(Duration::from_millis(100));
         self.next_look = self.deadline;
         let payload = self.next(SENDING).ok()?.payload;

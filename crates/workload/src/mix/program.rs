@@ -16,14 +16,14 @@ pub enum Source {
 
 /// One step of a transaction: a statement with its parameters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
+pub struct PlannedStatement {
     /// Its number.
     pub statement: u32,
     /// Its parameters.
     pub sources: Box<[Source]>,
-    /// How often.
+    /// Number of repetitions.
     pub repeat: u32,
-    /// Where the first row's values go.
+    /// Slots for the values of the first row.
     pub keep: Box<[Slot]>,
 }
 
@@ -35,7 +35,7 @@ pub struct Path {
     /// Drawn at its start, for the first values.
     pub values: Box<[Source]>,
     /// Its statements.
-    pub asks: Box<[Ask]>,
+    pub statements: Box<[PlannedStatement]>,
 }
 
 /// All transactions.
@@ -56,7 +56,7 @@ pub struct Builder {
     up_to: Vec<u64>,
     commit: Option<u32>,
     counters: u8,
-    asks: Vec<Ask>,
+    statements: Vec<PlannedStatement>,
 }
 
 impl Builder {
@@ -73,7 +73,7 @@ impl Builder {
         let begin = begin.filter(|_| transaction.begin);
         let sum = self.up_to.last().copied().unwrap_or(0) + transaction.weight;
         self.up_to.push(sum);
-        self.paths.push(Path { begin, values, asks: Box::default() });
+        self.paths.push(Path { begin, values, statements: Box::default() });
     }
 
     /// Adds a statement to it.
@@ -88,13 +88,13 @@ impl Builder {
             })
             .collect();
         let keep = described.keep.as_slice().into();
-        self.asks.push(Ask { statement: number, sources, repeat: described.repeat, keep });
+        self.statements.push(PlannedStatement { statement: number, sources, repeat: described.repeat, keep });
     }
 
     /// Ends it.
     pub fn end(&mut self) {
         if let Some(path) = self.paths.last_mut() {
-            path.asks = std::mem::take(&mut self.asks).into();
+            path.statements = std::mem::take(&mut self.statements).into();
         }
     }
 

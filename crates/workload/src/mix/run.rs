@@ -5,7 +5,7 @@ use mydyno_stats::rng::Rng;
 use mydyno_wire::Value;
 
 use super::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES};
-use super::program::{Ask, Path, Source};
+use super::program::{Path, PlannedStatement, Source};
 use super::{Mix, OPTIONS};
 use crate::data::Purpose;
 use crate::draws::Draws;
@@ -137,23 +137,23 @@ impl Mix {
     }
 
     /// Sends a statement once. Returns whether the transaction goes on: it ends when a row that it needs does not exist.
-    async fn ask<S: Session>(
+    async fn send<S: Session>(
         &self,
-        ask: &Ask,
+        planned: &PlannedStatement,
         held: &mut [BoundValue; MOST_VALUES],
         stream: &mut Stream,
         session: &mut S,
     ) -> Result<bool, Fault> {
         let length = stream.texts.len();
         let mut drawn = [BoundValue::default(); MOST_PARAMS];
-        for (drawn, source) in drawn.iter_mut().zip(&ask.sources) {
+        for (drawn, source) in drawn.iter_mut().zip(&planned.sources) {
             *drawn = match source {
                 Source::Number(slot) | Source::Text(slot) => held[usize::from(*slot)],
                 made => stream.draw(made, self.seed, self.step),
             };
         }
         let mut params = [Param::Int(0); MOST_PARAMS];
-        for ((param, drawn), source) in params.iter_mut().zip(&drawn).zip(&ask.sources) {
+        for ((param, drawn), source) in params.iter_mut().zip(&drawn).zip(&planned.sources) {
             let is_text = match source {
                 Source::Made(generator, _) => generator.is_text(),
                 Source::Number(_) => false,
@@ -165,9 +165,9 @@ impl Mix {
                 (false, true) => Param::Bytes(&stream.texts[drawn.start as usize..drawn.end as usize]),
             };
         }
-        let params = &params[..ask.sources.len()];
-        let statement = Statement(ask.statement);
-        if ask.keep.is_empty() {
+        let params = &params[..planned.sources.len()];
+        let statement = Statement(planned.statement);
+        if planned.keep.is_empty() {
             session.execute(statement, params).await?;
             // What was drawn for this statement is needed no more.
             stream.texts.truncate(length);
@@ -176,7 +176,7 @@ impl Mix {
         let kept = session.execute_keeping(statement, params).await?;
         stream.texts.truncate(length);
         let Some(row) = kept.row else { return Ok(false) };
-        for (slot, value) in ask.keep.iter().zip(&row) {
+        for (slot, value) in planned.keep.iter().zip(&row) {
             held[usize::from(slot.number)] = stream.hold(value, slot.text.is_some());
         }
         Ok(true)
@@ -262,10 +262,10 @@ impl Workload for Mix {
         if let Some(begin) = path.begin {
             session.execute(Statement(begin), &[]).await?;
         }
-        'asks: for ask in &path.asks {
-            for _ in 0..ask.repeat {
-                if !self.ask(ask, &mut held, stream, session).await? {
-                    break 'asks;
+        'statements: for statement in &path.statements {
+            for _ in 0..statement.repeat {
+                if !self.send(statement, &mut held, stream, session).await? {
+                    break 'statements;
                 }
             }
         }

@@ -54,11 +54,11 @@ impl Session for Notes<'_> {
     }
 }
 
-fn ask(mix: &Mix, stream: &mut Stream, row: Option<Vec<Value>>) -> String {
+fn run_once(mix: &Mix, stream: &mut Stream, row: Option<Vec<Value>>) -> String {
     let mut notes = Notes { mix, row, text: String::new() };
     {
-        let asked = pin!(mix.transaction(stream, &mut notes));
-        let done = asked.poll(&mut Context::from_waker(Waker::noop()));
+        let sent = pin!(mix.transaction(stream, &mut notes));
+        let done = sent.poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(done, Poll::Ready(Ok(()))));
     }
     notes.text
@@ -81,7 +81,7 @@ fn the_first_operations_of_the_examples_stay_what_they_are() {
             let _ = writeln!(text, "# {name}, connection {connection}");
             let mut stream = mix.stream(connection);
             for _ in 0..8 {
-                text.push_str(&ask(&mix, &mut stream, Some(vec![Value::Int(42)])));
+                text.push_str(&run_once(&mix, &mut stream, Some(vec![Value::Int(42)])));
             }
         }
     }
@@ -288,8 +288,8 @@ statements = [
   { name = 'y', sql = 'SELECT ?, ?', params = [{ sequence = 5 }, { value = 'a' }] },
 ]");
     let mut stream = mix.stream(3);
-    let first = ask(&mix, &mut stream, None);
-    let second = ask(&mix, &mut stream, None);
+    let first = run_once(&mix, &mut stream, None);
+    let second = run_once(&mix, &mut stream, None);
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines.len(), 5, "{first}");
     let unique = lines[1].rsplit(' ').next().unwrap();
@@ -313,11 +313,11 @@ fn a_result_gives_values_to_later_statements_and_ends_the_transaction_without_a_
   { name = 'y', sql = 'SELECT :note, :id' },
 ]");
     let row = vec![Value::UInt(7), Value::Bytes(b"so so".to_vec())];
-    let asked = ask(&mix, &mut mix.stream(0), Some(row));
-    assert_eq!(asked, "begin\nt.x\nt.y 'so so' 7\ncommit\n");
-    let nulls = ask(&mix, &mut mix.stream(0), Some(vec![Value::Null, Value::Null]));
+    let sent = run_once(&mix, &mut mix.stream(0), Some(row));
+    assert_eq!(sent, "begin\nt.x\nt.y 'so so' 7\ncommit\n");
+    let nulls = run_once(&mix, &mut mix.stream(0), Some(vec![Value::Null, Value::Null]));
     assert_eq!(nulls, "begin\nt.x\nt.y NULL NULL\ncommit\n");
-    assert_eq!(ask(&mix, &mut mix.stream(0), None), "begin\nt.x\ncommit\n");
+    assert_eq!(run_once(&mix, &mut mix.stream(0), None), "begin\nt.x\ncommit\n");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn transactions_come_as_often_as_their_weights_say() {
     )
     .unwrap();
     let mut stream = mix.stream(0);
-    let rare = (0..20_000).filter(|_| ask(&mix, &mut stream, None).starts_with("b.x")).count();
+    let rare = (0..20_000).filter(|_| run_once(&mix, &mut stream, None).starts_with("b.x")).count();
     // A quarter of 20,000; five standard errors are 306.
     assert!(rare.abs_diff(5_000) < 306, "{rare}");
 }
@@ -352,9 +352,9 @@ fn a_transaction_that_is_tried_again_asks_the_same() {
     let mut stream = mix.stream(0);
     for _ in 0..50 {
         stream.begin();
-        let first = ask(&mix, &mut stream, Some(vec![Value::Int(1)]));
+        let first = run_once(&mix, &mut stream, Some(vec![Value::Int(1)]));
         stream.redraw();
-        assert_eq!(first, ask(&mix, &mut stream, Some(vec![Value::Int(1)])));
+        assert_eq!(first, run_once(&mix, &mut stream, Some(vec![Value::Int(1)])));
     }
 }
 
@@ -363,7 +363,7 @@ fn the_same_seed_gives_each_connection_the_same_stream_and_others_another() {
     let mix = |seed| Mix::parse("shop", SHOP, seed).unwrap();
     let of = |mix: &Mix, connection| {
         let mut stream = mix.stream(connection);
-        (0..20).map(|_| ask(mix, &mut stream, Some(vec![Value::Int(1)]))).collect::<String>()
+        (0..20).map(|_| run_once(mix, &mut stream, Some(vec![Value::Int(1)]))).collect::<String>()
     };
     assert_eq!(of(&mix(1), 5), of(&mix(1), 5));
     assert_ne!(of(&mix(1), 5), of(&mix(1), 6));
@@ -404,8 +404,8 @@ proptest! {
     #[test]
     fn values_stay_what_their_generators_allow(seed: u64, connection in 0u64..100_000) {
         let mix = Mix::parse("m.toml", "[transactions.t]\nstatements = [{ name = 'x', sql = 'SELECT ?, ?, ?', params = [{ uniform = [-3, 3] }, { choice = ['a', 'bb'] }, { pattern = '##' }] }]", seed).unwrap();
-        let asked = ask(&mix, &mut mix.stream(connection), None);
-        let parts: Vec<&str> = asked.trim_end().split(' ').collect();
+        let sent = run_once(&mix, &mut mix.stream(connection), None);
+        let parts: Vec<&str> = sent.trim_end().split(' ').collect();
         prop_assert_eq!(parts.len(), 4);
         prop_assert!((-3..=3).contains(&parts[1].parse::<i64>().unwrap()));
         prop_assert!(["'a'", "'bb'"].contains(&parts[2]));
@@ -420,7 +420,7 @@ fn each_step_has_unique_numbers_of_its_own_and_draws_the_same_else() {
     );
     let of = |step| {
         let mix = mix.at_step(step).unwrap();
-        ask(&mix, &mut mix.stream(0), None)
+        run_once(&mix, &mut mix.stream(0), None)
     };
     let (first, second) = (of(0), of(1));
     let parts = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -438,11 +438,11 @@ fn points_in_time_and_decimals_are_kept_as_their_texts() {
     let date =
         |hour, micros| Value::DateTime { year: 2026, month: 2, day: 3, hour, minute: 0, second: 0, micros };
     let span = Value::Time { negative: true, days: 1, hours: 2, minutes: 3, seconds: 4, micros: 0 };
-    let kept = |row| ask(&mix, &mut mix.stream(0), Some(row));
-    let asked = kept(vec![date(0, 0), date(4, 5), Value::Bytes(b"12.50".to_vec())]);
-    assert!(asked.contains("y '2026-02-03' '2026-02-03 04:00:00.000005' '12.50'"), "{asked}");
-    let asked = kept(vec![span, Value::Float(1.5), Value::Double(-2.25)]);
-    assert!(asked.contains("y '-26:03:04' '1.5' '-2.25'"), "{asked}");
+    let kept = |row| run_once(&mix, &mut mix.stream(0), Some(row));
+    let sent = kept(vec![date(0, 0), date(4, 5), Value::Bytes(b"12.50".to_vec())]);
+    assert!(sent.contains("y '2026-02-03' '2026-02-03 04:00:00.000005' '12.50'"), "{sent}");
+    let sent = kept(vec![span, Value::Float(1.5), Value::Double(-2.25)]);
+    assert!(sent.contains("y '-26:03:04' '1.5' '-2.25'"), "{sent}");
 }
 
 #[test]

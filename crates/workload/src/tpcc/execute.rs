@@ -1,7 +1,7 @@
 //! The five transactions on a session (clauses 2.4.2 to 2.8.2).
 
 use super::cells::{Cells, push_money};
-use super::inputs::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel, Who};
+use super::inputs::{CustomerSelector, Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
 use super::rules::{data_after_payment, line_amount_cents, middle, stock_after, total_cents};
 use super::statements::Statements;
 use super::text::{is_original, last_name};
@@ -156,14 +156,14 @@ impl Executor {
     async fn customer<S: Session>(
         &self,
         place: [Param<'static>; 2],
-        who: Who,
+        selector: CustomerSelector,
         by_name: Statement,
         cells: &mut Cells,
         session: &mut S,
     ) -> Result<Param<'static>, Fault> {
-        match who {
-            Who::Id(customer) => Ok(int(customer)),
-            Who::LastName(number) => {
+        match selector {
+            CustomerSelector::Id(customer) => Ok(int(customer)),
+            CustomerSelector::LastName(number) => {
                 let name = Param::Bytes(self.last_names[number as usize].as_bytes());
                 let what = "a customer of this last name";
                 cells.read_row(session, by_name, &[place[0], place[1], name], what).await?;

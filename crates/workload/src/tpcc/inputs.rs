@@ -89,7 +89,7 @@ impl Deck {
 
 /// How a transaction names a customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub enum CustomerSelector {
     /// By C_ID.
     Id(u64),
     /// By the number of a last name, see [`super::text::last_name`].
@@ -175,7 +175,7 @@ pub struct Payment {
     /// The customer's district.
     pub customer_district: u64,
     /// The customer.
-    pub customer: Who,
+    pub customer: CustomerSelector,
     /// H_AMOUNT, from 1.00 to 5,000.00.
     pub amount_cents: u64,
 }
@@ -188,7 +188,7 @@ pub struct OrderStatus {
     /// D_ID.
     pub district: u64,
     /// The customer.
-    pub customer: Who,
+    pub customer: CustomerSelector,
 }
 
 /// Input of Delivery.
@@ -248,11 +248,11 @@ impl Inputs {
     }
 
     /// By last name in 60 of 100 draws.
-    fn who(&self, rng: &mut Rng) -> Who {
+    fn select_customer(&self, rng: &mut Rng) -> CustomerSelector {
         if rng.below(100) < 60 {
-            Who::LastName(self.constants.last_name(rng))
+            CustomerSelector::LastName(self.constants.last_name(rng))
         } else {
-            Who::Id(self.constants.customer(rng))
+            CustomerSelector::Id(self.constants.customer(rng))
         }
     }
 
@@ -284,14 +284,14 @@ impl Inputs {
         } else {
             (warehouse, district)
         };
-        let customer = self.who(rng);
+        let customer = self.select_customer(rng);
         let amount_cents = rng.between(100, 500_000);
         Payment { warehouse, district, customer_warehouse, customer_district, customer, amount_cents }
     }
 
     /// Input of Order-Status (clause 2.6.1).
     pub fn order_status(&self, rng: &mut Rng, warehouse: u64) -> OrderStatus {
-        OrderStatus { warehouse, district: rng.between(1, DISTRICTS), customer: self.who(rng) }
+        OrderStatus { warehouse, district: rng.between(1, DISTRICTS), customer: self.select_customer(rng) }
     }
 
     /// The input of a transaction of a terminal, which belongs to a warehouse and, for Stock-Level, to a district.
@@ -411,7 +411,7 @@ mod tests {
                 remote += 1;
                 elsewhere += u64::from(payment.customer_district != payment.district);
             }
-            by_name += u64::from(matches!(payment.customer, Who::LastName(_)));
+            by_name += u64::from(matches!(payment.customer, CustomerSelector::LastName(_)));
         }
         assert_share("remote payments", remote, PAYMENTS, 0.15);
         assert_share("other districts", elsewhere, remote, 0.9);
@@ -435,7 +435,7 @@ mod tests {
         for _ in 0..10_000 {
             let status = inputs.order_status(&mut rng, 1);
             assert!((1..=10).contains(&status.district));
-            by_name += u64::from(matches!(status.customer, Who::LastName(_)));
+            by_name += u64::from(matches!(status.customer, CustomerSelector::LastName(_)));
             *carriers.entry(Inputs::carrier(&mut rng)).or_insert(0) += 1;
             *thresholds.entry(Inputs::threshold(&mut rng)).or_insert(0) += 1;
         }

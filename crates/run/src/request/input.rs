@@ -1,20 +1,20 @@
-//! The request as it was typed, and the defaults of its options.
+//! The request as the user typed it, and the defaults of its options.
 
-/// Connections when none are asked for.
+/// Connections by default.
 pub const CONNECTIONS: &str = "16";
-/// Warm-up when none is asked for.
+/// Warm-up by default.
 pub const WARMUP: &str = "5s";
-/// Measured window when none is asked for.
+/// Measured window by default.
 pub const TIME: &str = "60s";
 /// Longest warm-up of `--warmup auto`.
 pub const WARMUP_LIMIT_S: f64 = 60.0;
-/// How close the search for capacity comes when nothing else is asked for.
+/// Resolution of the search for capacity by default.
 pub const RESOLUTION: &str = "5%";
-/// Percentiles when none are asked for.
+/// Percentiles by default.
 pub const PERCENTILES: &str = "50,95,99,99.9";
-/// Database when none is asked for.
+/// Database by default.
 pub const DATABASE: &str = "mydyno";
-/// Seed when none is given: runs repeat unless asked otherwise.
+/// Default seed: without another one runs repeat the same work.
 pub const SEED: u64 = 1;
 
 /// The request of a user, as it was typed; `None` takes the default.
