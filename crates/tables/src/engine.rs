@@ -1,4 +1,4 @@
-//! Storage engines that tables can be made in, and what a load has to know of them.
+//! Storage engines for tables, and their properties that matter for a load.
 
 /// A storage engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Engine {
     MyIsam,
     /// Aria: MariaDB's crash-safe successor of MyISAM.
     Aria,
-    /// MEMORY: rows of fixed length in memory, gone with the server.
+    /// MEMORY: rows of fixed length in memory, lost when the server stops.
     Memory,
     /// MyRocks.
     RocksDb,
@@ -20,7 +20,7 @@ pub const WORDS: &[&str] = &["innodb", "myisam", "aria", "memory", "rocksdb"];
 const ALL: [Engine; 5] = [Engine::InnoDb, Engine::MyIsam, Engine::Aria, Engine::Memory, Engine::RocksDb];
 
 impl Engine {
-    /// The engine of the option's word; InnoDB for what is none of them, which the option does not let through.
+    /// The engine of the option's word; InnoDB for any other word, which the option does not accept.
     pub fn of(word: &str) -> Self {
         let at = WORDS.iter().position(|w| *w == word).unwrap_or(0);
         ALL[at]
@@ -31,7 +31,8 @@ impl Engine {
         WORDS[self as usize]
     }
 
-    /// Whether it can roll back: in the others BEGIN and COMMIT do nothing, and a failed transaction stays half done.
+    /// Whether it can roll back: in the others BEGIN and COMMIT have no effect, and a failed transaction remains half
+    /// done.
     pub fn is_transactional(self) -> bool {
         matches!(self, Self::InnoDb | Self::RocksDb)
     }
@@ -41,8 +42,7 @@ impl Engine {
         self == Self::Memory
     }
 
-    /// Suffix of an index's column list. MEMORY makes hash indexes by default, and those do not find
-    /// ranges.
+    /// Suffix of an index's column list. MEMORY's default is a hash index, which does not support ranges.
     pub fn index_suffix(self) -> &'static str {
         if self.is_memory() { " USING BTREE" } else { "" }
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-/// Version of the generator: it changes when the same seed would give other bytes.
+/// Version of the generator: it changes when the same seed gives other bytes.
 pub const GENERATOR: u32 = 1;
 
 /// Fingerprint of freshly prepared data.
@@ -17,7 +17,7 @@ pub fn short(text: &[u8]) -> String {
     short_hex(&Sha256::digest(text))
 }
 
-/// The first 16 hexadecimal digits: enough to tell, short enough to read aloud.
+/// The first 16 hexadecimal digits: enough to distinguish data, and short enough to read.
 pub fn short_hex(digest: &[u8]) -> String {
     digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
 }

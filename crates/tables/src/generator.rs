@@ -14,7 +14,7 @@ pub enum Constant {
     Text(Box<str>),
 }
 
-/// Makes values.
+/// Generates values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Generator {
     /// Always the same.
@@ -26,21 +26,21 @@ pub enum Generator {
         /// Largest.
         high: i64,
     },
-    /// Whole numbers of which the lowest are the likeliest.
+    /// Whole numbers, of which the lowest are the most frequent.
     Zipfian {
-        /// Smallest, and likeliest.
+        /// Smallest and most frequent number.
         low: i64,
-        /// Which one above it.
+        /// Distribution of the offset from `low`.
         ranks: Zipf,
     },
     /// Evenly spaced numbers.
     Sequence {
         /// The first.
         from: i64,
-        /// From one to the next.
+        /// Difference between neighbours.
         step: i64,
     },
-    /// Numbers that come once only.
+    /// Numbers that occur only once.
     Unique,
     /// Text by a pattern.
     Pattern(Box<[Piece]>),
@@ -108,9 +108,9 @@ impl RowPosition {
         }
     }
 
-    /// Rows have the numbers from 1. Executions have numbers of 63 bits with the highest of them set, then 15 bits of the
-    /// seed and the step, 17 of the connection and 30 of the count: no row's, no other connection's or step's, and hardly
-    /// ever another seed's.
+    /// Rows use their numbers, from 1. Executions use 63-bit numbers with the highest bit set, then 15 bits of the seed
+    /// and the step, 17 of the connection and 30 of the count: such a number equals that of no row and of no other
+    /// connection or step, and rarely that of another seed.
     fn unique(self) -> i64 {
         match self {
             Self::Row(row) => row as i64,
@@ -178,7 +178,7 @@ impl Generator {
         }
     }
 
-    /// Whether every text that it makes is ASCII, which is the same in every character set.
+    /// Whether every text is ASCII, which is encoded alike in every character set.
     pub fn is_ascii(&self) -> bool {
         let constant = |value: &Constant| !matches!(value, Constant::Text(text) if !text.is_ascii());
         match self {
@@ -191,7 +191,7 @@ impl Generator {
         }
     }
 
-    /// Whether a text that it makes may end with a space, which not every column keeps.
+    /// Whether a text may end with a space, which some columns do not keep.
     pub fn may_end_with_space(&self) -> bool {
         let constant = |value: &Constant| matches!(value, Constant::Text(text) if text.ends_with(' '));
         match self {
@@ -202,7 +202,7 @@ impl Generator {
         }
     }
 
-    /// Whether it makes texts; numbers else.
+    /// Whether it generates texts; otherwise numbers.
     pub fn is_text(&self) -> bool {
         match self {
             Self::Constant(value) => matches!(value, Constant::Text(_)),
@@ -212,7 +212,7 @@ impl Generator {
         }
     }
 
-    /// Appends the next value as SQL writes it. `text` is room to work in.
+    /// Appends the next value as an SQL literal. `text` is a work buffer.
     pub fn push_sql(&self, rng: &mut Rng, position: RowPosition, text: &mut Vec<u8>, sql: &mut Vec<u8>) {
         text.clear();
         match self.make(rng, position, text) {
@@ -239,8 +239,8 @@ impl Constant {
     }
 }
 
-/// A text that SQL reads alike in every `sql_mode`: a backslash, which does not mean the same in all, forces the
-/// hexadecimal form.
+/// Appends a text as a literal that means the same in every `sql_mode`: a text with a backslash is written in
+/// hexadecimal.
 fn push_quoted(text: &[u8], sql: &mut Vec<u8>) {
     if text.contains(&b'\\') {
         const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -258,7 +258,7 @@ fn push_quoted(text: &[u8], sql: &mut Vec<u8>) {
     sql.push(b'\'');
 }
 
-/// How far above `low` a number of `low..=high` lies.
+/// Offset of a random number of `low..=high` from `low`.
 fn below_span(rng: &mut Rng, low: i64, high: i64) -> u64 {
     rng.between(0, high.abs_diff(low))
 }
@@ -266,7 +266,7 @@ fn below_span(rng: &mut Rng, low: i64, high: i64) -> u64 {
 fn guid(rng: &mut Rng, text: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut bits = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
-    // Version 4 and variant 1, as random ones have.
+    // Version 4 and variant 1, those of random GUIDs.
     bits = bits & !(0xf << 76) | 4 << 76;
     bits = bits & !(0x3 << 62) | 2 << 62;
     for digit in 0..32 {

@@ -1,26 +1,25 @@
-//! The mark, by which mydyno recognises its own databases. Data is only created in, and dropped from,
-//! databases that hold it.
+//! The mark by which mydyno recognises its databases. mydyno creates and drops data only in databases that contain it.
 
 use mydyno_wire::{Client, WireError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The table that is the mark.
+/// The table that serves as the mark.
 pub const TABLE: &str = "mydyno_mark";
 
-/// Comment of databases that mydyno made, where servers keep one (MariaDB 10.5 and newer). It comes with the database,
-/// so that one that is left without a mark by a kill is still known.
+/// Comment of databases that mydyno made, on servers with such comments (MariaDB 10.5 and newer). It is created
+/// together with the database, so that a database that a kill left without a mark is still recognised.
 const COMMENT: &str = "made by mydyno";
 
-/// Comments of the mark's table. They come with the table, so that a kill leaves both or neither.
+/// Comments of the mark's table. They are created together with the table, so that a kill leaves both or neither.
 const MADE: &str = "made by mydyno; mydyno drops this database on cleanup";
 const ADOPTED: &str = "made by mydyno; the database was there before, and mydyno leaves it on cleanup";
 
 /// Owner of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// There is no such database, or nothing is in it: an empty one may be ours, of a prepare that was killed before
-    /// it could leave its mark, and may be used in any case.
+    /// The database does not exist or is empty. An empty one may stem from a prepare that was killed before it created
+    /// the mark, and may be used in any case.
     Missing,
     /// It holds mydyno's ownership mark.
     Ours,
@@ -31,13 +30,13 @@ pub enum Owner {
 /// Entry of the mark about the tables of one family of workloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataMark {
-    /// Everything but the seed that decides the rows.
+    /// Everything except the seed that determines the rows.
     pub shape: Value,
     /// Seed of the rows.
     pub seed: u64,
-    /// Fingerprint of the rows as they were made.
+    /// Fingerprint of the rows as they were inserted.
     pub fingerprint: String,
-    /// Whether all rows and indexes are in.
+    /// Whether all rows and indexes are complete.
     pub complete: bool,
     /// Whether a run has changed rows since.
     pub used: bool,
@@ -48,8 +47,8 @@ pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text as SQL quotes it, for servers in any `sql_mode`: quotes are doubled, and a backslash, which means
-/// different things in different modes, forces the hexadecimal form.
+/// A text as an SQL literal for any `sql_mode`: quotes are doubled, and a text with a backslash, whose meaning depends
+/// on the mode, is written in hexadecimal.
 pub fn literal(text: &str) -> String {
     if text.contains('\\') {
         let hex: String = text.bytes().map(|b| format!("{b:02x}")).collect();
@@ -79,20 +78,20 @@ pub fn owner(client: &mut Client, database: &str) -> Result<Owner, WireError> {
     })
 }
 
-/// Whether a database exists, and whether its comment says that mydyno made it.
+/// Whether a database exists, and whether its comment states that mydyno made it.
 fn exists(client: &mut Client, database: &str) -> Result<Option<bool>, WireError> {
     let of = |column: &str| {
         format!("SELECT {column} FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {}", literal(database))
     };
     match client.query(&of("SCHEMA_COMMENT")) {
         Ok(rows) => Ok((!rows.is_empty()).then(|| rows.scalar().as_deref() == Some(COMMENT))),
-        // Servers without such comments.
+        // Servers without comments of databases.
         Err(WireError::Server(_)) => Ok((!client.query(&of("1"))?.is_empty()).then_some(false)),
         Err(e) => Err(e),
     }
 }
 
-/// Creates a database with the mark in it, or leaves the mark in an empty one.
+/// Creates a database with the mark, or creates the mark in an empty database.
 ///
 /// # Errors
 /// The server's or the connection's error.
@@ -102,8 +101,8 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
     if found.is_none() {
         let create = format!("CREATE DATABASE {name} CHARACTER SET latin1");
         match client.execute(&format!("{create} COMMENT {}", literal(COMMENT))) {
-            // A server that does not know comments of databases, whichever error it has for that; another cause is
-            // found again.
+            // A server without comments of databases, which may return any error for that; an error with another cause
+            // occurs again.
             Err(WireError::Server(_)) => client.execute(&create)?,
             other => other?,
         };
@@ -114,23 +113,23 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
             "CREATE TABLE {name}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value MEDIUMTEXT NOT NULL) ENGINE={engine} COMMENT {comment}"
         )
     };
-    // The server's default engine may be one that forgets its rows.
+    // The server's default engine may lose its rows at a restart.
     match client.execute(&table("InnoDB")) {
         Err(WireError::Server(error)) if error.code == UNKNOWN_ENGINE => client.execute(&table("MyISAM"))?,
         other => other?,
     };
     let written = if found == Some(false) { ADOPTED } else { MADE };
     if comment_of(client, database)?.is_empty() {
-        // The server keeps no comments of tables: the origin is a row of the mark.
+        // A server without comments of tables: the origin is stored as a row of the mark.
         note(client, database, ORIGIN, Some(written))?;
     }
     Ok(())
 }
 
-/// Name of the row that holds the comment of the mark's table on servers that keep none.
+/// Name of the row that replaces the comment of the mark's table on servers without such comments.
 const ORIGIN: &str = "mydyno.origin";
 
-/// `ER_UNKNOWN_STORAGE_ENGINE`: it is not built in, or switched off.
+/// `ER_UNKNOWN_STORAGE_ENGINE`: the engine is not built in, or is disabled.
 const UNKNOWN_ENGINE: u16 = 1286;
 
 /// Origin of a database, according to its mark.
@@ -138,9 +137,9 @@ const UNKNOWN_ENGINE: u16 = 1286;
 pub enum Origin {
     /// mydyno made it.
     Made,
-    /// It was there before, and empty.
+    /// The database existed before and was empty.
     Adopted,
-    /// The mark's comment is this, which mydyno does not write: it was changed, or the table is not mydyno's.
+    /// The mark has this comment, which mydyno does not write: it was changed, or the table is not mydyno's.
     Unclear(String),
 }
 
@@ -174,8 +173,8 @@ fn comment_of(client: &mut Client, database: &str) -> Result<String, WireError> 
     }
 }
 
-/// Drops a database that mydyno made and everything in it; of one that was there before, only the tables that the marks
-/// name. Nothing where the mark is unclear.
+/// Drops a database that mydyno made; in one that existed before, drops only the tables that the marks list. Drops
+/// nothing if the mark is unclear.
 ///
 /// # Errors
 /// The server's or the connection's error.
@@ -192,7 +191,7 @@ pub fn drop(client: &mut Client, database: &str) -> Result<Origin, WireError> {
     Ok(origin)
 }
 
-/// Drops the tables that the marks name, then the mark.
+/// Drops the tables that the marks list, then the mark.
 fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
     let marks = client.query(&format!("SELECT value FROM {name}.{TABLE}"))?.rows;
     let marks = marks.iter().filter_map(|row| serde_json::from_slice(row.first()?.as_deref()?).ok());
@@ -204,7 +203,8 @@ fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
     client.execute(&format!("DROP TABLE {name}.{TABLE}")).map(|_| ())
 }
 
-/// Drops a database that a killed prepare left empty and that says that it is ours; whether there was one.
+/// Drops a database that a killed prepare left empty and whose comment states that mydyno made it. Returns whether
+/// there was one.
 ///
 /// # Errors
 /// The server's or the connection's error.
@@ -215,7 +215,7 @@ pub fn drop_empty(client: &mut Client, database: &str) -> Result<bool, WireError
     client.execute(&format!("DROP DATABASE {}", quoted(database))).map(|_| true)
 }
 
-/// Names of the tables that a mark is about: it lists them, or counts those of sysbench's.
+/// Names of the tables of a mark, which lists them or, for sysbench's tables, contains their number.
 pub(crate) fn tables_of(mark: DataMark) -> Vec<String> {
     match mark.shape.get("tables") {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -224,7 +224,7 @@ pub(crate) fn tables_of(mark: DataMark) -> Vec<String> {
     }
 }
 
-/// Reads the entry of a family's tables; `None` when there is none that can be read.
+/// Reads the entry of a family's tables; `None` without a readable entry.
 ///
 /// # Errors
 /// The server's or the connection's error.
@@ -235,7 +235,7 @@ pub fn data(client: &mut Client, database: &str, family: &str) -> Result<Option<
     Ok(text.and_then(|text| serde_json::from_slice(text).ok()))
 }
 
-/// Writes what the mark says about a family's tables.
+/// Writes the entry of a family's tables.
 ///
 /// # Errors
 /// The server's or the connection's error.
@@ -247,7 +247,7 @@ pub fn set_data(client: &mut Client, database: &str, family: &str, mark: &DataMa
         literal(family),
         literal(&value)
     ))?;
-    // A server without strict mode cuts off what does not fit, and says so in a warning at most.
+    // A server without strict mode truncates values that are too long, with a warning at most.
     if data(client, database, family)?.as_ref() == Some(mark) {
         return Ok(());
     }

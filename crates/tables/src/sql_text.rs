@@ -1,5 +1,5 @@
-//! Properties of a statement that its text alone shows: its parameters, and whether it writes. Where that cannot be
-//! determined for certain, it counts as writing.
+//! Properties of a statement that its text alone shows: its parameters, and whether it writes. A statement whose effect
+//! is uncertain counts as writing.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub enum Token<'a> {
     Mark(char),
 }
 
-/// The pieces of a text with their places; spaces and comments left out.
+/// The tokens of a text with their positions, without spaces and comments.
 pub fn tokens(sql: &str) -> Vec<(Token<'_>, Range<usize>)> {
     let bytes = sql.as_bytes();
     let mut found = Vec::new();
@@ -93,8 +93,8 @@ fn line_end(sql: &str, from: usize) -> usize {
     sql[from..].find('\n').map_or(sql.len(), |end| from + end + 1)
 }
 
-/// Behind a quoted piece that begins here. A doubled quote is one; a backslash takes the next character with it where
-/// `escapes` says so, as servers read it unless `sql_mode` says otherwise.
+/// Position after a quoted token that begins here. A doubled quote is part of it; a backslash escapes the next
+/// character if `escapes` is set, as on servers with the default `sql_mode`.
 fn quote_end(bytes: &[u8], start: usize, escapes: bool) -> usize {
     let quote = bytes[start];
     let mut at = start + 1;
@@ -117,9 +117,10 @@ fn quote_end(bytes: &[u8], start: usize, escapes: bool) -> usize {
 pub enum Class {
     /// It only reads.
     Reads,
-    /// It changes or locks rows; the names are of databases that it seems to name, for tables it writes or reads.
+    /// It changes or locks rows; the names are those of databases that it seems to name, for tables that it writes or
+    /// reads.
     Writes(Vec<String>),
-    /// Anything else, or what cannot be told.
+    /// Anything else, or uncertain.
     Other,
 }
 
@@ -128,14 +129,14 @@ pub enum Class {
 pub enum NotOne {
     /// Nothing but spaces and comments.
     Empty,
-    /// Something behind a semicolon, at this byte.
+    /// More text after a semicolon, at this byte.
     Several(usize),
 }
 
-/// The statement without a semicolon at its end.
+/// The statement without its final semicolon.
 ///
 /// # Errors
-/// It is none, or several.
+/// The text has no statement, or several.
 pub fn single(sql: &str) -> Result<&str, NotOne> {
     let tokens = tokens(sql);
     let Some((first, _)) = tokens.first() else { return Err(NotOne::Empty) };
@@ -151,7 +152,7 @@ pub fn single(sql: &str) -> Result<&str, NotOne> {
     }
 }
 
-/// Words that make of a reading statement one that writes, locks, or leaves something behind.
+/// Words that turn a reading statement into one that writes, locks, or leaves something behind.
 const NOT_ONLY_READING: &[&str] = &["INTO", "UPDATE", "DELETE", "LOCK", "SHARE", "PROCEDURE"];
 
 /// Classifies the effect of the statement.
@@ -183,7 +184,7 @@ pub fn named_databases(sql: &str) -> Vec<String> {
     databases(&tokens(sql))
 }
 
-/// First parts of all dotted names: in statements that make tables and indexes no name needs a dot.
+/// First parts of all dotted names: statements that create tables and indexes need no dots in names.
 pub fn dotted_names(sql: &str) -> Vec<String> {
     let tokens = tokens(sql);
     let dotted = tokens.windows(2).filter_map(|pair| match (pair[0].0, pair[1].0) {
@@ -193,11 +194,11 @@ pub fn dotted_names(sql: &str) -> Vec<String> {
     dotted.collect()
 }
 
-/// Behind these a dotted name is a column's.
+/// Words after which a dotted name is a column.
 const BEFORE_COLUMNS: &[&str] =
     &["SET", "WHERE", "AND", "OR", "ON", "BY", "NOT", "SELECT", "HAVING", "BETWEEN", "LIKE", "DISTINCT"];
 
-/// First parts of dotted names that are not plainly columns of a table.
+/// First parts of dotted names that are not clearly columns of a table.
 fn databases(tokens: &[(Token<'_>, Range<usize>)]) -> Vec<String> {
     let name = |place: usize| match tokens.get(place).map(|(token, _)| token) {
         Some(Token::Word(name) | Token::Name(name)) => Some((*name).to_owned()),
@@ -215,7 +216,7 @@ fn databases(tokens: &[(Token<'_>, Range<usize>)]) -> Vec<String> {
             Some(Token::Mark(c)) => "=<>+-*/%!".contains(c),
             _ => false,
         };
-        // No column is called: what stands before the dot is a database, whose function may do anything.
+        // Columns are not called: the name before the dot is a database, whose function may do anything.
         let called = name(place + 2).is_some() && is(place + 3, '(');
         if !inside && (of_three || called || !behind_column_word) && !found.contains(&first) {
             found.push(first);

@@ -1,4 +1,4 @@
-//! Whether the rows are as they were made, and whether what must hold at any time holds.
+//! Checks that the rows are as inserted, and that the workload's conditions hold.
 
 use mydyno_wire::Client;
 use serde_json::json;
@@ -57,7 +57,8 @@ impl OwnTables {
         Ok(rows.scalar().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     }
 
-    /// Checks the rows: their number and bytes while no run has changed them, and what must hold at any time.
+    /// Checks the rows: their number and bytes as long as no run has changed them, and the conditions that must always
+    /// hold.
     ///
     /// # Errors
     /// All conditions that the tables violate, or the statement that failed.

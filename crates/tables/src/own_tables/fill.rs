@@ -1,4 +1,5 @@
-//! Filling tables that workloads bring: parts of all tables, handed out to connections, each a transaction with its note.
+//! Fills tables that workloads bring: connections fill parts of all tables; each part is a transaction that also
+//! records the part.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ use crate::prepare::ranges::{Range, Ranges};
 use crate::prepare::{self, Connect, PrepareError, doing};
 use crate::table::Table;
 
-/// How often a part is tried that a deadlock or a lock wait of neighbours ended.
+/// Number of attempts for a part that fails by a deadlock or a lock wait of neighbouring parts.
 const TRIES: usize = 5;
 
 /// A table that is being filled.
@@ -25,7 +26,7 @@ struct Filling {
     rows: Rows,
     server: ServerTable,
     part_rows: u64,
-    /// Rows of parts that are not noted may be in.
+    /// Rows of parts that are not recorded may exist.
     resumed: bool,
     /// Sum of the complete parts.
     sum: Mutex<Sum>,
@@ -39,7 +40,7 @@ pub(super) struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    /// The remaining work on tables that exist; `resumed` marks those that existed before, in their order.
+    /// The remaining work on existing tables; `resumed` marks those that existed before, in their order.
     pub fn new(
         tables: &'a OwnTables,
         server: Vec<ServerTable>,
@@ -77,7 +78,7 @@ impl<'a> Fill<'a> {
         self.shared.run(fillers, &|| self.work(connect), progress)
     }
 
-    /// Numbers of the tables whose rows are not those of the parts that went in, with what is wrong.
+    /// Numbers of the tables whose rows differ from those inserted, with the difference.
     pub fn verify(&self, client: &mut Client) -> Result<Vec<(usize, PrepareError)>, PrepareError> {
         let mut wrong = Vec::new();
         for (number, filling) in self.filling.iter().enumerate() {
@@ -103,11 +104,12 @@ impl<'a> Fill<'a> {
         client.use_schema(&self.tables.database).map_err(doing("choosing the database"))?;
         self.tables
             .set_up(&mut client)
-            // Rows of several tables come in at once, those that are referred to perhaps later.
+            // Rows of several tables are inserted in parallel, referenced rows perhaps after the rows that refer to
+            // them.
             .and_then(|()| client.execute("SET SESSION foreign_key_checks = 0"))
             .map_err(doing("setting up the session"))?;
         if self.filling.iter().all(|filling| filling.rows.is_ascii()) {
-            // The character set of the tables unless they say another: there is nothing to convert.
+            // The default character set of the tables, so that nothing is converted.
             client.execute("SET NAMES latin1").map_err(doing("choosing the session's character set"))?;
         }
         let limit_bytes = prepare::batch_bytes(&mut client, self.tables.tuning.batch_bytes)?;

@@ -1,5 +1,5 @@
-//! Statements for after the rows are in, one after the other, so that a prepare that was cut off goes on behind the last
-//! that has run.
+//! Runs the statements that follow the filling, one after the other, so that an interrupted prepare resumes after the
+//! last one that has run.
 
 use mydyno_wire::{Client, WireError};
 
@@ -16,13 +16,12 @@ enum Left {
     Nothing,
     /// It has run.
     Done,
-    /// It may have changed rows that cannot be told from others.
+    /// It may have changed rows that cannot be identified.
     Unclear,
 }
 
 impl OwnTables {
-    /// Runs what is left of the statements. `false` when an earlier prepare has left one half done that cannot be gone on
-    /// with.
+    /// Runs the remaining statements. Returns `false` if an earlier prepare left one half done that cannot be resumed.
     pub(super) fn finish(&self, client: &mut Client, notes: &Notes) -> Result<bool, PrepareError> {
         let all = self.tables.iter().flat_map(|table| table.after.iter().map(move |sql| (table, sql)));
         for (number, (table, sql)) in all.enumerate().skip(notes.finished) {
@@ -54,24 +53,24 @@ impl OwnTables {
         client.execute("BEGIN").map_err(finishing())?;
         let ran = client.execute(sql);
         if let (Err(WireError::Server(_)), Some(begun)) = (&ran, begun) {
-            // The server was still at work on it for the prepare that was cut off.
+            // The server may still have executed it for the interrupted prepare.
             if self.left(client, sql, begun)? == Left::Done {
                 return self.note_finished(client, number + 1);
             }
         }
         if let (Err(WireError::Server(_)), false) = (&ran, changes_rows(sql)) {
-            // What was refused has not run, and may be mended.
+            // A refused statement has not run, and the user may correct it.
             self.forget_begun(client)?;
         }
         ran.map_err(finishing())?;
-        // With the rows that it changes, or not at all; what changes tables has committed by itself.
+        // The record commits together with the changed rows; a statement that changes tables has committed by itself.
         self.note_finished(client, number + 1)?;
         client.execute("COMMIT").map(drop).map_err(finishing())
     }
 
     fn left(&self, client: &mut Client, sql: &str, begun: &Begun) -> Result<Left, PrepareError> {
         if changes_rows(sql) {
-            // Its note would have come with its rows.
+            // Its record would have been committed together with its rows.
             let rolls_back = self.target(sql).map(|table| self.rolls_back(client, table)).transpose()?;
             return Ok(if rolls_back == Some(true) { Left::Nothing } else { Left::Unclear });
         }
@@ -87,7 +86,7 @@ impl OwnTables {
         Ok(super::server_table::ServerTable::look(client, self, table)?.transactional)
     }
 
-    /// Fingerprint of the definition of the table that a statement is about.
+    /// Fingerprint of the definition of the statement's table.
     fn definition(&self, client: &mut Client, sql: &str) -> Result<String, PrepareError> {
         let Some(table) = self.target(sql) else { return Ok("none".to_owned()) };
         let show =
@@ -98,7 +97,7 @@ impl OwnTables {
     }
 }
 
-/// A definition without the next number of AUTO_INCREMENT, which a restart of the server may set back.
+/// A table's definition without the next AUTO_INCREMENT number, which a restart of the server may reset.
 fn without_counter(definition: &str) -> String {
     match definition.split_once(" AUTO_INCREMENT=") {
         None => definition.to_owned(),
@@ -110,13 +109,13 @@ fn is_word(token: Token<'_>, list: &[&str]) -> bool {
     matches!(token, Token::Word(word) if list.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
-/// Whether a statement changes rows and leaves the table as it is.
+/// Whether a statement changes rows but not the table.
 pub fn changes_rows(sql: &str) -> bool {
     let first = sql_text::tokens(sql).into_iter().next();
     first.is_some_and(|(token, _)| is_word(token, &["INSERT", "UPDATE", "DELETE"]))
 }
 
-/// The table that a statement for after the rows is about; `None` of any other statement.
+/// The table of a statement that follows the filling; `None` for any other statement.
 pub fn target(sql: &str) -> Option<&str> {
     let tokens: Vec<Token<'_>> = sql_text::tokens(sql).into_iter().map(|(token, _)| token).collect();
     let (first, rest) = tokens.split_first()?;

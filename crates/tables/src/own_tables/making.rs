@@ -1,4 +1,4 @@
-//! Making tables that workloads bring, and going on where an earlier prepare was cut off.
+//! Creates tables that workloads bring, and resumes an interrupted prepare.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,8 +13,8 @@ use crate::prepare::fillers::Shared;
 use crate::prepare::{Connect, PrepareError, Prepared, Progress, doing, heap};
 
 impl OwnTables {
-    /// Makes the tables, on several connections, unless they are there already. What an earlier prepare of the same rows
-    /// left behind when it was interrupted is kept, as far as it can be recognised.
+    /// Creates and fills the tables on several connections, unless they exist already. It keeps the results of an
+    /// interrupted prepare of the same rows, as far as it can recognise them.
     ///
     /// # Errors
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
@@ -44,7 +44,7 @@ impl OwnTables {
             complete: false,
             used: false,
         };
-        // What cannot be gone on with is begun anew, once.
+        // Tables that cannot be resumed are created again, once.
         let goes_on = before.as_ref() == Some(&data);
         if !goes_on {
             self.begin(&mut client, before.as_ref(), &data)?;
@@ -67,21 +67,21 @@ impl OwnTables {
         Ok(Prepared::Made)
     }
 
-    /// Drops what was there before and says what is going to be.
+    /// Drops the old tables and records the planned ones.
     fn begin(
         &self,
         client: &mut Client,
         before: Option<&DataMark>,
         data: &DataMark,
     ) -> Result<(), PrepareError> {
-        // Notes say more than there is when they outlive the tables.
+        // Records that outlive their tables would claim rows that do not exist.
         self.forget_notes(client)?;
         self.drop_old(client, before)?;
         mark::set_data(client, &self.database, self.family, data)
             .map_err(doing("marking the tables as incomplete"))
     }
 
-    /// Makes what is missing. `false` when what is there cannot be gone on with.
+    /// Completes the tables. Returns `false` if the existing ones cannot be resumed.
     fn complete(
         &self,
         client: &mut Client,
@@ -98,8 +98,8 @@ impl OwnTables {
         self.finish(client, &notes)
     }
 
-    /// Makes the tables that are missing and fills them. A table whose rows turn out not to be those that went in is
-    /// filled anew, if an earlier prepare had begun it.
+    /// Creates the missing tables and fills them. A table that an earlier prepare began is filled again if its rows
+    /// differ from those inserted.
     fn fill(
         &self,
         client: &mut Client,
@@ -131,7 +131,7 @@ impl OwnTables {
         }
     }
 
-    /// Makes a table that is missing; whether it was there before and is gone on with.
+    /// Creates a missing table. Returns whether it existed before and is resumed.
     fn make_table(&self, client: &mut Client, number: usize) -> Result<bool, PrepareError> {
         let table = &self.tables[number];
         if self.exists(client, &table.name)? {
@@ -153,7 +153,7 @@ impl OwnTables {
         Ok(false)
     }
 
-    /// Whether what is in a table is known well enough to add what is missing.
+    /// Whether the existing rows of a table are known well enough to add the missing ones.
     fn can_go_on(&self, client: &mut Client, number: usize) -> Result<bool, PrepareError> {
         let table = &self.tables[number];
         let server = ServerTable::look(client, self, table)?;
@@ -164,7 +164,7 @@ impl OwnTables {
         let noted: u64 = notes.parts.range((number, 0)..=(number, u64::MAX)).map(|(_, sum)| sum.rows).sum();
         let count = format!("SELECT COUNT(*) FROM {}", mark::quoted(&table.name));
         let counted = client.query(&count).map_err(doing(format!("looking at table {}", table.name)));
-        // A table that a crash of the server has broken cannot be counted.
+        // A table that was damaged by a crash of the server cannot be counted.
         let Ok(there) = counted.map(|rows| rows.number(0, 0).unwrap_or(0u64)) else { return Ok(false) };
         Ok(there == noted || there > noted && server.can_go_on())
     }
@@ -180,7 +180,7 @@ impl OwnTables {
         client.execute("SET SESSION foreign_key_checks = DEFAULT").map(drop).map_err(dropping())
     }
 
-    /// Drops the tables that the mark names as made by an earlier prepare; other tables of these names are foreign.
+    /// Drops the tables that the mark lists as made by an earlier prepare; other tables of these names are foreign.
     fn drop_old(&self, client: &mut Client, before: Option<&DataMark>) -> Result<(), PrepareError> {
         let old = before.and_then(|d| d.shape.get("tables")).and_then(Value::as_array);
         let names = old.into_iter().flatten().filter_map(Value::as_str);

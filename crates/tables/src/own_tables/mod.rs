@@ -1,5 +1,5 @@
-//! Tables of workloads that bring their own: described as data, filled from generators, on several connections also
-//! within one table, and gone on with where a prepare was cut off.
+//! Tables of workloads that bring their own: described as data, filled from generators on several connections, also
+//! within one table, and resumed after an interrupted prepare.
 
 mod check;
 mod fill;
@@ -21,8 +21,8 @@ use crate::mark::{self, DataMark, Owner};
 use crate::prepare::{self, PrepareError, Tuning, doing};
 use crate::sql_text::{self, Token};
 
-/// Values that do not fit and engines that are not there are errors, and a 0 is one also in a column that counts by itself:
-/// a table is what its description says.
+/// Values that do not fit and missing engines are errors, and a 0 is stored as 0 even in an AUTO_INCREMENT column, so
+/// that a table matches its description.
 const STRICT: &str =
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO'";
 
@@ -31,20 +31,20 @@ const STRICT: &str =
 pub struct TableSpec {
     /// Name, unqualified.
     pub name: String,
-    /// The statement that makes it.
+    /// Its CREATE TABLE statement.
     pub create: String,
     /// Columns that are filled; the others have their defaults.
     pub columns: Vec<ColumnSpec>,
-    /// Rows in the beginning.
+    /// Initial number of rows.
     pub rows: u64,
-    /// Statements for after the rows are in, as for indexes.
+    /// Statements that run after the filling, such as indexes.
     pub after: Vec<String>,
     /// Position of its description, as in `shop.toml:12:1`; empty for tables of built-in workloads.
     pub place: String,
 }
 
 impl TableSpec {
-    /// Bytes of a row's longest values, those of a number as so many.
+    /// Bytes of the longest values of a row; `number_bytes` for each number.
     fn values_bytes(&self, number_bytes: usize) -> u64 {
         self.columns.iter().map(|c| c.generator.longest().max(number_bytes) as u64).sum()
     }
@@ -74,12 +74,12 @@ pub struct ColumnSpec {
     pub place: String,
 }
 
-/// A statement that finds out after a run whether its figures are doubtful.
+/// A statement that detects after a run whether its figures are doubtful.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoubtSpec {
-    /// A SELECT that gives a number: how many rows give cause for doubt.
+    /// A SELECT that returns the number of rows that give cause for doubt.
     pub sql: String,
-    /// Warning when there are any.
+    /// Warning if there are any.
     pub warning: Warning,
 }
 
@@ -90,7 +90,7 @@ pub struct OwnTables {
     pub family: &'static str,
     /// The database.
     pub database: String,
-    /// In the order in which they are made.
+    /// The tables in the order of their creation.
     pub tables: Vec<TableSpec>,
     /// Conditions that must hold before and after runs.
     pub checks: Vec<Condition>,
@@ -98,14 +98,14 @@ pub struct OwnTables {
     pub doubts: Vec<DoubtSpec>,
     /// Seed of the rows.
     pub seed: u64,
-    /// Whether a run asks for rows that only its own seed makes.
+    /// Whether a run needs rows that only its own seed generates.
     pub of_seed: bool,
     /// How they are filled.
     pub tuning: Tuning,
 }
 
 impl OwnTables {
-    /// Everything but the seed that decides the rows.
+    /// Everything except the seed that determines the rows.
     fn shape(&self) -> Value {
         let names: Vec<&str> = self.tables.iter().map(|t| t.name.as_str()).collect();
         let rows: Vec<u64> = self.tables.iter().map(|t| t.rows).collect();
@@ -127,24 +127,24 @@ impl OwnTables {
         self.tables.iter().map(|t| t.rows).sum()
     }
 
-    /// Bytes that the tables take on disk, roughly: values, some 40 bytes a row that the engine adds, and as much again
-    /// for indexes and half-filled pages. MEMORY's rows are nowhere on disk.
+    /// Approximate size of the tables on disk in bytes: values, some 40 bytes a row for the engine, and as much again
+    /// for indexes and half-filled pages. MEMORY tables need no disk.
     pub fn disk_bytes(&self) -> u64 {
         let on_disk = self.tables.iter().filter(|t| !t.is_memory());
         on_disk.map(|t| t.rows.saturating_mul(2 * (40 + t.values_bytes(8)))).sum()
     }
 
-    /// Bytes of the server's memory that each table in an engine without files takes at the least; how much it is in fact
-    /// the server tells when the table is made.
+    /// Minimum memory in bytes of each table in an engine without files; the server reports the actual limit when the
+    /// table is created.
     pub fn heap_bytes(&self) -> Vec<u64> {
         let in_memory = self.tables.iter().filter(|t| t.is_memory());
         in_memory.map(|t| t.rows.saturating_mul(t.values_bytes(1))).collect()
     }
 
-    /// The mark, if it says that these tables are complete.
+    /// The mark, if it states that these tables are complete.
     ///
     /// # Errors
-    /// A foreign database, or what the server said.
+    /// A foreign database, or the server's error.
     pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
         let looking = || doing(format!("looking at database {:?}", self.database));
         match mark::owner(client, &self.database).map_err(looking())? {
@@ -158,7 +158,7 @@ impl OwnTables {
                 let Some(data) = data.filter(fits) else { return Ok(None) };
                 for table in &self.tables {
                     let there = self.exists(client, &table.name)?;
-                    // MEMORY's rows are gone with the server.
+                    // MEMORY tables lose their rows when the server stops.
                     let lost = there
                         && table.is_memory()
                         && table.rows > 0
@@ -202,12 +202,12 @@ impl OwnTables {
         client.execute(STRICT).map(drop)
     }
 
-    /// A value of a row as SQL writes it.
+    /// A value of a row as an SQL literal.
     pub fn value(&self, table: usize, column: usize, row: u64) -> String {
         rows::Rows::new(self, table).value(column, row)
     }
 
-    /// Notes in the mark that a run is about to change rows.
+    /// Records in the mark that a run is about to change rows.
     ///
     /// # Errors
     /// The server's error.

@@ -1,8 +1,8 @@
-//! Progress of a prepare, noted in the mark so that the next one can resume: the parts of each table that are filled, and the
-//! statements after the rows that have run.
+//! Progress of a prepare, recorded in the mark so that the next one can resume: the filled parts of each table, and the
+//! statements that have run after the filling.
 //!
-//! A table of a workload's own need have no key, so what is in cannot be told from its rows. Where the engine has
-//! transactions, a part's note comes with its rows or not at all.
+//! A workload's table need not have a key, so the filled parts cannot be derived from its rows. Where the engine has
+//! transactions, the record of a part is committed together with its rows.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::mark;
 use crate::prepare::check::Sum;
 use crate::prepare::{PrepareError, doing};
 
-/// Most rows of a part, and fewest unless the table has fewer.
+/// Maximum number of rows of a part, and minimum unless the table has fewer.
 const MOST_ROWS: u64 = 20_000;
 const FEWEST_ROWS: u64 = 1_000;
 
-/// Parts of a table, about, so that all connections are at work to its end.
+/// Approximate number of parts of a table, so that all connections have work until the end.
 const PARTS: u64 = 64;
 
-/// Bytes of a part at the most, about: a transaction.
+/// Approximate maximum of bytes of a part, which is one transaction.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Rows of each part but the last of a table. It goes by the table alone, so that parts of an earlier prepare are those of
-/// the next, whatever the connections.
+/// Rows of each part of a table except the last. The number depends on the table only, so that parts are the same in
+/// the next prepare, whatever the number of connections.
 pub(super) fn part_rows(rows: u64, row_bytes: usize) -> u64 {
     let fit = (MOST_BYTES / row_bytes.max(1) as u64).max(1);
     (rows / PARTS).clamp(FEWEST_ROWS, MOST_ROWS).min(fit)
 }
 
-/// A statement for after the rows that was begun.
+/// A statement after the filling that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Begun {
     /// Its number among those of all tables.
@@ -44,9 +44,9 @@ pub(super) struct Begun {
 pub(super) struct Notes {
     /// Row counts and digests of complete parts, by table and part.
     pub parts: BTreeMap<(usize, u64), Sum>,
-    /// All rows are in and right.
+    /// Whether all rows are complete and verified.
     pub filled: bool,
-    /// Statements for after the rows that have run.
+    /// Number of statements after the filling that have run.
     pub finished: usize,
     /// The one that was begun last.
     pub begun: Option<Begun>,
@@ -85,7 +85,7 @@ impl OwnTables {
         Ok(notes)
     }
 
-    /// Notes that a part is in.
+    /// Records that a part is filled.
     pub(super) fn note_part(
         &self,
         client: &mut Client,
@@ -97,13 +97,13 @@ impl OwnTables {
         self.write_note(client, &name, &format!("{} {}", sum.rows, sum.digest))
     }
 
-    /// Forgets the parts of a table.
+    /// Deletes the records of a table's parts.
     pub(super) fn forget_parts(&self, client: &mut Client, table: usize) -> Result<(), PrepareError> {
         let prefix = self.note_name(&format!("part.{table}."));
         mark::forget(client, &self.database, &prefix).map_err(doing("forgetting what was prepared"))
     }
 
-    /// Removes all entries: the tables are new, or complete.
+    /// Deletes all records, because the tables are new or complete.
     pub(super) fn forget_notes(&self, client: &mut Client) -> Result<(), PrepareError> {
         for what in ["part.", "filled", "finished", "begun"] {
             mark::forget(client, &self.database, &self.note_name(what))
@@ -120,7 +120,7 @@ impl OwnTables {
         self.write_note(client, &self.note_name("begun"), &format!("{} {}", begun.number, begun.before))
     }
 
-    /// Forgets a statement that was begun and has not run.
+    /// Deletes the record of a statement that was begun but has not run.
     pub(super) fn forget_begun(&self, client: &mut Client) -> Result<(), PrepareError> {
         mark::forget(client, &self.database, &self.note_name("begun"))
             .map_err(doing("forgetting what was begun"))

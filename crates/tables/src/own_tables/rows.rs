@@ -19,12 +19,12 @@ pub(super) struct Rows {
     family: &'static str,
     seed: u64,
     columns: String,
-    /// Which columns read the same on the server as they were sent, so that a digest can say whether they are right.
+    /// Columns that the server returns as they were sent, so that a digest can verify them.
     digested: Vec<bool>,
 }
 
 impl Rows {
-    /// Those of table `number`. Without knowing what its columns are on the server no digest says anything of them.
+    /// The rows of table `number`. As long as its columns on the server are unknown, the digest covers none of them.
     pub fn new(tables: &OwnTables, number: usize) -> Self {
         let spec = tables.tables[number].clone();
         let names: Vec<String> = spec.columns.iter().map(|c| mark::quoted(&c.name)).collect();
@@ -43,7 +43,7 @@ impl Rows {
         Self { digested, ..self }
     }
 
-    /// A value of a row as SQL writes it.
+    /// A value of a row as an SQL literal.
     pub fn value(&self, column: usize, row: u64) -> String {
         let mut rng = self.rng(row);
         let (mut text, mut sql) = (Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ impl Table for Rows {
         2 * (40 + self.longest_values_bytes() as u64)
     }
 
-    /// Quotes may double, and what needs the hexadecimal form does.
+    /// Quotes and the hexadecimal form may double the length.
     fn sql_bytes(&self) -> usize {
         2 * self.longest_values_bytes() + 24 * self.spec.columns.len()
     }
@@ -123,7 +123,7 @@ impl Table for Rows {
     }
 }
 
-/// FNV-1a: a label of its own for each family.
+/// FNV-1a, which gives each family a different label.
 fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -9,19 +9,19 @@ use crate::mark;
 use crate::prepare::ranges::Range;
 use crate::prepare::{PrepareError, doing, inserting_at_once};
 
-/// A table as the server has it.
+/// A table as it exists on the server.
 #[derive(Debug, Clone)]
 pub(super) struct ServerTable {
-    /// Whether its rows come and go with transactions.
+    /// Whether its rows are transactional.
     pub transactional: bool,
-    /// Connections that insert into it at once.
+    /// Number of connections that insert into it in parallel.
     pub inserting_at_once: usize,
-    /// Which of the filled columns read on the server as they were sent.
+    /// The filled columns that the server returns as they were sent.
     pub digested: Vec<bool>,
     numbered: Option<Numbered>,
 }
 
-/// A column by whose numbers rows are found.
+/// A column whose numbers identify rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Numbered {
     column: String,
@@ -39,7 +39,7 @@ struct Column {
 }
 
 impl ServerTable {
-    /// Asks the server.
+    /// Reads the table's properties from the server.
     pub fn look(client: &mut Client, tables: &OwnTables, spec: &TableSpec) -> Result<Self, PrepareError> {
         let looking = || doing(format!("looking at table {}", spec.name));
         let of = format!(
@@ -94,7 +94,7 @@ impl ServerTable {
                 Generator::Unique => (1, 1),
                 _ => return None,
             };
-            // Numbers that run over are not in the order of the rows.
+            // Numbers that overflow are not in the order of the rows.
             let last = i64::try_from(spec.rows).ok().and_then(|rows| step.checked_mul(rows))?;
             from.checked_add(last)?;
             Some(Numbered { column: c.name.clone(), from, step })
@@ -107,12 +107,12 @@ impl ServerTable {
         })
     }
 
-    /// Whether rows of a part can be told from others, or come and go as one.
+    /// Whether the rows of a part can be identified, or are committed together.
     pub fn can_go_on(&self) -> bool {
         self.transactional || self.numbered.is_some()
     }
 
-    /// The condition that a part's rows meet, if there is one.
+    /// The condition that selects the rows of a part, if there is one.
     pub fn part(&self, range: &Range) -> Option<String> {
         let Numbered { column, from, step } = self.numbered.as_ref()?;
         let value = |row: u64| from + step * (row as i64 - 1);
@@ -126,7 +126,7 @@ fn is_whole_number(column: &Column) -> bool {
         && !column.column_type.contains("zerofill")
 }
 
-/// Whether a column's text on the server is that of the value that was sent.
+/// Whether the server returns a column's values as the text that was sent.
 fn reads_as_sent(generator: &Generator, column: &Column) -> bool {
     if !generator.is_text() {
         return is_whole_number(column);
@@ -136,7 +136,7 @@ fn reads_as_sent(generator: &Generator, column: &Column) -> bool {
         "char" => !generator.may_end_with_space(),
         _ => false,
     };
-    // In these ASCII is what it is.
+    // In these character sets ASCII is unchanged.
     let same = ["latin1", "ascii", "utf8", "utf8mb3", "utf8mb4"].contains(&column.character_set.as_str());
     kept && same && generator.is_ascii()
 }

@@ -1,4 +1,4 @@
-//! Rows on their way to the server.
+//! Batches of rows that are sent to the server.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
@@ -11,18 +11,18 @@ use super::{PrepareError, doing};
 use crate::mark;
 use crate::table::{Both, Fields, RowDigest, Table, Tuple};
 
-/// How rows are sent, and what the connections know of each other.
+/// How rows are sent, and the state that connections share.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
-    /// Bytes of one exchange at the most.
+    /// Maximum number of bytes of one exchange.
     pub limit_bytes: usize,
-    /// As values of a prepared statement, where the server takes many at once.
+    /// Whether to send values of a prepared statement, where the server supports many at once.
     pub as_values: bool,
-    /// The others.
+    /// State shared with the other connections.
     pub shared: &'a Shared<'a>,
 }
 
-/// Inserts rows, and adds them to `sum`. The next ones are made while the server works.
+/// Inserts rows, and adds them to `sum`. It prepares the next rows while the server works.
 pub(crate) fn insert(
     client: &mut Client,
     mut ids: RangeInclusive<u64>,
@@ -44,7 +44,7 @@ pub(crate) fn insert(
     batch.close(client)
 }
 
-/// Rows of a table for one exchange after the other.
+/// Rows of a table for consecutive exchanges.
 struct Batch<'a> {
     table: &'a dyn Table,
     form: Form,
@@ -56,12 +56,12 @@ struct Batch<'a> {
 enum Form {
     /// All in the text of one INSERT, which is truncated after its head for the next.
     Text { sql: Vec<u8>, head_bytes: usize },
-    /// As values of a prepared INSERT, so that the server has no text to read and no number to make of digits.
+    /// As values of a prepared INSERT, so that the server need not parse text or digits.
     Values { insert: Prepared, rows: BulkRows },
 }
 
 impl<'a> Batch<'a> {
-    /// No rows yet, for exchanges of so many bytes at the most.
+    /// An empty batch for exchanges of this maximum size.
     fn new(
         client: &mut Client,
         table: &'a dyn Table,
@@ -84,7 +84,7 @@ impl<'a> Batch<'a> {
         Ok(Self { table, form, rows: 0, limit_bytes })
     }
 
-    /// Takes as many of the rows as have room, in place of those before, and adds them to `sum`; how many.
+    /// Replaces the rows by as many of the next ones as fit, and adds these to `sum`. Returns their number.
     fn load(&mut self, ids: &mut RangeInclusive<u64>, sum: &mut Sum) -> u64 {
         match &mut self.form {
             Form::Text { sql, head_bytes } => sql.truncate(*head_bytes),
@@ -98,7 +98,7 @@ impl<'a> Batch<'a> {
         self.rows
     }
 
-    /// Adds row `id`, and gives its digest.
+    /// Adds row `id`, and returns its digest.
     fn add(&mut self, id: u64) -> u32 {
         let mut digest = RowDigest::new(self.table);
         match &mut self.form {
@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
         digest.finish()
     }
 
-    /// Whether there may be no room for another row; there always is for one.
+    /// Whether another row may not fit; one row always fits.
     fn is_full(&self) -> bool {
         let bytes = match &self.form {
             Form::Text { sql, .. } => sql.len(),

@@ -1,4 +1,4 @@
-//! Rows against what the seed says.
+//! Checks rows against the seed.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::table::{RowDigest, Table};
 /// Number and digest of the rows of a table, or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sum {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Sum of their [`RowDigest`]s: the same in any order.
+    /// Sum of their [`RowDigest`]s, which is independent of their order.
     pub digest: u128,
 }
 
@@ -25,7 +25,7 @@ impl Sum {
         self.digest += u128::from(digest);
     }
 
-    /// The rows `first` to `last` as the seed makes them.
+    /// The rows `first` to `last` as generated from the seed.
     pub fn of_seed(table: &dyn Table, first: u64, last: u64) -> Self {
         let mut sum = Self::default();
         for id in first..=last {
@@ -34,7 +34,7 @@ impl Sum {
         sum
     }
 
-    /// The rows as the server has them; `part` is empty or a WHERE clause.
+    /// The rows on the server; `part` is empty or a WHERE clause.
     pub fn of_server(
         client: &mut Client,
         table: &dyn Table,
@@ -59,7 +59,7 @@ impl std::fmt::Display for Sum {
     }
 }
 
-/// The conditions that do not hold, and those whose statement failed. The database is chosen.
+/// The conditions that are violated or whose statement failed. The database must be selected.
 pub(crate) fn violations(client: &mut Client, conditions: &[Condition]) -> Vec<PrepareError> {
     let violation = |condition: &Condition| {
         let rows = match client.query(&condition.sql).map_err(doing(format!("checking {}", condition.about)))
@@ -75,17 +75,17 @@ pub(crate) fn violations(client: &mut Client, conditions: &[Condition]) -> Vec<P
 }
 
 impl Tables {
-    /// Checks the rows: their number and ends while no run has added or removed any, their bytes while no run has
-    /// changed them. What is expected comes from the seed alone.
+    /// Checks the rows: their number and ends as long as no run has added or removed any, their bytes as long as no run
+    /// has changed them. The expected values come from the seed alone.
     ///
     /// # Errors
-    /// Every table that is not as it should be.
+    /// Every table that differs.
     pub fn check(&self, client: &mut Client) -> Result<DataMark, Vec<PrepareError>> {
         let data = self.require(client).map_err(|e| vec![e])?;
         let noted = mark::is_noted(client, &self.database, &self.count_note());
         let count_changed = noted.map_err(|e| vec![doing("reading the mark")(e)])?;
         let mut errors = Vec::new();
-        // The mark's seed made the rows, which need not be this run's.
+        // The seed of the mark generated the rows; this run's may differ.
         let seeded = self.data.reseeded(data.seed);
         for table in &seeded {
             if let Err(error) = self.check_table(client, table.as_ref(), data.used, count_changed) {

@@ -1,9 +1,9 @@
-//! Filling tables on several connections, also within one table, and going on where an earlier fill was cut off.
+//! Fills tables on several connections, also within one table, and resumes an interrupted fill.
 //!
-//! A table is cut into ranges of rows. A range is one transaction, in the order of the key, and is verified against
-//! the seed when it is in. In a table that was there before, what a range holds is found out first: rows in order from
-//! its beginning are kept, anything else is deleted. Why it is done this way, and what other ways cost, is measured in
-//! docs/journal/prepare.md.
+//! A table is split into ranges of rows. A range is one transaction, in the order of the key, and is verified against
+//! the seed after it is inserted. In a table that existed before, the contents of a range are examined first: rows in
+//! order from its beginning are kept, others are deleted. The reasons for this design, and the cost of alternatives,
+//! are in docs/journal/prepare.md.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -20,24 +20,24 @@ use super::{Connect, PrepareError, Progress, Tables, batch_bytes, doing, heap, i
 use crate::mark;
 use crate::table::Table;
 
-/// How tables are filled. The default is what measured best.
+/// How tables are filled. The defaults performed best in measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
-    /// Bytes of an INSERT at the most; less where `max_allowed_packet` is less.
+    /// Maximum number of bytes of an INSERT; less where `max_allowed_packet` is lower.
     pub batch_bytes: usize,
-    /// Whether rows go as values of a prepared statement, many in one exchange, where the server takes that.
+    /// Whether to send rows as values of a prepared statement, many in one exchange, where the server supports that.
     pub as_values: bool,
-    /// Connections that insert into one table at once; `None` is as many as the server lets work side by side there.
+    /// Number of connections that insert into one table in parallel; `None` for as many as the server supports there.
     pub inserting_at_once: Option<usize>,
-    /// Bytes of the INSERTs of a transaction, about.
+    /// Approximate number of bytes of the INSERTs of a transaction.
     pub range_bytes: usize,
     /// Whether the filling sessions check unique keys at once.
     pub unique_checks: bool,
-    /// Whether secondary indexes are made after the rows are in.
+    /// Whether secondary indexes are created after the rows are inserted.
     pub late_indexes: bool,
-    /// Whether each range is verified when it is in.
+    /// Whether each range is verified after it is inserted.
     pub verify: bool,
-    /// Rows a second over all connections at the most.
+    /// Maximum number of rows a second over all connections.
     pub rows_per_s: Option<f64>,
 }
 
@@ -56,13 +56,13 @@ impl Default for Tuning {
     }
 }
 
-/// How far a table is.
+/// Progress of a table.
 #[derive(Debug)]
 struct State {
-    /// It was there before, so that rows may be in.
+    /// The table existed before, so it may contain rows.
     resumed: bool,
     made: Mutex<bool>,
-    /// Ranges that are not in.
+    /// Number of incomplete ranges.
     left: AtomicUsize,
 }
 
@@ -73,7 +73,7 @@ struct Fill<'a> {
     shared: Shared<'a>,
 }
 
-/// Fills the tables; `present` are the names of those that are there.
+/// Fills the tables; `present` are the names of existing ones.
 pub(super) fn fill(
     tables: &Tables,
     present: &BTreeSet<String>,
@@ -90,7 +90,7 @@ pub(super) fn fill(
     fill.shared.run(fillers, &|| fill.work(connect), progress)
 }
 
-/// Ranges for each connection at the least, so that all are at work to the end.
+/// Minimum number of ranges for each connection, so that all have work until the end.
 const RANGES_PER_CONNECTION: u64 = 4;
 const FEWEST_ROWS: u64 = 1_000;
 
@@ -107,7 +107,7 @@ impl<'a> Fill<'a> {
         for (number, table) in tables.data.tables.iter().enumerate() {
             let most = (tables.tuning.range_bytes / table.sql_bytes().max(1)) as u64;
             let rows = most.min(share.max(FEWEST_ROWS)).max(1);
-            // A table without rows has one range all the same: it is to be made.
+            // A table without rows has one range as well, so that it is created.
             let count = table.rows().div_ceil(rows).max(1);
             let range = |range: u64| {
                 let (first, last) = (range * rows + 1, ((range + 1) * rows).min(table.rows()));
@@ -131,7 +131,7 @@ impl<'a> Fill<'a> {
             .execute(&format!("SET SESSION unique_checks = {checks}, foreign_key_checks = 0"))
             .map_err(doing("switching off checks of this session"))?;
         if self.tables.data.tables.iter().all(|table| table.is_ascii()) {
-            // The character set of the tables, see [`mark::create`]: there is nothing to convert.
+            // The character set of the tables, see [`mark::create`], so that nothing is converted.
             client.execute("SET NAMES latin1").map_err(doing("choosing the session's character set"))?;
         }
         let limit = batch_bytes(&mut client, self.tables.tuning.batch_bytes)?;
@@ -146,7 +146,7 @@ impl<'a> Fill<'a> {
         Ok(())
     }
 
-    /// Makes a table, once.
+    /// Creates a table, once.
     fn make_table(&self, client: &mut Client, number: usize) -> Result<(), PrepareError> {
         let mut made = self.states[number].made.lock().unwrap_or_else(PoisonError::into_inner);
         if *made {
@@ -165,7 +165,7 @@ impl<'a> Fill<'a> {
         Ok(())
     }
 
-    /// Indexes take room in memory too: they are there when it is found out whether the rows fit.
+    /// Indexes need memory too, so they must exist when the check finds out whether the rows fit.
     fn makes_indexes_late(&self) -> bool {
         self.tables.tuning.late_indexes && !self.tables.data.engine.is_memory()
     }
@@ -176,7 +176,7 @@ impl<'a> Fill<'a> {
         turn: RangeLease<'_>,
         limit: usize,
     ) -> Result<(), PrepareError> {
-        /// Deadlocks and lock waits of neighbours that are being deleted.
+        /// Number of attempts after deadlocks and lock waits of neighbouring ranges whose rows are deleted.
         const TRIES: usize = 5;
         let range = turn.range;
         let mut turn = Some(turn);
@@ -189,7 +189,7 @@ impl<'a> Fill<'a> {
                     client.execute("ROLLBACK").map_err(doing("rolling back"))?;
                     resumed = true;
                 }
-                // What an earlier fill left is not what it should be: once more from the beginning.
+                // The rows of an earlier fill are wrong: fill the range once more from the beginning.
                 Err(PrepareError::Inconsistent { .. }) if resumed && attempt == 1 => {
                     self.delete(client, &range)?;
                 }
@@ -228,7 +228,7 @@ impl<'a> Fill<'a> {
         })
     }
 
-    /// The first row of a range that is missing. Rows that are not in order from the range's beginning are deleted.
+    /// The first missing row of a range. Rows that are not in order from the range's beginning are deleted.
     fn go_on_from(&self, client: &mut Client, range: &Range) -> Result<u64, PrepareError> {
         let table = &*self.tables.data.tables[range.table];
         let mut count = |first: u64, last: u64| {
@@ -269,7 +269,7 @@ impl<'a> Fill<'a> {
         client.execute("COMMIT").map(drop).map_err(inserting())
     }
 
-    /// Makes the indexes of a table whose rows are in, and looks that there are no others.
+    /// Creates the indexes of a filled table, and checks that it has no other rows.
     fn finish_table(&self, client: &mut Client, number: usize) -> Result<(), PrepareError> {
         let table = &*self.tables.data.tables[number];
         let found = key::ends(client, table, &mark::quoted(table.name()))?;

@@ -1,4 +1,4 @@
-//! Connections that fill tables side by side.
+//! Connections that fill tables in parallel.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use super::{PrepareError, Progress};
 pub(crate) struct Shared<'a> {
     stop: &'a AtomicBool,
     failed: AtomicBool,
-    /// Rows that are in; some twice, where a transaction was tried again.
+    /// Number of inserted rows; rows of a retried transaction count twice.
     pub done: AtomicU64,
-    /// Of them those that were there before.
+    /// Number of rows that existed before.
     found: AtomicU64,
     of: u64,
-    /// Rows that were sent, for the rate.
+    /// Number of rows that were sent, for the rate limit.
     sent: AtomicU64,
     rows_per_s: Option<f64>,
     started: Instant,
 }
 
 impl<'a> Shared<'a> {
-    /// For so many rows, at this rate at the most, until `stop`.
+    /// State for this number of rows and maximum rate; `stop` interrupts it.
     pub fn new(of: u64, rows_per_s: Option<f64>, stop: &'a AtomicBool) -> Self {
         Self {
             stop,
@@ -41,19 +41,19 @@ impl<'a> Shared<'a> {
         self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
     }
 
-    /// Counts rows that an earlier prepare has left.
+    /// Counts rows from an earlier prepare.
     pub fn count_found(&self, rows: u64) {
         self.found.fetch_add(rows, Ordering::Relaxed);
         self.done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// How far they are.
+    /// The current progress.
     fn progress(&self) -> Progress {
         let count = |rows: &AtomicU64| rows.load(Ordering::Relaxed).min(self.of);
         Progress { rows: count(&self.done), of: self.of, found: count(&self.found) }
     }
 
-    /// Waits until the rate allows so many rows more.
+    /// Waits until the rate limit permits this many more rows.
     pub fn wait_for_turn(&self, rows: u64) -> Result<(), PrepareError> {
         let before = self.sent.fetch_add(rows, Ordering::Relaxed);
         let at_s = self.rows_per_s.map_or(0.0, |rate| before as f64 / rate);
@@ -70,10 +70,10 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Runs `work` on so many threads, each to its end, and reports progress.
+    /// Runs `work` on this number of threads until all have ended, and reports progress.
     ///
     /// # Errors
-    /// The first failure that is not just the others' reaction to it.
+    /// The original failure, not those that it caused in other threads.
     pub fn run(
         &self,
         fillers: usize,

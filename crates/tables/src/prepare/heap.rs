@@ -1,12 +1,12 @@
-//! Room of tables that live in the server's memory.
+//! Capacity of tables in the server's memory.
 
 use mydyno_wire::Client;
 
 use super::{PrepareError, doing};
 use crate::mark;
 
-/// Refuses a table of MEMORY that cannot hold its rows, and takes it away again, by what the server says of it when it is made: how many rows it may
-/// have depends on the columns' full lengths, the indexes and `max_heap_table_size` at that moment.
+/// Refuses and drops a MEMORY table that cannot hold its rows, based on what the server reports after creating it: the
+/// maximum number of rows depends on the columns' full lengths, the indexes and `max_heap_table_size` at that moment.
 pub(crate) fn check(client: &mut Client, database: &str, table: &str, rows: u64) -> Result<(), PrepareError> {
     let looking = || doing(format!("looking at table {table}"));
     let sql = format!(
@@ -19,9 +19,9 @@ pub(crate) fn check(client: &mut Client, database: &str, table: &str, rows: u64)
     let (Some(most_bytes), Some(row_bytes), Some(limit)) = (number(0), number(1), number(2)) else {
         return Ok(());
     };
-    // Some servers know the length of a row only when there is one.
+    // Some servers know the length of a row only after the first one.
     let Some(fits) = most_bytes.checked_div(row_bytes).filter(|fits| *fits > 0) else { return Ok(()) };
-    // Memory is taken in blocks, the last of which has no room for a whole row.
+    // Memory is allocated in blocks, and the last one may have no space for a whole row.
     let fits = fits - fits / 64;
     if rows <= fits {
         return Ok(());

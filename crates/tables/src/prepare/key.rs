@@ -1,4 +1,4 @@
-//! The key of a table's rows: one column that is the row's number, or several that ascend with it.
+//! The key of a table's rows: one column with the row's number, or several that ascend with it.
 
 use mydyno_wire::Client;
 
@@ -28,7 +28,7 @@ impl Fields for Leading {
     fn null(&mut self) {}
 }
 
-/// The key of row `id`; zeros for row 0, which stands for an empty table.
+/// The key of row `id`; zeros for row 0, which represents an empty table.
 pub(crate) fn of_row(table: &dyn Table, id: u64) -> Vec<i64> {
     let most = table.key_columns();
     if most == 1 || id == 0 {
@@ -39,7 +39,7 @@ pub(crate) fn of_row(table: &dyn Table, id: u64) -> Vec<i64> {
     leading.values
 }
 
-/// A WHERE clause for the rows from `first` to `last`, with a range that an index on the key serves.
+/// A WHERE clause for the rows from `first` to `last`, with a range for which the server uses an index on the key.
 pub(crate) fn between(table: &dyn Table, first: u64, last: u64) -> String {
     let columns = columns(table);
     let (low, high) = (of_row(table, first), of_row(table, last));
@@ -53,7 +53,8 @@ pub(crate) fn between(table: &dyn Table, first: u64, last: u64) -> String {
     format!(" WHERE {}", terms.join(" AND "))
 }
 
-/// The rows at and beyond a key, in the order of its columns: `>` for those after it, `<` for those before it.
+/// A condition for the rows beyond a key, the key included, in the order of its columns: `>` for later rows, `<` for
+/// earlier ones.
 fn beyond(columns: &[&str], key: &[i64], than: &str) -> String {
     match (columns, key) {
         ([column], [value]) => format!("{column} {than}= {value}"),
@@ -64,7 +65,7 @@ fn beyond(columns: &[&str], key: &[i64], than: &str) -> String {
     }
 }
 
-/// The first and the last key; zeros of an empty table.
+/// The first and the last key; zeros for an empty table.
 pub(crate) fn ends(
     client: &mut Client,
     table: &dyn Table,
@@ -86,7 +87,7 @@ pub(crate) fn ends(
     Ok((end("")?, end(" DESC")?))
 }
 
-/// A key as messages show it: `17`, or `(1,2,17)`.
+/// Formats a key for messages: `17`, or `(1,2,17)`.
 pub(crate) fn show(key: &[i64]) -> String {
     let values: Vec<String> = key.iter().map(ToString::to_string).collect();
     if let [value] = values.as_slice() { value.clone() } else { format!("({})", values.join(",")) }

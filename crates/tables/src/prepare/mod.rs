@@ -1,4 +1,4 @@
-//! Tables and rows: made, checked, dropped.
+//! Creates, checks and drops tables and their rows.
 
 pub(crate) mod batch;
 pub(crate) mod check;
@@ -23,10 +23,10 @@ pub use fill::Tuning;
 /// Opens a connection without a database.
 pub type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
 
-/// Bytes of one INSERT at the most; less where `max_allowed_packet` is less.
+/// Maximum number of bytes of one INSERT; less where `max_allowed_packet` is lower.
 const BATCH_BYTES: usize = 512 * 1024;
 
-/// Why tables could not be made, checked or dropped.
+/// Why tables could not be created, checked or dropped.
 #[derive(Debug, Error)]
 pub enum PrepareError {
     /// The database is foreign.
@@ -38,7 +38,7 @@ pub enum PrepareError {
         /// Its name.
         database: String,
     },
-    /// The mark says neither that mydyno made the database nor that it was there before.
+    /// The mark states neither that mydyno made the database nor that it existed before.
     #[error(
         "database {database:?} has the table {}, with the comment {comment:?}, which mydyno does not write: nothing was dropped; drop the database yourself if it is not needed",
         mark::TABLE
@@ -49,7 +49,7 @@ pub enum PrepareError {
         /// The comment of the mark's table.
         comment: String,
     },
-    /// Another mydyno is at work in the database.
+    /// Another mydyno is using the database.
     #[error(
         "another mydyno is using database {database:?} on this server: wait for it, or name another database with --schema"
     )]
@@ -57,7 +57,7 @@ pub enum PrepareError {
         /// Its name.
         database: String,
     },
-    /// There is nothing to run on.
+    /// Tables are missing.
     #[error(
         "database {database:?} has no {what}: run the `prepare` step first, or no step at all, which prepares when needed"
     )]
@@ -67,17 +67,17 @@ pub enum PrepareError {
         /// The missing tables.
         what: String,
     },
-    /// Rows are not what the mark says.
+    /// Rows differ from the mark.
     #[error("{table}: {found}, expected {expected}")]
     Inconsistent {
         /// Table.
         table: String,
-        /// The value that was found.
+        /// The actual value.
         found: String,
-        /// The value that seed or mark give.
+        /// The value according to the seed or the mark.
         expected: String,
     },
-    /// A table of this name is another workload's, or foreign.
+    /// A table with this name belongs to another workload, or is foreign.
     #[error(
         "database {database:?} has a table {table} that this workload did not make: name another database with --schema"
     )]
@@ -90,24 +90,24 @@ pub enum PrepareError {
     /// The user asked to stop.
     #[error("interrupted: the tables are incomplete; the next prepare goes on from there")]
     Interrupted,
-    /// A column is to be filled that the table does not have.
+    /// A column to be filled does not exist in the table.
     #[error(
         "table {table} has no column {column:?}{place}: {}",
         .nearest.as_ref().map_or_else(|| format!("it has {names}"), |near| format!("did you mean {near}?"))
     )]
     NoColumn {
-        /// Where it is described.
+        /// Position of its description.
         place: String,
         /// The table.
         table: String,
         /// The column.
         column: String,
-        /// The nearest name that it has.
+        /// The most similar column name.
         nearest: Option<String>,
-        /// All that it has.
+        /// All columns of the table.
         names: String,
     },
-    /// The rows do not fit into a table that lives in memory.
+    /// The rows do not fit into a table in memory.
     #[error(
         "table {table} lives in the server's memory and is to have {} rows, of which it can hold about {}, since max_heap_table_size is {}: raise it with `SET GLOBAL max_heap_table_size = {needed};`, if the server has that much to spare, or ask for fewer rows",
         show_count(*.rows), show_count(*.fits), show_bytes(*.limit as f64)
@@ -115,16 +115,16 @@ pub enum PrepareError {
     NoRoom {
         /// The table.
         table: String,
-        /// Its rows.
+        /// Number of its rows.
         rows: u64,
-        /// Rows that it can hold.
+        /// Number of rows that it can hold.
         fits: u64,
-        /// `max_heap_table_size` when it was made, in bytes.
+        /// `max_heap_table_size` at its creation, in bytes.
         limit: u64,
-        /// Size that holds the rows, in bytes.
+        /// Size for all rows, in bytes.
         needed: u64,
     },
-    /// The server or the connection.
+    /// An error of the server or the connection.
     #[error("{doing}: {source}")]
     Wire {
         /// The operation.
@@ -148,23 +148,23 @@ pub struct Tables {
     keeps_row_count: bool,
 }
 
-/// How far preparing is.
+/// Progress of a prepare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Rows that are in.
+    /// Number of rows inserted so far.
     pub rows: u64,
-    /// Rows in the end.
+    /// Total number of rows.
     pub of: u64,
-    /// Rows that an earlier prepare has left.
+    /// Number of rows from an earlier prepare.
     pub found: u64,
 }
 
 /// Outcome of preparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepared {
-    /// The tables were there already.
+    /// The tables existed already.
     Reused,
-    /// They were made.
+    /// The tables were created.
     Made,
 }
 
@@ -181,7 +181,7 @@ impl Tables {
         self
     }
 
-    /// The same, filled in another way.
+    /// The same with other tuning.
     #[must_use]
     pub fn tuned(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
@@ -198,7 +198,7 @@ impl Tables {
         self.data.rows()
     }
 
-    /// Bytes that the tables take, roughly: for the check of free space before preparing.
+    /// Approximate size of the tables in bytes, for the check of free space before a prepare.
     pub fn size_bytes(&self) -> u64 {
         self.data.size_bytes()
     }
@@ -208,19 +208,19 @@ impl Tables {
         self.data.fingerprint()
     }
 
-    /// Takes the database for this connection, so that no other mydyno makes or drops its tables meanwhile. The lock
-    /// goes with the connection.
+    /// Locks the database for this connection, so that no other mydyno creates or drops its tables meanwhile. The lock
+    /// ends with the connection.
     ///
     /// # Errors
-    /// Another connection holds it, or what the server said.
+    /// Another connection holds it, or the server's error.
     pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
         claim(client, &self.database)
     }
 
-    /// The mark, if it says that tables of this shape are complete.
+    /// The mark, if it states that tables of this shape are complete.
     ///
     /// # Errors
-    /// A foreign database, or what the server said.
+    /// A foreign database, or the server's error.
     pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
         let shape = self.data.shape();
         let Some(data) = self.marked(client)?.filter(|d| d.complete && d.shape == shape) else {
@@ -231,7 +231,7 @@ impl Tables {
         if !all || there.len() != self.data.tables.len() {
             return Ok(None);
         }
-        // MEMORY's rows are gone with the server.
+        // MEMORY tables lose their rows when the server stops.
         for table in self.data.tables.iter().filter(|t| self.data.engine.is_memory() && t.rows() > 0) {
             if is_empty(client, &self.database, table.name())? {
                 return Ok(None);
@@ -267,8 +267,8 @@ impl Tables {
         format!("{tables} {plural} of {rows} rows, {}", self.data.engine.name())
     }
 
-    /// Makes the tables, on several connections, unless tables of this shape are there already. What an earlier
-    /// prepare of the same rows left behind when it was interrupted is kept.
+    /// Creates and fills the tables on several connections, unless tables of this shape exist already. Rows of an
+    /// interrupted prepare with the same rows are kept.
     ///
     /// # Errors
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
@@ -299,7 +299,7 @@ impl Tables {
         let before = self.marked(client)?;
         let goes_on = before.as_ref() == Some(&data);
         let old = self.old_tables(client, before)?;
-        // Whatever a mark of the same rows left incomplete is a part of them.
+        // Tables that a mark of the same rows left incomplete are resumed.
         if !goes_on {
             self.drop_tables(client, &old)?;
             mark::set_data(client, database, family, &data)
@@ -315,7 +315,7 @@ impl Tables {
         Ok(Prepared::Made)
     }
 
-    /// Names of the family's tables that are there.
+    /// Names of the family's existing tables.
     fn present(&self, client: &mut Client) -> Result<BTreeSet<String>, PrepareError> {
         let list = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME REGEXP {}",
@@ -327,7 +327,7 @@ impl Tables {
         Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Names of the family's existing tables. The mark must name each: others are foreign.
+    /// Names of the family's existing tables. The mark must list each: others are foreign.
     fn old_tables(
         &self,
         client: &mut Client,
@@ -354,7 +354,7 @@ impl Tables {
         format!("{}.row-count-changed", self.data.family)
     }
 
-    /// Notes in the mark that a run is about to change rows.
+    /// Records in the mark that a run is about to change rows.
     ///
     /// # Errors
     /// The server's error.
@@ -368,10 +368,10 @@ impl Tables {
         Ok(())
     }
 
-    /// Drops the database with all that is in it.
+    /// Drops the database with everything in it.
     ///
     /// # Errors
-    /// A foreign database, or what the server said.
+    /// A foreign database, or the server's error.
     pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
         cleanup(client, &self.database)
     }
@@ -383,13 +383,13 @@ pub(crate) fn is_empty(client: &mut Client, database: &str, table: &str) -> Resu
     Ok(client.query(&any).map_err(doing(format!("looking at table {table}")))?.is_empty())
 }
 
-/// How long a claim waits, in seconds: the server frees the lock of a command that has ended once it notices that its connection is
-/// closed, which a busy server may do after the next command has begun.
+/// Seconds that a claim waits: the server releases the lock of a command that has ended when it notices that its
+/// connection is closed, which a busy server may do after the next command has begun.
 const CLAIM_WAIT_S: u32 = 2;
 
-/// Takes a database for this connection.
+/// Locks a database for this connection.
 pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareError> {
-    // Names of locks have 64 characters at most, databases too: a digest fits.
+    // Names of locks have at most 64 characters, as do names of databases: a digest fits.
     let name = format!("mydyno {}", fingerprint::short(database.as_bytes()));
     let sql = format!("SELECT GET_LOCK({}, {CLAIM_WAIT_S})", mark::literal(&name));
     let taken = client.query(&sql).map_err(doing("claiming the database"))?;
@@ -400,7 +400,7 @@ pub(crate) fn claim(client: &mut Client, database: &str) -> Result<(), PrepareEr
     }
 }
 
-/// Drops a database of ours; whether there was one.
+/// Drops a database of mydyno. Returns whether there was one.
 pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, PrepareError> {
     match mark::owner(client, database).map_err(doing(format!("looking at database {database:?}")))? {
         Owner::Missing => {
@@ -418,15 +418,15 @@ pub(crate) fn cleanup(client: &mut Client, database: &str) -> Result<bool, Prepa
     }
 }
 
-/// Bytes of an INSERT: `most`, or what `max_allowed_packet` leaves.
+/// Number of bytes of an INSERT: `most`, or what `max_allowed_packet` permits.
 pub(crate) fn batch_bytes(client: &mut Client, most: usize) -> Result<usize, PrepareError> {
     let rows = client.query("SELECT @@max_allowed_packet").map_err(doing("reading max_allowed_packet"))?;
     let limit = rows.number(0, 0).map_or(most, |n: u64| usize::try_from(n).unwrap_or(usize::MAX));
     Ok(most.min(limit.saturating_sub(1024)).max(1024))
 }
 
-/// Number of connections that insert at once into one table with AUTO_INCREMENT. MariaDB's InnoDB keeps the
-/// largest number in the root page of the table's tree since 10.2.4 and latches that page for each row, so that a second
+/// Number of connections that insert in parallel into one table with AUTO_INCREMENT. Since 10.2.4 MariaDB's InnoDB
+/// stores the largest number in the root page of the table's tree and latches that page for each row, so that a second
 /// connection only waits for the first.
 pub(crate) fn inserting_at_once(server: &ServerVersion, engine: &str) -> usize {
     let in_root = server.is_mariadb() && server.at_least(10, 2, 4);

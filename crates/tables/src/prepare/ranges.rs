@@ -1,4 +1,4 @@
-//! Ranges of rows, handed out to connections.
+//! Ranges of rows, distributed to connections.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use super::PrepareError;
 
-/// Some rows of a table.
+/// A range of rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// Which table of the data set.
+    /// Number of the table in the data set.
     pub table: usize,
     /// Number of the first row.
     pub first: u64,
-    /// Number of the last; the one before the first where there is none.
+    /// Number of the last row; for an empty range that before the first.
     pub last: u64,
 }
 
-/// The ranges of a table that no connection has taken, and how many connections insert into it.
+/// The ranges of a table that no connection has taken, and the number of connections that insert into it.
 #[derive(Debug)]
 struct Waiting {
     ranges: VecDeque<Range>,
@@ -25,7 +25,7 @@ struct Waiting {
     at_once: usize,
 }
 
-/// Ranges of all tables. A table that takes no more connections at once is passed over for the next.
+/// Ranges of all tables. A table with its maximum of connections is skipped.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     tables: Mutex<Vec<Waiting>>,
@@ -34,7 +34,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// The ranges of each table, and how many connections may insert into it at once.
+    /// The ranges of each table, and the maximum number of connections that insert into it in parallel.
     pub fn new(tables: impl IntoIterator<Item = (Vec<Range>, usize)>) -> Self {
         let tables: Vec<Waiting> = tables
             .into_iter()
@@ -44,13 +44,13 @@ impl Ranges {
         Self { tables: Mutex::new(tables), left: Condvar::new(), count }
     }
 
-    /// Number of all ranges in the beginning.
+    /// Initial number of ranges.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The next range; waits while all that are left are of tables that take no more connections. `None` when none is
-    /// left.
+    /// The next range; waits while all remaining ranges belong to tables with their maximum of connections. `None`
+    /// after the last.
     pub fn next(&self, off: &dyn Fn() -> bool) -> Result<Option<RangeLease<'_>>, PrepareError> {
         let mut tables = self.lock();
         loop {
@@ -65,7 +65,7 @@ impl Ranges {
             if tables.iter().all(|t| t.ranges.is_empty()) {
                 return Ok(None);
             }
-            // The limit is for `off`, which wakes no waiter.
+            // The time limit is for `off`, which wakes no waiter.
             let woken = self.left.wait_timeout(tables, Duration::from_millis(20));
             tables = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -76,7 +76,7 @@ impl Ranges {
     }
 }
 
-/// A range, and the right to insert into its table, which goes when this is dropped.
+/// A range, with the permission to insert into its table, which is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct RangeLease<'a> {
     ranges: &'a Ranges,
@@ -112,7 +112,7 @@ mod tests {
         drop(two);
         let three = next(&ranges).unwrap();
         assert_eq!((three.range.table, three.range.first), (1, 2));
-        // What is left is the first table's.
+        // The remaining ranges belong to the first table.
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| next(&ranges).map(|turn| turn.range));
             drop(one);
