@@ -1,6 +1,6 @@
-//! How fast a table is filled, in several ways: the figures of docs/journal/prepare.md.
-//! `cargo run --release -p mydyno-workload --example fill -- SOCKET [rows [way]]`, on an otherwise idle server of one's
-//! own; root's password is taken from MYSQL_PWD.
+//! Measures how fast a table is filled in several ways: the figures of docs/journal/prepare.md. `cargo run --release -p
+//! mydyno-workload --example fill -- SOCKET [rows [way]]`, on an otherwise idle server of your own; root's password is
+//! taken from MYSQL_PWD.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

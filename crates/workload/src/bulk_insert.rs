@@ -1,4 +1,4 @@
-//! `bulk_insert`: each connection fills a table of its own, many rows a statement, as text.
+//! `bulk_insert`: each connection fills a table of its own, with many rows in each statement, as text.
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
@@ -36,7 +36,7 @@ pub struct BulkInsert {
 }
 
 impl BulkInsert {
-    /// The workload for so many connections, each of which has a table.
+    /// The workload for this number of connections, each of which has a table.
     pub fn new(options: &Options, connections: usize) -> Self {
         Self {
             tables: connections.max(1) as u64,
@@ -76,11 +76,11 @@ impl BulkInsert {
     }
 }
 
-/// Position of one connection in its table.
+/// State of one connection.
 #[derive(Debug, Clone)]
 pub struct Position {
     table: u64,
-    /// The last row's key.
+    /// Key of the last row.
     id: i64,
 }
 

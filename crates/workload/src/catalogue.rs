@@ -37,7 +37,7 @@ pub fn find(name: &str) -> Result<&'static Spec, UnknownWorkload> {
     })
 }
 
-/// A workload that was built to look at it, for one connection, without database and seed.
+/// A workload built for examination, for one connection, without database and seed.
 #[derive(Debug)]
 pub struct Checked(AnyWorkload, WorkTables);
 
@@ -53,10 +53,10 @@ impl Checked {
     }
 }
 
-/// Builds a workload to check whether its options fit together.
+/// Builds a workload to check whether its options are consistent.
 ///
 /// # Errors
-/// All that do not.
+/// All options that are not.
 pub fn check(spec: &Spec, options: &Options) -> Result<Checked, Vec<OptionError>> {
     let request = Request { name: spec.name, options, database: "", connections: 1, seed: 0 };
     AnyWorkload::build(&request).map(|(workload, tables)| Checked(workload, tables))
@@ -92,7 +92,7 @@ mod tests {
             let options = Options::resolve(spec.name, spec.options, &[]).unwrap();
             match check(spec, &options) {
                 Ok(checked) => assert!(checked.brings_tables(), "{}", spec.name),
-                // These two need the user's statements.
+                // These two need statements from the user.
                 Err(errors) => assert!(["sql", "mix"].contains(&spec.name), "{}: {errors:?}", spec.name),
             }
         }

@@ -1,5 +1,5 @@
-//! Rows from the seed. A row depends on the seed, its table and its number only, so any part of a table can be made
-//! anywhere, in any order, and is the same to the byte.
+//! Rows from the seed. A row depends only on the seed, its table and its number, so any part of a table can be
+//! generated anywhere, in any order, with identical bytes.
 
 use mydyno_stats::rng::Rng;
 pub use mydyno_tables::purpose::Purpose;
@@ -25,7 +25,7 @@ pub fn fill_digits(rng: &mut Rng, out: &mut [u8]) {
 }
 
 /// Eleven decimal digits from the upper bits of one random number: multiply-shift gives a number below 10^11 with a
-/// bias below 2^-27, of which the digits are written.
+/// bias below 2^-27.
 fn fill_group(random: u64, digits: &mut [u8]) {
     const BELOW: u128 = 100_000_000_000;
     let mut value = ((u128::from(random) * BELOW) >> 64) as u64;

@@ -3,7 +3,7 @@
 use crate::session::TransactionStream;
 
 /// State from which transactions are drawn (a random generator, counters), and a copy of it from the start of the
-/// current transaction. The copy is what makes a retry send the same parameters again.
+/// current transaction. With the copy a retry sends the same parameters again.
 #[derive(Debug)]
 pub struct Draws<S> {
     /// The state that the next draw uses.

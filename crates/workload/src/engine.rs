@@ -1,11 +1,11 @@
-//! The option that names the storage engine.
+//! The option for the storage engine.
 
 pub use mydyno_tables::engine::Engine;
 use mydyno_tables::engine::WORDS;
 
 use crate::options::{Default, Form, OptionSpec};
 
-/// The option that names the engine.
+/// `--storage-engine`.
 pub const OPTION: OptionSpec = OptionSpec {
     name: "storage-engine",
     form: Form::Choice(WORDS),

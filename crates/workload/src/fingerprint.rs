@@ -7,11 +7,11 @@ use crate::session::{Param, Workload};
 use crate::transcript::{SentStatement, replay};
 
 /// Numbers of connections, and of transactions of each, in the fingerprint of the operations. Streams are independent
-/// draws of one generator, so a change of generator, options or seed shows in the first of them.
+/// draws of one generator, so a change of generator, options or seed is visible in the first of them.
 const CONNECTIONS: u64 = 4;
 const TRANSACTIONS: usize = 16;
 
-/// Fingerprint of the stream of operations that a workload's seed gives.
+/// Fingerprint of the stream of operations that a workload generates from its seed.
 pub fn operations<W: Workload>(workload: &W) -> String {
     let mut all = Sha256::new();
     for connection in 0..CONNECTIONS {

@@ -1,4 +1,4 @@
-//! Golden files: what must stay the same from version to version.
+//! Golden files: outputs that must not change between versions.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub fn same(name: &str, text: &str) {
 
 /// The first transactions of two connections, a statement a line.
 pub fn stream<W: crate::Workload>(workload: &W, transactions: usize) -> String {
-    // Long enough for whatever a statement keeps.
+    // Long enough for any statement that keeps a row.
     let row: Vec<Value> = (1..=32).map(Value::Int).collect();
     let mut text = String::new();
     for connection in [0, 1] {

@@ -1,7 +1,7 @@
 //! `hot_row`: many sessions sell from few rows, as in a flash sale.
 //!
-//! Every transaction takes one piece of a row's stock. The rows' locks then are what the server spends its time on:
-//! how long they are held (commit included), how waiters queue, what looking for deadlocks costs.
+//! Every transaction takes one piece of a row's stock. The rows' locks then determine the server's performance: how
+//! long they are held (commit included), how waiters queue, the cost of deadlock detection.
 
 use mydyno_model::Warning;
 use mydyno_model::record::{OperationInfo, OperationKind};
@@ -24,7 +24,7 @@ pub const FAMILY: &str = "hot_row";
 const STOCK_TABLE: &str = "hot_row";
 const ORDER_TABLE: &str = "hot_row_order";
 
-/// Buyers from whom an order's is drawn.
+/// Number of buyers from whom an order's buyer is drawn.
 const BUYERS: u64 = 1_000_000;
 
 /// Options.
@@ -83,7 +83,7 @@ pub struct HotRow {
     place: Places,
 }
 
-/// Numbers of the statements that there are.
+/// Numbers of the statements that are used.
 #[derive(Debug, Clone, Copy, Default)]
 struct Places {
     begin: Option<Statement>,
@@ -101,7 +101,7 @@ impl HotRow {
     /// The workload with these options.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Inconsistent options.
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let order = match options.word("statements") {
             "select-for-update" => StatementOrder::SelectForUpdate,
@@ -226,7 +226,7 @@ impl HotRow {
 
 const ROW: &[ParamType] = &[ParamType::Int];
 
-/// A row without stock is found, but not changed: the load is another one from then on.
+/// A row without stock is found but not changed, so the load differs from then on.
 fn sold_out() -> DoubtSpec {
     DoubtSpec {
         sql: format!("SELECT COUNT(*) FROM {STOCK_TABLE} WHERE stock = 0"),
@@ -238,7 +238,7 @@ fn sold_out() -> DoubtSpec {
     }
 }
 
-/// Conditions that must hold at any time. Without orders a sale changes the stock only.
+/// Conditions that must always hold. Without orders a sale changes the stock only.
 fn checks(rows: u64, stock: u64, insert_order: bool, check_stock: bool) -> Vec<Condition> {
     let check =
         |about: &str, sql: String, expected: String| Condition { about: about.to_owned(), sql, expected };

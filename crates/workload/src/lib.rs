@@ -1,9 +1,9 @@
 //! The workloads: options, tables, data and the transactions that are sent to a server.
 //!
-//! A workload is two things. Its *description* ([`Spec`]) is data: name, options, what it does; the catalogue, the
-//! command line and the documentation are made from it. Its *behaviour* ([`Workload`]) says which statements it
-//! prepares and, as an `async fn` over a [`Session`], what one transaction asks. How transactions are driven
-//! (connections, clocks, arrivals, recording) is crate `load`'s.
+//! A workload has two parts. Its *description* ([`Spec`]) is data: name, options, purpose; the catalogue, the command
+//! line and the documentation are generated from it. Its *behaviour* ([`Workload`]) defines the statements that it
+//! prepares and, as an `async fn` over a [`Session`], the statements of one transaction. Crate `load` drives
+//! transactions (connections, clocks, arrivals, recording).
 
 pub mod bulk_insert;
 pub mod catalogue;

@@ -13,7 +13,7 @@ use crate::sbtest;
 use crate::session::{Fault, Param, ParamType, Session, Statement, StatementSpec, Workload};
 use mydyno_tables::work_tables::WorkTables;
 
-/// Which transaction of the family.
+/// The transactions of the family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix {
     /// One row by primary key.
@@ -22,7 +22,7 @@ pub enum Mix {
     ReadOnly,
     /// Updates, delete and insert.
     WriteOnly,
-    /// Both.
+    /// The statements of both.
     ReadWrite,
     /// Deletes by primary key.
     Delete,
@@ -33,7 +33,7 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// Whether its statements stand between BEGIN and COMMIT, unless told otherwise.
+    /// Whether BEGIN and COMMIT enclose its statements by default.
     fn in_transaction(self) -> bool {
         matches!(self, Self::ReadOnly | Self::WriteOnly | Self::ReadWrite)
     }
@@ -67,7 +67,7 @@ pub const COMMON: [OptionSpec; 23] =
 /// Options of the family.
 pub const OPTIONS: &[OptionSpec] = &COMMON;
 
-/// Kinds of statement; the number is the place in [`TEXTS`].
+/// Kinds of statement; the number is the index in [`TEXTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatementKind {
     Point,
@@ -123,7 +123,7 @@ pub struct Oltp {
     seed: u64,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
-    /// First statement of each kind; that of table t is t − 1 further on.
+    /// First statement of each kind; for table t it is t − 1 further on.
     first: [u32; TEXTS.len()],
     begin: Statement,
     commit: Statement,
@@ -133,7 +133,7 @@ impl Oltp {
     /// The workload `mix` with these options.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Inconsistent options.
     pub fn new(mix: Mix, options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let counts = counts(mix, options);
         let mut errors = Vec::new();

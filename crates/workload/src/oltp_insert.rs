@@ -1,4 +1,4 @@
-//! `oltp_insert`: one row into one of sysbench's tables, as text, each by itself.
+//! `oltp_insert`: inserts single rows into sysbench's tables, as text, without a transaction.
 
 use std::io::Write as _;
 
@@ -47,12 +47,12 @@ impl OltpInsert {
         }
     }
 
-    /// The key of a connection's n-th row where the server makes none: above those of the prepared rows, never twice
-    /// among two million connections, and scattered, so that rows go in all over the index as with the original.
+    /// The key of a connection's n-th row where the server generates none: above those of the prepared rows, unique
+    /// among two million connections, and scattered, so that rows are inserted all over the index as in the original.
     fn own_key(&self, connection: u64, n: u64) -> u64 {
         const BITS: u32 = 62;
         const MASK: u64 = (1 << BITS) - 1;
-        // Multiplying by odd numbers and folding the upper half in are bijections of 62-bit numbers.
+        // Multiplication by odd numbers and xor with the upper half are bijections of 62-bit numbers.
         let fold = |x: u64, odd: u64| {
             let x = x.wrapping_mul(odd) & MASK;
             x ^ (x >> (BITS / 2))
@@ -62,12 +62,12 @@ impl OltpInsert {
     }
 }
 
-/// Position of one connection.
+/// State of one connection.
 #[derive(Debug, Clone)]
 pub struct Position {
     rng: Rng,
     connection: u64,
-    /// Rows that it has inserted.
+    /// Number of rows that it has inserted.
     rows: u64,
 }
 
@@ -116,7 +116,7 @@ impl Workload for OltpInsert {
         false
     }
 
-    /// Own keys are the same in each step, so the rows of the last one go first.
+    /// Own keys are the same in each step, so the rows of the last step are deleted first.
     fn before_step(&self) -> Vec<String> {
         if self.auto_increment {
             return Vec::new();
@@ -140,7 +140,7 @@ impl Workload for OltpInsert {
         let (mut c, mut pad) = ([0; C_BYTES], [0; PAD_BYTES]);
         fill_digits(rng, &mut c);
         fill_digits(rng, &mut pad);
-        // 0 has the server make the key.
+        // With 0 the server generates the key.
         let id = if self.auto_increment { 0 } else { self.own_key(*connection, *rows) };
         *rows += 1;
         let mut sql = [0; LONGEST];

@@ -11,14 +11,14 @@ use thiserror::Error;
 /// Form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Form {
-    /// A whole number between two bounds, both allowed.
+    /// A whole number between two bounds, both included.
     Count {
         /// Smallest.
         min: u64,
         /// Largest.
         max: u64,
     },
-    /// A whole number up to this one; with `:1` behind it, it switches another option on.
+    /// A whole number up to this one; the suffix `:1` switches another option on.
     CountWith {
         /// Largest.
         max: u64,
@@ -31,9 +31,9 @@ pub enum Form {
     Choice(&'static [&'static str]),
     /// A text; several when the option is given several times.
     Texts,
-    /// A file. Its text goes into the plan, which so needs the file no more.
+    /// A file. The plan contains its text, so the file itself is not needed later.
     File,
-    /// A number between two bounds, both allowed.
+    /// A number between two bounds, both included.
     Real {
         /// Smallest.
         min: f64,
@@ -42,7 +42,7 @@ pub enum Form {
     },
 }
 
-/// Value when an option is not given.
+/// Default value of an option.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Default {
     /// A number.
@@ -64,14 +64,14 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// Form of the value.
     pub form: Form,
-    /// Value when it is not given.
+    /// Default value.
     pub default: Default,
     /// One line of help.
     pub help: &'static str,
 }
 
 impl Default {
-    /// As a document's value.
+    /// The default as a JSON value.
     pub fn value(&self) -> Value {
         match self {
             Self::Count(n) => json!(n),
@@ -83,7 +83,7 @@ impl Default {
     }
 }
 
-/// Names of the originals that are understood beside those of today: what may be typed, and what it means.
+/// Names of the original programs' options that are accepted as aliases, with the names that they stand for.
 pub const ALIASES: &[(&str, &str)] =
     &[("mysql-storage-engine", "storage-engine"), ("rand-type", "distribution")];
 
@@ -103,13 +103,13 @@ impl OptionSpec {
         Self { name, form: Form::Real { min, max }, default: Default::Real(default), help }
     }
 
-    /// Whether it goes by this name.
+    /// Whether it has this name or alias.
     pub fn is(&self, name: &str) -> bool {
         self.name == name || ALIASES.contains(&(name, self.name))
     }
 }
 
-/// Two groups of options as one; `N` is the sum of their lengths.
+/// Joins two groups of options; `N` is the sum of their lengths.
 pub const fn join<const A: usize, const B: usize, const N: usize>(
     a: [OptionSpec; A],
     b: [OptionSpec; B],
@@ -127,17 +127,17 @@ pub const fn join<const A: usize, const B: usize, const N: usize>(
 /// Why options cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
-    /// No such option.
+    /// There is no such option.
     #[error("--{name}: {workload} has no such option{}", hint(.nearest))]
     Unknown {
         /// The given name or value.
         name: String,
         /// The workload.
         workload: String,
-        /// The nearest name that it has.
+        /// The most similar name of an option.
         nearest: Option<&'static str>,
     },
-    /// A value that does not fit.
+    /// An invalid value.
     #[error("--{name}: {value:?} is not {expected}")]
     Invalid {
         /// The option.
@@ -147,7 +147,7 @@ pub enum OptionError {
         /// The expected form.
         expected: String,
     },
-    /// Values that do not fit together.
+    /// Inconsistent values.
     #[error("{0}")]
     Impossible(String),
 }
@@ -156,15 +156,15 @@ fn hint(nearest: &Option<&'static str>) -> String {
     nearest.map(|n| format!(" (did you mean --{n}?)")).unwrap_or_default()
 }
 
-/// Resolved options: each of the workload's has a value.
+/// Resolved options: each option of the workload has a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options(IndexMap<String, Value>);
 
 impl Options {
-    /// Resolves what was given on top of the defaults.
+    /// Combines the given options with the defaults.
     ///
     /// # Errors
-    /// Every unknown name and every value that does not fit.
+    /// Every unknown name and every invalid value.
     pub fn resolve(
         workload: &str,
         specs: &[OptionSpec],
@@ -200,7 +200,7 @@ impl Options {
         if errors.is_empty() { Ok(Self(values)) } else { Err(errors) }
     }
 
-    /// A number. Zero when the workload has no such option, which its own tests would show.
+    /// A number. Zero if the workload has no such option, which its own tests would detect.
     pub fn count(&self, name: &str) -> u64 {
         self.0.get(name).and_then(Value::as_u64).unwrap_or(0)
     }
@@ -220,13 +220,13 @@ impl Options {
         self.0.get(name).and_then(Value::as_f64).unwrap_or(0.0)
     }
 
-    /// Texts, in the order in which they were given.
+    /// Texts, in the given order.
     pub fn texts(&self, name: &str) -> Vec<&str> {
         let list = self.0.get(name).and_then(Value::as_array);
         list.map(|texts| texts.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
-    /// A file, when one was given.
+    /// A file, if one was given.
     pub fn file(&self, name: &str) -> Option<FileText<'_>> {
         let file = self.0.get(name)?;
         Some(FileText { path: file.get("path")?.as_str()?, text: file.get("text")?.as_str()? })
@@ -241,13 +241,13 @@ impl Options {
 /// A file that an option names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileText<'a> {
-    /// As it was given.
+    /// Its path as given.
     pub path: &'a str,
     /// Its content.
     pub text: &'a str,
 }
 
-/// Longest file that an option may name: it goes into the plan.
+/// Maximum length of a file for an option: the plan contains its text.
 const LONGEST_FILE_BYTES: u64 = 4 << 20;
 
 fn read(path: &str) -> Result<String, String> {

@@ -1,22 +1,22 @@
-//! The interface through which a workload is chosen by name. The list of workloads is at the end of `lib.rs`.
+//! The interface for choosing a workload by name. The list of workloads is at the end of `lib.rs`.
 
 use crate::options::{OptionError, OptionSpec, Options};
 use crate::session::Workload;
 use crate::user_statement::UserStatement;
 use mydyno_tables::work_tables::WorkTables;
 
-/// Description of a workload, from which the command line, the catalogue and the documentation are made.
+/// Description of a workload, from which the command line, the catalogue and the documentation are generated.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
     /// Name on the command line.
     pub name: &'static str,
-    /// One line.
+    /// One line about it.
     pub summary: &'static str,
     /// Statements of one transaction, for people.
     pub transaction: &'static str,
     /// Options.
     pub options: &'static [OptionSpec],
-    /// Options of an example, which stand behind `mydyno bench NAME`.
+    /// Options of an example, to be appended to `mydyno bench NAME`.
     pub example: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub trait Registered: Workload + Sized {
     /// Builds the workload and describes its tables.
     ///
     /// # Errors
-    /// All options that do not fit together.
+    /// All inconsistent options.
     fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>>;
 
     /// Pause between two transactions of a connection, in seconds; 0 for none.
@@ -56,17 +56,17 @@ pub trait Registered: Workload + Sized {
         0.0
     }
 
-    /// Statements that the user wrote.
+    /// Statements written by the user.
     fn user_statements(&self) -> &[UserStatement] {
         &[]
     }
 
-    /// Hash of the user's file, which then is part of the fingerprint.
+    /// Hash of the user's file, which is then part of the fingerprint.
     fn content(&self) -> Option<&str> {
         None
     }
 
-    /// The same workload in another step of a run, where its operations depend on the step's number.
+    /// The same workload for another step of a run, if its operations depend on the step's number.
     fn at_step(&self, _step: u64) -> Option<Self> {
         None
     }

@@ -36,10 +36,10 @@ macro_rules! register {
             pub(crate) const SPECS: &[&[Spec]] = &[$(<$workload as Registered>::SPECS,)+];
 
             impl AnyWorkload {
-                /// Builds the workload that the request names, and describes its tables.
+                /// Builds the requested workload, and describes its tables.
                 ///
                 /// # Errors
-                /// All options that do not fit together; an unknown name.
+                /// All inconsistent options; an unknown name.
                 pub fn build(request: &Request<'_>) -> Result<(Self, WorkTables), Vec<OptionError>> {
                     $(if <$workload as Registered>::SPECS.iter().any(|spec| spec.name == request.name) {
                         let (workload, tables) = <$workload as Registered>::build(request)?;
@@ -98,7 +98,7 @@ macro_rules! register {
                     match self { $(Self::$name(workload) => workload.user_statements(),)+ }
                 }
 
-                /// Fingerprint of its operations, and of the user's file where there is one.
+                /// Fingerprint of its operations, and of the user's file if there is one.
                 pub fn fingerprint(&self) -> String {
                     match self {
                         $(Self::$name(workload) => {

@@ -1,4 +1,4 @@
-//! sysbench's tables, `sbtest1` and on: the data set of the OLTP family and of `select_random_*`.
+//! sysbench's tables `sbtest1`, `sbtest2` …: the data set of the OLTP family and of `select_random_*`.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub const OPTIONS: [OptionSpec; 6] = [
 /// The tables of these options.
 ///
 /// # Errors
-/// Options that do not fit together.
+/// Inconsistent options.
 pub fn data(options: &Options, seed: u64) -> Result<DataSet, Vec<OptionError>> {
     let engine = Engine::of(options.word(engine::OPTION.name));
     if options.switch("secondary") && engine == Engine::RocksDb {
@@ -33,7 +33,7 @@ pub fn data(options: &Options, seed: u64) -> Result<DataSet, Vec<OptionError>> {
             "--secondary=on does not go with --storage-engine=rocksdb".to_owned(),
         )]);
     }
-    // The engine is a field of its own.
+    // The engine is a separate field.
     let shaping = OPTIONS.iter().filter(|o| o.name != engine::OPTION.name);
     let shape: Map<_, _> = shaping.map(|o| (o.name.to_owned(), options.values()[o.name].clone())).collect();
     let make = |number| SbTest {
@@ -79,7 +79,7 @@ impl Table for SbTest {
 
     fn create(&self) -> String {
         let int = if self.rows > i32::MAX as u64 { "BIGINT" } else { "INTEGER" };
-        // Without AUTO_INCREMENT, oltp_insert brings its own keys, see there.
+        // Without AUTO_INCREMENT, oltp_insert provides the keys.
         let id = if self.auto_increment { int } else { "BIGINT" };
         let auto = if self.auto_increment { " AUTO_INCREMENT" } else { "" };
         let key = if self.primary_key { "PRIMARY KEY" } else { "KEY xid" };
@@ -106,8 +106,8 @@ impl Table for SbTest {
         fields.bytes(&row.pad);
     }
 
-    /// A row holds 188 bytes of data; InnoDB's pages are 15/16 full, and the index on `k` adds a ninth. MEMORY takes
-    /// 192 bytes and two nodes of a tree, some 64 bytes each with their share of unused room: an estimate.
+    /// A row contains 188 bytes of data; InnoDB's pages are 15/16 full, and the index on `k` adds a ninth. For MEMORY
+    /// the estimate is 192 bytes and two tree nodes of some 64 bytes each, with their share of unused space.
     fn row_bytes(&self) -> u64 {
         if self.engine.is_memory() { 320 } else { 240 }
     }

@@ -1,4 +1,4 @@
-//! `select_random_points` and `select_random_ranges`: several places of the index on `k` in one statement.
+//! `select_random_points` and `select_random_ranges`: several positions of the index on `k` in one statement.
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
@@ -24,7 +24,8 @@ pub enum Shape {
     Ranges,
 }
 
-/// Options of `select_random_points`: those of the OLTP family, of which the tables' and the distribution's count.
+/// Options of `select_random_points`: those of the OLTP family, of which only the tables' and the distribution's have
+/// an effect.
 pub const POINTS_OPTIONS: &[OptionSpec] = &join::<23, 1, 24>(
     oltp::COMMON,
     [OptionSpec::count("random-points", 1, 10_000, 10, "values of k in the IN list of a statement")],
@@ -43,7 +44,7 @@ pub const RANGES_OPTIONS: &[OptionSpec] = &join::<23, 2, 25>(
 #[derive(Debug, Clone)]
 pub struct SelectRandom {
     shape: Shape,
-    /// Points or ranges of a statement.
+    /// Number of points or ranges in a statement.
     places: usize,
     delta: i64,
     keys: Keys,

@@ -10,7 +10,7 @@ use mydyno_wire::{ServerError, Value, WireError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement(pub u32);
 
-/// Type of a statement's parameter: fixed for the life of a prepared statement.
+/// Type of a statement's parameter, fixed for the lifetime of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamType {
     /// A signed 64-bit integer.
@@ -23,7 +23,7 @@ pub enum ParamType {
     Bytes(usize),
 }
 
-/// Value of a parameter, of the type that the statement declares at its place.
+/// Value of a parameter, of the type that the statement declares for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Param<'a> {
     /// A signed 64-bit integer.
@@ -45,7 +45,8 @@ pub struct StatementSpec {
     pub params: Vec<ParamType>,
     /// Index in [`Workload::operations`] under which it is recorded.
     pub operation: usize,
-    /// Whether [`Session::execute_keeping`] or [`Session::stream`] may send it: connections then keep its columns.
+    /// Whether [`Session::execute_keeping`] or [`Session::stream`] may send it: connections then keep its column
+    /// definitions.
     pub keeps_row: bool,
 }
 
@@ -83,7 +84,7 @@ pub enum Command<'a> {
     Prepared(Statement, &'a [Param<'a>]),
     /// A statement that was prepared while running.
     Handle(Handle, &'a [Param<'a>]),
-    /// A text, recorded under an operation of [`Workload::operations`]. It may hold several statements where the
+    /// A text, recorded under an operation of [`Workload::operations`]. It may contain several statements if the
     /// connection permits that.
     Text(usize, &'a [u8]),
 }
@@ -93,7 +94,7 @@ pub enum Command<'a> {
 pub enum Fault {
     /// The server answered with an error; the connection is usable.
     Server(Box<ServerError>),
-    /// The connection is gone or out of step.
+    /// The connection is lost or out of sync.
     Lost(Box<mydyno_wire::WireError>),
 }
 
@@ -102,15 +103,15 @@ pub trait Session {
     /// Sends a prepared statement with its parameters and waits for the whole answer.
     ///
     /// # Errors
-    /// [`Fault`]; the transaction passes it on, the load engine rolls back, counts and decides.
+    /// [`Fault`]; the transaction returns it, and the load engine rolls back, counts it and decides whether to retry.
     fn execute(
         &mut self,
         statement: Statement,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Answer, Fault>>;
 
-    /// As [`Self::execute`], and keeps the first row of the result, for statements whose later ones need it. It
-    /// costs an allocation for each cell; the statement is one that [`StatementSpec::keeps_row`].
+    /// As [`Self::execute`], and keeps the first row of the result for later statements. It allocates memory for each
+    /// cell; the statement must have [`StatementSpec::keeps_row`].
     ///
     /// # Errors
     /// As [`Self::execute`].
@@ -127,17 +128,17 @@ pub trait Session {
     /// As [`Self::execute`].
     fn query(&mut self, operation: usize, sql: &[u8]) -> impl Future<Output = Result<Answer, Fault>>;
 
-    /// How often the connection was opened again. Statements of another generation are gone: a workload that prepares
-    /// statements prepares them again when this number has changed.
+    /// Number of times the connection was reopened. Statements of another generation do not exist any more: a workload
+    /// that prepares statements prepares them again when this number has changed.
     fn generation(&self) -> u64 {
         0
     }
 
-    /// Prepares a statement while running. It is not counted as a statement of the workload; the time that it takes is
-    /// part of the transaction.
+    /// Prepares a statement while running. It does not count as a statement of the workload; its time is part of the
+    /// transaction.
     ///
     /// # Errors
-    /// As [`Self::execute`]; also where the session cannot prepare.
+    /// As [`Self::execute`]; also if the session cannot prepare.
     fn prepare(&mut self, spec: &StatementSpec) -> impl Future<Output = Result<Handle, Fault>> {
         let _ = spec;
         std::future::ready(Err(unsupported("prepare statements while running")))
@@ -167,7 +168,7 @@ fn unsupported(what: &str) -> Fault {
     Fault::Lost(Box::new(WireError::Unsupported(format!("this session cannot {what}"))))
 }
 
-/// The server's error for a statement that it does not know, ER_UNKNOWN_STMT_HANDLER.
+/// The server's error for an unknown statement, ER_UNKNOWN_STMT_HANDLER.
 pub fn unknown_statement() -> Fault {
     Fault::Server(Box::new(ServerError {
         code: 1243,
@@ -177,7 +178,7 @@ pub fn unknown_statement() -> Fault {
 }
 
 /// The transactions of one connection, in their order. The load engine calls [`Self::begin`] before the first attempt
-/// at a transaction and [`Self::redraw`] before each further attempt.
+/// of a transaction and [`Self::redraw`] before each further attempt.
 pub trait TransactionStream {
     /// Starts the next transaction.
     fn begin(&mut self);
@@ -203,7 +204,7 @@ pub trait Workload: Sync {
     /// Statements that each connection prepares.
     fn statements(&self) -> &[StatementSpec];
 
-    /// The stream of one connection: it depends on the seed and the connection's number only.
+    /// The stream of one connection: it depends only on the seed and the connection's number.
     fn stream(&self, connection: u64) -> Self::Stream;
 
     /// Whether a failed transaction leaves something to roll back.
@@ -212,18 +213,18 @@ pub trait Workload: Sync {
     /// Whether it changes data.
     fn writes(&self) -> bool;
 
-    /// Whether each transaction leaves as many rows as it found.
+    /// Whether no transaction changes the number of rows.
     fn keeps_row_count(&self) -> bool {
         true
     }
 
-    /// Statements that put the tables back to where a step starts from, sent before each step on a connection to
-    /// the workload's database.
+    /// Statements that reset the tables to the initial state of a step, sent before each step on a connection to the
+    /// workload's database.
     fn before_step(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Bytes of the longest text that [`Session::query`] gets.
+    /// Bytes of the longest text for [`Session::query`].
     fn longest_query_bytes(&self) -> usize {
         0
     }

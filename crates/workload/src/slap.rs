@@ -1,6 +1,6 @@
-//! `slap`: the load that mysqlslap generates by itself: its table, its five kinds of statements, its column and index
-//! options under their names. Keys and values come from our seed, so that runs repeat, and the statements are sent as
-//! text, as mysqlslap sends them.
+//! `slap`: the load that mysqlslap generates: its table, its five kinds of statements, its column and index options
+//! under their names. Keys and values come from mydyno's seed, so that runs are repeatable, and the statements are sent
+//! as text, as by mysqlslap.
 
 mod shape;
 mod statements;
@@ -21,24 +21,24 @@ use statements::Statements;
 /// The workload with its options.
 #[derive(Debug, Clone)]
 pub struct Slap {
-    /// Statements that write, and statements that read; sent in turn, alternately where there are both.
+    /// Statements that write and statements that read, which alternate if there are both.
     writes: Vec<String>,
     reads: Vec<String>,
     write_operation: usize,
     read_operation: usize,
     operations: Vec<OperationInfo>,
-    /// Statements of a transaction.
+    /// Number of statements in a transaction.
     at_once: u64,
 }
 
-/// The transactions of one connection: how many statements it has sent.
+/// The transactions of one connection: the number of statements sent so far.
 pub type Stream = Draws<usize>;
 
 impl Slap {
     /// The workload with these options.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Inconsistent options.
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let shape = Shape::new(options)?;
         let table = table(&shape, options, "", seed);
@@ -70,16 +70,16 @@ impl Slap {
         Ok(slap)
     }
 
-    /// The table that these options ask for.
+    /// The table according to the options.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Inconsistent options.
     pub fn tables(database: &str, options: &Options, seed: u64) -> Result<OwnTables, Vec<OptionError>> {
         Ok(table(&Shape::new(options)?, options, database, seed))
     }
 
-    /// Where a transaction is one statement of one kind, it is recorded once, as the transaction; else each kind has an
-    /// operation of its own beside the whole.
+    /// A transaction of one statement of one kind is recorded once, as the transaction; otherwise each kind also has an
+    /// operation of its own.
     fn lay_out(&mut self) {
         let several = self.at_once > 1 || !self.writes.is_empty() && !self.reads.is_empty();
         let mut add = |name: &str, kind, sql: &str| {
@@ -90,7 +90,7 @@ impl Slap {
             add("transaction", OperationKind::Transaction, "");
         }
         let kind = if several { OperationKind::Statement } else { OperationKind::Transaction };
-        // Statements of one operation differ in their values only: the first stands for all.
+        // Statements of one operation differ in their values only, so the first represents all.
         if let Some(first) = self.writes.first() {
             let name = if first.starts_with("UPDATE") { "update" } else { "insert" };
             self.write_operation = add(name, kind, first);
@@ -273,7 +273,7 @@ mod tests {
         let mut asked = Vec::new();
         crate::transcript::replay(&slap, 0, 2, &mut |one| asked.push(one.sql.to_vec()));
         assert_eq!(asked.len(), 6);
-        // Two different inserts in turn, over the ends of transactions.
+        // Two different inserts alternate, across transactions.
         assert!(asked[0] != asked[1] && asked[2] == asked[0] && asked[3] == asked[1], "{asked:?}");
     }
 

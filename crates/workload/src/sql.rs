@@ -1,4 +1,4 @@
-//! `sql`: the user's own statements on the user's own tables.
+//! `sql`: the user's own statements on existing tables.
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 use mydyno_stats::rng::Rng;
@@ -40,7 +40,7 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
 ];
 
-/// Heaviest weight.
+/// Maximum weight.
 const HEAVIEST: u64 = 1_000_000_000;
 
 /// The workload with its statements.
@@ -59,7 +59,7 @@ pub struct Sql {
     commit: Statement,
 }
 
-/// A statement of the user's.
+/// A statement of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SqlStatement {
     sql: String,
@@ -73,10 +73,10 @@ struct SqlStatement {
 pub type Stream = Draws<Rng>;
 
 impl Sql {
-    /// The workload of these options.
+    /// The workload with these options.
     ///
     /// # Errors
-    /// Every statement that is none or several, or has parameters, and options that do not fit together.
+    /// Every text that is not exactly one statement or has parameters, and inconsistent options.
     pub fn new(options: &Options, seed: u64) -> Result<Self, Vec<OptionError>> {
         let (given, mut problems) = given(options);
         let transaction = options.switch("transaction");
@@ -117,7 +117,7 @@ impl Sql {
         Ok(sql)
     }
 
-    /// Operations and statements. One statement by itself is recorded once, as the transaction.
+    /// Operations and statements. A single statement is recorded once, as the transaction.
     fn lay_out(&mut self) {
         let single = self.given.len() == 1 && !self.transaction;
         if !single {
@@ -173,7 +173,7 @@ impl Sql {
     }
 }
 
-/// The statements of all options, and what is wrong with them.
+/// The statements of all options, and their mistakes.
 fn given(options: &Options) -> (Vec<SqlStatement>, Vec<String>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for (number, text) in options.texts("sql").into_iter().enumerate() {
@@ -188,7 +188,7 @@ fn given(options: &Options) -> (Vec<SqlStatement>, Vec<String>) {
     (found, problems)
 }
 
-/// Takes one statement with its weight, or notes what is wrong with it.
+/// Adds one statement with its weight, or records its mistake.
 fn one(text: &str, place: String, found: &mut Vec<SqlStatement>, problems: &mut Vec<String>) {
     let (weight, text) = match weighted(text) {
         Ok(parts) => parts,
@@ -225,7 +225,7 @@ fn one(text: &str, place: String, found: &mut Vec<SqlStatement>, problems: &mut 
     found.push(SqlStatement { sql, weight, place, operation: 0, statement: Statement(0) });
 }
 
-/// `70: SELECT 1` as a weight and a statement. No statement begins with a number and a colon.
+/// Splits `70: SELECT 1` into a weight and a statement. No statement begins with a number and a colon.
 fn weighted(text: &str) -> Result<(Option<u64>, &str), &str> {
     let trimmed = text.trim_start();
     let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
@@ -239,7 +239,7 @@ fn weighted(text: &str) -> Result<(Option<u64>, &str), &str> {
     }
 }
 
-/// Statements between semicolons, with the places where they begin; empty ones left out.
+/// Statements separated by semicolons, with their positions; empty ones are skipped.
 fn split(text: &str) -> Vec<(&str, usize)> {
     let tokens = sql_text::tokens(text);
     let mut statements = Vec::new();

@@ -1,5 +1,5 @@
-//! The operations of a workload, recorded without a server: every statement is answered as if it found one row of unknown
-//! content.
+//! Records the operations of a workload without a server: every statement is answered as if it found one row with
+//! unknown content.
 
 use std::fmt;
 use std::future::Future;
@@ -15,18 +15,18 @@ use crate::session::{
     Workload, unknown_statement,
 };
 
-/// One statement that a transaction sends.
+/// One statement of a transaction.
 #[derive(Debug, Clone, Copy)]
 pub struct SentStatement<'a> {
     /// Index in [`Workload::operations`].
     pub operation: usize,
-    /// Its text, with `?` for parameters where it is a prepared one.
+    /// Its text, with `?` for parameters if it is prepared.
     pub sql: &'a [u8],
     /// Values of the parameters.
     pub params: &'a [Param<'a>],
 }
 
-/// One line: the text and the values behind it.
+/// One line: the text, then the values.
 impl fmt::Display for SentStatement<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(self.sql))?;
@@ -46,8 +46,8 @@ impl fmt::Display for SentStatement<'_> {
 /// The answer to every statement: one row found or changed.
 const FOUND: Answer = Answer { rows: 1, affected_rows: 1 };
 
-/// Passes the statements of the first transactions of a connection to `sink`. A statement whose row is to be kept gets none, so
-/// transactions that need its values end there: fingerprints in records depend on it.
+/// Passes the statements of the first transactions of a connection to `sink`. A statement that keeps its row gets none,
+/// so transactions that need its values end there: fingerprints in records depend on it.
 pub fn replay<W: Workload>(
     workload: &W,
     connection: u64,
@@ -57,7 +57,7 @@ pub fn replay<W: Workload>(
     replay_with_row(workload, connection, transactions, None, sink);
 }
 
-/// As [`replay`], with this row for statements whose row is to be kept.
+/// As [`replay`], with this row for statements that keep their row.
 pub fn replay_with_row<W: Workload>(
     workload: &W,
     connection: u64,
@@ -69,7 +69,7 @@ pub fn replay_with_row<W: Workload>(
     let mut reciter = Replayer { workload, sink, row, handles: Vec::new() };
     for _ in 0..transactions {
         stream.begin();
-        // The session answers at once and never fails, so neither can the transaction.
+        // The session answers at once and never fails, so the transaction never fails either.
         let asked = pin!(workload.transaction(&mut stream, &mut reciter));
         let done = asked.poll(&mut Context::from_waker(Waker::noop()));
         debug_assert!(matches!(done, Poll::Ready(Ok(()))));
@@ -118,7 +118,7 @@ impl<W: Workload> Session for Replayer<'_, W> {
         }
     }
 
-    /// One result without columns: nothing is known of the rows.
+    /// One result without columns, since the rows are unknown.
     async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
         match command {
             Command::Prepared(statement, params) => self.prepared(statement, params),

@@ -1,4 +1,4 @@
-//! Statements that a user wrote.
+//! Statements written by a user.
 
 use mydyno_tables::sql_text::Class;
 
@@ -14,11 +14,11 @@ pub enum Keep {
 /// A statement of the user, with its position and effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserStatement {
-    /// As in `shop.toml:12:3`, or the name of an option.
+    /// Position, as in `shop.toml:12:3`, or the name of an option.
     pub place: String,
-    /// Its text, parameters as `?`.
+    /// Its text, with `?` for parameters.
     pub sql: String,
-    /// How the first columns of its result are kept, none when they are not.
+    /// How the first columns of its result are kept; empty when they are not.
     pub keeps: Vec<Keep>,
     /// Its effect.
     pub class: Class,

@@ -42,15 +42,15 @@ pub struct Keys {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    /// Each key as often as any other.
+    /// All keys with equal probability.
     Uniform,
-    /// Key i in proportion to i^−exponent.
+    /// Key i with probability proportional to i^−exponent.
     Zipfian(Zipf),
     /// A uniform number raised to a power, scaled to the keys: at h = 0.2 the first 20 % of the keys get 80 %.
     Pareto { power: f64 },
     /// The mean of some uniform numbers, scaled to the keys: bell-shaped around the middle (Bates' distribution).
     Gaussian { terms: u64 },
-    /// A block of keys in the middle gets a share of the draws, evenly; the rest are drawn as in `Gaussian`.
+    /// A block of keys in the middle gets a share of the draws, uniformly; the other draws follow `Gaussian`.
     Special { terms: u64, first: u64, keys: u64, share: f64 },
 }
 
@@ -102,7 +102,7 @@ impl Keys {
         self.scaled(sum / terms as f64)
     }
 
-    /// The key whose n-th part of [0, 1) holds `x`.
+    /// The key whose n-th part of [0, 1) contains `x`.
     fn scaled(&self, x: f64) -> u64 {
         ((x * self.n as f64) as u64).min(self.n - 1) + 1
     }

@@ -7,10 +7,10 @@ struct Case {
     name: String,
     options: Vec<(String, String)>,
     n: u64,
-    /// Ends of cells: cell i holds the keys above `ends[i − 1]` up to `ends[i]`.
+    /// Ends of cells: cell i contains the keys above `ends[i − 1]` up to `ends[i]`.
     ends: Vec<u64>,
     probabilities: Vec<f64>,
-    /// Chi-squared that one honest sample in a million exceeds.
+    /// Chi-squared value that one correct sample in a million exceeds.
     limit: f64,
 }
 

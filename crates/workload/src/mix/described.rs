@@ -5,10 +5,10 @@ use mydyno_tables::condition::Condition;
 use mydyno_tables::generator::Generator;
 use mydyno_tables::own_tables::TableSpec;
 
-/// Parameters of a statement, and values of a transaction, at the most.
+/// Maximum numbers of parameters of a statement, and of values of a transaction.
 pub const MOST_PARAMS: usize = 64;
 pub const MOST_VALUES: usize = 32;
-/// Sequences and unique numbers of all transactions, at the most.
+/// Maximum number of sequences and unique numbers in all transactions.
 pub const MOST_COUNTERS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,24 +23,24 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transaction {
     pub weight: u64,
-    /// BEGIN and COMMIT around the statements.
+    /// Whether BEGIN and COMMIT enclose the statements.
     pub begin: bool,
-    /// Drawn at the start of each transaction: the first slots.
+    /// Values drawn at the start of each transaction, for the first slots.
     pub values: Vec<Generator>,
     pub statements: Vec<Statement>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// As in `buy.pick`.
+    /// Its name, as in `buy.pick`.
     pub name: String,
-    /// As in `shop.toml:12:3`.
+    /// Its position, as in `shop.toml:12:3`.
     pub place: String,
-    /// Parameters as `?`.
+    /// Its text, with `?` for parameters.
     pub sql: String,
     pub params: Vec<Param>,
     pub repeat: u32,
-    /// Where the first row's values go, column after column.
+    /// Slots for the values of the first row, column by column.
     pub keep: Vec<Slot>,
 }
 
@@ -48,13 +48,13 @@ pub struct Statement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub number: u8,
-    /// Bytes to lay out when it is a text; `None` for numbers.
+    /// Bytes to reserve for a text; `None` for numbers.
     pub text: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Param {
-    /// Drawn anew each time.
+    /// Drawn for each execution.
     Made(Generator),
     /// A value of the transaction.
     Slot(Slot),

@@ -1,8 +1,8 @@
 //! Mixes: workloads that users describe in TOML. Tables with rows from generators, weighted transactions, statements
 //! with parameters.
 //!
-//! A mix is read in three steps: the file with all its mistakes at once ([`read`]), the small program that its
-//! transactions come to ([`program`]), and the transactions of a connection, which run the program ([`run`]).
+//! A mix is processed in three steps: the file is parsed, with all its mistakes at once ([`read`]); its transactions
+//! are compiled to a small program ([`program`]); and the transactions of a connection execute the program ([`run`]).
 
 mod described;
 pub mod place;
@@ -34,10 +34,10 @@ pub const OPTIONS: &[OptionSpec] = &[OptionSpec {
     help: "the file that describes the mix",
 }];
 
-/// A mix that can be run.
+/// A mix that can be executed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
-    /// One line about it; empty when the file says none.
+    /// One line about it; empty when the file has none.
     pub about: String,
     /// Pause of each connection between two transactions, in seconds; 0 without one.
     pub think_s: f64,
@@ -46,7 +46,7 @@ pub struct Mix {
     program: program::Program,
     operations: Vec<OperationInfo>,
     statements: Vec<StatementSpec>,
-    /// Where each statement is, as in `shop.toml:12:3`, and what it does.
+    /// Position of each statement, as in `shop.toml:12:3`, and its effect.
     user_statements: Vec<UserStatement>,
     /// Hash of the file.
     content: String,
@@ -69,10 +69,10 @@ impl Mix {
         Self::parse(name, file.text, seed).map_err(wrong)
     }
 
-    /// Reads a mix. `name` is that of the file, for messages.
+    /// Parses a mix. `name` is that of the file, for messages.
     ///
     /// # Errors
-    /// Everything that is wrong with it, each with line and column.
+    /// All mistakes, each with line and column.
     pub fn parse(name: &str, text: &str, seed: u64) -> Result<Self, Vec<MixError>> {
         let description = read::read(name, text)?;
         let mut mix = Self {
@@ -155,7 +155,7 @@ impl Mix {
         self.operations.len() - 1
     }
 
-    /// A statement without parameters that is not in the file, as BEGIN.
+    /// Adds a statement without parameters that is not in the file, such as BEGIN.
     fn plain(&mut self, name: &str, sql: &str) -> u32 {
         let operation = self.operation(name, OperationKind::Statement, sql);
         self.statements.push(StatementSpec { sql: sql.to_owned(), operation, ..StatementSpec::default() });

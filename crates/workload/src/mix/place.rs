@@ -1,4 +1,4 @@
-//! Places in a file (line and column), and the problems found there.
+//! Positions in a file (line and column), and the problems found there.
 
 use thiserror::Error;
 
@@ -19,14 +19,14 @@ pub struct MixError {
 /// Bytes between two counts of characters.
 const STRIDE: usize = 256;
 
-/// Lines and columns of a text. A look-up takes the same time anywhere, so that a file with any number of places is
-/// read in linear time.
+/// Lines and columns of a text. A look-up takes constant time, so that a file with any number of positions is processed
+/// in linear time.
 #[derive(Debug)]
 pub struct Places<'a> {
     text: &'a str,
-    /// Where each line begins, in bytes.
+    /// Byte at which each line begins.
     lines: Vec<usize>,
-    /// Characters that begin before every [`STRIDE`]th byte.
+    /// Number of characters that begin before every [`STRIDE`]th byte.
     characters: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Places<'a> {
         Self { text, lines, characters }
     }
 
-    /// Line and column, from 1, of a byte. A byte inside of a character counts as the character's first.
+    /// Line and column, from 1, of a byte. A byte within a character counts as the character's first.
     pub fn line_and_column(&self, at: usize) -> (usize, usize) {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {

@@ -3,10 +3,10 @@
 use super::described::{Param, Slot, Statement as Described, Transaction};
 use mydyno_tables::generator::Generator;
 
-/// Where a parameter comes from.
+/// The source of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// Drawn for each execution; with its counter where it has one.
+    /// Drawn for each execution, with the number of its counter if it needs one.
     Made(Generator, Option<u8>),
     /// A value of the transaction, a number.
     Number(u8),
@@ -30,9 +30,9 @@ pub struct PlannedStatement {
 /// A transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// Number of BEGIN, when it has one.
+    /// Number of BEGIN, if it has one.
     pub begin: Option<u32>,
-    /// Drawn at its start, for the first values.
+    /// Values drawn at its start, for the first slots.
     pub values: Box<[Source]>,
     /// Its statements.
     pub statements: Box<[PlannedStatement]>,
@@ -45,7 +45,7 @@ pub struct Program {
     pub paths: Box<[Path]>,
     /// Sums of their weights up to and with each.
     pub up_to: Box<[u64]>,
-    /// Number of COMMIT, when any transaction has one.
+    /// Number of COMMIT, if any transaction has one.
     pub commit: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ impl Builder {
         self.statements.push(PlannedStatement { statement: number, sources, repeat: described.repeat, keep });
     }
 
-    /// Ends it.
+    /// Ends the transaction.
     pub fn end(&mut self) {
         if let Some(path) = self.paths.last_mut() {
             path.statements = std::mem::take(&mut self.statements).into();

@@ -1,4 +1,4 @@
-//! The transactions of a connection: they walk the mix's program.
+//! The transactions of a connection, which execute the mix's program.
 
 use mydyno_model::record::OperationInfo;
 use mydyno_stats::rng::Rng;
@@ -26,11 +26,11 @@ pub struct Stream {
     texts: Vec<u8>,
 }
 
-/// Position of one connection.
+/// State of one connection.
 #[derive(Debug, Clone)]
 struct Position {
     rng: Rng,
-    /// How often each sequence and unique number was drawn.
+    /// Number of draws of each sequence and unique number.
     counts: [u64; MOST_COUNTERS],
 }
 
@@ -44,7 +44,7 @@ impl TransactionStream for Stream {
     }
 }
 
-/// A value of a transaction: a number, or the place of a text in [`Stream::texts`].
+/// A value of a transaction: a number, or the range of a text in [`Stream::texts`].
 #[derive(Debug, Clone, Copy, Default)]
 struct BoundValue {
     number: i64,
@@ -69,7 +69,7 @@ impl Stream {
         BoundValue { number, start, end: self.texts.len() as u32, null: false }
     }
 
-    /// Keeps a value that a result gave.
+    /// Keeps a value from a result.
     fn hold(&mut self, value: &Value, is_text: bool) -> BoundValue {
         let null = BoundValue { null: true, ..BoundValue::default() };
         if !is_text {
@@ -79,7 +79,7 @@ impl Stream {
         match value {
             Value::Null => return null,
             Value::Bytes(bytes) => self.texts.extend_from_slice(bytes),
-            // Numbers that are wanted as texts: seldom, and short.
+            // Numbers that are used as texts are rare and short.
             Value::Int(n) => self.texts.extend_from_slice(n.to_string().as_bytes()),
             Value::UInt(n) => self.texts.extend_from_slice(n.to_string().as_bytes()),
             Value::Float(x) => self.texts.extend_from_slice(x.to_string().as_bytes()),
@@ -92,8 +92,8 @@ impl Stream {
     }
 }
 
-/// A point in time or a span as SQL writes it; nothing of other values. Midnight is a date alone, which is the same
-/// where a date and a time are wanted.
+/// A date, time or interval as an SQL literal; empty for other values. Midnight is written as a date only, which is
+/// equivalent for a DATETIME.
 fn time_text(value: &Value) -> String {
     let of_second = |micros: u32| if micros == 0 { String::new() } else { format!(".{micros:06}") };
     match *value {
@@ -112,7 +112,7 @@ fn time_text(value: &Value) -> String {
     }
 }
 
-/// A value as a whole number, if it is one or is written as one.
+/// A value as a whole number, if it is one or its text is one.
 fn number(value: &Value) -> Option<i64> {
     match value {
         Value::Int(n) => Some(*n),
@@ -124,7 +124,7 @@ fn number(value: &Value) -> Option<i64> {
 }
 
 impl Mix {
-    /// The transaction that is next.
+    /// Chooses the next transaction.
     fn choose(&self, stream: &mut Stream) -> &Path {
         let program = &self.program;
         let chosen = if program.paths.len() == 1 {
@@ -169,7 +169,7 @@ impl Mix {
         let statement = Statement(planned.statement);
         if planned.keep.is_empty() {
             session.execute(statement, params).await?;
-            // What was drawn for this statement is needed no more.
+            // The texts drawn for this statement are not needed any more.
             stream.texts.truncate(length);
             return Ok(true);
         }

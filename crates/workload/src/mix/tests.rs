@@ -230,7 +230,7 @@ fn every_kind_of_mistake_has_its_line_and_column() {
         ),
     ] {
         let mut problems = problems(&text);
-        // One mistake is one complaint, beside that of a mix that is nothing else.
+        // Each mistake is reported once, apart from the one that a mix with nothing else has.
         if problems.len() > 1 {
             problems.retain(|p| !p.contains("a mix needs a transaction"));
         }

@@ -92,10 +92,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape that these options describe.
+    /// The shape according to these options.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Inconsistent options.
     pub fn new(options: &Options) -> Result<Self, Vec<OptionError>> {
         let mut errors = Vec::new();
         let key = match (
@@ -184,7 +184,7 @@ pub fn table(shape: &Shape, options: &Options, database: &str, seed: u64) -> Own
         tables: vec![table],
         checks: Vec::new(),
         doubts: Vec::new(),
-        // Statements name GUIDs of rows, which come from the seed.
+        // Statements contain GUIDs of rows, which are generated from the seed.
         of_seed: shape.key == Key::Guid,
         seed,
         tuning: Tuning::default(),

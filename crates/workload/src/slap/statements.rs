@@ -59,7 +59,7 @@ impl Statements {
         format!("INSERT INTO {TABLE} VALUES ({})", values.join(","))
     }
 
-    /// An update: of one row where there is a key, else of the whole table.
+    /// An update: of one row if there is a key, else of the whole table.
     pub fn update(&mut self) -> String {
         let mut sets = Vec::new();
         for column in self.shape.ints().collect::<Vec<_>>() {

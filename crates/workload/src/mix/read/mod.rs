@@ -1,4 +1,4 @@
-//! The file of a mix, read with all its mistakes at once.
+//! Parses the file of a mix, and reports all its mistakes at once.
 
 mod reader;
 mod tables;
@@ -15,10 +15,10 @@ use super::described::Description;
 use super::place::Places;
 use reader::{Reader, in_order};
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file.
+/// All mistakes, in the order of the file.
 pub fn read(file: &str, text: &str) -> Result<Description, Vec<MixError>> {
     let (document, syntax) = DeTable::parse_recoverable(text);
     let mut reader = Reader {
@@ -32,7 +32,7 @@ pub fn read(file: &str, text: &str) -> Result<Description, Vec<MixError>> {
     for error in syntax {
         reader.error(error.span().unwrap_or(0..0), error.message().to_owned());
     }
-    // What was not understood would only give rise to further complaints.
+    // A part that could not be parsed would only cause follow-up mistakes.
     let description =
         if reader.errors.is_empty() { reader.document(document.get_ref()) } else { Description::default() };
     if reader.errors.is_empty() {

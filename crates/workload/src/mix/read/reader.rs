@@ -1,4 +1,4 @@
-//! Pieces of a TOML document, read one by one; what is wrong with one is noted with its place.
+//! Reads the parts of a TOML document one by one, and records mistakes with their positions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,23 +11,23 @@ use crate::mix::MixError;
 use crate::mix::place::Places;
 use mydyno_tables::sql_text::{self, NotOne};
 
-/// Mistakes that are listed; the others are counted.
+/// Maximum number of mistakes that are listed; further ones are counted.
 pub(super) const MOST_ERRORS: usize = 100;
 
 /// Longest key for which a similar name is searched, in bytes.
 const LONGEST_KEY: usize = 100;
 
-/// Reads pieces of a document and notes what is wrong with them.
+/// Reads parts of a document and records mistakes.
 pub(super) struct Reader<'a> {
     pub(super) file: &'a str,
     pub(super) places: Places<'a>,
     /// The first [`MOST_ERRORS`] mistakes.
     pub(super) errors: Vec<MixError>,
-    /// Mistakes beyond them.
+    /// Number of mistakes beyond those.
     pub(super) more: usize,
-    /// Rows of the tables.
+    /// Numbers of rows of the tables.
     pub(super) rows: BTreeMap<String, u64>,
-    /// Sequences and unique numbers so far.
+    /// Number of sequences and unique numbers so far.
     pub(super) counters: usize,
 }
 
@@ -51,12 +51,12 @@ impl Reader<'_> {
         self.errors.push(MixError { file: self.file.to_owned(), line, column, problem });
     }
 
-    /// Whether further mistakes are only counted: their texts need not be made.
+    /// Whether further mistakes are only counted, so that their texts are not needed.
     pub(super) fn is_full(&self) -> bool {
         self.errors.len() >= MOST_ERRORS
     }
 
-    /// Mistakes so far.
+    /// Number of mistakes so far.
     pub(super) fn mistakes(&self) -> usize {
         self.errors.len() + self.more
     }
@@ -66,7 +66,7 @@ impl Reader<'_> {
         format!("{}:{line}:{column}", self.file)
     }
 
-    /// Notes every key that is not known.
+    /// Records every unknown key.
     pub(super) fn unknown_keys(&mut self, table: &DeTable<'_>, known: &[&str], of: &str) {
         for (key, at, _) in in_order(table) {
             if !known.contains(&key) {
@@ -112,7 +112,7 @@ impl Reader<'_> {
         number
     }
 
-    /// A whole number between two bounds, both allowed.
+    /// A whole number between two bounds, both included.
     pub(super) fn count(&mut self, value: &Spanned<DeValue<'_>>, min: i64, max: i64) -> Option<u64> {
         let number = self.int(value)?;
         if !(min..=max).contains(&number) {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         Some((*low, *high))
     }
 
-    /// `[low, high]`, or the name of a table for the numbers of its rows.
+    /// `[low, high]`, or the name of a table for the range of its row numbers.
     pub(super) fn range_or_rows(&mut self, value: &Spanned<DeValue<'_>>) -> Option<(i64, i64)> {
         let Some(name) = value.get_ref().as_str() else { return self.range(value) };
         match self.rows.get(name) {
@@ -204,7 +204,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key that must be there.
+    /// A required key.
     pub(super) fn required<'t, 'i>(
         &mut self,
         table: &'t DeTable<'i>,

@@ -63,7 +63,7 @@ impl Reader<'_> {
         (self.mistakes() == before).then_some(TableSpec { name, create, columns, rows, after, place })
     }
 
-    /// A statement for after the rows are in.
+    /// Parses a statement that runs after the filling.
     fn finishing(&mut self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let sql = self.one_statement(value)?;
         let Some(table) = target(&sql) else {
@@ -86,7 +86,7 @@ impl Reader<'_> {
         Some(sql)
     }
 
-    /// A statement that makes the mix's data must not reach into other databases.
+    /// Checks that a statement that creates the mix's data names no other database.
     fn stays_home(&mut self, sql: &str, at: &Range<usize>) {
         let tokens = sql_text::tokens(sql);
         if tokens.iter().any(|(token, _)| *token == Token::Executable) {

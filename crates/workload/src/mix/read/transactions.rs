@@ -11,7 +11,7 @@ use crate::mix::described::{MOST_COUNTERS, MOST_PARAMS, MOST_VALUES, Param, Slot
 use mydyno_tables::generator::Generator;
 use mydyno_tables::sql_text::{self, Token};
 
-/// Bytes that are laid out for a text whose length only the server knows; longer ones work too.
+/// Bytes reserved for a text whose length only the server knows; longer texts work too.
 const KEPT_TEXT_BYTES: usize = 64;
 
 impl Reader<'_> {
@@ -31,7 +31,7 @@ impl Reader<'_> {
             table.get("values").and_then(|v| self.table(v)).map(in_order).unwrap_or_default()
         {
             let generator = values::read_made(self, value);
-            // A value that is none has its name all the same, or each use of it would be one more complaint.
+            // An invalid value keeps its name, since otherwise each use of it would be a further mistake.
             let text = generator.as_ref().and_then(|g| g.is_text().then(|| g.longest()));
             names.add(self, value_name, text, at);
             if let Some(generator) = generator {
@@ -56,7 +56,7 @@ impl Reader<'_> {
         (self.mistakes() == before).then_some(Transaction { weight: weight?, begin, values, statements })
     }
 
-    /// Counts a generator that needs a counter of its own.
+    /// Counts a generator that needs a counter.
     fn counted(&mut self, generator: &Generator, at: &Range<usize>) {
         if matches!(generator, Generator::Sequence { .. } | Generator::Unique) {
             self.counters += 1;
@@ -116,7 +116,7 @@ impl Reader<'_> {
         (self.mistakes() == before).then_some(Statement { name, place, sql, params, repeat, keep })
     }
 
-    /// The text with `?` for each parameter, and what goes there.
+    /// The text with `?` for each parameter, and the parameters.
     fn params(
         &mut self,
         sql: &str,
@@ -171,12 +171,12 @@ impl Reader<'_> {
 /// Values of a transaction by their names.
 struct Names {
     list: Vec<(String, Slot)>,
-    /// Number of names that are drawn at its start; the others are kept from results.
+    /// Number of names drawn at its start; the others are kept from results.
     drawn: usize,
 }
 
 impl Names {
-    /// A new one; one of the same name is replaced from here on.
+    /// Adds a name; it replaces one of the same name from here on.
     fn add(
         &mut self,
         reader: &mut Reader<'_>,

@@ -1,4 +1,4 @@
-//! Values as a mix describes them: constants, and generators as tables with one key that says which.
+//! Values in a mix: constants, and generators as tables with one key that names the kind.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::reader::Reader;
 use mydyno_tables::generator::{Constant, Generator, pattern};
 use mydyno_tables::zipf::Zipf;
 
-/// Exponent of zipfian numbers when none is given: that of the YCSB benchmark.
+/// Default exponent of zipfian numbers: that of the YCSB benchmark.
 const EXPONENT: f64 = 0.99;
 
-/// Longest text that a generator may make, in bytes.
+/// Maximum length of a generated text, in bytes.
 const LONGEST_TEXT: i64 = 65_535;
 
-/// Keys of which exactly one says what a value is.
+/// Keys of which a value has exactly one, which names its kind.
 const KINDS: &[&str] = &[
     "uniform",
     "zipfian",
@@ -38,7 +38,7 @@ pub enum Described {
     Value(String, Range<usize>),
 }
 
-/// Reads a value; `None` after the mistakes were noted.
+/// Parses a value; `None` after recording its mistakes.
 pub fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> Option<Described> {
     match value.get_ref() {
         DeValue::Table(table) => read_table(reader, table, value.span()),
@@ -46,7 +46,7 @@ pub fn read(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> Option<Des
     }
 }
 
-/// Reads a value that no transaction has made; `None` after the mistakes were noted.
+/// Parses a value that comes from no transaction; `None` after recording its mistakes.
 pub fn read_made(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> Option<Generator> {
     match read(reader, value)? {
         Described::Made(generator) => Some(generator),
