@@ -45,6 +45,7 @@ mod passwords;
 mod probe;
 mod prove;
 mod prove_host;
+mod prove_on_server;
 #[path = "../pulse.rs"]
 mod pulse;
 mod rogue;

@@ -21,6 +21,7 @@ fn verbs(home: &Home) -> Vec<Vec<String>> {
         .filter(|name| home.fine(&[name, "--help"]).contains("--password["))
         .map(|name| match name {
             "bench" => vec!["bench".to_owned(), "oltp_point_select".to_owned()],
+            "prove" => ["prove", "row-buffer", "--on-server"].map(str::to_owned).to_vec(),
             name => vec![name.to_owned()],
         })
         .collect();

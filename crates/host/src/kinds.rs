@@ -7,6 +7,7 @@ use crate::folder::MarkedFolder;
 use crate::loops::AttachedLoop;
 use crate::mounts::Mounted;
 use crate::process::StartedProcess;
+use crate::server_variable::ServerVariable;
 use crate::setting::ChangedSetting;
 use crate::swap::SwapFile;
 use crate::task::ChangedTask;
@@ -24,4 +25,5 @@ pub const KINDS: Kinds = &[
     Kind::of::<MadeGroup>("cgroup"),
     Kind::of::<ChangedTask>("task"),
     Kind::of::<ChangedVariable>("variable"),
+    Kind::of::<ServerVariable>("server_variable"),
 ];

@@ -23,6 +23,7 @@ mod neighbours;
 mod privilege;
 pub mod process;
 pub mod room;
+pub mod server_variable;
 pub mod setting;
 pub mod state;
 pub mod swap;

@@ -173,6 +173,9 @@ pub struct Design {
     /// Earlier executions of the same experiment, whose effects are pooled with this one's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Earlier>,
+    /// Address of the user's own server, where the experiment runs there; absent: private servers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_server: Option<String>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -39,6 +39,9 @@ pub struct ProvingArgs {
     /// Permit levers of the whole host; each is journalled first and put back.
     #[arg(long)]
     pub allow_host_change: bool,
+    /// Permission to change variables of the user's server, which `prove` alone has as an option.
+    #[arg(skip)]
+    pub allow_change: bool,
 }
 
 /// How arms share machine and time, as typed.
@@ -114,6 +117,7 @@ pub fn carry_out(
     let wish = RunWish {
         host: &host,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
+        allow_change: args.allow_change,
         folder: folder.clone(),
         resume: resume.is_some(),
         command: Some(command()),
@@ -170,6 +174,10 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
             "Three private servers at a time, started {} times; {} blocks each, with a slice of {slice_s} s for each server.",
             shape.starts, shape.blocks_per_start
         ),
+        Mode::InPlace if design.on_server.is_some() => format!(
+            "Your server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
+            shape.starts * shape.blocks_per_start
+        ),
         Mode::InPlace => format!(
             "One private server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
             shape.starts * shape.blocks_per_start
@@ -198,6 +206,17 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
             "After the measurement a server of the treatment crashes, {how}, to count the acknowledged commits that are lost."
         ));
     }
+    if let Some(address) = &design.on_server {
+        let changed = match comparison.of_the_server.as_slice() {
+            [] => format!("No variable of the server at {address} is changed."),
+            changes => format!(
+                "It changes variables of the server at {address}, for all its new sessions, and puts them back: {}",
+                changes.join("; ")
+            ),
+        };
+        lines.extend([changed, "Tables that it makes there are dropped at the end.".to_owned()]);
+        return lines;
+    }
     lines.push(match comparison.of_the_host.as_slice() {
         [] => "Nothing of this host is changed.".to_owned(),
         levers => format!("It changes the whole host and puts it back: {}", levers.join(", ")),
@@ -208,8 +227,11 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
 fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
     match progress {
         Progress::Starting { start, of } => {
-            let servers =
-                if comparison.design.mode == Mode::InPlace { "one server" } else { "three servers" };
+            let servers = match (&comparison.design.on_server, comparison.design.mode) {
+                (Some(address), _) => address,
+                (None, Mode::InPlace) => "one server",
+                (None, Mode::Alternate | Mode::Rows) => "three servers",
+            };
             ui.note(&format!("Start {} of {of}: {servers}", start + 1));
         }
         Progress::Server { what, role } => {
@@ -263,7 +285,9 @@ pub fn usage(errors: Vec<ProveError>) -> Failure {
 pub fn failure(error: ProveError, folder: Option<&Path>, stop: &Cancel) -> Failure {
     let status = match &error {
         ProveError::Interrupted { .. } => Status::Interrupted,
-        ProveError::NotAllowed { .. } => Status::Usage,
+        ProveError::NotAllowed { .. }
+        | ProveError::ChangeNotAllowed { .. }
+        | ProveError::WasOnServer { .. } => Status::Usage,
         ProveError::Server { source, .. }
             if matches!(**source, mydyno_sandbox::SandboxError::Interrupted) =>
         {

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use mydyno_host::server_variable::Reach;
 use mydyno_model::units::parse_duration;
+use mydyno_sandbox::users_server::reach_of;
 use mydyno_wire::target::{Protocol, resolve_noting};
 use mydyno_wire::{Compression, ConnectOptions, Environment, Secret, TargetOptions, TlsMode};
 
@@ -20,7 +22,8 @@ use crate::ui::Ui;
     mut_arg("basedir", |arg| arg.requires("sandbox")),
     mut_arg("set", |arg| arg.requires("sandbox")),
     mut_arg("levers", |arg| arg.requires("sandbox")),
-    mut_arg("allow_host_change", |arg| arg.requires("sandbox"))
+    mut_arg("allow_host_change", |arg| arg.requires("sandbox")),
+    mut_args(not_with_sandbox)
 )]
 pub struct TargetArgs {
     /// A private server for this command only, as in `--sandbox=mariadb-10.11`; the first on the PATH unless named.
@@ -32,78 +35,87 @@ pub struct TargetArgs {
     /// Start the private server from kept data; `mydyno server data list` shows them.
     #[arg(long, value_name = "DATA", requires = "sandbox")]
     pub data: Option<String>,
+    /// A server that runs.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// How to connect to a server that runs: the options that users of MySQL's clients type without thinking, or a DSN.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
     /// `mysql://user@host:port/?socket=PATH&password-file=PATH`; it holds no password.
-    #[arg(long, value_name = "URL", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "URL")]
     pub dsn: Option<String>,
     /// Host; `localhost` means the socket.
-    #[arg(short = 'h', long, conflicts_with = "sandbox")]
+    #[arg(short = 'h', long)]
     pub host: Option<String>,
     /// Port.
-    #[arg(short = 'P', long, conflicts_with = "sandbox")]
+    #[arg(short = 'P', long)]
     pub port: Option<u16>,
     /// Unix socket.
-    #[arg(short = 'S', long, value_name = "PATH", conflicts_with = "sandbox")]
+    #[arg(short = 'S', long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
     /// How to reach `localhost`.
-    #[arg(long, value_enum, conflicts_with = "sandbox")]
+    #[arg(long, value_enum)]
     pub protocol: Option<ProtocolArg>,
     /// Account.
-    #[arg(short = 'u', long, conflicts_with = "sandbox")]
+    #[arg(short = 'u', long)]
     pub user: Option<String>,
     /// Ask for the password (`-p`), or take the one that follows at once (`-pWORD`); a file or MYSQL_PWD is safer.
     #[arg(short = 'p', long = "password", value_name = "WORD", num_args = 0..=1, require_equals = true)]
     pub password: Option<Option<String>>,
     /// File that holds the password.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
     /// Read this option file only.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub defaults_file: Option<PathBuf>,
     /// Read this option file too.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub defaults_extra_file: Option<PathBuf>,
     /// Read option groups with this suffix too.
-    #[arg(long, value_name = "TEXT", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "TEXT")]
     pub defaults_group_suffix: Option<String>,
     /// Read no option file.
-    #[arg(long, conflicts_with = "sandbox")]
+    #[arg(long)]
     pub no_defaults: bool,
     /// Login path of `~/.mylogin.cnf`.
-    #[arg(long, value_name = "NAME", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "NAME")]
     pub login_path: Option<String>,
     /// Encryption.
-    #[arg(long, value_enum, conflicts_with = "sandbox")]
+    #[arg(long, value_enum)]
     pub ssl_mode: Option<SslModeArg>,
     /// Certificate authorities, in PEM.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub ssl_ca: Option<PathBuf>,
     /// Certificate of this client, in PEM.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub ssl_cert: Option<PathBuf>,
     /// Key of this client's certificate, in PEM.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub ssl_key: Option<PathBuf>,
     /// The server's RSA key in PEM, for accounts that want the whole password over plain TCP.
-    #[arg(long, value_name = "FILE", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "FILE")]
     pub server_public_key_path: Option<PathBuf>,
     /// Ask the server for that key; of other hosts only together with --allow-unverified-password.
-    #[arg(long, conflicts_with = "sandbox")]
+    #[arg(long)]
     pub get_server_public_key: bool,
     /// Let the password go to a server that is not verified, in a form that it can read, where the account needs that.
-    #[arg(long, conflicts_with = "sandbox")]
+    #[arg(long)]
     pub allow_unverified_password: bool,
     /// Compression, in order of preference: a list of zlib, zstd and uncompressed.
-    #[arg(long, value_name = "LIST", value_parser = compression_algorithms, conflicts_with = "sandbox")]
+    #[arg(long, value_name = "LIST", value_parser = compression_algorithms)]
     pub compression_algorithms: Option<Algorithms>,
     /// Compression by what the server has, as MariaDB's client asks for it.
-    #[arg(short = 'C', long, conflicts_with_all = ["sandbox", "compression_algorithms"])]
+    #[arg(short = 'C', long, conflicts_with = "compression_algorithms")]
     pub compress: bool,
     /// How long opening a connection may take [default: 10s].
-    #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "DURATION")]
     pub connect_timeout: Option<String>,
     /// How long the server may take over each statement outside the load [default: 60s; statements that fill, index and
     /// check tables may take longer as long as the server is at work on them].
-    #[arg(long, value_name = "DURATION", conflicts_with = "sandbox")]
+    #[arg(long, value_name = "DURATION")]
     pub read_timeout: Option<String>,
 }
 
@@ -157,11 +169,50 @@ impl From<SslModeArg> for TlsMode {
     }
 }
 
+/// Options of [`ServerArgs`] that make no sense beside `--sandbox`.
+fn not_with_sandbox(arg: clap::Arg) -> clap::Arg {
+    let id = arg.get_id().as_str();
+    let of_server = id != "password" && server_options().iter().any(|option| option == id);
+    if of_server { arg.conflicts_with("sandbox") } else { arg }
+}
+
+/// Ids of the options of [`ServerArgs`].
+pub fn server_options() -> Vec<String> {
+    let command = <ServerArgs as clap::Args>::augment_args(clap::Command::new("server"));
+    command.get_arguments().map(|arg| arg.get_id().to_string()).collect()
+}
+
+/// How a later command connects to the same server: everything but the password itself.
+pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let files = [
+        ("password-file", &args.password_file),
+        ("defaults-file", &args.defaults_file),
+        ("defaults-extra-file", &args.defaults_extra_file),
+        ("ssl-ca", &connect.tls.ca),
+        ("ssl-cert", &connect.tls.cert),
+        ("ssl-key", &connect.tls.key),
+        ("server-public-key-path", &args.server_public_key_path),
+    ];
+    let files =
+        files.into_iter().filter_map(|(name, path)| Some((name.to_owned(), absolute(path.as_ref()?))));
+    let switch = |on: bool| on.then(String::new);
+    let options = [
+        ("defaults-group-suffix", args.defaults_group_suffix.clone()),
+        ("login-path", args.login_path.clone()),
+        ("no-defaults", switch(args.no_defaults)),
+        ("get-server-public-key", switch(args.get_server_public_key)),
+        ("allow-unverified-password", switch(args.allow_unverified_password)),
+    ];
+    let options = options.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
+    Reach { files: files.collect(), options: options.collect(), ..reach_of(connect) }
+}
+
 /// How to reach a server that is not a private one.
 ///
 /// # Errors
 /// Everything that is wrong with the options and the files that they name.
-pub fn resolve(args: &TargetArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
+pub fn resolve(args: &ServerArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
     let usage = |problems: Vec<String>| Failure { status: Status::Usage, problems };
     let mut wrong = Vec::new();
     let mut timeout = |name: &str, text: &Option<String>| {
@@ -246,7 +297,7 @@ mod tests {
     #[command(disable_help_flag = true)]
     struct Line {
         #[command(flatten)]
-        target: TargetArgs,
+        target: ServerArgs,
     }
 
     fn resolved(args: &[&str]) -> Result<ConnectOptions, Vec<String>> {

@@ -25,10 +25,13 @@ use crate::error::ProveError;
 use crate::execute::{self, ArmPlan, Execution, Observer, Progress};
 use crate::experiment;
 use crate::price::{self, Crashes};
+use crate::servers::server_error;
 use crate::store::Store;
+use crate::users_server::OnServer;
 use crate::{design, verdict};
 
 mod earlier;
+mod on_server;
 
 /// Bytes of a data directory without tables: system tables, redo and undo logs.
 pub(crate) const DATA_DIRECTORY: u64 = 200 << 20;
@@ -90,6 +93,9 @@ pub struct Comparison {
     pub takes_s: f64,
     /// Settings of the whole host that change while it lasts, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
+    /// Variables of the user's server that change while it lasts, in words.
+    pub of_the_server: Vec<String>,
+    on_server: Option<OnServer>,
     arms: Vec<ArmPlan>,
     shared: Turns,
     before: Vec<Slice>,
@@ -138,13 +144,25 @@ impl Comparison {
             published: wanted.published.clone(),
             stand_in: wanted.stand_in.clone(),
             earlier: Vec::new(),
+            on_server: None,
             extra: Map::new(),
         };
         let shared = Turns::parse(&pairs(&wanted.set_up))
             .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
-        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before: Vec::new(), to_the_end: false })
+        Ok(Self {
+            design,
+            shape,
+            takes_s,
+            of_the_host,
+            of_the_server: Vec::new(),
+            on_server: None,
+            arms,
+            shared,
+            before: Vec::new(),
+            to_the_end: false,
+        })
     }
 
     /// Bytes on disk at the same time, roughly: a data directory and the tables of each server that is up.
@@ -178,6 +196,11 @@ impl Comparison {
         if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
+        self.check_place()?;
+        if let Some(on) = self.on_server.as_ref().filter(|_| !wish.allow_change) {
+            let (address, changes) = (on.server.address(), self.of_the_server.join("; "));
+            return Err(ProveError::ChangeNotAllowed { address, changes });
+        }
         if wish.resume {
             self.put_back_what_a_kill_left(wish.host, watch)?;
         }
@@ -194,9 +217,10 @@ impl Comparison {
             host: wish.host,
             allow_host_change: wish.allow_host_change,
             stop: wish.stop,
+            on_server: self.on_server.as_ref(),
             before: self.before.clone(),
         };
-        let mut server = None;
+        let mut server = self.on_server.as_ref().map(|on| on.version.clone());
         let mut noting = |progress: Progress<'_>| {
             if let Progress::Server { what: mydyno_sandbox::Progress::Found { engine, .. }, .. } = &progress {
                 server.get_or_insert_with(|| engine.text.clone());
@@ -217,8 +241,8 @@ impl Comparison {
             verdict = verdict::with_crashes(verdict, crashes);
         }
         verdict.command = wish.command.clone();
-        verdict.changed =
-            self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
+        let changed = self.of_the_host.iter().chain(&self.of_the_server);
+        verdict.changed = changed.map(|level| format!("{level}, put back at the end")).collect();
         store.verdict(&verdict)?;
         Ok(verdict)
     }
@@ -261,6 +285,7 @@ impl Comparison {
         let connections = plan.steps.first().map_or(0, |step| step.connections);
         let load = format!("{} with {connections} connections", plan.workload.name);
         let mode = match self.design.mode {
+            Mode::InPlace if self.on_server.is_some() => "the user's server, levers swapped between slices",
             Mode::Alternate => "servers of all arms up together, loaded in turns",
             Mode::InPlace => "one server, levers swapped between slices",
             Mode::Rows => "one server at a time, a start of its own for each row",
@@ -277,6 +302,8 @@ pub struct RunWish<'a> {
     pub host: &'a Host,
     /// The user's permission to change the host.
     pub allow_host_change: Option<AllowHostChange>,
+    /// The user's permission to change variables of the user's own server.
+    pub allow_change: bool,
     /// Folder of the experiment.
     pub folder: PathBuf,
     /// Whether the folder is there already.

@@ -57,6 +57,30 @@ pub enum ProveError {
         /// The levers.
         levers: String,
     },
+    /// A lever or job that is refused on a server of the user.
+    #[error("--on-server: {why}")]
+    NotOnServer {
+        /// The reason.
+        why: String,
+    },
+    /// Variables of the user's server without permission.
+    #[error(
+        "variables of the server at {address} would be changed ({changes}): give --allow-change; each old value is in the journal first, and is put back at the end"
+    )]
+    ChangeNotAllowed {
+        /// The server.
+        address: String,
+        /// The variables.
+        changes: String,
+    },
+    /// The experiment of a folder ran on the user's server, and the command names none.
+    #[error(
+        "it was carried out on the server at {address}: give --on-server --allow-change, and how to connect"
+    )]
+    WasOnServer {
+        /// The server.
+        address: String,
+    },
     /// A lever cannot be swapped while the server runs.
     #[error("{lever} takes effect at the start of a server: use --mode alternate or --mode rows")]
     NotInPlace {

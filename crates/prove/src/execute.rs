@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::{InPlace, Turns};
+use mydyno_levers::Turns;
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Arm, Design, Role, Row, Slice};
 use mydyno_model::plan::Plan;
 use mydyno_run::steps::Work;
 use mydyno_run::{Cancel, Resolved};
-use mydyno_sandbox::Site;
 use serde_json::Map;
 
 use crate::error::ProveError;
@@ -23,6 +22,7 @@ use crate::jobs::{Surroundings, beside};
 use crate::servers::{Servers, Up};
 use crate::slice::{self, Load, Measured};
 use crate::store::Store;
+use crate::users_server::{OnServer, Swap};
 
 /// An arm that can be started: its levers read, its load resolved.
 pub struct ArmPlan {
@@ -84,6 +84,8 @@ pub struct Execution<'a> {
     pub allow_host_change: Option<AllowHostChange>,
     /// Set by the user to end the experiment.
     pub stop: &'a Cancel,
+    /// The user's server, where the experiment runs there.
+    pub on_server: Option<&'a OnServer>,
     /// Slices of an earlier execution of the same table; its complete blocks are not measured again.
     pub before: Vec<Slice>,
 }
@@ -176,9 +178,8 @@ impl<'a> Table<'a, '_> {
         observer: &mut Observer<'_>,
     ) -> Result<bool, ProveError> {
         let execution = self.execution;
-        let site = Site::new(execution.host);
         let purpose = format!("experiment {} {}", execution.design.experiment, std::process::id());
-        let levers = InPlace::new(site, purpose, execution.allow_host_change);
+        let levers = Swap::new(execution.host, purpose, execution.allow_host_change, execution.on_server);
         let mut servers = Servers::new(execution, start);
         let measured = servers
             .bring_up_shared(&self.clock, observer.watch)
@@ -192,7 +193,7 @@ impl<'a> Table<'a, '_> {
     fn swap_and_measure(
         &mut self,
         rows: &[Row],
-        levers: &InPlace<'_>,
+        levers: &Swap<'_>,
         servers: &Servers<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<bool, ProveError> {
@@ -201,14 +202,13 @@ impl<'a> Table<'a, '_> {
             let same = |a: Role, b: Role| a == b || (a != Role::Treatment && b != Role::Treatment);
             let up = servers.of(Role::Baseline);
             let mut refused = None;
-            if let (false, Some(Up { info: Some(info), .. })) =
-                (set.is_some_and(|set| same(set, row.arm)), up)
-            {
+            if let (false, Some(up)) = (set.is_some_and(|set| same(set, row.arm)), up) {
                 put_back(levers, row.arm, observer.watch)?;
                 let arm = self.execution.arms.iter().find(|arm| arm.arm.role == row.arm);
                 set = Some(row.arm);
-                if let Some(Err(error)) = arm.map(|arm| levers.turn(&arm.own, info)) {
-                    if row.arm != Role::Treatment {
+                if let Some(Err(error)) = arm.map(|arm| levers.turn(&arm.turns, &arm.own, up.info.as_ref())) {
+                    // A value that the user's server refuses ends the experiment there.
+                    if row.arm != Role::Treatment || self.execution.on_server.is_some() {
                         return Err(lever_error(row.arm, error));
                     }
                     set = None;
@@ -285,7 +285,7 @@ impl<'a> Table<'a, '_> {
     }
 }
 
-fn put_back(levers: &InPlace<'_>, arm: Role, watch: &mut dyn FnMut(Progress<'_>)) -> Result<(), ProveError> {
+fn put_back(levers: &Swap<'_>, arm: Role, watch: &mut dyn FnMut(Progress<'_>)) -> Result<(), ProveError> {
     let left_alone = levers.put_back().map_err(|error| lever_error(arm, error))?;
     left_alone.into_iter().for_each(|what| watch(Progress::Loud(what)));
     Ok(())

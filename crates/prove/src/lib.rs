@@ -22,6 +22,7 @@ mod slice;
 pub mod statement;
 pub mod store;
 pub mod threats;
+pub mod users_server;
 pub mod verdict;
 
 pub use error::ProveError;

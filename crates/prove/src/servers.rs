@@ -10,14 +10,16 @@ use mydyno_levers::Turns;
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::{Role, Row};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::{Cancel, Place, RunError, change_schema, make_tables};
+use mydyno_run::{Cancel, Place, RunError, change_schema, drop_tables, make_tables};
 use mydyno_sandbox::{SandboxError, Site, Spec};
+use mydyno_tables::prepare::Prepared;
 use mydyno_wire::ConnectOptions;
 
 use crate::design;
 use crate::error::ProveError;
 use crate::execute::{ArmPlan, Execution, Progress};
 use crate::slice::{self, Load, Measured};
+use crate::users_server::OnServer;
 
 /// Lines of a server's log that are shown where it has ended.
 const LAST_WORDS: usize = 3;
@@ -37,6 +39,8 @@ pub(crate) struct Servers<'a> {
     execution: &'a Execution<'a>,
     start: usize,
     up: Vec<Up>,
+    /// Tables that this command made on the user's server: their arm, and a connection to drop them with.
+    made_on: Option<(&'a ArmPlan, ConnectOptions)>,
 }
 
 impl Up {
@@ -61,7 +65,7 @@ pub(crate) fn with_last_words(info: &ServerInfo, why: String) -> String {
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(execution: &'a Execution<'a>, start: usize) -> Self {
-        Self { execution, start, up: Vec::new() }
+        Self { execution, start, up: Vec::new(), made_on: None }
     }
 
     /// The server of an arm.
@@ -103,9 +107,43 @@ impl<'a> Servers<'a> {
     ) -> Result<(), ProveError> {
         let baseline = self.execution.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
         let Some(arm) = baseline else { return Ok(()) };
+        if let Some(on) = self.execution.on_server {
+            return self.prepare_users(arm, on, clock);
+        }
         let up = self.make(arm, self.execution.shared, &self.name(Role::Baseline), clock, watch)?;
         self.up.push(up);
         Ok(())
+    }
+
+    /// Makes the tables on the user's server, where they are not there, and warms them up.
+    fn prepare_users(
+        &mut self,
+        arm: &'a ArmPlan,
+        on: &OnServer,
+        clock: &MonotonicClock,
+    ) -> Result<(), ProveError> {
+        let maker = self.maker();
+        let made = Made { who: "your server", arm, turns: self.execution.shared, name: "" };
+        let (prepared, target) = maker.tables(&made, on.connect.clone())?;
+        if prepared == Prepared::Made {
+            // The tables go also when the user has ended the experiment.
+            let mut connect = on.connect.clone();
+            connect.cancel = None;
+            self.made_on = Some((arm, connect));
+        }
+        let target = maker.warm_up(&made, target, None, clock)?;
+        self.up.push(Up { role: Role::Baseline, name: String::new(), info: None, target: Ok(target) });
+        Ok(())
+    }
+
+    fn maker(&self) -> Maker<'a> {
+        let execution = self.execution;
+        Maker {
+            host: execution.host,
+            allow_host_change: execution.allow_host_change,
+            stop: execution.stop,
+            warmup: Duration::from_secs_f64(execution.design.warmup_s),
+        }
     }
 
     fn name(&self, role: Role) -> String {
@@ -121,13 +159,7 @@ impl<'a> Servers<'a> {
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Up, ProveError> {
         let role = arm.arm.role;
-        let execution = self.execution;
-        let maker = Maker {
-            host: execution.host,
-            allow_host_change: execution.allow_host_change,
-            stop: execution.stop,
-            warmup: Duration::from_secs_f64(execution.design.warmup_s),
-        };
+        let maker = self.maker();
         let wanted = Made { who: role.name(), arm, turns, name };
         let (info, target) =
             maker.make(&wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
@@ -144,6 +176,12 @@ impl<'a> Servers<'a> {
                     first.get_or_insert(server_error(up.role.name(), source));
                 }
             }
+        }
+        if let Some((arm, connect)) = &self.made_on
+            && let Err(source) = drop_tables(&arm.work, connect)
+        {
+            let arm = "your server".to_owned();
+            first.get_or_insert(ProveError::Load { arm, source: Box::new(source) });
         }
         first.map_or(Ok(()), Err)
     }
@@ -204,18 +242,39 @@ impl<'a> Maker<'a> {
         info: &ServerInfo,
         clock: &MonotonicClock,
     ) -> Result<ConnectOptions, ProveError> {
-        let (who, arm) = (wanted.who, wanted.arm);
+        let target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(wanted.who, e))?;
+        let (_, target) = self.tables(wanted, target)?;
+        self.warm_up(wanted, target, Some(Path::new(&info.log)), clock)
+    }
+
+    /// Guards the server and makes the tables. Returns connection options with their database.
+    fn tables(
+        &self,
+        wanted: &Made<'_>,
+        mut target: ConnectOptions,
+    ) -> Result<(Prepared, ConnectOptions), ProveError> {
+        let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
         let load = |source: RunError| ProveError::Load { arm: who.to_owned(), source: Box::new(source) };
-        let mut target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(who, e))?;
-        let stop = self.stop;
         target.cancel = Some(Arc::clone(stop));
         let options = &arm.resolved.options;
         let place = Place { plan: &arm.plan, options, work: &arm.work, connect: &target };
-        make_tables(place, stop, &mut |_| {}).map_err(load)?;
+        let prepared = make_tables(place, stop, &mut |_| {}).map_err(load)?;
         change_schema(&wanted.turns.schema, &target, &mut |_| {}).map_err(load)?;
         if !arm.plan.database.is_empty() {
             target.database = Some(arm.plan.database.clone());
         }
+        Ok((prepared, target))
+    }
+
+    /// Loads the tables until the warm-up is over. `log` is the server's error log, where it may be read.
+    fn warm_up(
+        &self,
+        wanted: &Made<'_>,
+        target: ConnectOptions,
+        log: Option<&Path>,
+        clock: &MonotonicClock,
+    ) -> Result<ConnectOptions, ProveError> {
+        let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
         // The figures of a warm-up are not kept, so that its row stands for none.
         let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
         let client = &arm.turns.client;
@@ -224,7 +283,8 @@ impl<'a> Maker<'a> {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {
                 Some(why) => {
-                    let log = mydyno_sandbox::tail(Path::new(&info.log), 3).unwrap_or_default().join("\n");
+                    let log = log.and_then(|log| mydyno_sandbox::tail(log, LAST_WORDS).ok());
+                    let log = log.unwrap_or_default().join("\n");
                     let (arm, label) = (who.to_owned(), arm.arm.label());
                     Err(ProveError::Warmup { arm, label, why, log })
                 }

@@ -166,7 +166,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
             .map(|ledger| Price { ledger, crashes: Vec::new() }),
         threats,
         failures: failures(slices),
-        scope: scope(unit, of_starts.len()),
+        scope: scope(design, unit, of_starts.len()),
         set_up,
         literature: literature(design),
         block_ratios: first.blocks.clone(),
@@ -189,7 +189,10 @@ pub fn with_crashes(mut verdict: Verdict, crashes: Vec<CrashCost>) -> Verdict {
 }
 
 /// Range of validity of the verdict.
-fn scope(unit: Unit, starts: usize) -> String {
+fn scope(design: &Design, unit: Unit, starts: usize) -> String {
+    if let Some(address) = &design.on_server {
+        return format!("this start of the server at {address}, this load");
+    }
     match unit {
         Unit::Start => format!("this host since its boot, {starts} starts of private servers, this load"),
         Unit::Block => "this start of one private server, this boot of this host, this load".to_owned(),

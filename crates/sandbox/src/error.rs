@@ -160,6 +160,14 @@ pub enum SandboxError {
         /// Why.
         source: mydyno_wire::WireError,
     },
+    /// A server of the user that does not answer.
+    #[error("cannot connect to the server at {address}: {why}")]
+    UsersServer {
+        /// Its address.
+        address: String,
+        /// The reason.
+        why: String,
+    },
     /// A variable that cannot be read or set.
     #[error("variable {name}: {source}")]
     Variable {

@@ -32,6 +32,7 @@ mod template;
 mod turns;
 mod undo;
 mod up;
+pub mod users_server;
 pub mod variable;
 pub mod version;
 

@@ -18,6 +18,7 @@ use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
 use crate::settings::Setting;
 use crate::site::Site;
+use crate::users_server;
 
 /// Limit of an answer while the journal is locked: others wait ten seconds for the lock.
 const ASKED_UNDER_THE_LOCK: Duration = Duration::from_secs(3);
@@ -29,7 +30,7 @@ const NEIGHBOURS: [[&str; 2]; 2] = [
     ["innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm"],
 ];
 
-fn neighbours(name: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn neighbours(name: &str) -> impl Iterator<Item = &'static str> {
     let of = NEIGHBOURS.iter().filter(move |pair| pair.iter().any(|n| n.eq_ignore_ascii_case(name)));
     of.flatten().copied().filter(move |n| !n.eq_ignore_ascii_case(name))
 }
@@ -97,17 +98,30 @@ pub fn set(
         return Err(error);
     }
     let Some(id) = recorded else { return Ok(None) };
-    let written = write(&mut client, name, &changed.now).and_then(|()| show(&mut client, name));
+    let ChangedVariable { was, now, along, .. } = &changed;
+    write_recorded(site, &mut client, id, &Swapped { name, was, now, along }).map(|()| Some(id))
+}
+
+/// Sets a variable whose change is in the journal as the entry `id`. A value that the server refuses or rounds is undone, and
+/// its entry closed.
+pub(crate) fn write_recorded(
+    site: &Site,
+    client: &mut Client,
+    id: u64,
+    swapped: &Swapped<'_>,
+) -> Result<(), SandboxError> {
+    let Swapped { name, was, now, along } = *swapped;
+    let written = write(client, name, now).and_then(|()| show(client, name));
     let error = match written {
-        Ok(shown) if same(&shown, &changed.now) => return Ok(Some(id)),
-        Ok(shown) => SandboxError::VariableRounded { name: name.to_owned(), value: value.to_owned(), shown },
+        Ok(shown) if same(&shown, now) => return Ok(()),
+        Ok(shown) => SandboxError::VariableRounded { name: name.to_owned(), value: now.to_owned(), shown },
         Err(error) => error,
     };
     // One that was refused is as it was; most of those could not be written back either.
-    if !same(&show(&mut client, name)?, &changed.was) {
-        write(&mut client, name, &changed.was)?;
+    if !same(&show(client, name)?, was) {
+        write(client, name, was)?;
     }
-    write_where_different(&mut client, &changed.along)?;
+    write_where_different(client, along)?;
     site.journal.close(id, Closing::Restored, "it could not be set")?;
     Err(error)
 }
@@ -160,12 +174,15 @@ fn shows(given: &str, shown: &str) -> bool {
     }
 }
 
-/// Speaks with the private servers of this host to put their variables back.
+/// Connects to the private servers of this host, and to servers of the user, to put their variables back.
 #[derive(Debug, Clone, Copy)]
 pub struct PrivateServers;
 
 impl Hooks for PrivateServers {
     fn put_back(&self, change: &dyn Change) -> Outcome {
+        if let Some(variable) = change.as_kind() {
+            return users_server::put_back(variable);
+        }
         match change.as_kind().map(put_back) {
             Some(Ok(outcome)) => outcome,
             Some(Err(error)) => Outcome::failed(error.to_string()),
@@ -183,24 +200,41 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
         return Ok(Outcome::left_alone("its server's folder is gone"));
     };
     let mut client = connect(&description.server)?;
-    let current = show(&mut client, &variable.name)?;
-    if same(&current, &variable.was) {
-        write_where_different(&mut client, &variable.along)?;
-        return Ok(Outcome::restored(format!("it is {} already", variable.was)));
+    let ChangedVariable { name, was, now, along, .. } = variable;
+    put_back_value(&mut client, &Swapped { name, was, now, along })
+}
+
+/// A variable that was set, by whatever kind of change.
+pub(crate) struct Swapped<'a> {
+    pub(crate) name: &'a str,
+    /// The value before.
+    pub(crate) was: &'a str,
+    /// The value that was set.
+    pub(crate) now: &'a str,
+    /// Neighbours with their values before.
+    pub(crate) along: &'a [(String, String)],
+}
+
+/// Sets a variable back where it still has the value that was set.
+pub(crate) fn put_back_value(client: &mut Client, swapped: &Swapped<'_>) -> Result<Outcome, SandboxError> {
+    let Swapped { name, was, now, along } = swapped;
+    let current = show(client, name)?;
+    if same(&current, was) {
+        write_where_different(client, along)?;
+        return Ok(Outcome::restored(format!("it is {was} already")));
     }
-    if !same(&current, &variable.now) {
+    if !same(&current, now) {
         return Ok(Outcome::left_alone(format!(
-            "another client has since set it to {current}; mydyno had set it from {} to {}",
-            variable.was, variable.now
+            "another client has since set it to {current}; mydyno had set it from {was} to {now}"
         )));
     }
-    write(&mut client, &variable.name, &variable.was)?;
-    write_where_different(&mut client, &variable.along)?;
-    let back = show(&mut client, &variable.name)?;
-    Ok(if same(&back, &variable.was) {
-        Outcome::restored(format!("set back to {}", variable.was))
+    write(client, name, was)?;
+    write_where_different(client, along)?;
+    let back = show(client, name)?;
+    Ok(if same(&back, was) {
+        Outcome::restored(format!("set back to {was}"))
     } else {
-        Outcome::failed(format!("it became {back} instead of {}", variable.was))
+        Outcome::failed(format!("it became {back} instead of {was}"))
     })
 }
 
@@ -224,7 +258,7 @@ fn connect_with(
     Client::connect(&options).map_err(refused)
 }
 
-fn show(client: &mut Client, name: &str) -> Result<String, SandboxError> {
+pub(crate) fn show(client: &mut Client, name: &str) -> Result<String, SandboxError> {
     let failed = |source| SandboxError::Variable { name: name.to_owned(), source };
     let rows = client.query(&format!("SELECT @@GLOBAL.{name}")).map_err(failed)?;
     rows.scalar()
@@ -232,7 +266,7 @@ fn show(client: &mut Client, name: &str) -> Result<String, SandboxError> {
         .ok_or_else(|| SandboxError::VariableNull { name: name.to_owned() })
 }
 
-fn write(client: &mut Client, name: &str, value: &str) -> Result<(), SandboxError> {
+pub(crate) fn write(client: &mut Client, name: &str, value: &str) -> Result<(), SandboxError> {
     let literal = if value.parse::<f64>().is_ok_and(f64::is_finite) {
         value.to_owned()
     } else {
@@ -244,7 +278,10 @@ fn write(client: &mut Client, name: &str, value: &str) -> Result<(), SandboxErro
 
 /// Gives neighbours the values back that they had. Where another change of ours still holds one at its limit, that is put
 /// back later, with its own neighbours.
-fn write_where_different(client: &mut Client, values: &[(String, String)]) -> Result<(), SandboxError> {
+pub(crate) fn write_where_different(
+    client: &mut Client,
+    values: &[(String, String)],
+) -> Result<(), SandboxError> {
     for (name, value) in values {
         if !same(&show(client, name)?, value) {
             write(client, name, value)?;
@@ -254,7 +291,7 @@ fn write_where_different(client: &mut Client, values: &[(String, String)]) -> Re
 }
 
 /// Names stand in statements, so they have letters, digits and underscores only.
-fn check_name(name: &str) -> Result<(), SandboxError> {
+pub(crate) fn check_name(name: &str) -> Result<(), SandboxError> {
     let fine = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fine {
         return Ok(());
@@ -264,7 +301,7 @@ fn check_name(name: &str) -> Result<(), SandboxError> {
 }
 
 /// `SET GLOBAL` takes no `64M`.
-fn plain(value: &str) -> String {
+pub(crate) fn plain(value: &str) -> String {
     let number = value.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']).is_some_and(|n| n.parse::<u64>().is_ok());
     match mydyno_model::units::parse_size(value) {
         Ok(bytes) if number => bytes.to_string(),
@@ -273,7 +310,7 @@ fn plain(value: &str) -> String {
 }
 
 /// Whether two texts are one value: switches have two spellings, fractions trailing zeros, words any case.
-fn same(a: &str, b: &str) -> bool {
+pub(crate) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (canonical(a), canonical(b));
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }

@@ -16,6 +16,7 @@ use mydyno_host::emulated::{self, Service, Spec};
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::machine::Presence;
 use mydyno_host::restore::{NoHooks, restore, status};
+use mydyno_host::server_variable::{Reach, ServerVariable};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::task::{self, Attribute};
 use mydyno_host::variable::ChangedVariable;
@@ -374,4 +375,39 @@ fn a_recorded_variable_ends_with_its_server_and_kept_changes_wait_for_all() {
     assert!(why.iter().all(|(state, _)| *state == RestoreState::Restored), "{why:?}");
     assert!(f.journal_bytes().is_empty() && !path.exists());
     let _ = started.child.wait();
+}
+
+/// A variable of a user's server stays in the journal without a client of the server.
+#[test]
+fn a_recorded_variable_of_a_users_server_waits_for_a_client_of_it() {
+    let f = fixture();
+    let dead = f.dead_lease(COMMAND);
+    let variable = ServerVariable {
+        reach: Reach {
+            socket: Some("/run/mysqld/mysqld.sock".into()),
+            user: "root".to_owned(),
+            ssl_mode: "preferred".to_owned(),
+            files: vec![("defaults-file".to_owned(), "/root/.my.cnf".into())],
+            options: vec![("login-path".to_owned(), "prove".to_owned())],
+            ..Reach::default()
+        },
+        identity: "db1:3306 /var/lib/mysql/".to_owned(),
+        started: 1_700_000_000,
+        name: "innodb_io_capacity".to_owned(),
+        was: "200".to_owned(),
+        now: "500".to_owned(),
+        along: vec![("innodb_io_capacity_max".to_owned(), "2000".to_owned())],
+    };
+    let key = mydyno_host::Change::key(&variable);
+    f.journal.record(&dead, PURPOSE, variable).unwrap();
+    replace_by_recorded(&f.journal, "server_variable");
+    let open = f.journal.read().unwrap().open;
+    assert_eq!(open[0].entry.change.key(), key);
+    assert_eq!(
+        open[0].entry.change.what(),
+        "variable innodb_io_capacity of the server at /run/mysqld/mysqld.sock"
+    );
+    let done = restore(&f.journal, &f.lease, false, &NoHooks).unwrap();
+    assert_eq!((done.len(), done[0].outcome), (1, RestoreState::Failed));
+    assert_eq!(f.journal.read().unwrap().open.len(), 1);
 }

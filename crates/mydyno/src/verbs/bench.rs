@@ -101,7 +101,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 (Password::Ask, Err(_)) => Password::NotGiven,
                 (password, _) => password,
             };
-            let (connect, resolved) = both(target::resolve(&args.target, password, ui), resolved)?;
+            let (connect, resolved) = both(target::resolve(&args.target.server, password, ui), resolved)?;
             let resolved = if connect.endpoint.is_local() { in_session(args, &[], ui)? } else { resolved };
             (Target::Server(Box::new(connect)), resolved)
         }

@@ -1,10 +1,13 @@
 //! `mydyno host`: the journal of what mydyno has changed on this host.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, Subcommand};
 use mydyno_host::{Host, Machine, restore};
 use mydyno_model::change::{ChangeInfo, HostStatus, LeaseState, RestoreOutcome, RestoreReport, RestoreState};
 use mydyno_model::lever::{LeverInfo, LeverList, LeverScope};
 use mydyno_model::{Document, Header};
+use mydyno_sandbox::users_server;
 use mydyno_sandbox::variable::PrivateServers;
 use serde_json::Map;
 use time::OffsetDateTime;
@@ -38,6 +41,9 @@ struct RestoreArgs {
     /// here have left.
     #[arg(long)]
     all: bool,
+    /// File that holds the password for variables of your own server; else MYSQL_PWD and the option files count.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
 }
 
 /// Shows or restores.
@@ -112,6 +118,9 @@ fn lever(lever: &LeverInfo) -> String {
 }
 
 fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
+    if let Some(file) = &args.password_file {
+        users_server::take_password_from(file);
+    }
     let host = find_host("host restore")?;
     let mut outcomes = vec![];
     let (mut damaged, mut only_nul) = (vec![], false);

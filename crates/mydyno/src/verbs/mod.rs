@@ -74,7 +74,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Audit(args) => audit::run(&args, password, ui),
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
         Verb::Compare(args) => compare::run(&args, ui),
-        Verb::Prove(args) => prove::run(&args, ui),
+        Verb::Prove(args) => prove::run(&args, password, ui),
         Verb::Experiments(args) => experiments::run(&args, ui),
         Verb::Verdicts(args) => verdicts::run(&args, ui),
         Verb::Probe(args) => probe::run(&args, ui),

@@ -7,12 +7,16 @@ use mydyno_judge::Claims;
 use mydyno_model::experiment::definition::{Definition, Mode};
 use mydyno_prove::comparison::{Comparison, Wanted};
 use mydyno_prove::experiment::{Experiment, of_claim, unmet};
+use mydyno_prove::users_server::OnServer;
 use mydyno_prove::verdict::not_testable_here;
+use mydyno_sandbox::users_server::UsersServer;
 use time::OffsetDateTime;
 
 use super::experiments;
 use crate::failure::{Failure, Status};
 use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, tell, usage};
+use crate::secrets::Password;
+use crate::target::{self, ServerArgs, server_options};
 use crate::ui::Ui;
 
 /// Examples for the verb's help.
@@ -22,12 +26,14 @@ Examples:
   mydyno prove sort-buffer-size --plan
   mydyno prove sync-binlog-mariadb
   mydyno prove my_experiment.toml --budget 10m --out results
+  mydyno prove row-buffer --on-server -h db1 -u root -p --plan        what it would change on your server
+  mydyno prove row-buffer --on-server -h db1 -u root -p --allow-change
 
 `mydyno experiments` lists the experiments. Guide: docs/guides/prove.md";
 
 /// Options of `mydyno prove`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(disable_help_flag = true, after_help = EXAMPLES, mut_args(only_on_server))]
 pub struct Args {
     /// Experiment, claim, or the TOML file of an experiment.
     #[arg(required_unless_present_any = ["resume", "extend", "again"])]
@@ -74,37 +80,73 @@ pub struct Args {
     /// Folder with experiments of your own, which take the place of those of the same name.
     #[arg(long, value_name = "DIR")]
     pub experiments: Option<PathBuf>,
+    /// On your own server instead of private ones: its dynamic variables are swapped between slices and put back. Without
+    /// --allow-change it only says what would change.
+    #[arg(long, conflicts_with_all = ["starts", "mode", "rows", "extend"])]
+    pub on_server: bool,
+    /// Permit changes of your server's variables; each old value is in the journal first.
+    #[arg(long, requires = "on_server")]
+    pub allow_change: bool,
+    /// Load a server that others use.
+    #[arg(long, requires = "on_server")]
+    pub allow_load: bool,
+    /// Print help.
+    #[arg(long, short = '?', action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
     #[command(flatten)]
     pub proving: ProvingArgs,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Options of the server make sense for an experiment on it only.
+fn only_on_server(arg: clap::Arg) -> clap::Arg {
+    let of_server = server_options().iter().any(|option| arg.get_id() == option.as_str());
+    if of_server { arg.requires("on_server") } else { arg }
 }
 
 /// Carries an experiment out, or prints what it would do.
-pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
+    let proving = ProvingArgs { allow_change: args.allow_change, ..args.proving.clone() };
     let now = OffsetDateTime::now_utc();
     if let Some(folder) = &args.resume {
-        let comparison = Comparison::resume(folder, now).map_err(usage)?;
-        return carry_out(&comparison, &args.proving, Some(folder), ui);
+        let comparison = place(Comparison::resume(folder, now).map_err(usage)?, args, password, ui)?;
+        return carry_out(&comparison, &proving, Some(folder), ui);
     }
     if let Some(folder) = &args.extend {
         let comparison = Comparison::extend(folder, now).map_err(usage)?;
-        return carry_out(&comparison, &args.proving, Some(folder), ui);
+        return carry_out(&comparison, &proving, Some(folder), ui);
     }
     if let Some(folder) = &args.again {
-        let comparison = Comparison::again(folder, now).map_err(usage)?;
-        return carry_out(&comparison, &args.proving, None, ui);
+        let comparison = place(Comparison::again(folder, now).map_err(usage)?, args, password, ui)?;
+        return carry_out(&comparison, &proving, None, ui);
     }
     let what = args.what.as_deref().unwrap_or_default();
     let experiment = find(what, args)?;
     let definition = &experiment.definition;
     let wanted = wanted(&experiment, args)?;
-    let comparison = Comparison::plan(&wanted, now).map_err(usage)?;
-    let missing = missing(definition)?;
+    let comparison = place(Comparison::plan(&wanted, now).map_err(usage)?, args, password, ui)?;
+    let missing = if args.on_server { Vec::new() } else { missing(definition)? };
     if !missing.is_empty() && !args.proving.plan {
         tell(&not_testable_here(&comparison.design, &missing, now), ui);
         return Ok(Status::Fine);
     }
     missing.iter().for_each(|lack| ui.note(&format!("Not testable here: {lack}")));
-    carry_out(&comparison, &args.proving, None, ui)
+    carry_out(&comparison, &proving, None, ui)
+}
+
+/// The experiment on the user's server, where the command line asks for that; it connects and changes nothing.
+fn place(comparison: Comparison, args: &Args, password: Password, ui: &Ui) -> Result<Comparison, Failure> {
+    if !args.on_server {
+        return Ok(comparison);
+    }
+    let connect = target::resolve(&args.server, password, ui)?;
+    let unreachable = |error: &dyn std::fmt::Display| Failure::environment(error.to_string());
+    let server = UsersServer::new(&connect, target::reach(&args.server, &connect))
+        .map_err(|error| unreachable(&error))?;
+    let version = server.version().map_err(|error| unreachable(&error))?;
+    let on = OnServer { server, connect, version, allow_load: args.allow_load };
+    comparison.on_server(on).map_err(usage)
 }
 
 /// The experiment of a name or of a file.
@@ -152,9 +194,10 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
     if let Some(delta) = &args.delta {
         wanted.delta = share("delta", delta, &mut problems);
     }
-    wanted.starts = args.starts.map(usize::from).or(wanted.starts);
+    wanted.starts = args.starts.map(usize::from).or(wanted.starts).filter(|_| !args.on_server);
     wanted.mode = match args.rows {
         true => Mode::Rows,
+        false if args.on_server => Mode::InPlace,
         false => args.mode.map_or(wanted.mode, Mode::from),
     };
     if let Some(seed) = args.proving.seed {

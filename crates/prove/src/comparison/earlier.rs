@@ -81,7 +81,18 @@ impl Comparison {
         let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
         let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
         let of_the_host = of_the_host(&arms);
-        Ok(Self { design, shape, takes_s, of_the_host, arms, shared, before, to_the_end: false })
+        Ok(Self {
+            design,
+            shape,
+            takes_s,
+            of_the_host,
+            of_the_server: Vec::new(),
+            on_server: None,
+            arms,
+            shared,
+            before,
+            to_the_end: false,
+        })
     }
 }
 

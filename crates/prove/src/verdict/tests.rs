@@ -36,6 +36,7 @@ fn design(asks: Asks, delta: f64) -> Design {
         published: vec![],
         stand_in: None,
         earlier: Vec::new(),
+        on_server: None,
         extra: Map::new(),
     }
 }

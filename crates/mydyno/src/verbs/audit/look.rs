@@ -27,7 +27,7 @@ pub fn source(args: &Args, password: Password, ui: &Ui) -> Result<FactSource, Fa
         let Some(release) = args.release.clone() else {
             return Err(Failure::usage("--config: say which release it is for, as in --for mysql-9.7"));
         };
-        let suffix = args.target.defaults_group_suffix.clone();
+        let suffix = args.target.server.defaults_group_suffix.clone();
         return Ok(FactSource::OptionFile { path: path.clone(), release, suffix });
     }
     match (&args.from, &args.ssh) {
@@ -37,7 +37,7 @@ pub fn source(args: &Args, password: Password, ui: &Ui) -> Result<FactSource, Fa
         (None, None) => {
             let name = format!("audit-{}", std::process::id());
             let Some((spec, turns)) = private::wanted(&args.target, name, ui)? else {
-                let connect = target::resolve(&args.target, password, ui)?;
+                let connect = target::resolve(&args.target.server, password, ui)?;
                 return Ok(FactSource::Server(Target::Server(Box::new(connect))));
             };
             let data = args.target.data.clone();
@@ -59,7 +59,7 @@ pub fn options(args: &Args) -> Result<Options, Failure> {
 /// Another host, looked at by the same command there. Passwords stay here: the option files and accounts of that host are
 /// used.
 fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactSource, Failure> {
-    let target = &args.target;
+    let target = &args.target.server;
     if !matches!(password, Password::NotGiven) || target.password_file.is_some() {
         return Err(Failure::usage(
             "--ssh takes no password: what is needed for the connection stands in an option file over there",

@@ -1,0 +1,61 @@
+//! An experiment on the user's own server.
+
+use mydyno_levers::Turns;
+use mydyno_model::experiment::Role;
+use mydyno_model::experiment::definition::Mode;
+
+use super::{Comparison, check_mode, server_error};
+use crate::error::ProveError;
+use crate::users_server::{OnServer, refusals, refused_jobs};
+
+impl Comparison {
+    /// The same experiment on the user's server: its levers are swapped there between slices. Reads the values that they have
+    /// now; changes nothing.
+    ///
+    /// # Errors
+    /// All levers and jobs that may not touch a user's server, or the server cannot be reached.
+    pub fn on_server(mut self, on: OnServer) -> Result<Self, Vec<ProveError>> {
+        let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.turns)).collect();
+        reasons.extend(refused_jobs(&self.design.jobs));
+        reasons.sort();
+        reasons.dedup();
+        if !reasons.is_empty() {
+            return Err(reasons.into_iter().map(|why| ProveError::NotOnServer { why }).collect());
+        }
+        check_mode(Mode::InPlace, &self.arms).map_err(|error| vec![error])?;
+        let turns: Vec<&Turns> = self.arms.iter().map(|arm| &arm.turns).collect();
+        let before = on.before(&turns).map_err(|source| vec![server_error(Role::Baseline.name(), source)])?;
+        for arm in &mut self.arms {
+            arm.plan.target = on.target();
+            arm.plan.allow.load = on.allow_load;
+        }
+        self.design.load.target = on.target();
+        self.design.load.allow.load = on.allow_load;
+        self.design.on_server = Some(on.server.address());
+        self.of_the_server = before.iter().map(|(name, was)| self.change(name, was)).collect();
+        self.on_server = Some(on);
+        Ok(self)
+    }
+
+    /// As in `sort_buffer_size: baseline 256K, treatment 3M; 262144 before and after`.
+    fn change(&self, name: &str, was: &str) -> String {
+        let value = |role: Role| {
+            let arm = self.arms.iter().find(|arm| arm.arm.role == role)?;
+            let (_, value) = arm.turns.server.variables.iter().rfind(|(known, _)| known == name)?;
+            Some(value.as_str())
+        };
+        let [baseline, treatment] = [Role::Baseline, Role::Treatment].map(|role| value(role).unwrap_or(was));
+        format!("{name}: baseline {baseline}, treatment {treatment}; {was} before and after")
+    }
+
+    /// Whether the experiment of a folder was carried out on a server of the user.
+    ///
+    /// # Errors
+    /// It was, and the command names no server; or the other way round.
+    pub fn check_place(&self) -> Result<(), ProveError> {
+        match (&self.design.on_server, &self.on_server) {
+            (Some(address), None) => Err(ProveError::WasOnServer { address: address.clone() }),
+            _ => Ok(()),
+        }
+    }
+}
