@@ -69,6 +69,12 @@ test-disk: ## the emulated disk against its own model, within 5 % (needs root an
 bench-audit: build ## an audit's time, and what it costs the server: 1,000 tables idle, 100,000 beside a load (about ten minutes)
 	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
 
+bench-aa: build ## 20 experiments whose arms do not differ (root, a quiet machine; two hours; goes on where it stopped): OUT=DIR, BUDGET=5m
+	@bench/live_aa.py --out $(or $(OUT),target/live_aa) --budget $(or $(BUDGET),5m)
+
+bench-decision: build ## time to a decision by slices of 1 s and by rows of 15 s, three loads (a quiet machine; one to two hours)
+	@bench/decision_time.py --budget $(or $(BUDGET),15m)
+
 bench-restore: build ## how long restoring 1 GiB of data takes, by copy and by shared blocks (XFS, btrfs), and of a real server's
 	@scripts/install-deps file-systems
 	@bench/restore.py $(if $(FOLDER),--folder $(FOLDER))
@@ -133,5 +139,5 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 dist: ## build the smallest, fastest binary
 	@$(CARGO) build --profile dist --locked -p mydyno
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-aa bench-decision test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist

@@ -18,10 +18,10 @@ fn experiment(home: &Home, levers: [&str; 2], budget: &str) -> String {
     let extent = format!("budget = \"{budget}\"\nslice = \"200ms\"\nsettle = \"50ms\"\nwarmup = \"200ms\"\n");
     let text = format!(
         "name = \"on-server\"\nquestion = \"Does a variable that the load does not read change it?\"\n\
-         why = \"A test.\"\nsince = \"0.1.0\"\n[baseline]\nlevers = [{baseline}]\n[treatment]\nlevers = [{treatment}]\n\
+         why = \"Connections that fail are counted, and this load has none that fail.\"\nsince = \"0.1.0\"\n[baseline]\nlevers = [{baseline}]\n[treatment]\nlevers = [{treatment}]\n\
          [load]\nworkload = \"oltp_point_select\"\nconnections = 1\n[load.options]\ntables = 1\ntable-size = 100\n\
          [[response]]\nname = \"transactions_per_s\"\ndirection = \"differs\"\ndelta = \"50%\"\n\
-         [execution]\nmode = \"in_place\"\nwhy = \"A test.\"\n[quick]\n{extent}[full]\n{extent}"
+         [execution]\nmode = \"in_place\"\nwhy = \"The variable takes effect while the server runs.\"\n[quick]\n{extent}[full]\n{extent}"
     );
     fs::write(&path, text).unwrap();
     path.display().to_string()
@@ -55,7 +55,7 @@ fn variables_of_a_users_server_are_swapped_and_put_back_and_its_tables_are_dropp
     let (owner, home) = (Home::new(), Home::new());
     let server = owner.server("users", &[]);
     let before = value(&server);
-    let file = harmless(&home, "8s");
+    let file = harmless(&home, "12s");
 
     let plan = home.fine(&text(&words(&file, &server, &["--plan"])));
     for says in
@@ -90,14 +90,14 @@ fn what_costs_durability_and_what_is_no_variable_is_refused_before_anything_is_c
         ("server.sync_delay=1ms", ""),
         ("vm.swappiness=1", "no dynamic variable"),
     ] {
-        let file = experiment(&home, ["", &format!("\"{lever}\"")], "8s");
+        let file = experiment(&home, ["", &format!("\"{lever}\"")], "12s");
         let refused = home.fails(2, &text(&words(&file, &server, &["--allow-change"])));
         assert!(refused.contains(says), "{lever}: {refused}");
     }
-    let file = experiment(&home, ["", "\"variable.no_such_variable=1\""], "8s");
+    let file = experiment(&home, ["", "\"variable.no_such_variable=1\""], "12s");
     let refused = home.fails(2, &text(&words(&file, &server, &["--allow-change"])));
     assert!(refused.contains("no_such_variable"), "{refused}");
-    let read_only = experiment(&home, ["", "\"variable.datadir=/nowhere\""], "8s");
+    let read_only = experiment(&home, ["", "\"variable.datadir=/nowhere\""], "12s");
     let refused = home.end(&text(&words(&read_only, &server, &["--allow-change"])));
     assert!(refused.status == 3 && refused.stderr.contains("datadir"), "{refused:?}");
     assert_eq!(databases(&server), Vec::<Vec<String>>::new());
@@ -108,7 +108,7 @@ fn what_costs_durability_and_what_is_no_variable_is_refused_before_anything_is_c
 fn a_server_that_others_use_is_loaded_only_with_permission() {
     let (owner, home) = (Home::new(), Home::new());
     let server = owner.server("users", &[]);
-    let file = harmless(&home, "8s");
+    let file = harmless(&home, "12s");
     let mut others = owner
         .command(&["server", "cli", "users", "-e", "SELECT SLEEP(60)"])
         .stdout(Stdio::null())

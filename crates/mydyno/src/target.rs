@@ -189,15 +189,18 @@ pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
         ("password-file", &args.password_file),
         ("defaults-file", &args.defaults_file),
         ("defaults-extra-file", &args.defaults_extra_file),
-        ("ssl-ca", &connect.tls.ca),
-        ("ssl-cert", &connect.tls.cert),
-        ("ssl-key", &connect.tls.key),
+        ("ssl-ca", &args.ssl_ca),
+        ("ssl-cert", &args.ssl_cert),
+        ("ssl-key", &args.ssl_key),
         ("server-public-key-path", &args.server_public_key_path),
     ];
     let files =
         files.into_iter().filter_map(|(name, path)| Some((name.to_owned(), absolute(path.as_ref()?))));
     let switch = |on: bool| on.then(String::new);
+    let ssl_mode = args.ssl_mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned()));
     let options = [
+        ("dsn", args.dsn.clone()),
+        ("ssl-mode", ssl_mode),
         ("defaults-group-suffix", args.defaults_group_suffix.clone()),
         ("login-path", args.login_path.clone()),
         ("no-defaults", switch(args.no_defaults)),

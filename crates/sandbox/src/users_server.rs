@@ -179,26 +179,38 @@ fn options(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
 fn resolved(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
     let file = |name: &str| reach.files.iter().find(|(n, _)| n == name).map(|(_, path)| path.clone());
     let option = |name: &str| reach.options.iter().find(|(n, _)| n == name).map(|(_, text)| text.clone());
+    let dsn = option("dsn");
+    // What a DSN says must not be given twice.
+    let address = match &dsn {
+        Some(_) => TargetOptions {
+            ssl_mode: option("ssl-mode").and_then(|mode| mode.parse().ok()),
+            ..TargetOptions::default()
+        },
+        None => TargetOptions {
+            host: reach.tcp_host.clone(),
+            port: reach.port,
+            socket: reach.socket.clone(),
+            protocol: Some(if reach.socket.is_some() { Protocol::Socket } else { Protocol::Tcp }),
+            user: Some(reach.user.clone()),
+            ssl_mode: reach.ssl_mode.parse().ok(),
+            ..TargetOptions::default()
+        },
+    };
     let options = TargetOptions {
-        host: reach.tcp_host.clone(),
-        port: reach.port,
-        socket: reach.socket.clone(),
-        protocol: Some(if reach.socket.is_some() { Protocol::Socket } else { Protocol::Tcp }),
-        user: Some(reach.user.clone()),
+        dsn,
         password_file: PASSWORD_FILE.get().cloned().or_else(|| file("password-file")),
         defaults_file: file("defaults-file"),
         defaults_extra_file: file("defaults-extra-file"),
         defaults_group_suffix: option("defaults-group-suffix"),
         no_defaults: option("no-defaults").is_some(),
         login_path: option("login-path"),
-        ssl_mode: reach.ssl_mode.parse().ok(),
         ssl_ca: file("ssl-ca"),
         ssl_cert: file("ssl-cert"),
         ssl_key: file("ssl-key"),
         server_public_key_path: file("server-public-key-path"),
         get_server_public_key: option("get-server-public-key").map(|_| true),
         allow_unverified_password: option("allow-unverified-password").map(|_| true),
-        ..TargetOptions::default()
+        ..address
     };
     resolve(&options, &Environment::current()).map_err(|errors| {
         let why: Vec<String> = errors.iter().map(ToString::to_string).collect();
