@@ -52,7 +52,7 @@ def definition(name, kind, workload, connections, rate, budget):
     response = "response_mean" if rate else "transactions_per_s"
     return f"""name = "{name}"
 question = "Do equal arms differ?"
-why = "They do not."
+why = "They do not: what differs is the noise of this host, or a value that the load cannot notice."
 since = "0.1.0"
 expects = "refuted"
 [baseline]
@@ -72,7 +72,7 @@ direction = "differs"
 delta = "3%"
 [execution]
 mode = "{mode}"
-why = "An A/A experiment of this kind."
+why = "An experiment of this kind whose arms do not differ."
 [quick]
 {extent}
 [full]
