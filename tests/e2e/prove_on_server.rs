@@ -49,7 +49,8 @@ fn databases(server: &Server<'_>) -> Vec<Vec<String>> {
     server.sql("SHOW DATABASES LIKE 'mydyno'")
 }
 
-/// The server belongs to a home of its own: the state folder of the experiment knows nothing of it.
+/// The server belongs to a home of its own: the state folder of the experiment knows nothing of it. A test host may be short of
+/// disk, hence --allow-load.
 #[test]
 fn variables_of_a_users_server_are_swapped_and_put_back_and_its_tables_are_dropped() {
     let (owner, home) = (Home::new(), Home::new());
@@ -68,7 +69,8 @@ fn variables_of_a_users_server_are_swapped_and_put_back_and_its_tables_are_dropp
     assert_eq!((value(&server), databases(&server)), (before.clone(), vec![]), "nothing was permitted");
 
     let out = home.path().join("out").display().to_string();
-    let ended = home.end(&text(&words(&file, &server, &["--allow-change", "--json", "--out", &out])));
+    let ended =
+        home.end(&text(&words(&file, &server, &["--allow-change", "--allow-load", "--json", "--out", &out])));
     assert!([0, 1].contains(&ended.status), "{ended:?}");
     let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(verdict["scope"].as_str().unwrap().starts_with("this start of the server at"), "{verdict:#}");
@@ -99,7 +101,7 @@ fn what_costs_durability_and_what_is_no_variable_is_refused_before_anything_is_c
     assert!(refused.contains("no_such_variable"), "{refused}");
     let read_only = experiment(&home, ["", "\"variable.datadir=/nowhere\""], "12s");
     let refused = home.end(&text(&words(&read_only, &server, &["--allow-change"])));
-    assert!(refused.status == 3 && refused.stderr.contains("datadir"), "{refused:?}");
+    assert!([2, 3].contains(&refused.status) && refused.stderr.contains("datadir"), "{refused:?}");
     assert_eq!(databases(&server), Vec::<Vec<String>>::new());
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
@@ -142,12 +144,15 @@ fn an_experiment_that_is_ended_at_any_instant_leaves_the_value_as_it_was() {
     let mut left_by_kill = 0;
     for number in 0..endings() {
         let out = home.path().join(format!("out-{number}"));
-        let args = words(&file, &server, &["--allow-change", "--json", "--out", &out.display().to_string()]);
+        let args = words(
+            &file,
+            &server,
+            &["--allow-change", "--allow-load", "--json", "--out", &out.display().to_string()],
+        );
         let mut child =
             home.command(&text(&args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // The guard watches the server for two seconds before the first change.
         let random = seed.wrapping_add(number as u64).wrapping_mul(2_654_435_761) % 3500;
-        let due = Instant::now() + Duration::from_millis(1500 + random);
+        let due = Instant::now() + Duration::from_millis(600 + random);
         while Instant::now() < due && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(5));
         }
