@@ -202,7 +202,7 @@ fn what_cannot_be_asked_is_told_with_the_way_out() {
     let there = home.path().to_str().unwrap();
     let Ended { status, stderr, .. } =
         home.end(&["audit", "-S", "/nonexistent/s.sock", "--no-defaults", "--fix", there]);
-    assert!(status == 2 && stderr.contains("it is there already"), "{status} {stderr}");
+    assert!(status == 2 && stderr.contains("it exists already"), "{status} {stderr}");
     // Without a server its claims are unknown, never fine.
     let alone = home.json(&["audit", "--host-only", "--json", "--window", "0"]);
     assert_eq!(alone["scope"]["server"], "");

@@ -156,7 +156,7 @@ fn names_are_checked_and_taken_once() {
     let error = home.fails(2, &["server", "up", "one"]);
     assert!(error.contains("already") && error.contains("mydyno server down one"), "{error}");
     let error = home.fails(2, &["server", "up", "../one"]);
-    assert!(error.contains("no name for a private server"), "{error}");
+    assert!(error.contains("not a name for a private server"), "{error}");
     let error = home.fails(2, &["server", "down", "two"]);
     assert!(error.contains("no private server two") && error.contains("one"), "{error}");
     let error = home.fails(2, &["server", "cli", "two", "-e", "SELECT 1"]);

@@ -74,7 +74,7 @@ fn every_verb_has_a_manual_page_that_man_reads_without_a_warning() {
         assert!(output.status.success() && !said.contains("warning"), "{name}: {said}");
     }
     assert!(home.fine(&["man", "server", "up"]).contains("mydyno\\-server\\-up"));
-    assert!(home.fails(2, &["man", "serve"]).contains("is no command"));
+    assert!(home.fails(2, &["man", "serve"]).contains("is not a command"));
 }
 
 #[test]
