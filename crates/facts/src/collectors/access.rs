@@ -70,11 +70,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     for (id, wordings) in
         [("server.accounts.over_everything", &OVER_EVERYTHING), ("server.accounts.may_grant", &MAY_GRANT)]
     {
-        let (statement, table) = first_of(sql, wordings);
+        let (_, table) = first_of(sql, wordings);
         let names = table
             .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on schema mysql"));
-        bag.put(id, statement, names);
+        bag.put(id, "mysql.user", names);
     }
     let (from, end) = certificate_end(context, sql);
     let now = OffsetDateTime::now_utc();

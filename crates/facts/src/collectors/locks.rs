@@ -61,6 +61,10 @@ const BLOCKERS: [Wording; 2] = [
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     let (statement, table) = first_of(sql, &BLOCKERS);
+    let from = match statement.contains("data_lock_waits") {
+        true => "performance_schema.data_lock_waits",
+        false => "information_schema.INNODB_LOCK_WAITS",
+    };
     let found =
         table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
     let blockers = found.map(|table| table.rows.iter().filter_map(entry).collect::<Vec<Value>>());
@@ -68,9 +72,9 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         |name: &str| blockers.clone().map(|all| all.iter().filter_map(|one| one[name].as_u64()).sum::<u64>());
     let longest =
         blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
-    bag.put("server.lock_waits.longest_s", statement, longest);
-    bag.put("server.lock_waits.waiting", statement, sum("waiting"));
-    bag.put("server.lock_waits.blockers", statement, blockers);
+    bag.put("server.lock_waits.longest_s", from, longest);
+    bag.put("server.lock_waits.waiting", from, sum("waiting"));
+    bag.put("server.lock_waits.blockers", from, blockers);
 }
 
 fn entry(row: &Row) -> Option<Value> {

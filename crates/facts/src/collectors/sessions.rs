@@ -88,7 +88,8 @@ const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
 const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
 /// Roles have no host in MariaDB, and any host in MySQL; a host with a colon is an IPv6 address.
 const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[a-zA-Z]' AND Host NOT LIKE '%:%' AND Host <> 'localhost'";
-const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User = '' AND Db LIKE 'test%'";
+/// MariaDB 10.11 and later grant to the role PUBLIC.
+const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User IN ('', 'PUBLIC') AND Db LIKE 'test%'";
 
 /// In MySQL a role is a locked account; elsewhere it has no host.
 const ADMINISTRATORS: [Wording; 4] = [

@@ -48,6 +48,9 @@ pub static COLLECTOR: Collector = Collector {
 
 const SERVERS: [Since; 2] = [mysql(50_605..), mariadb(100_000..)];
 
+/// Where statements are counted.
+const DIGESTS: &str = "performance_schema.events_statements_summary_by_digest";
+
 const TIME: Wording = (
     "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0) FROM performance_schema.events_statements_summary_by_digest",
     &SERVERS,
@@ -96,7 +99,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         let why = "performance_schema is off: nothing counts statements; it is switched on by performance_schema=ON and a restart";
         return bag.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
     }
-    let (statement, table) = first_of(sql, &[TIME]);
+    let (_, table) = first_of(sql, &[TIME]);
     let time_s = table.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
         let picoseconds = table.rows.first().and_then(|row| number(row, 0));
         let total = picoseconds.filter(|ps| *ps > 0.0).map(|ps| ps * SECONDS);
@@ -104,10 +107,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
             Missing::Absent("no statement is counted: the consumer statements_digest is off".to_owned())
         })
     });
-    bag.put("server.statements.time_s", statement, time_s.clone());
+    bag.put("server.statements.time_s", DIGESTS, time_s.clone());
     let time_s = match time_s {
         Ok(time_s) => time_s,
-        Err(missing) => return bag.rest_is(statement, &missing),
+        Err(missing) => return bag.rest_is(DIGESTS, &missing),
     };
     for (name, wording) in [
         ("by_time", BY_TIME),
@@ -116,11 +119,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         ("deep_pages", PAGES),
         ("failing", FAILING),
     ] {
-        let (statement, table) = first_of(sql, &[wording]);
+        let (_, table) = first_of(sql, &[wording]);
         let listed = table
             .map(|table| table.rows.iter().filter_map(|row| entry(row, time_s)).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on performance_schema"));
-        bag.put(&format!("server.statements.{name}"), statement, listed);
+        bag.put(&format!("server.statements.{name}"), DIGESTS, listed);
     }
 }
 

@@ -4,6 +4,7 @@
 mod garbage;
 mod hostile;
 mod live_host;
+mod live_objects;
 mod live_schema;
 mod live_server;
 mod live_state;

@@ -15,7 +15,7 @@ fn findings() -> Findings {
 }
 
 fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
-    let list: [(&str, Value, &str); 14] = [
+    let list: [(&str, Value, &str); 15] = [
         ("server.family", json!("mariadb"), ""),
         ("server.version", json!("10.11.19-MariaDB"), ""),
         ("server.version_number", json!(101_119), ""),
@@ -28,6 +28,7 @@ fn findings_with(more: &[(&str, Value, &str)]) -> Findings {
         ("storage.datadir.devices", json!(["sda"]), ""),
         ("block.sda.scheduler", json!("bfq"), ""),
         ("block.sda.schedulers", json!("none mq-deadline bfq"), ""),
+        ("block.sda.rotational", json!(true), ""),
         ("schema.tables", json!(3), "count"),
         ("schema.without_primary_key", json!(0), "count"),
     ];
