@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::fixture::{Ended, document, signal, until};
@@ -84,6 +84,54 @@ fn sigint_ends_a_background_job_that_was_started_with_it_ignored() {
     }
 }
 
+#[test]
+fn a_background_job_of_a_shell_ends_at_either_signal_and_keeps_its_record() {
+    for name in ["INT", "TERM"] {
+        let home = Home::new();
+        let server = home.server("s", &[]);
+        let run = home.path().join("run");
+        let load = ["--connections", "1", "--time", "100s", "--warmup", "0s", "--out", run.to_str().unwrap()];
+        let bench = home.command(&server.bench("oltp_point_select", &load));
+        // Without job control a shell starts what follows an & with SIGINT ignored.
+        let script = format!(
+            r#""$@" >/dev/null 2>&1 & job=$!
+            until [ -s run/intervals.jsonl ]; do kill -0 $job || break; sleep 0.1; done
+            grep SigIgn /proc/$job/status
+            kill -s {name} $job; wait $job; echo "status $?""#
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh"]).arg(bench.get_program()).args(bench.get_args());
+        for (variable, value) in bench.get_envs() {
+            match value {
+                Some(value) => shell.env(variable, value),
+                None => shell.env_remove(variable),
+            };
+        }
+        let begin = Instant::now();
+        let said = shell.current_dir(home.path()).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert!(said.ends_with("status 130\n"), "SIG{name}: {said}");
+        assert!(begin.elapsed() < Duration::from_secs(60), "SIG{name}");
+        assert!(run.join("summary.json").is_file(), "SIG{name}");
+    }
+}
+
+#[test]
+fn a_demo_ends_by_naming_its_page() {
+    let home = Home::new();
+    let run = home.path().join("run");
+    let demo = home.start(&["demo", "--out", run.to_str().unwrap()]);
+    until("the demo measures", || {
+        std::fs::metadata(run.join("intervals.jsonl")).is_ok_and(|file| file.len() > 0)
+    });
+    // Interrupted after its first second, it ends as after its last.
+    signal(demo.id() as i32, libc::SIGINT);
+    let ended = Ended::from(demo.wait_with_output().unwrap());
+    let page = run.join("report.html");
+    assert!(ended.status == 130 && page.is_file(), "{ended:?}");
+    assert_eq!(ended.stderr.lines().last().unwrap(), format!("The page with charts: {}", page.display()));
+}
+
 /// The process id of a private server of this home, once it writes its own file for it.
 fn private_server(home: &Home) -> i32 {
     let mut pid = None;
@@ -129,7 +177,7 @@ fn a_second_signal_ends_every_command_with_a_private_server_at_once_and_leaves_n
 fn devices_and_pipes_in_the_place_of_files_are_refused_at_once() {
     let home = Home::new();
     let pipe = home.path().join("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let fake = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = fake.local_addr().unwrap().port().to_string();
     for file in ["/dev/zero", pipe.to_str().unwrap()] {
