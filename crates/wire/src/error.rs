@@ -62,7 +62,7 @@ pub enum WireError {
         source: io::Error,
     },
     /// The other side did not answer in time.
-    #[error("no complete answer within {} s {during}; {way_out}", after.as_secs_f64())]
+    #[error("no complete answer within {} s {during}; {way_out}", (after.as_secs_f64() * 1e3).round() / 1e3)]
     Timeout {
         /// The operation that timed out.
         during: &'static str,
@@ -163,5 +163,17 @@ impl WireError {
     /// A protocol error.
     pub fn protocol(packet: &'static str, state: &'static str, detail: impl Into<String>) -> Self {
         Self::Protocol { packet, state, detail: detail.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_told_to_the_millisecond() {
+        let after = Duration::from_nanos(4_999_995_113);
+        let error = WireError::Timeout { during: "reading", after, way_out: "allow more time".into() };
+        assert_eq!(error.to_string(), "no complete answer within 5 s reading; allow more time");
     }
 }
