@@ -224,7 +224,7 @@ fn what_somebody_else_has_set_since_beside_a_scheduler_stays() {
     s.write("made-up-sys/block/sda/queue/nr_requests", "128\n");
     let (state, why) = s.put_back(&s.machine());
     assert_eq!(state, RestoreState::Restored, "{why}");
-    assert!(why.contains("queue.sda.nr_requests stays"), "{why}");
+    assert!(why.contains("queue.sda.nr_requests keeps"), "{why}");
     assert_eq!(s.text(scheduler), "none");
     assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "128");
 }
@@ -264,7 +264,7 @@ fn what_somebody_else_has_tuned_beside_a_scheduler_that_he_has_set_back_stays() 
     s.write("made-up-sys/block/sda/queue/nr_requests", "512\n");
     let (state, why) = s.put_back(&s.machine());
     assert_eq!(state, RestoreState::Restored, "{why}");
-    assert!(why.contains("none already; queue.sda.nr_requests stays"), "{why}");
+    assert!(why.contains("none already; queue.sda.nr_requests keeps"), "{why}");
     assert_eq!(s.text("made-up-sys/block/sda/queue/nr_requests"), "512");
 }
 
