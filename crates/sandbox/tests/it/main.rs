@@ -103,7 +103,7 @@ fn a_server_with_a_change_in_another_namespace_is_taken_down_there_or_not_at_all
     fs::create_dir_all(at.join("sys/net/ipv4")).unwrap();
     fs::write(at.join("sys/net/ipv4/tcp_tw_reuse"), "0\n").unwrap();
     let said = down(&Site::new(&host), "near").unwrap();
-    assert!(said.len() == 1 && said[0].contains("another client has since set it to 0"), "{said:?}");
+    assert!(said.len() == 1 && said[0].contains("another program has since set it to 0"), "{said:?}");
     assert!(!path.exists());
 }
 
