@@ -84,13 +84,26 @@ pub fn with_help(mut args: Vec<OsString>) -> Vec<OsString> {
 const FOREIGN: &[(&[&str], &str)] = &[
     (&["--threads", "--num-threads", "--concurrency", "-c", "--clients"], "--connections N"),
     (&["--report-interval"], "nothing: every second is shown and recorded"),
+    (&["--report-checkpoints"], "nothing: every second is recorded, and `mydyno report` shows the run again"),
     (&["--warmup-time"], "--warmup DURATION"),
     (&["--events", "--max-requests", "--number-of-queries"], "--time DURATION: a run ends by its window"),
     (&["--max-time", "--duration"], "--time DURATION"),
     (&["--tx-rate"], "--rate RATE"),
     (&["--iterations"], "--repeat N"),
+    (&["--forced-shutdown"], "nothing: a load ends with its window, at the latest after --read-timeout"),
+    (
+        &["--thread-stack-size", "--thread-init-timeout"],
+        "nothing: connections are no threads; --connect-timeout DURATION",
+    ),
+    (&["--debug", "--db-debug", "--mysql-debug", "--verbosity"], "--log LEVEL"),
+    (&["--validate"], "the step `check`, as in `mydyno bench WORKLOAD check`"),
+    (&["--config-file"], "--defaults-file FILE for the target"),
+    (&["--percentile"], "--percentiles LIST"),
     (&["--histogram"], "nothing: histograms of every second are in the record"),
-    (&["--db-driver"], "nothing: there is one driver"),
+    (&["--rand-seed"], "--seed N"),
+    (&["--rand-type"], "--distribution NAME"),
+    (&["--db-driver", "--luajit-cmd"], "nothing: there is one driver, and no Lua"),
+    (&["--db-ps-mode"], "nothing: statements are prepared; the workload `sql` has --sql-protocol text"),
     (&["--mysql-host"], "-h HOST"),
     (&["--mysql-port"], "-P PORT"),
     (&["--mysql-socket"], "-S PATH"),
@@ -98,11 +111,17 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["--mysql-password"], "-p, --password-file FILE or MYSQL_PWD"),
     (&["--mysql-db", "--create-schema", "--database", "-D"], "--schema NAME"),
     (&["--mysql-storage-engine", "--engine"], "--storage-engine NAME"),
-    (&["--mysql-ssl"], "--ssl-mode MODE"),
+    (&["--mysql-ssl", "--mysql-ssl-cipher"], "--ssl-mode MODE"),
+    (&["--mysql-ssl-key"], "--ssl-key FILE"),
+    (&["--mysql-ssl-ca"], "--ssl-ca FILE"),
+    (&["--mysql-ssl-cert"], "--ssl-cert FILE"),
+    (&["--mysql-compression"], "--compress"),
+    (&["--mysql-compression-algorithms"], "--compression-algorithms LIST"),
+    (&["--mysql-ignore-errors"], "--ignore-errors LIST"),
+    (&["--mysql-dry-run"], "nothing: `mydyno workloads NAME` shows the statements"),
     (&["--auto-generate-sql", "-a"], "the workload `slap`"),
-    (&["-e", "--execute"], "the workload `sql`, as in `mydyno bench sql --query 'SELECT 1'`"),
+    (&["-e", "--execute"], "the workload `sql`, as in `mydyno bench sql --sql 'SELECT 1'`"),
     (&["--jobs", "-j"], "--workers N"),
-    (&["--rand-seed"], "--seed N"),
 ];
 
 /// Replaces clap's guess by the option that does the same, where the user typed one of another program.
@@ -120,7 +139,8 @@ fn advise(error: &mut clap::Error) {
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
-    let given = given.split('=').next().unwrap_or_default().to_owned();
+    // sysbench takes both signs.
+    let given = given.split('=').next().unwrap_or_default().replace('_', "-");
     let Some((_, here)) = FOREIGN.iter().find(|(names, _)| names.contains(&given.as_str())) else { return };
     let tip = ContextValue::StyledStrs(vec![format!("{given} of other programs is here {here}").into()]);
     error.remove(ContextKind::SuggestedArg);
@@ -143,6 +163,54 @@ mod tests {
             super::advise(&mut error);
             let text = error.to_string();
             assert!(text.contains(tip) && !text.contains("similar") && !text.contains("secret"), "{text}");
+        }
+    }
+
+    /// Options of sysbench 1.0.20 and of its development branch that are not those of a test or script, and of its OLTP scripts.
+    const OF_SYSBENCH: &str = "threads=4 events=0 time=10 forced-shutdown=off thread-stack-size=64K thread-init-timeout=30 rate=100
+        report-interval=1 report-checkpoints=1,2 debug=on validate=on config-file=f tx-rate=0 max-requests=0 max-time=0 num-threads=1
+        warmup-time=5 luajit-cmd=off rand-type=special rand-spec-iter=12 rand-spec-pct=1 rand-spec-res=75 rand-seed=1
+        rand-pareto-h=0.2 rand-zipfian-exp=0.8 verbosity=3 percentile=95 histogram=on db-driver=mysql db-ps-mode=disable
+        db-debug=on mysql-host=h mysql-port=1 mysql-socket=s mysql-user=u mysql-password=p mysql-db=d mysql-ssl=on
+        mysql-ssl-cipher=c mysql-ssl-key=k mysql-ssl-ca=c mysql-ssl-cert=c mysql-compression=on
+        mysql-compression-algorithms=zlib mysql-debug=on mysql-ignore-errors=1213 mysql-dry-run=on auto-inc=on
+        create-secondary=on delete-inserts=1 distinct-ranges=1 index-updates=1 mysql-storage-engine=innodb non-index-updates=1
+        order-ranges=1 point-selects=10 range-selects=on range-size=100 secondary=off simple-ranges=1 skip-trx=off sum-ranges=1
+        table-size=1 tables=1";
+
+    #[test]
+    fn every_option_of_sysbench_works_or_is_refused_with_the_name_here() {
+        for option in OF_SYSBENCH.split_ascii_whitespace() {
+            let (name, value) = option.split_once('=').unwrap();
+            let spellings = [format!("--{option}"), format!("--{}={value}", name.replace('-', "_"))];
+            for (nth, typed) in spellings.into_iter().enumerate() {
+                match super::Cli::try_parse_from(["mydyno", "bench", "w", &typed]) {
+                    Ok(_) => assert_eq!(
+                        nth,
+                        usize::from(!name.contains('-')) * nth,
+                        "{typed} is no spelling of mydyno"
+                    ),
+                    Err(mut error) => {
+                        super::advise(&mut error);
+                        let text = error.to_string();
+                        let tip = text.contains("of other programs is here");
+                        let similar = nth == 1 && text.contains(&format!("'--{name}'"));
+                        assert!(tip || similar, "{typed}: {text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_tips_name_options_that_exist() {
+        let command = super::Cli::command();
+        let bench = command.find_subcommand("bench").unwrap();
+        let long: Vec<&str> = bench.get_arguments().filter_map(|arg| arg.get_long()).chain(["log"]).collect();
+        for (_, here) in super::FOREIGN {
+            for word in here.split([' ', ',', ';']).filter_map(|word| word.strip_prefix("--")) {
+                assert!(long.contains(&word), "{here}");
+            }
         }
     }
 
