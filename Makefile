@@ -133,11 +133,15 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 	@$(CARGO) run -q --release --locked -p mydyno-sim --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
+dist: ## the static binary in every form, into dist/: tarball, deb, rpm, wheel, container file, SBOM, checksums
+	@scripts/install-deps dist
+	@scripts/dist
+
+test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wheel (root)
+	@tests/dist/smoke dist
+
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-dist: ## build the smallest, fastest binary
-	@$(CARGO) build --profile dist --locked -p mydyno
-
 .PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-aa bench-decision test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist
+  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
