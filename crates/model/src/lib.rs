@@ -23,6 +23,7 @@ pub mod schema;
 pub mod server;
 pub mod summary;
 pub mod text;
+pub mod tpcc;
 pub mod units;
 pub mod warning;
 

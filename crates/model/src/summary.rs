@@ -11,6 +11,7 @@ use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 use crate::plan::{Arrivals, TargetPlan};
 use crate::record::{End, OperationKind};
+use crate::tpcc::TpccSummary;
 use crate::warning::Warning;
 
 /// Fingerprints of data and operations: equal fingerprints mean equal work.
@@ -113,6 +114,9 @@ pub struct StepSummary {
     pub connect_us: Option<LatencySummary>,
     /// All operations of the workload; the transaction first.
     pub operations: Vec<OperationSummary>,
+    /// Result of the workload `tpcc`; absent for others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tpcc: Option<TpccSummary>,
     /// Resource use of the load generator.
     pub client: ClientSummary,
     /// Resource use of the server; fields are `null` where this host cannot observe it.

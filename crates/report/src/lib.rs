@@ -21,6 +21,7 @@ mod sheet;
 mod table;
 mod terminal;
 mod text;
+mod tpcc;
 mod usage;
 pub mod verdict;
 mod words;

@@ -9,6 +9,7 @@ use crate::contrast::{command, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
+use crate::tpcc;
 use crate::words::{self, Seen};
 
 /// Markdown (CommonMark with tables).
@@ -64,6 +65,14 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     let notes = words::about_intervals(run);
     if !notes.is_empty() {
         let _ = writeln!(out, "{}\n", esc(&notes.join(" ")));
+    }
+    for sentence in tpcc::headline(run.summary) {
+        let _ = writeln!(out, "{}\n", esc(&sentence));
+    }
+    if let Some((step, summary)) = tpcc::last(run.summary) {
+        let _ = writeln!(out, "## Transactions, {}\n", esc(&step_name(step)));
+        table(out, tpcc::transactions(summary));
+        table(out, tpcc::requirements(summary));
     }
     let errors = sheet::errors(run);
     if errors.rows() > 0 {

@@ -28,7 +28,8 @@ pub struct Column {
 }
 
 impl Sheet {
-    fn column(&mut self, head: impl Into<String>, drop: u8, cells: impl Iterator<Item = String>) {
+    /// Adds a column on the right.
+    pub fn column(&mut self, head: impl Into<String>, drop: u8, cells: impl Iterator<Item = String>) {
         self.columns.push(Column { head: head.into(), cells: cells.collect(), drop });
     }
 

@@ -9,6 +9,7 @@ use crate::contrast::{command, contrasts};
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
+use crate::tpcc;
 use crate::words::{self, GroupedWarning, Seen};
 
 /// Minimum width of the layout, in columns; on a narrower terminal lines wrap.
@@ -92,9 +93,11 @@ impl Page {
         }
         self.gap();
         self.capacity(run);
+        self.notpm(run);
         self.warnings(run);
         self.headline(run);
         self.errors(run);
+        self.tpcc(run);
         if runs.len() == 1 {
             self.operations(run);
         }
@@ -171,6 +174,27 @@ impl Page {
                 let part = self.bold(&part);
                 self.line(&part);
             }
+            self.gap();
+        }
+    }
+
+    /// New orders a minute of the workload `tpcc`.
+    fn notpm(&mut self, run: &RunView<'_>) {
+        for sentence in tpcc::headline(run.summary) {
+            for part in wrap(&safe(&sentence), self.width) {
+                let part = self.bold(&part);
+                self.line(&part);
+            }
+            self.gap();
+        }
+    }
+
+    /// Transactions of the workload `tpcc`, and the specification's rules.
+    fn tpcc(&mut self, run: &RunView<'_>) {
+        if let Some((_, summary)) = tpcc::last(run.summary) {
+            self.sheet(tpcc::transactions(summary), false);
+            self.gap();
+            self.sheet(tpcc::requirements(summary), true);
             self.gap();
         }
     }

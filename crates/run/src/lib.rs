@@ -28,6 +28,7 @@ pub mod steps;
 pub mod summarise;
 mod tables;
 mod target;
+mod tpcc;
 mod trial;
 mod users_sql;
 mod verdict;

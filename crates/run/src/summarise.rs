@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 
 use crate::bound::Bound;
 use crate::capacity::Search;
-use crate::{due, repeats, warnings};
+use crate::{due, repeats, tpcc, warnings};
 
 /// Derives the summary.
 pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
@@ -137,6 +137,7 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         connect_us: Some(latency(windows.iter().map(|w| Some(&w.connect)), qs, window_s))
             .filter(|c| c.count > 0),
         operations: summaries,
+        tpcc: tpcc::summarise(&record.manifest.plan.workload.name, &windows),
         client: client_summary(&windows, queries, step.workers, window_s),
         server: ServerSummary {
             cpu_us_per_query: server_cpu_us_per_query(record, &windows, queries, window_s),
@@ -166,7 +167,8 @@ fn errors(windows: &[&Interval]) -> BTreeMap<String, u64> {
     errors
 }
 
-fn operation_summary(info: &OperationInfo, windows: &[&Interval], qs: &[f64]) -> OperationSummary {
+/// An operation over the windows of a step, with these percentiles.
+pub(crate) fn operation_summary(info: &OperationInfo, windows: &[&Interval], qs: &[f64]) -> OperationSummary {
     let times = || windows.iter().map(|w| w.operations.get(&info.name));
     let time_s = time_s(windows);
     let service_us = latency(times().map(|t| t.map(|t| &t.service)), qs, time_s);

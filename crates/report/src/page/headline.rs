@@ -10,6 +10,7 @@ use crate::charts::letter;
 use crate::figures::{Unit, interval, number, percent, percentile_label, us};
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
+use crate::tpcc;
 use crate::words::{self, Ending};
 
 /// Title of the document.
@@ -63,6 +64,7 @@ fn about(run: &RunView<'_>) -> Markup {
     html! {
         p.about { span class={ "end " (class) } { (end) } " " (esc(&words::load(run))) } "\n"
         @if let Some(capacity) = &run.summary.capacity { p.about { b { (esc(&words::capacity(capacity))) } } "\n" }
+        @for sentence in tpcc::headline(run.summary) { p.about { b { (esc(&sentence)) } } "\n" }
         p.about { (esc(&words::target(run))) " · " span.id { (esc(&run.summary.run)) } } "\n"
     }
 }

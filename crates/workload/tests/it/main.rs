@@ -16,3 +16,5 @@ mod retries;
 mod server;
 mod signals;
 mod streams;
+mod tpcc;
+mod tpcc_model;
