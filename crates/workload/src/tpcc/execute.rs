@@ -1,10 +1,11 @@
 //! The five transactions on a session (clauses 2.4.2 to 2.8.2).
 
 use super::cells::{Cells, push_money};
-use super::inputs::{CustomerSelector, Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
-use super::rules::{data_after_payment, line_amount_cents, middle, stock_after, total_cents};
+use super::inputs::{CustomerSelector, Delivery, Input, OrderStatus, Payment, StockLevel};
+use super::profile::Profile;
+use super::rules::{data_after_payment, middle};
 use super::statements::Statements;
-use super::text::{is_original, last_name};
+use super::text::last_name;
 use super::{DISTRICTS, LAST_NAMES};
 use crate::session::{Fault, Param, Session, Statement};
 
@@ -52,8 +53,8 @@ pub enum Output {
 /// Buffers of one connection, which grow to their size once.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    cells: Cells,
-    money: Vec<u8>,
+    pub(super) cells: Cells,
+    pub(super) money: Vec<u8>,
     history: Vec<u8>,
     customer_data: Vec<u8>,
 }
@@ -61,18 +62,19 @@ pub struct Buffers {
 /// Sends transactions.
 #[derive(Debug, Clone)]
 pub struct Executor {
-    statements: Statements,
+    pub(super) statements: Statements,
+    pub(super) profile: Profile,
     last_names: Vec<String>,
 }
 
-fn int(number: u64) -> Param<'static> {
+pub(super) fn int(number: u64) -> Param<'static> {
     Param::Int(number as i64)
 }
 
 impl Executor {
-    /// With these statements.
-    pub fn new(statements: Statements) -> Self {
-        Self { statements, last_names: (0..LAST_NAMES).map(last_name).collect() }
+    /// With these statements, for this work.
+    pub fn new(statements: Statements, profile: Profile) -> Self {
+        Self { statements, profile, last_names: (0..LAST_NAMES).map(last_name).collect() }
     }
 
     /// The statements.
@@ -104,52 +106,6 @@ impl Executor {
         };
         session.execute(end, &[]).await?;
         Ok(output)
-    }
-
-    async fn new_order<S: Session>(
-        &self,
-        input: &NewOrder,
-        buffers: &mut Buffers,
-        session: &mut S,
-    ) -> Result<Output, Fault> {
-        let statements = &self.statements.new_order;
-        let Buffers { cells, money, .. } = buffers;
-        let [w, d, c] = [input.warehouse, input.district, input.customer].map(int);
-        cells.read_row(session, statements.customer, &[w, d, c], "a row of customer or warehouse").await?;
-        let (discount_e4, warehouse_tax_e4) = (cells.e4(0, 0), cells.e4(0, 3));
-        cells.read_row(session, statements.district, &[w, d], "a row of district").await?;
-        let (order, taxes_e4) = (cells.number(0, 0), warehouse_tax_e4 + cells.e4(0, 1));
-        let o = Param::Int(order);
-        session.execute(statements.next, &[Param::Int(order + 1), w, d]).await?;
-        let (count, all_local) = (int(input.lines.len() as u64), int(u64::from(input.is_all_local())));
-        session.execute(statements.order, &[w, d, o, c, count, all_local]).await?;
-        session.execute(statements.new_order, &[w, d, o]).await?;
-        let (mut amounts_cents, mut brand_b) = (0, 0);
-        for (number, line) in (1..).zip(input.lines.iter()) {
-            let [item, supplier, quantity] = [line.item, line.supplier, line.quantity].map(int);
-            // An unused item has no row.
-            if cells.read(session, statements.item, &[item]).await?.rows == 0 {
-                return Ok(Output::RolledBack);
-            }
-            let (price_cents, original) = (cells.cents(0, 0), is_original(cells.bytes(0, 2)));
-            let stock = statements.stock[(input.district as usize - 1) % statements.stock.len()];
-            cells.read_row(session, stock, &[supplier, item], "a row of stock").await?;
-            brand_b += u64::from(original && is_original(cells.bytes(0, 1)));
-            let left = Param::Int(stock_after(cells.number(0, 0), line.quantity as i64));
-            let remote = int(u64::from(line.supplier != input.warehouse));
-            session.execute(statements.update_stock, &[left, quantity, remote, supplier, item]).await?;
-            let amount_cents = line_amount_cents(line.quantity, price_cents.unsigned_abs());
-            amounts_cents += amount_cents;
-            let amount = Param::Bytes(push_money(amount_cents as i64, money));
-            let info = Param::Bytes(cells.bytes(0, 2));
-            let row = [w, d, o, Param::Int(number), item, supplier, quantity, amount, info];
-            session.execute(statements.line, &row).await?;
-        }
-        Ok(Output::NewOrder {
-            order,
-            total_cents: total_cents(amounts_cents, discount_e4, taxes_e4),
-            brand_b,
-        })
     }
 
     /// C_ID of a customer: by name it is the middle one of those of that name (clause 2.5.2.2).

@@ -3,7 +3,8 @@
 use mydyno_stats::rng::Rng;
 
 use super::nurand::Constants;
-use super::{DISTRICTS, FEWEST_LINES, ITEMS, MOST_LINES};
+use super::profile::{Profile, Skew};
+use super::{CUSTOMERS, DISTRICTS, FEWEST_LINES, ITEMS, LAST_NAMES, MOST_LINES};
 
 /// An item number that no item has: the last line of one new order in a hundred, which rolls back (clause 2.4.1.5).
 pub const UNUSED_ITEM: u64 = ITEMS + 1;
@@ -23,14 +24,17 @@ pub enum Kind {
     StockLevel,
 }
 
-/// Shares in percent of a random mix: the least that clause 5.2.3 allows, the rest new orders.
-const WEIGHTS: [(Kind, u64); 5] = [
-    (Kind::NewOrder, 45),
-    (Kind::Payment, 43),
-    (Kind::OrderStatus, 4),
-    (Kind::Delivery, 4),
-    (Kind::StockLevel, 4),
-];
+/// Draws a transaction independently of those before it, with the weights of the cards.
+pub fn by_cards(rng: &mut Rng) -> Kind {
+    let mut left = rng.below(DECK as u64) as usize;
+    for (kind, cards) in CARDS {
+        if left < cards {
+            return kind;
+        }
+        left -= cards;
+    }
+    Kind::NewOrder
+}
 
 /// Cards of a deck (clause 5.2.4.2).
 const CARDS: [(Kind, usize); 5] = [
@@ -40,18 +44,6 @@ const CARDS: [(Kind, usize); 5] = [
     (Kind::Delivery, 1),
     (Kind::StockLevel, 1),
 ];
-
-/// Draws a transaction independently of those before it.
-pub fn weighted(rng: &mut Rng) -> Kind {
-    let mut left = rng.below(100);
-    for (kind, weight) in WEIGHTS {
-        if left < weight {
-            return kind;
-        }
-        left -= weight;
-    }
-    Kind::NewOrder
-}
 
 /// A deck of 23 cards, which is shuffled whenever all are dealt. It allocates nothing, so that a copy is cheap.
 #[derive(Debug, Clone)]
@@ -235,6 +227,8 @@ pub struct Inputs {
     pub warehouses: u64,
     /// NURand's constants of this run.
     pub constants: Constants,
+    /// The work of a driver.
+    pub profile: Profile,
 }
 
 impl Inputs {
@@ -247,25 +241,46 @@ impl Inputs {
         if other < home { other } else { other + 1 }
     }
 
+    fn item(&self, rng: &mut Rng) -> u64 {
+        match self.profile.items {
+            Skew::NuRand => self.constants.item(rng),
+            Skew::Uniform => rng.between(1, ITEMS),
+        }
+    }
+
+    fn customer(&self, rng: &mut Rng) -> u64 {
+        match self.profile.customers {
+            Skew::NuRand => self.constants.customer(rng),
+            Skew::Uniform => rng.between(1, CUSTOMERS),
+        }
+    }
+
+    fn last_name(&self, rng: &mut Rng) -> u64 {
+        match self.profile.names {
+            Skew::NuRand => self.constants.last_name(rng),
+            Skew::Uniform => rng.below(LAST_NAMES),
+        }
+    }
+
     /// By last name in 60 of 100 draws.
     fn select_customer(&self, rng: &mut Rng) -> CustomerSelector {
         if rng.below(100) < 60 {
-            CustomerSelector::LastName(self.constants.last_name(rng))
+            CustomerSelector::LastName(self.last_name(rng))
         } else {
-            CustomerSelector::Id(self.constants.customer(rng))
+            CustomerSelector::Id(self.customer(rng))
         }
     }
 
     /// Input of New-Order (clause 2.4.1): 1 of 100 lines is remote, 1 of 100 orders names an unused item.
     pub fn new_order(&self, rng: &mut Rng, warehouse: u64) -> NewOrder {
         let district = rng.between(1, DISTRICTS);
-        let customer = self.constants.customer(rng);
+        let customer = self.customer(rng);
         let count = rng.between(FEWEST_LINES, MOST_LINES);
         let is_rolled_back = rng.below(100) == 0;
         let mut lines = Lines::default();
         for _ in 0..count {
-            let item = self.constants.item(rng);
-            let is_remote = rng.below(100) == 0;
+            let item = self.item(rng);
+            let is_remote = rng.below(100) < self.profile.remote_lines_percent;
             let supplier = if is_remote { self.other_warehouse(rng, warehouse) } else { warehouse };
             lines.push(Line { item, supplier, quantity: rng.between(1, 10) });
         }
@@ -278,7 +293,7 @@ impl Inputs {
     /// Input of Payment (clause 2.5.1): 15 of 100 customers are of another warehouse, where there is one.
     pub fn payment(&self, rng: &mut Rng, warehouse: u64) -> Payment {
         let district = rng.between(1, DISTRICTS);
-        let is_remote = rng.below(100) >= 85;
+        let is_remote = rng.below(100) >= 100 - self.profile.remote_payments_percent;
         let (customer_warehouse, customer_district) = if is_remote {
             (self.other_warehouse(rng, warehouse), rng.between(1, DISTRICTS))
         } else {
@@ -323,10 +338,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::tpcc::CUSTOMERS;
+    use crate::tpcc::profile::{PROFILES, SPECIFICATION};
 
     fn inputs(warehouses: u64) -> Inputs {
-        Inputs { warehouses, constants: Constants::for_load(&mut Rng::from_seed(3)) }
+        Inputs { warehouses, constants: Constants::for_load(&mut Rng::from_seed(3)), profile: SPECIFICATION }
     }
 
     /// A share within five standard deviations of what is expected.
@@ -352,14 +367,14 @@ mod tests {
     }
 
     #[test]
-    fn a_weighted_mix_has_the_shares_of_the_specification() {
+    fn independent_draws_have_the_weights_of_the_cards() {
         let mut rng = Rng::from_seed(2);
         let mut counts = BTreeMap::new();
         for _ in 0..100_000 {
-            *counts.entry(weighted(&mut rng)).or_insert(0u64) += 1;
+            *counts.entry(by_cards(&mut rng)).or_insert(0u64) += 1;
         }
-        for (kind, weight) in WEIGHTS {
-            assert_share(&format!("{kind:?}"), counts[&kind], 100_000, weight as f64 / 100.0);
+        for (kind, cards) in CARDS {
+            assert_share(&format!("{kind:?}"), counts[&kind], 100_000, cards as f64 / 23.0);
         }
     }
 
@@ -416,6 +431,32 @@ mod tests {
         assert_share("remote payments", remote, PAYMENTS, 0.15);
         assert_share("other districts", elsewhere, remote, 0.9);
         assert_share("by name", by_name, PAYMENTS, 0.6);
+    }
+
+    #[test]
+    fn a_driver_s_profile_decides_remoteness_and_skew() {
+        for profile in PROFILES {
+            let inputs = Inputs { profile, ..inputs(4) };
+            let mut rng = Rng::from_seed(8);
+            let (mut lines, mut remote, mut hottest, mut elsewhere) = (0, 0, BTreeMap::new(), 0);
+            for _ in 0..10_000 {
+                let order = inputs.new_order(&mut rng, 2);
+                for line in order.lines.iter().filter(|line| line.item <= ITEMS) {
+                    lines += 1;
+                    remote += u64::from(line.supplier != 2);
+                    *hottest.entry(line.item).or_insert(0u64) += 1;
+                }
+                elsewhere += u64::from(inputs.payment(&mut rng, 2).customer_warehouse != 2);
+            }
+            assert_share(profile.name, remote, lines, profile.remote_lines_percent as f64 / 100.0);
+            assert_share(profile.name, elsewhere, 10_000, profile.remote_payments_percent as f64 / 100.0);
+            // Of 100,000 draws the thousand most frequent items: some 33 % by NURand, some 4 % of uniform ones.
+            let mut counts: Vec<u64> = hottest.into_values().collect();
+            counts.sort_unstable_by(|a, b| b.cmp(a));
+            let share = counts[..1_000].iter().sum::<u64>() as f64 / lines as f64;
+            let expected = if profile.items == Skew::NuRand { 0.3..0.4 } else { 0.0..0.1 };
+            assert!(expected.contains(&share), "{}: {share}", profile.name);
+        }
     }
 
     #[test]

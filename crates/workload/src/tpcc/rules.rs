@@ -7,6 +7,11 @@ pub fn stock_after(stock: i64, ordered: i64) -> i64 {
     if stock - ordered >= 10 { stock - ordered } else { stock - ordered + 91 }
 }
 
+/// S_QUANTITY after an order line as several drivers compute it: 91 come in when there are not more than were ordered.
+pub fn stock_after_without_ten(stock: i64, ordered: i64) -> i64 {
+    if stock > ordered { stock - ordered } else { stock - ordered + 91 }
+}
+
 /// OL_AMOUNT in cents: quantity times price, without tax and discount (clause 2.4.2.2).
 pub fn line_amount_cents(quantity: u64, price_cents: u64) -> u64 {
     quantity * price_cents

@@ -3,10 +3,11 @@
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
-use super::DISTRICTS;
 use super::inputs::Kind;
+use super::profile::Profile;
 use super::rules::DATA_CHARS;
 use super::schema::district_info;
+use super::{DISTRICTS, FEWEST_LINES, MOST_LINES};
 use crate::session::{ParamType, Statement, StatementSpec};
 
 /// The transactions in the order of their operations.
@@ -77,6 +78,19 @@ pub struct NewOrderStatements {
     pub update_stock: Statement,
     /// A row of ORDER-LINE.
     pub line: Statement,
+    /// In place of the single statements for items, stock and lines.
+    pub batch: Option<BatchStatements>,
+}
+
+/// Statements of New-Order for all lines at once.
+#[derive(Debug, Clone)]
+pub struct BatchStatements {
+    /// All items.
+    pub items: Statement,
+    /// All stock, locked, with the text for the order's district: one statement for each.
+    pub stock: [Statement; DISTRICTS as usize],
+    /// All rows of ORDER-LINE, by their number less [`FEWEST_LINES`].
+    pub lines: [Statement; (MOST_LINES - FEWEST_LINES + 1) as usize],
 }
 
 /// Statements of Payment.
@@ -168,19 +182,28 @@ pub struct Statements {
     pub stock_level: StockLevelStatements,
 }
 
+/// How many statements the steps of a transaction are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One for each step.
+    Single,
+    /// One for all items, one for the stock and one for the lines of a new order.
+    Batched,
+}
+
 /// Name of the operation that counts rolled back new orders.
 pub const ROLLBACK: &str = "new_order.rollback";
 
 impl Statements {
-    /// One statement for each step.
-    pub fn single() -> Self {
+    /// The statements of a profile's work in this form.
+    pub fn new(form: Form, profile: &Profile) -> Self {
         let mut builder = Builder::default();
         builder.operation("transaction", OperationKind::Transaction, "");
         for (_, name) in KINDS {
             builder.operation(name, OperationKind::Transaction, "");
         }
         let begin = builder.add("begin", "BEGIN", &[]);
-        let new_order = new_order(&mut builder);
+        let new_order = new_order(&mut builder, form, profile);
         let rollback = builder.add(ROLLBACK, "ROLLBACK", &[]);
         let by_name = |builder: &mut Builder, transaction: &str| {
             builder.add(
@@ -212,7 +235,53 @@ impl Statements {
     }
 }
 
-fn new_order(builder: &mut Builder) -> NewOrderStatements {
+/// Marks for parameters: `(?, ?), (?, ?)` for two groups of two.
+fn marks(groups: u64, of: usize) -> String {
+    let group = if of == 1 { "?".to_owned() } else { format!("({})", vec!["?"; of].join(", ")) };
+    vec![group; groups as usize].join(", ")
+}
+
+/// Statements for all lines of an order. Those that read take [`MOST_LINES`] keys, of which an order with fewer lines repeats
+/// its last, so that there is one statement for all lengths; lines are inserted by one statement for each length.
+fn batch(builder: &mut Builder) -> BatchStatements {
+    let items =
+        format!("SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})", marks(MOST_LINES, 1));
+    let stock = |column: &str| {
+        format!(
+            "SELECT s_w_id, s_i_id, s_quantity, s_data, {column} FROM stock WHERE (s_w_id, s_i_id) IN ({}) FOR UPDATE",
+            marks(MOST_LINES, 2)
+        )
+    };
+    let lines = |count: u64| {
+        let rows = vec!["(?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)"; count as usize].join(", ");
+        format!(
+            "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
+             ol_quantity, ol_amount, ol_dist_info) VALUES {rows}"
+        )
+    };
+    let items = builder.add("new_order.items", &items, &[INT; MOST_LINES as usize]);
+    let operation = builder.operation("new_order.stocks", OperationKind::Statement, &stock("s_dist_xx"));
+    let stock = std::array::from_fn(|d| {
+        let sql = stock(&district_info(d as u64 + 1));
+        builder.statement(operation, &sql, &[INT; 2 * MOST_LINES as usize])
+    });
+    let operation = builder.operation("new_order.insert_lines", OperationKind::Statement, &lines(1));
+    let lines = std::array::from_fn(|more| {
+        let count = FEWEST_LINES + more as u64;
+        let params = LINE.repeat(count as usize);
+        builder.statement(operation, &lines(count), &params)
+    });
+    BatchStatements { items, stock, lines }
+}
+
+/// Parameters of a row of ORDER-LINE.
+const LINE: [ParamType; 9] = [INT, INT, INT, INT, INT, INT, INT, MONEY, ParamType::Bytes(24)];
+
+fn new_order(builder: &mut Builder, form: Form, profile: &Profile) -> NewOrderStatements {
+    let sums = "s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ?";
+    let (sums, params) =
+        if profile.writes_stock_sums { (format!(", {sums}"), 5) } else { (String::new(), 3) };
+    let update_stock = format!("UPDATE stock SET s_quantity = ?{sums} WHERE s_w_id = ? AND s_i_id = ?");
     let stock = |column: &str| {
         format!("SELECT s_quantity, s_data, {column} FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE")
     };
@@ -255,18 +324,14 @@ fn new_order(builder: &mut Builder) -> NewOrderStatements {
                 builder.statement(operation, &stock(&district_info(d as u64 + 1)), &[INT; 2])
             })
         },
-        update_stock: builder.add(
-            "new_order.update_stock",
-            "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
-             s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id = ?",
-            &[INT; 5],
-        ),
+        update_stock: builder.add("new_order.update_stock", &update_stock, &vec![INT; params]),
         line: builder.add(
             "new_order.insert_line",
             "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
              ol_quantity, ol_amount, ol_dist_info) VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-            &[INT, INT, INT, INT, INT, INT, INT, MONEY, ParamType::Bytes(24)],
+            &LINE,
         ),
+        batch: (form == Form::Batched).then(|| batch(builder)),
     }
 }
 
@@ -408,10 +473,17 @@ fn stock_level(builder: &mut Builder) -> StockLevelStatements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tpcc::profile::SPECIFICATION;
 
     #[test]
     fn each_kind_has_its_operation_and_each_statement_its_parameters() {
-        let statements = Statements::single();
+        for form in [Form::Single, Form::Batched] {
+            every_statement_has_its_parameters(&Statements::new(form, &SPECIFICATION));
+        }
+        every_statement_has_its_parameters(&Statements::new(Form::Single, &Profile::named("hammerdb")));
+    }
+
+    fn every_statement_has_its_parameters(statements: &Statements) {
         for (kind, name) in KINDS {
             assert_eq!(statements.operations[operation(kind)].name, name);
         }

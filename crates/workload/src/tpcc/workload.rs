@@ -9,7 +9,8 @@ use super::execute::{Buffers, Executor, Output};
 use super::inputs::{Deck, Input, Inputs, Kind};
 use super::nurand::Constants;
 use super::population::Population;
-use super::statements::{Statements, operation};
+use super::profile::{self, Profile};
+use super::statements::{self, Statements, operation};
 use super::{DISTRICTS, conditions, tables};
 use crate::data::Purpose;
 use crate::draws::Draws;
@@ -33,6 +34,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         default: Default::Word("roaming"),
         help: "home warehouse of a transaction: roaming draws one for each, so that any number of connections loads all warehouses; fixed gives each connection its own, as the specification's terminals have",
     },
+    OptionSpec {
+        name: "statements",
+        form: Form::Choice(&["single", "batched"]),
+        default: Default::Word("single"),
+        help: "single sends one statement for each step, as the specification's sample programs; batched reads all items and all stock of a new order with one statement each and inserts its lines with one",
+    },
+    OptionSpec {
+        name: "as",
+        form: Form::Choice(&profile::NAMES),
+        default: Default::Word("specification"),
+        help: "do the work of this driver: its skew, remote lines and payments, written columns and mix; `check` finds what it leaves out",
+    },
     engine::OPTION,
 ];
 
@@ -53,12 +66,17 @@ impl Tpcc {
     pub fn new(options: &Options, seed: u64) -> Self {
         let load = *Population::new(seed).constants();
         let rng = &mut Rng::stream(seed, &[Purpose::Operations as u64, CONSTANTS]);
-        let constants = Constants::for_run(rng, &load);
+        let profile = Profile::named(options.word("as"));
+        let constants = if profile.has_run_constants { Constants::for_run(rng, &load) } else { load };
+        let form = match options.word("statements") {
+            "batched" => statements::Form::Batched,
+            _ => statements::Form::Single,
+        };
         Self {
-            inputs: Inputs { warehouses: options.count("warehouses"), constants },
+            inputs: Inputs { warehouses: options.count("warehouses"), constants, profile },
             is_roaming: options.word("home") == "roaming",
             seed,
-            executor: Executor::new(Statements::single()),
+            executor: Executor::new(Statements::new(form, &profile), profile),
         }
     }
 
@@ -113,7 +131,7 @@ impl Tpcc {
     /// Draws the input of the next transaction.
     pub fn draw(&self, stream: &mut Stream) -> Input {
         let Position { rng, deck } = &mut stream.draws.current;
-        stream.kind = deck.deal(rng);
+        stream.kind = self.inputs.profile.kind(deck, rng);
         let (mut warehouse, mut district) = stream.terminal;
         if self.is_roaming {
             (warehouse, district) = (rng.between(1, self.inputs.warehouses), rng.between(1, DISTRICTS));
@@ -227,6 +245,38 @@ mod tests {
             };
             assert_eq!(tpcc.operations()[stream.operation().unwrap()].name, kind);
         }
+    }
+
+    #[test]
+    fn the_statements_of_a_profile_write_what_its_driver_writes() {
+        let update = |given: &[(&str, &str)]| {
+            let tpcc = tpcc(given);
+            let operation = tpcc
+                .operations()
+                .iter()
+                .find(|operation| operation.name == "new_order.update_stock")
+                .unwrap();
+            operation.sql.clone()
+        };
+        for (name, writes) in
+            [("specification", true), ("sysbench-tpcc", false), ("go-tpc", true), ("hammerdb", false)]
+        {
+            let sql = update(&[("as", name)]);
+            assert_eq!(sql.contains("s_ytd") && sql.contains("s_remote_cnt"), writes, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_batched_order_of_ten_lines_sends_27_statements_less() {
+        let count = |given: &[(&str, &str)]| {
+            let tpcc = tpcc(given);
+            let mut sent = 0;
+            crate::transcript::replay(&tpcc, 0, 230, &mut |_| sent += 1);
+            sent
+        };
+        let (single, batched) = (count(&[]), count(&[("statements", "batched")]));
+        // Of 100 new orders of ten lines: 40 statements a single one, 13 a batched one.
+        assert!((2_500..2_900).contains(&(single - batched)), "{single} {batched}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mydyno_workload::tpcc::execute::Output;
-use mydyno_workload::tpcc::inputs::{Input, UNUSED_ITEM, Who};
+use mydyno_workload::tpcc::inputs::{CustomerSelector, Input, UNUSED_ITEM};
 use mydyno_workload::tpcc::population::Population;
 use mydyno_workload::tpcc::text::last_name;
 
@@ -151,10 +151,10 @@ impl Memory {
     }
 
     /// By name: all of that name by first name, and of n the one at n / 2, rounded up.
-    fn chosen(&self, w: u64, d: u64, who: Who) -> u64 {
+    fn chosen(&self, w: u64, d: u64, who: CustomerSelector) -> u64 {
         match who {
-            Who::Id(customer) => customer,
-            Who::LastName(number) => {
+            CustomerSelector::Id(customer) => customer,
+            CustomerSelector::LastName(number) => {
                 let name = last_name(number);
                 let mut all: Vec<(String, u64)> = (1..=3_000)
                     .map(|c| (c, self.population.customer(w, d, c)))
