@@ -20,6 +20,8 @@ use crate::tpcc_model::{Memory, Order};
 
 const WAREHOUSES: u64 = 2;
 const SEED: u64 = 7;
+/// Orders that the deliveries of this test reach, and some that they do not.
+const DELIVERED: std::ops::RangeInclusive<u64> = 2_101..=2_200;
 const DATABASE: &str = "tpcc_spec";
 
 fn tables(database: &str) -> Tables {
@@ -153,6 +155,10 @@ fn compare_orders(client: &mut Client, memory: &Memory) {
             let carrier = carrier.map_or("NULL".to_owned(), |carrier| carrier.to_string());
             let local = u8::from(*all_local);
             orders.push(format!("{w}|{d}|{o}|{customer}|{carrier}|{}|{local}", of_order.len()));
+            // Lines of all orders would be more than a client takes as one result.
+            if !(DELIVERED.contains(&o) || o > 3_000) {
+                continue;
+            }
             for (number, line) in (1..).zip(of_order) {
                 lines.push(format!(
                     "{w}|{d}|{o}|{number}|{}|{}|{}|{}|{}|{}",
@@ -175,7 +181,7 @@ fn compare_orders(client: &mut Client, memory: &Memory) {
     let found = rows(
         client,
         "SELECT ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d IS NOT NULL, ol_quantity, \
-         ol_amount, ol_dist_info FROM order_line WHERE ol_o_id > 2100 ORDER BY 1, 2, 3, 4",
+         ol_amount, ol_dist_info FROM order_line WHERE ol_o_id BETWEEN 2101 AND 2200 OR ol_o_id > 3000 ORDER BY 1, 2, 3, 4",
     );
     let differs = found.iter().zip(&lines).find(|(found, expected)| found != expected);
     assert!(found.len() == lines.len() && differs.is_none(), "order lines differ: {differs:?}");
@@ -331,7 +337,7 @@ fn transactions_do_what_the_specification_says_and_conditions_find_each_fault() 
     assert!(tables.cleanup(&mut client).unwrap());
 }
 
-/// Orders of some 15 lines a statement, so that ranges end within orders and districts.
+/// Ranges are small, so that they end within orders and districts.
 #[test]
 fn a_fill_of_composite_keys_that_was_cut_off_goes_on_and_ends_with_the_same_rows() {
     let server = shared();
