@@ -30,7 +30,6 @@ KINDS = {
     "in place": ("in_place", None, IN_PLACE, SHORT),
     "host-wide": ("in_place", None, OF_HOST, SHORT),
     "host-wide rows": ("rows", None, OF_HOST, LONG),
-    "duet": ("alternate", "--duet", (None, None), SHORT),
 }
 EXPERIMENTS = [
     ("restart", POINT, 8, None), ("restart", MIXED, 8, None), ("restart", WRITE, 4, None),
@@ -40,7 +39,7 @@ EXPERIMENTS = [
     ("in place", POINT, 8, 1000), ("in place", WRITE, 4, 200),
     ("host-wide", POINT, 8, None), ("host-wide", MIXED, 8, None), ("host-wide", POINT, 8, 1000),
     ("host-wide rows", POINT, 8, None),
-    ("duet", POINT, 8, None), ("duet", MIXED, 8, None), ("duet", WRITE, 4, None), ("duet", POINT, 8, 1000),
+    ("rows", MIXED, 8, None), ("rows", WRITE, 4, None), ("in place", MIXED, 8, 100), ("host-wide rows", MIXED, 8, None),
 ]
 
 

@@ -197,7 +197,7 @@ fn what_cannot_be_asked_is_told_with_the_way_out() {
     let Ended { status, stderr, .. } = home.end(&["audit", "--host-only", "--only", "swapiness"]);
     assert!(status == 2 && stderr.contains("did you mean \"swappiness\""), "{status} {stderr}");
     let Ended { status, stderr, .. } = home.end(&["audit", "--host-only", "--area", "hots"]);
-    assert!(status == 2 && stderr.contains("there are"), "{status} {stderr}");
+    assert!(status == 2 && stderr.contains("the areas are"), "{status} {stderr}");
     // A folder that is there is noticed before anything is looked at.
     let there = home.path().to_str().unwrap();
     let Ended { status, stderr, .. } =

@@ -87,7 +87,7 @@ fn where_no_option_was_seen_the_status_says_so() {
     let Ended { status, stderr, .. } =
         home.end(&["audit", "--host-only", "--window", "0", "--for", "mysql-9.7", "--fail-on", "high"]);
     assert!(
-        status == 3 && stderr.contains("--for: the server's option files were not seen"),
+        status == 3 && stderr.contains("--for: the server's option files are not visible"),
         "{status} {stderr}"
     );
 }

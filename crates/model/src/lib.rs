@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod facts;
 pub mod finding;
 pub mod knob;
+pub mod latency;
 pub mod lever;
 pub mod plan;
 pub mod probe;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 use crate::estimate::Estimate;
+pub use crate::latency::LatencySummary;
 use crate::plan::{Arrivals, TargetPlan};
 use crate::record::{End, OperationKind};
 use crate::tpcc::TpccSummary;
@@ -240,22 +241,6 @@ pub struct Throughput {
     pub transactions_per_s: Estimate,
     /// Answered statements a second.
     pub queries_per_s: Estimate,
-}
-
-/// A distribution in microseconds: percentiles by name (`p50`, `p99`, `p999`), mean and exact extremes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencySummary {
-    /// Number of values.
-    pub count: u64,
-    /// Percentiles by name.
-    #[serde(flatten)]
-    pub percentiles: IndexMap<String, Estimate>,
-    /// Exact mean; `null` without values.
-    pub mean: Option<f64>,
-    /// Exact minimum; `null` without values.
-    pub min: Option<f64>,
-    /// Exact maximum; `null` without values.
-    pub max: Option<f64>,
 }
 
 /// Name of a percentile in documents: `p50`, `p95`, `p999` for 99.9.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::summary::LatencySummary;
+use crate::latency::LatencySummary;
 
 /// New orders a minute and how the step compares with the rules of TPC-C's specification. The work is derived from TPC-C;
 /// the result is not comparable with published TPC-C results.

@@ -11,6 +11,7 @@ mod error;
 pub mod folder;
 pub mod guard;
 mod lines;
+mod operation;
 mod own_flag;
 mod progress;
 mod recording;

@@ -6,7 +6,7 @@ use mydyno_model::tpcc::{TpccRequirement, TpccSummary, TpccTransaction};
 use mydyno_stats::interval;
 use mydyno_workload::tpcc::statements::{KINDS, ROLLBACK};
 
-use crate::summarise::operation_summary;
+use crate::operation::operation_summary;
 
 /// Percentiles that the specification asks for.
 const PERCENTILES: [f64; 2] = [90.0, 95.0];
