@@ -145,7 +145,7 @@ fn the_steps_prepare_check_and_cleanup_do_what_they_say() {
 
     assert_eq!(bench(&["cleanup"]).status, 0);
     assert!(server.sql("SHOW DATABASES LIKE 'mydyno'").is_empty());
-    assert_eq!(bench(&["cleanup"]).status, 0, "nothing to clean up is no error");
+    assert_eq!(bench(&["cleanup"]).status, 0, "nothing to clean up is not an error");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn levers_that_take_effect_at_once_are_swapped_in_one_server() {
         "  A   + BC",
         "  A   variable.innodb_flush_log_at_trx_commit  +",
         "The price of variable.innodb_flush_log_at_trx_commit=0: ",
-        "cannot be told from interactions of two factors",
+        "cannot be separated from interactions of two factors",
     ] {
         assert!(ended.stdout.contains(line), "{line}: {ended:?}");
     }

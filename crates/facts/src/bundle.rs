@@ -34,8 +34,9 @@ pub fn save(set: &FactSet, path: &Path) -> Result<(), FactsError> {
 
 /// A name in the same folder that no other process uses.
 fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name =
-        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is no file name"))?;
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a file name"))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}", std::process::id()));

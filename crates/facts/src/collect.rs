@@ -11,12 +11,12 @@ use mydyno_model::facts::{Fact, FactSet};
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::bag::Bag;
 use crate::catalogue;
 use crate::collector::{Collector, Run};
 pub use crate::context::Options;
 use crate::context::{Context, NO_CONNECTION};
 use crate::process::Process;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 use crate::sql::{ReadOnly, Sql};
 
@@ -124,28 +124,28 @@ fn deadline_of(collector: &Collector, options: &Options) -> Duration {
 
 fn query(
     collector: &'static Collector,
-    read: fn(&Context, &mut ReadOnly<'_>, &Bag),
+    read: fn(&Context, &mut ReadOnly<'_>, &Readings),
     context: &Context,
     sql: Option<&mut ReadOnly<'_>>,
 ) -> Vec<(String, Fact)> {
-    let bag = Bag::new(collector);
+    let readings = Readings::new(collector);
     match sql {
         Some(sql) => {
             // The window is spent waiting, so it does not count towards the collector's deadline.
             let window = context.options.window.unwrap_or_default();
             sql.until(Instant::now() + deadline_of(collector, &context.options) + window);
-            read(context, sql, &bag);
-            bag.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
+            read(context, sql, &readings);
+            readings.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
         }
-        None => bag.rest_is(collector.name, &Missing::Absent(NO_CONNECTION.to_owned())),
+        None => readings.rest_is(collector.name, &Missing::Absent(NO_CONNECTION.to_owned())),
     }
-    bag.take()
+    readings.take()
 }
 
 /// A host collector at work.
 struct Pending {
     collector: &'static Collector,
-    bag: Bag,
+    readings: Readings,
     /// Receives `()` from a thread that finished; closed without it by one that panicked.
     done: Option<Receiver<()>>,
     started: Instant,
@@ -154,10 +154,10 @@ struct Pending {
 
 impl Pending {
     fn start(collector: &'static Collector, context: &Context) -> Self {
-        let bag = Bag::new(collector);
+        let readings = Readings::new(collector);
         let mut pending = Self {
             collector,
-            bag: bag.clone(),
+            readings: readings.clone(),
             done: None,
             started: Instant::now(),
             // A collector that reads twice also sleeps for the window between the readings.
@@ -168,7 +168,7 @@ impl Pending {
         let context = context.clone();
         let spawned =
             std::thread::Builder::new().name(format!("facts-{}", collector.name)).spawn(move || {
-                read(&context, &bag);
+                read(&context, &readings);
                 // The receiver is gone once the deadline has passed.
                 let _ = tell.send(());
             });
@@ -176,7 +176,7 @@ impl Pending {
             // The thread is never joined: a thread that hangs in the kernel would block its caller too.
             Ok(_) => pending.done = Some(done),
             Err(e) => pending
-                .bag
+                .readings
                 .rest_is(collector.name, &Missing::Error(format!("no thread could be started: {e}"))),
         }
         pending
@@ -194,8 +194,8 @@ impl Pending {
                     "the collector broke down; please report it".to_owned()
                 }
             };
-            self.bag.rest_is(self.collector.name, &Missing::Error(why));
+            self.readings.rest_is(self.collector.name, &Missing::Error(why));
         }
-        self.bag.take()
+        self.readings.take()
     }
 }

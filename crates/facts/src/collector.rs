@@ -1,7 +1,7 @@
 //! Collectors: groups of facts that are read together.
 
-use crate::bag::Bag;
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::sql::ReadOnly;
 
 /// One fact, or a family of facts, that a collector gives.
@@ -63,9 +63,9 @@ pub struct Cost {
 #[derive(Clone, Copy)]
 pub enum Run {
     /// Reads files of the host; runs in a thread of its own, in parallel with other collectors.
-    Host(fn(&Context, &Bag)),
+    Host(fn(&Context, &Readings)),
     /// Queries the server; these collectors run one after the other on the connection.
-    Server(fn(&Context, &mut ReadOnly<'_>, &Bag)),
+    Server(fn(&Context, &mut ReadOnly<'_>, &Readings)),
 }
 
 /// A group of facts that are read together.

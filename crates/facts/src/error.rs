@@ -57,7 +57,7 @@ pub enum FactsError {
         limit: usize,
     },
     /// A name that ssh would misunderstand.
-    #[error("{0:?} is no host for --ssh: give host, user@host or a name of your ssh configuration")]
+    #[error("{0:?} is not a host for --ssh: give host, user@host or a name of your ssh configuration")]
     RemoteName(String),
     /// Another host gave no facts.
     #[error("no facts from {host} over ssh: {why}")]

@@ -4,7 +4,6 @@
 //! could not be read carries the reason and the permission that it needs. All files are read through a [`Source`], so a
 //! test can replace /proc and /sys by a folder of its own. Nothing in this crate changes a host or a server.
 
-mod bag;
 mod block;
 mod bounds;
 pub mod bundle;
@@ -22,6 +21,7 @@ mod mounts;
 pub mod option_files;
 pub mod parse;
 pub mod process;
+mod readings;
 mod redact;
 mod remote;
 mod secrets;

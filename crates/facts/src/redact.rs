@@ -334,7 +334,7 @@ fn holds_names(id: &str, value: &Value) -> bool {
         let named = value.as_str().is_some_and(|text| is_named_variable(variable, text));
         return named || value.to_string().contains('/');
     }
-    // Whatever of a schema is no number and no switch is, or holds, names of tables, columns and indexes.
+    // Every value of a schema that is neither a number nor a switch is, or holds, names of tables, columns and indexes.
     let of_schema = id.starts_with("schema.") && !(value.is_number() || value.is_boolean());
     of_schema || NAMED.iter().any(|named| named.covers(id))
 }

@@ -72,7 +72,7 @@ impl Remote {
             Some(code) => return Err(failed(format!("mydyno ended there with status {code}: {said}"))),
             None => return Err(failed(format!("ssh was ended by a signal: {said}"))),
         }
-        let text = String::from_utf8(out).map_err(|_| failed("its answer is no text".to_owned()))?;
+        let text = String::from_utf8(out).map_err(|_| failed("its answer is not text".to_owned()))?;
         FactSet::from_json(&text).map_err(|e| {
             failed(format!("its answer holds no facts ({e}); a shell that prints at login would do this"))
         })

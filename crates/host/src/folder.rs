@@ -183,7 +183,7 @@ impl MarkedFolder {
             .open(self.path.join(MARK_FILE));
         match mark {
             Ok(file) => {
-                // A mark that is no text is not ours; one that is longer is not either.
+                // A mark that is not text, or is longer, is not ours.
                 let limit = self.mark.len() as u64 + 1;
                 if file.take(limit).read_to_string(&mut found).is_err() {
                     return Ok(Ownership::Foreign);

@@ -227,7 +227,7 @@ impl Change for SwapFile {
 enum Listed {
     /// It does, under this path.
     Here(Swap),
-    /// It may: this one is of its size, and is no path here.
+    /// It may: this one is of its size, and is not a path here.
     Unseen(PathBuf),
     /// It does not.
     No,

@@ -101,7 +101,7 @@ impl Attribute {
     /// The one spelling of a value.
     ///
     /// # Errors
-    /// It is no value of this attribute.
+    /// It is not a value of this attribute.
     pub fn normal(self, value: &str) -> Result<String, HostError> {
         let normal = match self {
             Self::Affinity => parse_cpus(value).map(|list| cpus::show(&list)),

@@ -177,7 +177,7 @@ impl<T: Change + Clone + Serialize> Fields for T {
     fn fields(&self) -> serde_json::Result<Map<String, Value>> {
         match serde_json::to_value(self)? {
             Value::Object(fields) => Ok(fields),
-            other => Err(serde::ser::Error::custom(format!("{other} is no object"))),
+            other => Err(serde::ser::Error::custom(format!("{other} is not an object"))),
         }
     }
 

@@ -64,7 +64,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Entry>, Vec<Problem>> {
         match Date::parse(&day, format_description!("[year]-[month]-[day]")) {
             Ok(until) => entries.push(Entry { claim, reason, until }),
             Err(_) => {
-                let text = format!("{claim}: until = {day:?} is no day like 2027-03-31");
+                let text = format!("{claim}: until = {day:?} is not a day like 2027-03-31");
                 problems.push(Problem::of(file, text));
             }
         }

@@ -167,7 +167,7 @@ fn once(steps: impl Iterator<Item = RemedyStep>) -> Vec<RemedyStep> {
 
 fn unknown(missing: &[MissingFact]) -> String {
     let reasons: Vec<String> = missing.iter().map(|m| format!("{}: {}", m.fact, m.why)).collect();
-    format!("It cannot be told. {}", reasons.join("; "))
+    format!("Unknown: {}", reasons.join("; "))
 }
 
 fn evidence(id: &str, facts: &FactSet) -> Option<Evidence> {

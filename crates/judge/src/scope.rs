@@ -30,7 +30,7 @@ pub fn scope(facts: &FactSet) -> Scope {
     let server = match (facts.text("server.family"), facts.text("server.version")) {
         (Some(family), Some(version)) => format!("{family} {version}"),
         _ => {
-            notes.push("No server was asked: claims about it cannot be told.".to_owned());
+            notes.push("No server was given: claims about a server are unknown.".to_owned());
             String::new()
         }
     };
@@ -41,7 +41,7 @@ pub fn scope(facts: &FactSet) -> Scope {
         }
         (None, Some(scope)) => scope.to_owned(),
         (None, None) => {
-            notes.push("What kind of host this is cannot be told.".to_owned());
+            notes.push("The kind of this host is unknown.".to_owned());
             "not_visible".to_owned()
         }
     };

@@ -25,7 +25,7 @@ pub fn told_by(claim: &Claim, open: Finding, shown: &FactSet) -> Finding {
         State::Violated => format!("This does not hold here: {}.", open.title),
         State::Holds => format!("{}.", open.title),
         State::NotApplicable => "It does not apply here.".to_owned(),
-        State::Unknown => "It cannot be told.".to_owned(),
+        State::Unknown => "Unknown.".to_owned(),
     };
     let mut remedy = open.remedy;
     if let Some(remedy) = &mut remedy {

@@ -119,7 +119,10 @@ impl Template {
                     let form = FORMS.iter().find(|(known, _)| *known == name.trim());
                     let form = form.ok_or_else(|| {
                         let known: Vec<&str> = FORMS.iter().map(|(known, _)| *known).collect();
-                        wrong(brace, &format!("{:?} is no form; there are {}", name.trim(), known.join(", ")))
+                        wrong(
+                            brace,
+                            &format!("{:?} is not a form; there are {}", name.trim(), known.join(", ")),
+                        )
                     })?;
                     (inner, form.1)
                 }

@@ -1,6 +1,6 @@
 //! Lists of CPUs and nodes: `0-1,3`.
 
-/// Reads a list, without repetition and in order. `None` when it is no list, or a number is larger than `largest`.
+/// Reads a list, without repetition and in order. `None` when it is not a list, or a number is larger than `largest`.
 pub fn parse(text: &str, largest: usize) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {

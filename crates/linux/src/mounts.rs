@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     /// Its id, unique on a host while it is mounted.
     pub id: u64,
-    /// Major and minor number of the file system's device; major 0 is no block device.
+    /// Major and minor number of the file system's device; major 0 is not a block device.
     pub device: (u32, u32),
     /// The folder of the file system that is mounted, as in `/` or `/@subvolume`.
     pub root: String,

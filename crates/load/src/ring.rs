@@ -58,7 +58,7 @@ struct Line {
     /// The statement on its way: the kernel reads it when it is submitted, or later where the socket is full. It stays
     /// until the task's next statement, which comes after its answer.
     outgoing: Vec<u8>,
-    /// It is not submitted yet: what has arrived is no answer to it, and its memory must stay as it is.
+    /// It is not submitted yet: what has arrived is not an answer to it, and its memory must stay as it is.
     posted: bool,
     sent_ns: u64,
 }

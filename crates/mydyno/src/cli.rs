@@ -188,7 +188,7 @@ mod tests {
                     Ok(_) => assert_eq!(
                         nth,
                         usize::from(!name.contains('-')) * nth,
-                        "{typed} is no spelling of mydyno"
+                        "{typed} is not a spelling of mydyno"
                     ),
                     Err(mut error) => {
                         super::advise(&mut error);

@@ -89,7 +89,7 @@ pub fn carry_out(wanted: &Wanted, args: &ProvingArgs, ui: &Ui) -> Result<Status,
     plan(&planned).iter().for_each(|line| ui.note(line));
     if !planned.of_the_host.is_empty() && args.allow_host_change {
         let levers = planned.of_the_host.join(", ");
-        ui.loud(&format!("Changing the whole host until this command ends: {levers}"));
+        ui.always(&format!("Changing the whole host until this command ends: {levers}"));
     }
     let stop = signals::stop_flag()?;
     let host = private::open_host("prove")?;
@@ -151,7 +151,7 @@ fn show(progress: &Progress<'_>, planned: &Planned, ui: &Ui) {
                 ui.note(&format!("Row {done} of {of} (run {signs}); about {} left", minutes(left_s)));
             }
         }
-        Progress::Loud(text) => ui.loud(text),
+        Progress::Loud(text) => ui.always(text),
     }
 }
 

@@ -65,7 +65,7 @@ impl PrivateArgs {
         }
         let of_the_host = turns.of_the_host();
         if !of_the_host.is_empty() && self.allow_host_change {
-            ui.loud(&format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
+            ui.always(&format!("Changing the whole host {until}: {}", of_the_host.join(", ")));
         }
         Ok(turns)
     }

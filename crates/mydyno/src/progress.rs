@@ -27,7 +27,7 @@ const BAR: usize = 24;
 const MANY_CONNECTIONS: usize = 500;
 
 /// Shows progress on standard error.
-pub struct Shower<'a> {
+pub struct ProgressDisplay<'a> {
     ui: &'a Ui,
     operation: &'a str,
     started: Instant,
@@ -36,7 +36,7 @@ pub struct Shower<'a> {
     throughput: Sparkline,
 }
 
-impl<'a> Shower<'a> {
+impl<'a> ProgressDisplay<'a> {
     /// `operation` is the transaction's name.
     pub fn new(ui: &'a Ui, operation: &'a str) -> Self {
         Self {
@@ -52,10 +52,10 @@ impl<'a> Shower<'a> {
     /// Shows one piece of progress.
     pub fn show(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::LeftAlone(sentence) => return self.ui.loud(sentence),
+            Progress::LeftAlone(sentence) => return self.ui.always(sentence),
             Progress::SchemaWarning { statement, said } => {
                 let text = format!("schema.statement={statement}: the server says: {said}");
-                return self.ui.loud(&text);
+                return self.ui.always(&text);
             }
             _ if self.ui.quiet => return,
             _ => {}
@@ -129,7 +129,7 @@ impl<'a> Shower<'a> {
         let text = if self.ui.live { format!("{text}  {}", self.throughput.text()) } else { text };
         let errors = match interval.errors.values().sum() {
             0u64 => String::new(),
-            errors => self.ui.alarm(&format!("  errors {}", show_count(errors))),
+            errors => self.ui.highlight(&format!("  errors {}", show_count(errors))),
         };
         let late = match interval.arrivals.queued {
             0 => String::new(),
@@ -164,7 +164,7 @@ impl<'a> Shower<'a> {
     }
 }
 
-impl Drop for Shower<'_> {
+impl Drop for ProgressDisplay<'_> {
     fn drop(&mut self) {
         self.end_bar();
     }

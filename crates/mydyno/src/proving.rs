@@ -105,7 +105,7 @@ pub fn carry_out(
     plan(comparison, args).iter().for_each(|line| ui.note(line));
     if !comparison.of_the_host.is_empty() && args.allow_host_change {
         let levers = comparison.of_the_host.join(", ");
-        ui.loud(&format!("Changing the whole host until this command ends: {levers}"));
+        ui.always(&format!("Changing the whole host until this command ends: {levers}"));
     }
     let now = OffsetDateTime::now_utc();
     let stop = signals::stop_flag()?;
@@ -131,7 +131,7 @@ pub fn carry_out(
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
     let proved = Proved { fingerprint: Some(ledger::fingerprint()), ..proved };
     if let Err(error) = ledger::append(host.state.path(), &proved) {
-        ui.loud(&format!("The verdict is not in the ledger: {error}"));
+        ui.always(&format!("The verdict is not in the ledger: {error}"));
     }
     let page = folder.join("verdict.html");
     if let Err(error) = std::fs::write(&page, mydyno_report::verdict::html(&verdict)) {
@@ -252,7 +252,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
                 ui.note(&format!("Slice {done} of {of}{so_far}; at most {} left", minutes(left_s)));
             }
         }
-        Progress::Loud(text) => ui.loud(text),
+        Progress::Loud(text) => ui.always(text),
     }
 }
 

@@ -46,12 +46,12 @@ impl Ui {
         }
     }
 
-    /// Columns of standard output; 100 when it is no terminal or says nothing.
+    /// Columns of standard output; 100 when it is not a terminal or says nothing.
     pub fn width(&self) -> usize {
         terminal_columns().unwrap_or(100)
     }
 
-    /// A result. A reader that has gone away (`| head`) is no error.
+    /// A result. A reader that has gone away (`| head`) is not an error.
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let text = if self.json { text::json(text) } else { text.into() };
@@ -70,24 +70,24 @@ impl Ui {
     /// A note about what is going on; not with `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr().lock(), "{}", self.harmless(text));
+            let _ = writeln!(std::io::stderr().lock(), "{}", self.escaped(text));
         }
     }
 
     /// A note about something that concerns others than this command, such as a change of the whole host. Not even `--quiet`
     /// hides it.
-    pub fn loud(&self, text: &str) {
-        let loud = Self { quiet: false, ..self.clone() };
-        loud.note(text);
+    pub fn always(&self, text: &str) {
+        let shown = Self { quiet: false, ..self.clone() };
+        shown.note(text);
     }
 
     /// A part of a note that stands out.
-    pub fn alarm(&self, text: &str) -> String {
+    pub fn highlight(&self, text: &str) -> String {
         if self.live_color { format!("{RED}{}{COLOUR_END}", text::visible(text)) } else { text.to_owned() }
     }
 
-    /// Text with nothing in it that steers the terminal but the colours of [`Self::alarm`].
-    fn harmless(&self, text: &str) -> String {
+    /// Text with nothing in it that steers the terminal but the colours of [`Self::highlight`].
+    fn escaped(&self, text: &str) -> String {
         if !self.live_color {
             return text::visible(text).into_owned();
         }
@@ -108,7 +108,7 @@ impl Ui {
 fn terminal_columns() -> Option<usize> {
     // SAFETY: an all-zero `winsize` is valid: it holds numbers only.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: `size` is valid for writing; on what is no terminal the call fails and changes nothing.
+    // SAFETY: `size` is valid for writing; on what is not a terminal the call fails and changes nothing.
     let status = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
     (status == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
 }

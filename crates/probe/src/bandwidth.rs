@@ -23,7 +23,7 @@ const PIECE: usize = 256 << 10;
 const BUFFER: (usize, usize) = (32 << 20, 256 << 20);
 
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum Direction {
     Read,
     Write,
     Copy,
@@ -44,16 +44,18 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
     counts.dedup();
     let mut cells = Vec::new();
     for threads in counts {
-        for (way, name, verb) in
-            [(Way::Read, "read", "reading"), (Way::Write, "write", "writing"), (Way::Copy, "copy", "copying")]
-        {
+        for (direction, name, verb) in [
+            (Direction::Read, "read", "reading"),
+            (Direction::Write, "write", "writing"),
+            (Direction::Copy, "copy", "copying"),
+        ] {
             // A copy reads and writes each byte once: the result counts the bytes moved, as of a server's memcpy.
             let plural = if threads == 1 { "" } else { "s" };
             let what = format!("{verb} {}, {threads} thread{plural}", show_bytes((bytes * threads) as f64));
             let series = Series::new(format!("{name}.{threads}"), what, Kind::Bytes(PIECE as u64))
                 .with("threads", threads)
                 .with("bytes", bytes * threads);
-            cells.push(Cell::one(series, move |slot| measure(slot, way, threads, bytes)));
+            cells.push(Cell::one(series, move |slot| measure(slot, direction, threads, bytes)));
         }
     }
     let outcome = course::run(cells, &run.timing, run.stop, run.progress);
@@ -61,7 +63,12 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
     Ok(draft.finish(outcome))
 }
 
-fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Window>, ProbeError> {
+fn measure(
+    slot: &Slot,
+    direction: Direction,
+    threads: usize,
+    bytes: usize,
+) -> Result<Vec<Window>, ProbeError> {
     // All memory is touched before the warm-up begins, which is common to all threads.
     let ready = Barrier::new(threads);
     let begun = OnceLock::new();
@@ -73,7 +80,7 @@ fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Wi
                     let mut at = 0;
                     let mut batch = |pieces| {
                         for _ in 0..pieces {
-                            at = piece(way, &mut buffer, at);
+                            at = piece(direction, &mut buffer, at);
                         }
                         Ok::<(), Infallible>(())
                     };
@@ -95,19 +102,19 @@ fn measure(slot: &Slot, way: Way, threads: usize, bytes: usize) -> Result<Vec<Wi
 }
 
 /// Processes one piece and returns the start of the next.
-fn piece(way: Way, buffer: &mut [u64], at: usize) -> usize {
+fn piece(direction: Direction, buffer: &mut [u64], at: usize) -> usize {
     let words = PIECE / 8;
     let half = buffer.len() / 2;
-    match way {
-        Way::Read => {
+    match direction {
+        Direction::Read => {
             let sum = buffer[at..at + words].iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
             black_box(sum);
         }
-        Way::Write => {
+        Direction::Write => {
             buffer[at..at + words].fill(at as u64);
             black_box(&mut buffer[at]);
         }
-        Way::Copy => {
+        Direction::Copy => {
             // Copies from the first half to the second.
             let at = at % half;
             let (from, to) = buffer.split_at_mut(half);
@@ -155,11 +162,11 @@ mod tests {
         let mut at = 0;
         for _ in 0..5 {
             starts.push(at * 8 / PIECE);
-            at = piece(Way::Write, &mut buffer, at);
+            at = piece(Direction::Write, &mut buffer, at);
         }
         assert_eq!(starts, [0, 1, 2, 3, 0]);
         buffer[..PIECE / 8].fill(9);
-        piece(Way::Copy, &mut buffer, 0);
+        piece(Direction::Copy, &mut buffer, 0);
         assert!(buffer[2 * PIECE / 8..3 * PIECE / 8].iter().all(|word| *word == 9));
     }
 }

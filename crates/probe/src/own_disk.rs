@@ -25,7 +25,7 @@ pub const FLUSHES: [Flushes; 2] = [Flushes::Sent, Flushes::Suppressed];
 
 /// A file system, and the treatment of its flushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ground {
+pub struct DiskVariant {
     /// The file system.
     pub file_system: FileSystem,
     /// Its flushes.
@@ -56,7 +56,7 @@ impl Flushes {
     }
 }
 
-impl Ground {
+impl DiskVariant {
     /// Its name, as in `xfs.sent`.
     pub fn name(self) -> String {
         format!("{}.{}", self.file_system, self.flushes.name())

@@ -15,7 +15,7 @@ use crate::experiment::Mistake;
 pub enum ProveError {
     /// A side of a comparison that is none of the forms.
     #[error(
-        "{side:?} is no side of a comparison: {why}; a side is LEVER=VALUE (`mydyno host levers` lists them), an option file, the base directory of a server, or an engine like mariadb-10.11"
+        "{side:?} is not a side of a comparison: {why}; a side is LEVER=VALUE (`mydyno host levers` lists them), an option file, the base directory of a server, or an engine like mariadb-10.11"
     )]
     Side {
         /// As typed.
@@ -109,7 +109,7 @@ pub enum ProveError {
         /// The smallest sufficient budget, in seconds.
         needed_s: f64,
     },
-    /// A factor that is no lever with two levels.
+    /// A factor that is not a lever with two levels.
     #[error(
         "--factor {factor:?}: {why}; a factor is LEVER=LOW,HIGH, as in `sync_binlog=1,0` (levels that hold a comma are separated by |)"
     )]

@@ -50,7 +50,7 @@ pub fn read(state: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
 fn read_file(path: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
     let about = fs::metadata(path).map_err(ProveError::io("read", path))?;
     if !about.is_file() || about.len() > LARGEST_BYTES {
-        let why = format!("it is no regular file of at most {LARGEST_BYTES} bytes");
+        let why = format!("it is not a regular file of at most {LARGEST_BYTES} bytes");
         return Err(ProveError::Folder { path: path.to_owned(), why });
     }
     let text = fs::read_to_string(path).map_err(ProveError::io("read", path))?;
@@ -63,7 +63,7 @@ fn read_file(path: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
 /// Returns how many were added.
 ///
 /// # Errors
-/// The file cannot be read or has a line that is no verdict, or the ledger cannot be read or written.
+/// The file cannot be read or has a line that is not a verdict, or the ledger cannot be read or written.
 pub fn import(state: &Path, from: &Path) -> Result<usize, ProveError> {
     let (there, _) = read(state)?;
     let (lines, damaged) = read_file(from)?;

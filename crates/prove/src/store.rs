@@ -94,7 +94,7 @@ const LARGEST_BYTES: u64 = 256 << 20;
 /// Reads an experiment: its design, and all slices whose line is whole.
 ///
 /// # Errors
-/// There is no design, or a file is no regular file, too large, or damaged before its last line.
+/// There is no design, or a file is not a regular file, too large, or damaged before its last line.
 pub fn read(folder: &Path) -> Result<(Design, Vec<Slice>), ProveError> {
     let path = folder.join(DESIGN);
     let design = Design::from_json(&read_file(&path)?)
@@ -138,7 +138,7 @@ pub fn read_verdict(folder: &Path) -> Result<Option<Verdict>, ProveError> {
 fn read_file(path: &Path) -> Result<String, ProveError> {
     let about = fs::metadata(path).map_err(ProveError::io("read", path))?;
     if !about.is_file() || about.len() > LARGEST_BYTES {
-        let why = format!("it is no regular file of at most {LARGEST_BYTES} bytes");
+        let why = format!("it is not a regular file of at most {LARGEST_BYTES} bytes");
         return Err(ProveError::Folder { path: path.to_owned(), why });
     }
     fs::read_to_string(path).map_err(ProveError::io("read", path))

@@ -54,7 +54,7 @@ pub(crate) fn refusals(turns: &Turns) -> Vec<String> {
     for (lever, value, when) in &turns.all {
         if !matches!(when, When::ServerRunning | When::Workload | When::Client) {
             reasons.push(format!(
-                "{lever}={value} is no dynamic variable: on your server only variable.NAME and levers of the load are set"
+                "{lever}={value} is not a dynamic variable: on your server only variable.NAME and levers of the load are set"
             ));
         }
     }

@@ -15,7 +15,7 @@ const WHOLE: f64 = 0.9;
 /// One entry a point that was measured more than once, in the order of the plan.
 pub fn points(plan: &[StepPlan], time_s: f64, steps: &[StepSummary]) -> Vec<PointSummary> {
     let mut points: Vec<Vec<&StepSummary>> = Vec::new();
-    // What was cut short is no repeat.
+    // What was cut short is not a repeat.
     let whole = |step: &&StepSummary| step.window_s >= WHOLE * time_s;
     for step in steps.iter().filter(whole) {
         let same = |other: &&StepSummary| match (plan.get(step.step), plan.get(other.step)) {

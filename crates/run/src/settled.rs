@@ -29,7 +29,7 @@ pub fn settled(arrivals: &Arrivals, transaction: &str, warmup: &[Interval]) -> b
     rest.len() >= MIN_WINDOWS && is_level(rest) && steady::assess(rest).steady == Some(true)
 }
 
-/// A change between the halves of a warm-up that is no reason to go on, as a share.
+/// A change between the halves of a warm-up that is not a reason to go on, as a share.
 const LEVEL: f64 = 0.02;
 
 /// Whether the halves of a series have one mean, but for [`LEVEL`] or twice what noise from value to value makes. A test

@@ -17,7 +17,7 @@ pub struct Stall {
 /// Shorter stalls are not looked for.
 const SHORTEST_S: f64 = 0.1;
 
-/// Below this multiple of the median response time it is no stall.
+/// Below this multiple of the median response time it is not a stall.
 const FAR: f64 = 10.0;
 
 /// The longest stall in the windows of a closed loop. A stall is seen twice: a transaction took long, and throughput

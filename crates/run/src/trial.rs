@@ -157,7 +157,7 @@ fn measure(
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
 ) -> Result<Ended, RunError> {
-    // Before any statement is sent: a record that cannot be written is no reason to fill tables.
+    // Before any statement is sent: a record that cannot be written is not a reason to fill tables.
     let claim = writer::claim(&trial.record.folder)?;
     let tables = &trial.work.tables;
     let mut client = control(place.connect)?;

@@ -57,7 +57,7 @@ pub enum SandboxError {
         /// Those that exist.
         known: Vec<String>,
     },
-    /// `--set` with something that is no setting.
+    /// `--set` with something that is not a setting.
     #[error("--set {input:?} is not a setting like innodb_buffer_pool_size=256M: {why}")]
     Setting {
         /// The rejected text.
@@ -65,7 +65,7 @@ pub enum SandboxError {
         /// The mistake in it.
         why: String,
     },
-    /// `--engine` with something that is no engine.
+    /// `--engine` with something that is not an engine.
     #[error(
         "{input:?} is not an engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
     )]
@@ -391,12 +391,12 @@ pub enum SandboxError {
     Interrupted,
     /// The server's settings let it take more memory than the host can spare.
     #[error(
-        "{told} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
+        "{configured} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
          free: {way_out}"
     )]
     TooMuchMemory {
         /// The settings, as in `innodb_buffer_pool_size=64G`.
-        told: String,
+        configured: String,
         /// Memory that the settings add to that of a server with defaults.
         asked: String,
         /// Memory of the host, and the part of it that is promised.

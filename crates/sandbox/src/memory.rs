@@ -37,7 +37,7 @@ const POOL: &str = PARTS[0].0;
 
 /// A configured size of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct Configured {
     /// As in `innodb_buffer_pool_size=8G`.
     text: String,
     bytes: u64,
@@ -45,7 +45,7 @@ struct Told {
     plain_bytes: u64,
 }
 
-impl Told {
+impl Configured {
     fn beyond_plain(&self) -> u64 {
         self.bytes.saturating_sub(self.plain_bytes)
     }
@@ -58,18 +58,18 @@ impl Told {
 /// The host has too little memory, with the figures and the way out; or the journal or `/proc` cannot be read.
 pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
-    let told = match turns.arrangement.limits.memory_bytes {
+    let sizes = match turns.arrangement.limits.memory_bytes {
         // The kernel enforces this limit.
         Some(bytes) => {
-            vec![Told { text: format!("cgroup.memory of {}", show(bytes)), bytes, plain_bytes: 0 }]
+            vec![Configured { text: format!("cgroup.memory of {}", show(bytes)), bytes, plain_bytes: 0 }]
         }
-        None => told(
+        None => configured(
             settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())),
             turns.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())),
             machine.total_bytes()?,
         ),
     };
-    let asked = sum(told.iter().map(Told::beyond_plain));
+    let asked = sum(sizes.iter().map(Configured::beyond_plain));
     if asked == 0 {
         return Ok(());
     }
@@ -78,9 +78,9 @@ pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> R
     if asked.saturating_add(MEMORY_KEPT) <= spare {
         return Ok(());
     }
-    let texts = told.iter().filter(|one| one.beyond_plain() > 0).map(|one| one.text.as_str());
+    let texts = sizes.iter().filter(|one| one.beyond_plain() > 0).map(|one| one.text.as_str());
     Err(SandboxError::TooMuchMemory {
-        told: texts.collect::<Vec<_>>().join(", "),
+        configured: texts.collect::<Vec<_>>().join(", "),
         asked: show(asked),
         spare: match others {
             0 => show(available),
@@ -99,17 +99,17 @@ pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> R
 }
 
 /// The sizes of options, of which the last of a name counts, and of variables that are set once the server runs.
-fn told<'a>(
+fn configured<'a>(
     options: impl Iterator<Item = (&'a str, &'a str)>,
     variables: impl Iterator<Item = (&'a str, &'a str)>,
     total_bytes: u64,
-) -> Vec<Told> {
+) -> Vec<Configured> {
     let options: BTreeMap<String, &str> = options.map(|(name, value)| (bare_name(name), value)).collect();
     let variables: BTreeMap<String, &str> = variables.map(|(name, value)| (bare_name(name), value)).collect();
-    let mut largest: BTreeMap<&str, Told> = BTreeMap::new();
+    let mut largest: BTreeMap<&str, Configured> = BTreeMap::new();
     for (name, value) in options.iter().chain(&variables) {
         let Some((bytes, plain_bytes)) = size(value).zip(plain_bytes(name)) else { continue };
-        let one = Told { text: format!("{name}={value}"), bytes, plain_bytes };
+        let one = Configured { text: format!("{name}={value}"), bytes, plain_bytes };
         match largest.get(name.as_str()) {
             Some(before) if before.bytes >= bytes => {}
             _ => _ = largest.insert(name, one),
@@ -119,13 +119,14 @@ fn told<'a>(
     if options.get("innodb_dedicated_server").is_some_and(on) && !options.contains_key(POOL) {
         // Of more than 4 GB it takes three quarters for the pool, of less a smaller share.
         let bytes = total_bytes / 4 * 3;
-        let one = Told { text: "innodb_dedicated_server=ON".to_owned(), bytes, plain_bytes: PARTS[0].1 };
+        let one =
+            Configured { text: "innodb_dedicated_server=ON".to_owned(), bytes, plain_bytes: PARTS[0].1 };
         largest.insert("innodb_dedicated_server", one);
     }
     largest.into_values().collect()
 }
 
-/// Bytes of a part that a plain server takes; `None` where the option is no part. Servers take any unambiguous beginning of an option's name, and
+/// Bytes of a part that a plain server takes; `None` where the option is not such a part. Servers take any unambiguous beginning of an option's name, and
 /// caches of keys with a name of their own (`hot.key_buffer_size`), of which a plain one has none.
 fn plain_bytes(name: &str) -> Option<u64> {
     let (cache, name) = match name.split_once('.') {
@@ -163,8 +164,8 @@ fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
         if let Some(process) = one.entry.change.process()
             && machine.presence(process)? == Presence::Running
         {
-            let told = settings_memory(process, open, machine.total_bytes()?);
-            bytes = bytes.saturating_add(told.saturating_sub(held_by(process.pid)));
+            let permitted = settings_memory(process, open, machine.total_bytes()?);
+            bytes = bytes.saturating_add(permitted.saturating_sub(held_by(process.pid)));
         }
     }
     Ok(bytes)
@@ -177,7 +178,7 @@ fn left_of(group: &MadeGroup) -> Option<u64> {
     pair("memory.max", "memory.current").or_else(|| pair("memory.limit_in_bytes", "memory.usage_in_bytes"))
 }
 
-/// Settings of a running server: of its command line, and of levers since. A process that is no server has none.
+/// Settings of a running server: of its command line, and of levers since. A process that is not a server has none.
 fn settings_memory(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
     let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
@@ -185,7 +186,7 @@ fn settings_memory(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -
     let variables = open.iter().filter_map(|one| one.as_kind::<ChangedVariable>());
     let variables = variables.filter(|set| set.process == *process);
     let variables = variables.map(|set| (set.name.as_str(), set.now.as_str()));
-    sum(told(options, variables, total_bytes).iter().map(|one| one.bytes))
+    sum(configured(options, variables, total_bytes).iter().map(|one| one.bytes))
 }
 
 /// The memory that a process holds: `VmRSS` of proc_pid_status(5).
@@ -210,8 +211,8 @@ mod tests {
 
     /// Bytes that servers with these settings take beyond a plain one.
     fn beyond(options: &[(&str, &str)], variables: &[(&str, &str)]) -> u64 {
-        let told = told(options.iter().copied(), variables.iter().copied(), 64 * GIB);
-        sum(told.iter().map(Told::beyond_plain))
+        let sizes = configured(options.iter().copied(), variables.iter().copied(), 64 * GIB);
+        sum(sizes.iter().map(Configured::beyond_plain))
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub(crate) struct Ready {
     pub(crate) version: String,
 }
 
-/// With what a server is started.
+/// The settings, place and group that a server starts with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way<'a> {
+pub(crate) struct StartOptions<'a> {
     pub(crate) settings: &'a [Setting],
     pub(crate) arrangement: &'a Arrangement,
     pub(crate) group: Option<&'a MadeGroup>,
@@ -50,16 +50,16 @@ pub(crate) struct Way<'a> {
 pub(crate) fn start(
     site: &Site,
     install: &Install,
-    way: &Way,
+    given: &StartOptions,
     folder: &ServerFolder,
     purpose: &str,
     password: &str,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Ready, SandboxError> {
-    let user = way.arrangement.other_user()?;
+    let user = given.arrangement.other_user()?;
     if let Some(user) = &user {
         // The library too: a umask may keep others from it.
-        let of_delays = way.arrangement.sync_delay.map(|_| [sync_delay::library, sync_delay::count_file]);
+        let of_delays = given.arrangement.sync_delay.map(|_| [sync_delay::library, sync_delay::count_file]);
         let of_delays = of_delays.iter().flatten().map(|file| file(folder.path()));
         for file in of_delays.chain([folder.init_file()]) {
             user.own(&file)?;
@@ -72,15 +72,15 @@ pub(crate) fn start(
         tracing::debug!(port, "starting");
         progress(Progress::Starting { port });
         let owner = if user.is_none() { owner_option() } else { None };
-        let command = command(install, way, folder, port, owner)?;
+        let command = command(install, given, folder, port, owner)?;
         let placement = Placement {
-            group: way.group,
-            scheduling: &way.arrangement.scheduling,
-            limits: &way.arrangement.process_limits,
+            group: given.group,
+            scheduling: &given.arrangement.scheduling,
+            limits: &given.arrangement.process_limits,
             user: user.as_ref().map(|user| OtherUser { user, folders: &folders }),
         };
         let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;
-        let delays = way.arrangement.sync_delay.unwrap_or_default() * SYNCS_OF_A_START;
+        let delays = given.arrangement.sync_delay.unwrap_or_default() * SYNCS_OF_A_START;
         match wait_ready(site, &mut started, folder, password, READY_PATIENCE + delays) {
             Ok(version) => {
                 if let Some(user) = &user {
@@ -100,7 +100,7 @@ pub(crate) fn start(
 
 fn command(
     install: &Install,
-    way: &Way,
+    given: &StartOptions,
     folder: &ServerFolder,
     port: u16,
     owner: Option<&str>,
@@ -110,7 +110,7 @@ fn command(
     let log = File::create_new(&path).map_err(io)?;
     let errors = log.try_clone().map_err(io)?;
     let mut command = base_command(install);
-    for (name, value) in environment(way.arrangement, folder.path())? {
+    for (name, value) in environment(given.arrangement, folder.path())? {
         if value.is_empty() {
             command.env_remove(name);
         } else {
@@ -119,7 +119,7 @@ fn command(
     }
     command.args(options(&install.engine, When::Start)).args(owner);
     // What the user sets comes first, so that what makes the server private has the last word.
-    command.args(way.settings.iter().map(Setting::option));
+    command.args(given.settings.iter().map(Setting::option));
     let file = |option: &str, path: &Path| format!("--{option}={}", path.display());
     command.args([
         file("datadir", &folder.data()),

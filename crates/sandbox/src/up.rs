@@ -27,7 +27,7 @@ use crate::option_file::{self, OptionFile};
 use crate::purpose;
 use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
-use crate::start::{Ready, Way, start};
+use crate::start::{Ready, StartOptions, start};
 use crate::template::{Template, check_room, obtain};
 use crate::turns::ServerTurns;
 use crate::variable;
@@ -168,7 +168,7 @@ fn make(
             user.own_all(&folder.data())?;
         }
         if let Some(disk) = EmulatedDisk::of(folder.path()) {
-            // What the copy has left in caches is no part of what is measured on it, and would take minutes.
+            // What the copy has left in caches is not part of what is measured on it, and would take minutes.
             disk.settle(&folder.path().join("disk"))?;
         }
         let info = fill_and_start(site, install, settings, &folder, spec, progress)?;
@@ -286,8 +286,10 @@ fn fill_and_start(
     }
     let purpose = purpose::of_server(&spec.name);
     let group = make_group(site, &spec.turns.arrangement, &folder.data(), &purpose)?;
-    let way = Way { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
-    let Ready { started, port, version } = start(site, install, &way, folder, &purpose, &password, progress)?;
+    let start_options =
+        StartOptions { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
+    let Ready { started, port, version } =
+        start(site, install, &start_options, folder, &purpose, &password, progress)?;
     check_environment(&spec.turns.arrangement, started.identity.pid, folder)?;
     // The server has run it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;

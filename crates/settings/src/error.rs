@@ -49,7 +49,7 @@ pub enum SettingsError {
         near: Vec<String>,
     },
     /// No lever has this name.
-    #[error("{name:?} is no lever{}; `mydyno host levers` lists them", did_you_mean(.near))]
+    #[error("{name:?} is not a lever{}; `mydyno host levers` lists them", did_you_mean(.near))]
     NoSuchLever {
         /// As given.
         name: String,

@@ -135,7 +135,7 @@ impl Ledger {
     }
 }
 
-/// Whether a server has an option or variable of exactly this name: then it is no beginning of another one.
+/// Whether a server has an option or variable of exactly this name: then it is not a beginning of another one.
 fn is_option(name: &str) -> bool {
     let line = format!("{name} = {{");
     folder("servers").any(|(_, text)| text.lines().any(|known| known.starts_with(&line)))

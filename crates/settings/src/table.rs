@@ -222,7 +222,7 @@ fn variable(name: &str) -> Option<Row> {
     })
 }
 
-/// Whether a name is one of a pattern, in which `*` stands for at least one character that is no dot.
+/// Whether a name is one of a pattern, in which `*` stands for at least one character that is not a dot.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

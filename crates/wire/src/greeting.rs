@@ -33,7 +33,7 @@ impl Greeting {
         let protocol = r.u8("protocol version")?;
         if protocol != 10 {
             return Err(r.error(format!(
-                "protocol version {protocol} instead of 10: this is no MySQL or MariaDB of the last twenty years, \
+                "protocol version {protocol} instead of 10: this is not a MySQL or MariaDB server of the last twenty years, \
                  or the port belongs to another service"
             )));
         }

@@ -61,7 +61,7 @@ pub enum ServerKey {
 }
 
 impl TlsOptions {
-    /// Whether going on without TLS is no breach of what was asked for.
+    /// Whether going on without TLS is not a breach of what was asked for.
     pub(crate) fn is_only_preferred(&self) -> bool {
         self.mode == TlsMode::Preferred && self.ca.is_none() && self.cert.is_none() && self.key.is_none()
     }

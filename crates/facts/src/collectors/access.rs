@@ -4,11 +4,11 @@ use serde_json::Value;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::der;
 use crate::mounts;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::ReadOnly;
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -66,7 +66,7 @@ const MAY_GRANT: [Wording; 3] = wordings!("Grant_priv = 'Y'");
 
 const NOT_AFTER: &str = "SHOW GLOBAL STATUS LIKE 'Ssl_server_not_after'";
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings) in
         [("server.accounts.over_everything", &OVER_EVERYTHING), ("server.accounts.may_grant", &MAY_GRANT)]
     {
@@ -74,12 +74,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         let names = table
             .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on schema mysql"));
-        bag.put(id, "mysql.user", names);
+        readings.put(id, "mysql.user", names);
     }
     let (from, end) = certificate_end(context, sql);
     let now = OffsetDateTime::now_utc();
     let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());
-    bag.put("server.tls.certificate_left_s", from, left);
+    readings.put("server.tls.certificate_left_s", from, left);
 }
 
 /// When the certificate expires, by the server's status, else by its file: MariaDB tells it to encrypted sessions only.

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use mydyno_linux::calls;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{flat_number, unexpected};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Work of the host over the window.
@@ -58,18 +58,18 @@ pub static COLLECTOR: Collector = Collector {
 const STAT: &str = "/proc/stat";
 const VMSTAT: &str = "/proc/vmstat";
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let before = Reading::of(source);
-    pressure(source, bag);
-    since_boot(&before, bag);
+    pressure(source, readings);
+    since_boot(&before, readings);
     let Some(window) = context.options.window else {
         let why = Missing::Absent("the counters were read once: no window was asked for".to_owned());
-        return bag.rest_is(STAT, &why);
+        return readings.rest_is(STAT, &why);
     };
     std::thread::sleep(window.saturating_sub(before.at.elapsed()));
     let after = Reading::of(source);
-    over_window(&before, &after, bag);
+    over_window(&before, &after, readings);
 }
 
 /// All counters at an instant.
@@ -151,23 +151,23 @@ fn percent(part: u64, whole: u64) -> Read<f64> {
     Ok(100.0 * part as f64 / whole as f64)
 }
 
-fn since_boot(now: &Reading, bag: &Bag) {
+fn since_boot(now: &Reading, readings: &Readings) {
     let steal = now.times().and_then(|times| {
         let all = times.first().copied().unwrap_or_default();
         percent(all.steal, all.all)
     });
-    bag.put("host.cpu.steal_since_boot_percent", STAT, steal);
-    bag.put("host.memory.oom_kills", VMSTAT, now.counter("oom_kill"));
+    readings.put("host.cpu.steal_since_boot_percent", STAT, steal);
+    readings.put("host.memory.oom_kills", VMSTAT, now.counter("oom_kill"));
     let balloon = now.counter("balloon_inflate").and_then(|taken| {
         let pages = taken.saturating_sub(now.counter("balloon_deflate")?);
         Ok(pages.saturating_mul(calls::page_bytes() as u64))
     });
-    bag.put("host.memory.balloon_bytes", VMSTAT, balloon);
+    readings.put("host.memory.balloon_bytes", VMSTAT, balloon);
 }
 
-fn over_window(before: &Reading, after: &Reading, bag: &Bag) {
+fn over_window(before: &Reading, after: &Reading, readings: &Readings) {
     let window_s = after.at.duration_since(before.at).as_secs_f64();
-    bag.put("host.window_s", "CLOCK_MONOTONIC", Ok(window_s));
+    readings.put("host.window_s", "CLOCK_MONOTONIC", Ok(window_s));
     let twice = |path: &str| format!("{path}, twice");
     // A CPU that went on or off line makes the lists differ: the line for all of them still stands first.
     let grown = before.times().and_then(|first| {
@@ -175,26 +175,26 @@ fn over_window(before: &Reading, after: &Reading, bag: &Bag) {
         Ok(last.iter().zip(&first).map(|(after, before)| after.since(*before)).collect::<Vec<Times>>())
     });
     let all = grown.clone().map(|times| times.first().copied().unwrap_or_default());
-    bag.put("host.cpu.busy_percent", twice(STAT), all.clone().and_then(|t| percent(t.busy, t.all)));
-    bag.put("host.cpu.steal_percent", twice(STAT), all.and_then(|t| percent(t.steal, t.all)));
+    readings.put("host.cpu.busy_percent", twice(STAT), all.clone().and_then(|t| percent(t.busy, t.all)));
+    readings.put("host.cpu.steal_percent", twice(STAT), all.and_then(|t| percent(t.steal, t.all)));
     let busiest = grown.map(|times| {
         let shares = times.iter().skip(1).filter_map(|t| percent(t.busy, t.all).ok());
         shares.fold(0.0, f64::max)
     });
-    bag.put("host.cpu.busiest_percent", twice(STAT), busiest);
+    readings.put("host.cpu.busiest_percent", twice(STAT), busiest);
     let rate = |count: &dyn Fn(&Reading) -> Read<u64>| -> Read<f64> {
         let grown = count(after)?.saturating_sub(count(before)?);
         Ok(grown as f64 / window_s)
     };
     let page_bytes = calls::page_bytes() as f64;
     for (id, key) in [("host.swap.in_rate", "pswpin"), ("host.swap.out_rate", "pswpout")] {
-        bag.put(id, twice(VMSTAT), rate(&|r| r.counter(key)).map(|pages| pages * page_bytes));
+        readings.put(id, twice(VMSTAT), rate(&|r| r.counter(key)).map(|pages| pages * page_bytes));
     }
-    bag.put("host.memory.direct_reclaim_rate", twice(VMSTAT), rate(&Reading::stalls));
+    readings.put("host.memory.direct_reclaim_rate", twice(VMSTAT), rate(&Reading::stalls));
 }
 
 /// `some avg10=… avg60=… avg300=0.12 total=…` and `full …` (psi.rst of the kernel).
-fn pressure(source: &Source, bag: &Bag) {
+fn pressure(source: &Source, readings: &Readings) {
     for resource in ["cpu", "io", "memory"] {
         let path = format!("/proc/pressure/{resource}");
         let text = source.read(&path);
@@ -204,7 +204,7 @@ fn pressure(source: &Source, bag: &Bag) {
                 continue;
             }
             let id = format!("host.pressure.{resource}.{line}_avg300");
-            bag.put::<Value>(
+            readings.put::<Value>(
                 &id,
                 path.as_str(),
                 text.clone().and_then(|t| Ok(average(&t, line, &path)?.into())),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::sysctl::{self, path_of};
 use crate::context::{Context, Depth};
 use crate::parse::unescape;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Settings and mounts of the next boot.
@@ -97,17 +97,17 @@ const OPTIONS: [&str; 49] = [
     "sync",
 ];
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let written = written(source);
     let from = "/etc/sysctl.conf, sysctl.d";
-    bag.put::<Value>(
+    readings.put::<Value>(
         "host.boot.sysctl.differing",
         from,
         written.clone().map(|all| differing(source, &all).into()),
     );
-    bag.put::<Value>("host.boot.sysctl.gone", from, written.map(|all| gone(source, &all).into()));
-    bag.read("host.boot.mounts", "/etc/fstab", |p| Ok(Value::from(mounts(&source.read(p)?))));
+    readings.put::<Value>("host.boot.sysctl.gone", from, written.map(|all| gone(source, &all).into()));
+    readings.read("host.boot.mounts", "/etc/fstab", |p| Ok(Value::from(mounts(&source.read(p)?))));
 }
 
 /// A setting of a file.

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::cgroup::{Group, Version, limit, limit_v1, quota, throttled};
 use crate::collector::{Collector, Cost, FactInfo, Run, fact};
 use crate::context::Context;
 use crate::context::Depth;
 use crate::parse::{flat_number, list, number};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 const LIMIT: &str = "smallest limit of the group and those above it, and the file that sets it";
@@ -57,16 +57,16 @@ static FACTS: [FactInfo; 40] = {
     ]
 };
 
-fn run(context: &Context, bag: &Bag) {
-    group_facts(&context.source, "self", "client", bag);
+fn run(context: &Context, readings: &Readings) {
+    group_facts(&context.source, "self", "client", readings);
     match &context.server {
-        Ok(server) => group_facts(&context.source, &server.pid.to_string(), "server", bag),
-        Err(missing) => bag.rest_is("/proc/PID/cgroup", missing),
+        Ok(server) => group_facts(&context.source, &server.pid.to_string(), "server", readings),
+        Err(missing) => readings.rest_is("/proc/PID/cgroup", missing),
     }
 }
 
-fn group_facts(source: &Source, process: &str, whose: &str, bag: &Bag) {
-    let facts = Facts { source, process, whose, bag };
+fn group_facts(source: &Source, process: &str, whose: &str, readings: &Readings) {
+    let facts = Facts { source, process, whose, readings };
     facts.place();
     facts.memory();
     facts.cpu();
@@ -79,7 +79,7 @@ struct Facts<'a> {
     source: &'a Source,
     process: &'a str,
     whose: &'a str,
-    bag: &'a Bag,
+    readings: &'a Readings,
 }
 
 impl Facts<'_> {
@@ -109,9 +109,9 @@ impl Facts<'_> {
             Err(missing) => (Err(missing.clone()), Err(missing)),
         };
         let source = from.clone().unwrap_or_else(|_| self.membership());
-        self.bag.put::<Value>(&self.id(names.0), source.as_str(), value);
+        self.readings.put::<Value>(&self.id(names.0), source.as_str(), value);
         if let Some(name) = names.1 {
-            self.bag.put(&self.id(name), source, from);
+            self.readings.put(&self.id(name), source, from);
         }
     }
 
@@ -135,18 +135,18 @@ impl Facts<'_> {
             }
             (Err(missing), _) => (self.membership(), Err(missing.clone())),
         };
-        self.bag.put(&self.id(name), source, value);
+        self.readings.put(&self.id(name), source, value);
     }
 
     fn place(&self) {
         let group = self.group("memory");
         let path = group.clone().map(|g| g.path);
-        self.bag.put(&self.id("path"), self.membership(), path);
-        self.bag.put(&self.id("version"), self.membership(), group.map(|g| number_of(g.version)));
+        self.readings.put(&self.id("path"), self.membership(), path);
+        self.readings.put(&self.id("version"), self.membership(), group.map(|g| number_of(g.version)));
         let unit = self.source.read(&self.membership()).and_then(|text| {
             unit_of(&text).ok_or_else(|| Missing::Absent("the process belongs to no systemd unit".to_owned()))
         });
-        self.bag.put(&self.id("unit"), self.membership(), unit);
+        self.readings.put(&self.id("unit"), self.membership(), unit);
     }
 
     fn memory(&self) {
@@ -258,7 +258,7 @@ impl Facts<'_> {
             Value::from(limits)
         });
         let source = group.map_or_else(|_| self.membership(), |g| g.folder().to_owned());
-        self.bag.put(&self.id("io.limits"), source, limits);
+        self.readings.put(&self.id("io.limits"), source, limits);
     }
 }
 

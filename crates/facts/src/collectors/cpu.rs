@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{distinct, field, kib_field, list, number, required};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Processors and NUMA nodes.
@@ -46,39 +46,41 @@ pub static COLLECTOR: Collector = Collector {
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let online = online(source);
-    bag.put("host.cpu.count", format!("{CPUS}/online"), online.clone().map(|cpus| cpus.len()));
-    bag.read("host.cpu.possible", &format!("{CPUS}/possible"), |p| Ok(list(&source.read(p)?, p)?.len()));
-    bag.read("host.cpu.allowed", "/proc/self/status", |p| {
+    readings.put("host.cpu.count", format!("{CPUS}/online"), online.clone().map(|cpus| cpus.len()));
+    readings.read("host.cpu.possible", &format!("{CPUS}/possible"), |p| Ok(list(&source.read(p)?, p)?.len()));
+    readings.read("host.cpu.allowed", "/proc/self/status", |p| {
         let text = source.read(p)?;
         Ok(list(required(&text, "Cpus_allowed_list", p)?, p)?.len())
     });
     let online = online.unwrap_or_default();
-    topology(source, &online, bag);
-    identity(source, bag);
-    frequency(source, &online, bag);
+    topology(source, &online, readings);
+    identity(source, readings);
+    frequency(source, &online, readings);
     for (id, path) in [
         ("host.cpu.idle_driver", "cpuidle/current_driver"),
         ("host.cpu.idle_governor", "cpuidle/current_governor"),
         ("host.cpu.isolated", "isolated"),
         ("host.cpu.nohz_full", "nohz_full"),
     ] {
-        bag.read(id, &format!("{CPUS}/{path}"), |p| source.read(p).map(|text| text.replace("(null)", "")));
+        readings
+            .read(id, &format!("{CPUS}/{path}"), |p| source.read(p).map(|text| text.replace("(null)", "")));
     }
     let clocks = "/sys/devices/system/clocksource/clocksource0";
     for (id, name) in [
         ("host.cpu.clock_source", "current_clocksource"),
         ("host.cpu.clock_sources", "available_clocksource"),
     ] {
-        bag.read(id, &format!("{clocks}/{name}"), |p| source.read(p));
+        readings.read(id, &format!("{clocks}/{name}"), |p| source.read(p));
     }
     let folder = format!("{CPUS}/vulnerabilities");
     for name in source.list(&folder).unwrap_or_default() {
-        bag.read(&format!("host.cpu.vulnerability.{name}"), &format!("{folder}/{name}"), |p| source.read(p));
+        readings
+            .read(&format!("host.cpu.vulnerability.{name}"), &format!("{folder}/{name}"), |p| source.read(p));
     }
-    nodes(source, bag);
+    nodes(source, readings);
 }
 
 /// Online CPUs; from /proc/stat where sysfs is not there, as in some containers.
@@ -99,7 +101,7 @@ fn online(source: &Source) -> Read<Vec<u32>> {
     }
 }
 
-fn topology(source: &Source, online: &[u32], bag: &Bag) {
+fn topology(source: &Source, online: &[u32], readings: &Readings) {
     let mut sockets = BTreeSet::new();
     let mut cores = BTreeSet::new();
     let mut why = None;
@@ -124,12 +126,14 @@ fn topology(source: &Source, online: &[u32], bag: &Bag) {
         None => Ok(n),
     };
     let from = format!("{CPUS}/cpu*/topology");
-    bag.put("host.cpu.sockets", from.as_str(), count(sockets.len()));
-    bag.put("host.cpu.cores", from.as_str(), count(cores.len()));
-    bag.read("host.cpu.smt", &format!("{CPUS}/smt/active"), |p| Ok(number::<u64>(&source.read(p)?, p)? != 0));
+    readings.put("host.cpu.sockets", from.as_str(), count(sockets.len()));
+    readings.put("host.cpu.cores", from.as_str(), count(cores.len()));
+    readings.read("host.cpu.smt", &format!("{CPUS}/smt/active"), |p| {
+        Ok(number::<u64>(&source.read(p)?, p)? != 0)
+    });
 }
 
-fn identity(source: &Source, bag: &Bag) {
+fn identity(source: &Source, readings: &Readings) {
     let path = "/proc/cpuinfo";
     let text = source.read(path);
     // ARM has no name in cpuinfo, only the implementer and the part.
@@ -142,15 +146,15 @@ fn identity(source: &Source, bag: &Bag) {
         let model = named.map(str::to_owned).or_else(numbered);
         model.ok_or_else(|| Missing::Absent(format!("{path} names no processor")))
     });
-    bag.put("host.cpu.model", path, model);
+    readings.put("host.cpu.model", path, model);
     let hypervisor = text.and_then(|text| {
         let flags = required(&text, "flags", path)?;
         Ok(flags.split_ascii_whitespace().any(|f| f == "hypervisor"))
     });
-    bag.put("host.cpu.hypervisor", path, hypervisor);
+    readings.put("host.cpu.hypervisor", path, hypervisor);
 }
 
-fn frequency(source: &Source, online: &[u32], bag: &Bag) {
+fn frequency(source: &Source, online: &[u32], readings: &Readings) {
     let each = |name: &str| -> Read<Vec<String>> {
         let path = |cpu: &u32| format!("{CPUS}/cpu{cpu}/cpufreq/{name}");
         let values: Vec<String> = online.iter().filter_map(|cpu| source.read(&path(cpu)).ok()).collect();
@@ -168,45 +172,45 @@ fn frequency(source: &Source, online: &[u32], bag: &Bag) {
         ("host.cpu.frequency_driver", "scaling_driver"),
         ("host.cpu.energy_preference", "energy_performance_preference"),
     ] {
-        bag.put(id, format!("{CPUS}/cpu*/cpufreq/{name}"), each(name).map(distinct));
+        readings.put(id, format!("{CPUS}/cpu*/cpufreq/{name}"), each(name).map(distinct));
     }
     let name = "cpuinfo_max_freq";
     let fastest = each(name).and_then(|values| {
         let speeds: Read<Vec<u64>> = values.iter().map(|v| number(v, name)).collect();
         Ok(speeds?.into_iter().max().unwrap_or_default())
     });
-    bag.put("host.cpu.frequency_max_khz", format!("{CPUS}/cpu*/cpufreq/{name}"), fastest);
+    readings.put("host.cpu.frequency_max_khz", format!("{CPUS}/cpu*/cpufreq/{name}"), fastest);
     // The two drivers have different files, with opposite meanings.
     let no_turbo = format!("{CPUS}/intel_pstate/no_turbo");
     if source.exists(&no_turbo) {
-        bag.read("host.cpu.boost", &no_turbo, |p| Ok(number::<u64>(&source.read(p)?, p)? == 0));
+        readings.read("host.cpu.boost", &no_turbo, |p| Ok(number::<u64>(&source.read(p)?, p)? == 0));
     } else {
-        bag.read("host.cpu.boost", &format!("{CPUS}/cpufreq/boost"), |p| {
+        readings.read("host.cpu.boost", &format!("{CPUS}/cpufreq/boost"), |p| {
             Ok(number::<u64>(&source.read(p)?, p)? != 0)
         });
     }
 }
 
-fn nodes(source: &Source, bag: &Bag) {
+fn nodes(source: &Source, readings: &Readings) {
     let path = format!("{NODES}/online");
     let online = match source.read(&path).and_then(|text| list(&text, &path)) {
         // A kernel without NUMA shows no nodes; all memory is in one place.
         Err(Missing::Absent(_)) => {
-            bag.put("host.numa.nodes", path, Ok(1));
+            readings.put("host.numa.nodes", path, Ok(1));
             return;
         }
         other => other,
     };
-    bag.put("host.numa.nodes", path.as_str(), online.clone().map(|nodes| nodes.len()));
+    readings.put("host.numa.nodes", path.as_str(), online.clone().map(|nodes| nodes.len()));
     for node in online.unwrap_or_default() {
         let path = format!("{NODES}/node{node}/meminfo");
         let text = source.read(&path);
         // Lines begin with `Node N`.
         let of =
             |key: &str| text.clone().and_then(|text| kib_field(&text, &format!("Node {node} {key}"), &path));
-        bag.put(&format!("host.numa.node.{node}.total_bytes"), path.as_str(), of("MemTotal"));
-        bag.put(&format!("host.numa.node.{node}.free_bytes"), path.as_str(), of("MemFree"));
-        bag.read(&format!("host.numa.node.{node}.cpus"), &format!("{NODES}/node{node}/cpulist"), |p| {
+        readings.put(&format!("host.numa.node.{node}.total_bytes"), path.as_str(), of("MemTotal"));
+        readings.put(&format!("host.numa.node.{node}.free_bytes"), path.as_str(), of("MemFree"));
+        readings.read(&format!("host.numa.node.{node}.cpus"), &format!("{NODES}/node{node}/cpulist"), |p| {
             source.read(p)
         });
     }

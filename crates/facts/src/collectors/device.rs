@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::block;
 use crate::parse::{choice, number};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Numbers below `queue/`: fact, file, factor to the fact's unit.
@@ -24,9 +24,9 @@ const NUMBERS: [(&str, &str, u64); 12] = [
 ];
 
 /// Puts what the kernel tells about a device.
-pub fn read(source: &Source, name: &str, bag: &Bag) {
+pub fn read(source: &Source, name: &str, readings: &Readings) {
     let folder = block::folder(name);
-    let device = Device { source, name, folder, bag };
+    let device = Device { source, name, folder, readings };
     device.put("type", "", Ok(block::kind(source, name).into()));
     device.put("below", "slaves", block::below(source, name).map(Value::from));
     device.put("size_bytes", "size", device.number("size").and_then(|sectors| device.times(sectors, 512)));
@@ -45,13 +45,13 @@ struct Device<'a> {
     source: &'a Source,
     name: &'a str,
     folder: String,
-    bag: &'a Bag,
+    readings: &'a Readings,
 }
 
 impl Device<'_> {
     fn put(&self, fact: &str, file: &str, value: Read<Value>) {
         let path = if file.is_empty() { self.folder.clone() } else { format!("{}/{file}", self.folder) };
-        self.bag.put(&format!("block.{}.{fact}", self.name), path, value);
+        self.readings.put(&format!("block.{}.{fact}", self.name), path, value);
     }
 
     /// Puts a fact that only some devices have.
@@ -138,7 +138,7 @@ impl Device<'_> {
             // `0:0:1:0` is host 0.
             let host = id.split(':').next().unwrap_or_default();
             let path = format!("/sys/class/scsi_host/host{host}/proc_name");
-            self.bag.read(&format!("block.{}.controller", self.name), &path, |p| self.source.read(p));
+            self.readings.read(&format!("block.{}.controller", self.name), &path, |p| self.source.read(p));
         }
     }
 }

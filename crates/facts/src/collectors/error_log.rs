@@ -4,11 +4,11 @@ use serde_json::Value;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 
-use crate::bag::Bag;
 use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mysql};
@@ -80,7 +80,7 @@ const TABLE: [Wording; 1] = [(
     &[mysql(80_022..)],
 )];
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (source, text) = match of_file(context) {
         Ok((path, text, whole)) => (path, Ok((text, whole))),
         Err(of_file) => {
@@ -97,23 +97,23 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         Err(missing) => {
             for kind in &KINDS {
                 let id = format!("server.error_log.{}.count", kind.name);
-                bag.put::<Value>(&id, source.clone(), Err(missing.clone()));
+                readings.put::<Value>(&id, source.clone(), Err(missing.clone()));
             }
-            return bag.rest_is(&source, &missing);
+            return readings.rest_is(&source, &missing);
         }
     };
-    bag.put("server.error_log.source", source.clone(), Ok(source.clone()));
-    bag.put("server.error_log.whole", source.clone(), Ok(whole));
+    readings.put("server.error_log.source", source.clone(), Ok(source.clone()));
+    readings.put("server.error_log.whole", source.clone(), Ok(whole));
     let now = OffsetDateTime::now_utc();
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);
-        bag.put(&id("count"), source.clone(), Ok(found.count));
+        readings.put(&id("count"), source.clone(), Ok(found.count));
         if let Some(line) = found.last {
-            bag.put(&id("last_line"), source.clone(), Ok(shortened(line.to_owned(), LONGEST_LINE)));
+            readings.put(&id("last_line"), source.clone(), Ok(shortened(line.to_owned(), LONGEST_LINE)));
         }
         if let Some(at) = found.at {
             let age_s = (now - at.assume_utc()).as_seconds_f64().max(0.0);
-            bag.put(&id("last_age_s"), source.clone(), Ok(age_s.round()));
+            readings.put(&id("last_age_s"), source.clone(), Ok(age_s.round()));
         }
     }
 }

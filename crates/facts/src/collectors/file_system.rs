@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use mydyno_linux::calls::files;
 
-use crate::bag::Bag;
 use crate::mounts::Mount;
 use crate::parse::number;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source, reason};
 
 /// Puts the facts of the file system that holds `path`, which is reached as `reached`. `device` is the kernel's name
@@ -17,7 +17,7 @@ pub fn read(
     mount: &Read<Mount>,
     device: Option<&str>,
     reached: &Read<String>,
-    bag: &Bag,
+    readings: &Readings,
 ) {
     let id = |name: &str| format!("storage.{role}.{name}");
     let Ok(mount) = mount else { return };
@@ -25,45 +25,45 @@ pub fn read(
     if let Some(space) =
         reached.as_ref().ok().and_then(|path| source.space(path).ok()).filter(|s| s.inodes > 0)
     {
-        bag.put(&id("inodes"), "statvfs(3)", Ok(space.inodes));
-        bag.put(&id("inodes_free"), "statvfs(3)", Ok(space.inodes_free));
+        readings.put(&id("inodes"), "statvfs(3)", Ok(space.inodes));
+        readings.put(&id("inodes_free"), "statvfs(3)", Ok(space.inodes_free));
     }
     match (mount.kind.as_str(), device) {
-        ("ext2" | "ext3" | "ext4", Some(device)) => ext(&id, source, device, bag),
+        ("ext2" | "ext3" | "ext4", Some(device)) => ext(&id, source, device, readings),
         ("btrfs", Some(device)) => {
-            btrfs_errors(&id, source, device, bag);
+            btrfs_errors(&id, source, device, readings);
             let path = reached.clone().and_then(|path| no_cow(source, &path));
-            bag.put(&id("no_cow"), "FS_IOC_GETFLAGS of ioctl_iflags(2)", path);
+            readings.put(&id("no_cow"), "FS_IOC_GETFLAGS of ioctl_iflags(2)", path);
         }
         _ => {}
     }
 }
 
 /// Errors and the journal of the ext4 driver, which mounts ext2 and ext3 as well (filesystems/ext4 of the kernel).
-fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
+fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Readings) {
     let folder = format!("/sys/fs/ext4/{device}");
     if !source.exists(&folder) {
         return;
     }
-    bag.read(&id("errors"), &format!("{folder}/errors_count"), |p| number::<u64>(&source.read(p)?, p));
+    readings.read(&id("errors"), &format!("{folder}/errors_count"), |p| number::<u64>(&source.read(p)?, p));
     // The mount table shows `errors=` only when the mount set it; this file also shows the superblock's value.
     let options = format!("/proc/fs/ext4/{device}/options");
     let on_error = source.read(&options).and_then(|text| {
         let found = text.lines().find_map(|line| line.strip_prefix("errors="));
         found.map(str::to_owned).ok_or_else(|| Missing::Absent(format!("{options} has no line errors=")))
     });
-    bag.put(&id("on_error"), options, on_error);
+    readings.put(&id("on_error"), options, on_error);
     // Only a file system with a journal has a task that writes it.
     let journal = format!("{folder}/journal_task");
     let there = source.list(&folder).map(|_| match source.read(&journal) {
         Ok(text) => text.chars().next().is_some_and(|c| c.is_ascii_digit()),
         Err(_) => false,
     });
-    bag.put(&id("journal"), journal, there);
+    readings.put(&id("journal"), journal, there);
 }
 
 /// Sum of all kinds of errors of all devices of the file system.
-fn btrfs_errors(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag: &Bag) {
+fn btrfs_errors(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Readings) {
     let root = "/sys/fs/btrfs";
     let Ok(all) = source.list(root) else { return };
     let ours = all.iter().find(|fs| source.exists(&format!("{root}/{fs}/devices/{device}")));
@@ -80,7 +80,7 @@ fn btrfs_errors(id: &dyn Fn(&str) -> String, source: &Source, device: &str, bag:
     }
     // The files exist since Linux 5.14.
     if !matches!(sum, Err(Missing::Absent(_))) {
-        bag.put::<Value>(&id("errors"), format!("{folder}/*/error_stats"), sum.map(Value::from));
+        readings.put::<Value>(&id("errors"), format!("{folder}/*/error_stats"), sum.map(Value::from));
     }
 }
 
@@ -101,15 +101,15 @@ mod tests {
     #[test]
     fn errors_and_the_journal_of_an_ext4_are_those_of_its_folder_in_sysfs() {
         let (tree, source) = tree(&[("sys/fs/ext4/sdb1/errors_count", "3\n")]);
-        let bag = Bag::new(&COLLECTOR);
+        let readings = Readings::new(&COLLECTOR);
         let id = |name: &str| format!("storage.datadir.{name}");
-        ext(&id, &source, "sdb1", &bag);
-        assert_eq!(bag.value("storage.datadir.errors"), Some(json!(3)));
-        assert_eq!(bag.value("storage.datadir.journal"), Some(json!(false)));
+        ext(&id, &source, "sdb1", &readings);
+        assert_eq!(readings.value("storage.datadir.errors"), Some(json!(3)));
+        assert_eq!(readings.value("storage.datadir.journal"), Some(json!(false)));
         tree.file("sys/fs/ext4/sdb1/journal_task", "77\n");
-        let bag = Bag::new(&COLLECTOR);
-        ext(&id, &source, "sdb1", &bag);
-        assert_eq!(bag.value("storage.datadir.journal"), Some(json!(true)));
+        let readings = Readings::new(&COLLECTOR);
+        ext(&id, &source, "sdb1", &readings);
+        assert_eq!(readings.value("storage.datadir.journal"), Some(json!(true)));
     }
 
     #[test]
@@ -119,8 +119,8 @@ mod tests {
             ("sys/fs/btrfs/1234/devinfo/2/error_stats", "write_errs 0\ncorruption_errs 4\n"),
         ]);
         tree.folder("sys/fs/btrfs/1234/devices/sdb");
-        let bag = Bag::new(&COLLECTOR);
-        btrfs_errors(&|name: &str| format!("storage.datadir.{name}"), &source, "sdb", &bag);
-        assert_eq!(bag.value("storage.datadir.errors"), Some(json!(7)));
+        let readings = Readings::new(&COLLECTOR);
+        btrfs_errors(&|name: &str| format!("storage.datadir.{name}"), &source, "sdb", &readings);
+        assert_eq!(readings.value("storage.datadir.errors"), Some(json!(7)));
     }
 }

@@ -1,9 +1,9 @@
 //! Faults that the kernel has noticed: memory errors, overheating, its own faults, hung tasks, an unsynchronised clock.
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::number;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 use mydyno_linux::calls::clock_state;
 
@@ -47,22 +47,27 @@ const CONTROLLERS: &str = "/sys/devices/system/edac/mc";
 /// included: drivers set it for trivial reasons.
 const FAULTS: [(u32, &str); 4] = [(4, "machine-check"), (5, "bad-page"), (7, "oops"), (14, "soft-lockup")];
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
-    bag.read("host.kernel.faults", "/proc/sys/kernel/tainted", |p| Ok(faults(number(&source.read(p)?, p)?)));
-    bag.read("host.kernel.hung_tasks", "/proc/sys/kernel/hung_task_detect_count", |p| {
+    readings
+        .read("host.kernel.faults", "/proc/sys/kernel/tainted", |p| Ok(faults(number(&source.read(p)?, p)?)));
+    readings.read("host.kernel.hung_tasks", "/proc/sys/kernel/hung_task_detect_count", |p| {
         number::<u64>(&source.read(p)?, p)
     });
     for (id, file) in
         [("host.memory.errors_corrected", "ce_count"), ("host.memory.errors_uncorrected", "ue_count")]
     {
-        bag.put(id, format!("{CONTROLLERS}/mc*/{file}"), memory_errors(source, file));
+        readings.put(id, format!("{CONTROLLERS}/mc*/{file}"), memory_errors(source, file));
     }
     let heat = "thermal_throttle/core_throttle_count";
-    bag.put("host.cpu.thermal_throttles", format!("{CPUS}/cpu*/{heat}"), throttles(source, heat));
-    bag.put("host.cpu.idle_latency_us", format!("{CPUS}/cpu0/cpuidle/state*/latency"), idle_latency(source));
-    files(source, bag);
-    clock(source, bag);
+    readings.put("host.cpu.thermal_throttles", format!("{CPUS}/cpu*/{heat}"), throttles(source, heat));
+    readings.put(
+        "host.cpu.idle_latency_us",
+        format!("{CPUS}/cpu0/cpuidle/state*/latency"),
+        idle_latency(source),
+    );
+    files(source, readings);
+    clock(source, readings);
 }
 
 fn faults(taint: u64) -> Vec<&'static str> {
@@ -119,26 +124,26 @@ fn is_numbered(name: &str, prefix: &str) -> bool {
 }
 
 /// `open  free  limit`; the second has been 0 since Linux 2.6 (admin-guide/sysctl/fs.rst).
-fn files(source: &Source, bag: &Bag) {
+fn files(source: &Source, readings: &Readings) {
     let path = "/proc/sys/fs/file-nr";
     let text = source.read(path);
     for (id, place) in [("host.files.open", 0), ("host.files.limit", 2)] {
-        bag.read(id, path, |p| {
+        readings.read(id, path, |p| {
             let text = text.clone()?;
             number::<u64>(text.split_ascii_whitespace().nth(place).unwrap_or_default(), p)
         });
     }
 }
 
-fn clock(source: &Source, bag: &Bag) {
+fn clock(source: &Source, readings: &Readings) {
     let state = if source.is_live() {
         clock_state::clock_state()
             .map_err(|e| Missing::Error(format!("ntp_adjtime: {}", crate::source::reason(&e))))
     } else {
         Err(Missing::Absent("read from a copy, not from a live host".to_owned()))
     };
-    bag.put("host.clock.synchronised", "ntp_adjtime(3)", state.clone().map(|s| s.synchronised));
-    bag.put("host.clock.max_error_us", "ntp_adjtime(3)", state.map(|s| s.max_error_us));
+    readings.put("host.clock.synchronised", "ntp_adjtime(3)", state.clone().map(|s| s.synchronised));
+    readings.put("host.clock.max_error_us", "ntp_adjtime(3)", state.map(|s| s.max_error_us));
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::typed;
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::ReadOnly;
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -75,29 +75,29 @@ const METRICS: [Wording; 2] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
-    monitor(sql, bag);
-    transactions(sql, bag);
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    monitor(sql, readings);
+    transactions(sql, readings);
     let (statement, found) = first_of(sql, &METRICS);
     match found {
         Ok(table) => {
             for row in table.rows {
                 let [Some(name), Some(text)] = &row[..] else { continue };
-                bag.put(&format!("server.innodb.metric.{name}"), statement, Ok(typed(name, text)));
+                readings.put(&format!("server.innodb.metric.{name}"), statement, Ok(typed(name, text)));
             }
         }
-        Err(e) => bag.put::<Value>("server.innodb.metric.all", statement, Err(e.missing("PROCESS"))),
+        Err(e) => readings.put::<Value>("server.innodb.metric.all", statement, Err(e.missing("PROCESS"))),
     }
 }
 
-fn transactions(sql: &mut ReadOnly<'_>, bag: &Bag) {
-    numbers(sql, TRANSACTIONS, &["open", "oldest_s", "most_rows_modified"], bag);
-    numbers(sql, IDLE, &["idle", "idle_longest_s"], bag);
-    numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], bag);
+fn transactions(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    numbers(sql, TRANSACTIONS, &["open", "oldest_s", "most_rows_modified"], readings);
+    numbers(sql, IDLE, &["idle", "idle_longest_s"], readings);
+    numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], readings);
 }
 
 /// The whole numbers of a statement's one row, as facts of `server.transactions`.
-fn numbers(sql: &mut ReadOnly<'_>, statement: &str, ids: &[&str], bag: &Bag) {
+fn numbers(sql: &mut ReadOnly<'_>, statement: &str, ids: &[&str], readings: &Readings) {
     let row = sql.rows(statement).map_err(|e| e.missing("PROCESS")).and_then(|rows| {
         rows.into_iter().next().ok_or_else(|| Missing::Error("INNODB_TRX gave no row".to_owned()))
     });
@@ -106,7 +106,7 @@ fn numbers(sql: &mut ReadOnly<'_>, statement: &str, ids: &[&str], bag: &Bag) {
             let text = row.get(place).cloned().flatten().unwrap_or_default();
             text.parse::<u64>().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
         });
-        bag.put(&format!("server.transactions.{id}"), statement, value);
+        readings.put(&format!("server.transactions.{id}"), statement, value);
     }
 }
 
@@ -119,12 +119,12 @@ const NUMBERS: [(&str, &str); 5] = [
     ("semaphore_reservations", "OS WAIT ARRAY INFO: reservation count"),
 ];
 
-fn monitor(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn monitor(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let text = sql.table(MONITOR).map_err(|e| e.missing("PROCESS")).and_then(|table| {
         let text = table.cell(0, "Status").map(str::to_owned);
         text.ok_or_else(|| Missing::Absent("the server gave no InnoDB status".to_owned()))
     });
-    let put = |name: &str, value: Read<Value>| bag.put(&format!("server.innodb.{name}"), MONITOR, value);
+    let put = |name: &str, value: Read<Value>| readings.put(&format!("server.innodb.{name}"), MONITOR, value);
     for (name, line) in NUMBERS {
         put(name, text.clone().and_then(|text| number_behind(&text, line).map(Value::from)));
     }

@@ -2,10 +2,10 @@
 
 use mydyno_linux::calls;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{field, number};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Kernel, distribution, boot.
@@ -30,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     for (id, path) in [
         ("host.name", "/proc/sys/kernel/hostname"),
@@ -38,21 +38,22 @@ fn run(context: &Context, bag: &Bag) {
         ("host.kernel.version", "/proc/sys/kernel/version"),
         ("host.boot_id", "/proc/sys/kernel/random/boot_id"),
     ] {
-        bag.read(id, path, |p| line(source, p));
+        readings.read(id, path, |p| line(source, p));
     }
     if source.is_live() {
         let machine = calls::machine().ok_or_else(|| Missing::Error("uname gave no machine".to_owned()));
-        bag.put("host.architecture", "uname(2)", machine);
+        readings.put("host.architecture", "uname(2)", machine);
     } else {
-        bag.read("host.architecture", "/proc/sys/kernel/arch", |p| line(source, p));
+        readings.read("host.architecture", "/proc/sys/kernel/arch", |p| line(source, p));
     }
-    bag.read("host.kernel.command_line", "/proc/cmdline", |p| Ok(performance_parameters(&source.read(p)?)));
-    bag.read("host.kernel.tainted", "/proc/sys/kernel/tainted", |p| number::<u64>(&source.read(p)?, p));
-    bag.read("host.uptime_s", "/proc/uptime", |p| {
+    readings
+        .read("host.kernel.command_line", "/proc/cmdline", |p| Ok(performance_parameters(&source.read(p)?)));
+    readings.read("host.kernel.tainted", "/proc/sys/kernel/tainted", |p| number::<u64>(&source.read(p)?, p));
+    readings.read("host.uptime_s", "/proc/uptime", |p| {
         let text = source.read(p)?;
         number::<f64>(text.split_ascii_whitespace().next().unwrap_or_default(), p)
     });
-    distribution(source, bag);
+    distribution(source, readings);
 }
 
 /// A file of one line; an empty one is an error.
@@ -61,7 +62,7 @@ fn line(source: &Source, path: &str) -> Read<String> {
     if text.is_empty() { Err(Missing::Error(format!("{path} is empty"))) } else { Ok(text) }
 }
 
-fn distribution(source: &Source, bag: &Bag) {
+fn distribution(source: &Source, readings: &Readings) {
     // os-release(5): the file in /etc comes first.
     let paths = ["/etc/os-release", "/usr/lib/os-release"];
     let path = if source.exists(paths[0]) { paths[0] } else { paths[1] };
@@ -76,7 +77,7 @@ fn distribution(source: &Source, bag: &Bag) {
                 .map(|v| v.trim_matches(['"', '\'']).to_owned())
                 .ok_or_else(|| Missing::Absent(format!("{path} has no {key}")))
         });
-        bag.put(id, path, value);
+        readings.put(id, path, value);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
@@ -59,7 +59,7 @@ const BLOCKERS: [Wording; 2] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &BLOCKERS);
     let from = match statement.contains("data_lock_waits") {
         true => "performance_schema.data_lock_waits",
@@ -72,9 +72,9 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         |name: &str| blockers.clone().map(|all| all.iter().filter_map(|one| one[name].as_u64()).sum::<u64>());
     let longest =
         blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
-    bag.put("server.lock_waits.longest_s", from, longest);
-    bag.put("server.lock_waits.waiting", from, sum("waiting"));
-    bag.put("server.lock_waits.blockers", from, blockers);
+    readings.put("server.lock_waits.longest_s", from, longest);
+    readings.put("server.lock_waits.waiting", from, sum("waiting"));
+    readings.put("server.lock_waits.blockers", from, blockers);
 }
 
 fn entry(row: &Row) -> Option<Value> {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{kib_field, number_field, unescape, unexpected};
+use crate::readings::Readings;
 use crate::source::{Read, Source};
 
 /// Memory and swap.
@@ -80,24 +80,24 @@ const LINES: &[(&str, &str)] = &[
     ("host.swap.total_bytes", "SwapTotal"),
 ];
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let text = source.read(MEMINFO);
     let of = |key: &str| text.clone().and_then(|text| kib_field(&text, key, MEMINFO));
     for (id, key) in LINES {
-        bag.put(id, MEMINFO, of(key));
+        readings.put(id, MEMINFO, of(key));
     }
     let used = of("SwapTotal").and_then(|total| Ok(total.saturating_sub(of("SwapFree")?)));
-    bag.put("host.swap.used_bytes", MEMINFO, used);
+    readings.put("host.swap.used_bytes", MEMINFO, used);
     for (id, key) in [
         ("host.memory.huge_pages_total", "HugePages_Total"),
         ("host.memory.huge_pages_free", "HugePages_Free"),
         ("host.memory.huge_pages_promised", "HugePages_Rsvd"),
     ] {
-        bag.put(id, MEMINFO, text.clone().and_then(|text| number_field::<u64>(&text, key, MEMINFO)));
+        readings.put(id, MEMINFO, text.clone().and_then(|text| number_field::<u64>(&text, key, MEMINFO)));
     }
-    bag.put("host.swap.devices", SWAPS, swap_areas(source));
-    bag.read("host.swap.zswap", "/sys/module/zswap/parameters/enabled", |p| Ok(source.read(p)? == "Y"));
+    readings.put("host.swap.devices", SWAPS, swap_areas(source));
+    readings.read("host.swap.zswap", "/sys/module/zswap/parameters/enabled", |p| Ok(source.read(p)? == "Y"));
 }
 
 /// The areas of /proc/swaps; sizes there are in kB.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{number, unexpected};
 use crate::process::Process;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// The network.
@@ -63,18 +63,18 @@ pub static COLLECTOR: Collector = Collector {
 
 const INTERFACES: &str = "/sys/class/net";
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
-    softnet(source, bag);
-    interfaces(source, bag);
+    softnet(source, readings);
+    interfaces(source, readings);
     match &context.server {
-        Ok(server) => of_namespace(source, server, bag),
-        Err(missing) => bag.rest_is("/proc/PID/net", missing),
+        Ok(server) => of_namespace(source, server, readings),
+        Err(missing) => readings.rest_is("/proc/PID/net", missing),
     }
 }
 
 /// Counters of the network namespace that the server listens in.
-fn of_namespace(source: &Source, server: &Process, bag: &Bag) {
+fn of_namespace(source: &Source, server: &Process, readings: &Readings) {
     for (file, counters) in [
         (
             "net/netstat",
@@ -97,11 +97,11 @@ fn of_namespace(source: &Source, server: &Process, bag: &Bag) {
                 let found = table.get(&format!("{group}.{counter}")).copied();
                 found.ok_or_else(|| Missing::Absent(format!("{path} has no {group} {counter}")))
             });
-            bag.put(&format!("server.network.{name}"), path.as_str(), value);
+            readings.put(&format!("server.network.{name}"), path.as_str(), value);
         }
     }
     let path = server.file("net/sockstat");
-    bag.read("server.network.time_wait", &path, |p| {
+    readings.read("server.network.time_wait", &path, |p| {
         let text = source.read(p)?;
         let line = text.lines().find_map(|l| l.strip_prefix("TCP:")).unwrap_or_default();
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -130,7 +130,7 @@ fn pairs(text: &str) -> BTreeMap<String, u64> {
 }
 
 /// One line a CPU, hexadecimal: packets, dropped, squeezed … (softnet_seq_show of net/core/net-procfs.c).
-fn softnet(source: &Source, bag: &Bag) {
+fn softnet(source: &Source, readings: &Readings) {
     let path = "/proc/net/softnet_stat";
     let text = source.read(path);
     for (id, column) in [
@@ -138,7 +138,7 @@ fn softnet(source: &Source, bag: &Bag) {
         ("host.network.softnet_dropped", 1),
         ("host.network.softnet_squeezed", 2),
     ] {
-        bag.put(id, path, text.clone().and_then(|text| column_sum(&text, column, path)));
+        readings.put(id, path, text.clone().and_then(|text| column_sum(&text, column, path)));
     }
 }
 
@@ -155,25 +155,25 @@ fn column_sum(text: &str, column: usize, path: &str) -> Read<u64> {
 
 /// Interfaces of devices that have a driver, so without bridges, tunnels and the loopback. Dots in names become
 /// underscores.
-fn interfaces(source: &Source, bag: &Bag) {
+fn interfaces(source: &Source, readings: &Readings) {
     let all = source.list(INTERFACES).map(|names| {
         let device = |name: &String| source.exists(&format!("{INTERFACES}/{name}/device/driver"));
         names.into_iter().filter(device).collect::<Vec<String>>()
     });
     let shown = all.clone().map(|names| names.iter().map(|n| n.replace('.', "_")).collect::<Vec<String>>());
-    bag.put("host.network.interfaces", INTERFACES, shown);
+    readings.put("host.network.interfaces", INTERFACES, shown);
     for name in all.unwrap_or_default() {
         let folder = format!("{INTERFACES}/{name}");
         let id = |fact: &str| format!("host.network.interface.{}.{fact}", name.replace('.', "_"));
-        bag.read(&id("driver"), &format!("{folder}/device/driver"), |p| {
+        readings.read(&id("driver"), &format!("{folder}/device/driver"), |p| {
             Ok(source.link(p)?.rsplit('/').next().unwrap_or_default().to_owned())
         });
         let queues = format!("{folder}/queues");
         let receive = source
             .list(&queues)
             .map(|all| all.into_iter().filter(|queue| queue.starts_with("rx-")).collect::<Vec<String>>());
-        bag.put(&id("receive_queues"), queues.as_str(), receive.clone().map(|all| all.len()));
-        bag.put(
+        readings.put(&id("receive_queues"), queues.as_str(), receive.clone().map(|all| all.len()));
+        readings.put(
             &id("spread"),
             format!("{queues}/rx-*/rps_cpus"),
             receive.and_then(|all| {
@@ -183,7 +183,7 @@ fn interfaces(source: &Source, bag: &Bag) {
             }),
         );
         for (fact, file) in [("packets_received", "rx_packets"), ("receive_errors", "rx_errors")] {
-            bag.read(&id(fact), &format!("{folder}/statistics/{file}"), |p| {
+            readings.read(&id(fact), &format!("{folder}/statistics/{file}"), |p| {
                 number::<u64>(&source.read(p)?, p)
             });
         }

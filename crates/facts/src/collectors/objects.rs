@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::schema::statistics::statistics;
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -20,17 +20,17 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.routines.without_definer",
             "count",
-            "stored routines whose definer is no account of this server",
+            "stored routines whose definer is not an account of this server",
         ),
         fact(
             "server.triggers.without_definer",
             "count",
-            "triggers whose definer is no account of this server; with more than 5,000 tables they are not asked for",
+            "triggers whose definer is not an account of this server; with more than 5,000 tables they are not asked for",
         ),
         fact(
             "server.views.without_definer",
             "count",
-            "views whose definer is no account of this server; with more than 1,000 views they are not asked for",
+            "views whose definer is not an account of this server; with more than 1,000 views they are not asked for",
         ),
         fact(
             "server.views.invalid",
@@ -42,7 +42,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "InnoDB tables with 200 partitions or more: table, partitions; 20 at most",
         ),
-        fact("server.events.without_definer", "count", "events whose definer is no account of this server"),
+        fact(
+            "server.events.without_definer",
+            "count",
+            "events whose definer is not an account of this server",
+        ),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
         fact(
             "server.accounts.name_as_password",
@@ -87,7 +91,7 @@ const NAMED: [Wording; 3] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, statement) in [
         ("server.routines.without_definer", ROUTINES),
         ("server.events.without_definer", EVENTS),
@@ -95,17 +99,17 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         ("server.accounts.may_read_files", FILES),
     ] {
         let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
-        bag.put(id, statement, rows.and_then(|rows| count(&rows)));
+        readings.put(id, statement, rows.and_then(|rows| count(&rows)));
     }
-    opened(sql, bag);
-    partitions(sql, bag);
+    opened(sql, readings);
+    partitions(sql, readings);
     let (statement, table) = first_of(sql, &NAMED);
     let rows = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| table.rows);
-    bag.put("server.accounts.name_as_password", statement, rows.and_then(|rows| count(&rows)));
+    readings.put("server.accounts.name_as_password", statement, rows.and_then(|rows| count(&rows)));
 }
 
 /// Triggers and views: the server opens each table, or each view, for them, so they are asked for up to some thousand only.
-fn opened(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn opened(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let mut few = |counted: &str, most: u64| -> Read<()> {
         let rows = sql.rows(counted).map_err(|e| e.missing("SELECT on schema mysql"))?;
         match count(&rows)?.as_u64().unwrap_or(0) {
@@ -119,15 +123,15 @@ fn opened(sql: &mut ReadOnly<'_>, bag: &Bag) {
         sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, TRIGGER and SHOW VIEW"))
     };
     let triggers = rows(tables, TRIGGERS).and_then(|rows| count(&rows));
-    bag.put("server.triggers.without_definer", "information_schema.TRIGGERS", triggers);
+    readings.put("server.triggers.without_definer", "information_schema.TRIGGERS", triggers);
     let of_views = rows(views.clone(), VIEWS).and_then(|rows| count(&rows));
-    bag.put("server.views.without_definer", "information_schema.VIEWS", of_views);
+    readings.put("server.views.without_definer", "information_schema.VIEWS", of_views);
     let invalid = rows(views, INVALID)
         .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
-    bag.put("server.views.invalid", "information_schema.TABLES", invalid);
+    readings.put("server.views.invalid", "information_schema.TABLES", invalid);
 }
 
-fn partitions(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let entry = |row: &Row| {
         let partitions = row.get(1)?.as_deref()?.parse::<u64>().ok()?;
         Some(json!({"table": row.first()?.as_deref()?, "partitions": partitions}))
@@ -135,7 +139,7 @@ fn partitions(sql: &mut ReadOnly<'_>, bag: &Bag) {
     let found = statistics(sql, PARTITIONS)
         .map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>())
         .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"));
-    bag.put("server.tables.many_partitions", "mysql.innodb_table_stats", found);
+    readings.put("server.tables.many_partitions", "mysql.innodb_table_stats", found);
 }
 
 /// The number in the only cell.

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::option_files::{LARGEST_FILE, Start, facts_of, groups, normal, read};
 use crate::process::Process;
+use crate::readings::Readings;
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
 use crate::version::{family_of, version_number};
@@ -51,21 +51,21 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/proc/PID/cmdline", missing),
+        Err(missing) => return readings.rest_is("/proc/PID/cmdline", missing),
     };
     let path = server.file("cmdline");
     let arguments = match source.bytes(&path) {
         Ok(bytes) => arguments(&bytes),
-        Err(missing) => return bag.rest_is(&path, &missing),
+        Err(missing) => return readings.rest_is(&path, &missing),
     };
-    bag.put("server.options.command_line", path, Ok(command_line(&arguments)));
+    readings.put("server.options.command_line", path, Ok(command_line(&arguments)));
     let prefix = mounts::view(source, server);
-    bag.put("server.options.persisted", "mysqld-auto.cnf", persisted(context, &prefix));
-    files(context, server, &arguments, prefix, bag);
+    readings.put("server.options.persisted", "mysqld-auto.cnf", persisted(context, &prefix));
+    files(context, server, &arguments, prefix, readings);
 }
 
 fn arguments(bytes: &[u8]) -> Vec<String> {
@@ -95,7 +95,13 @@ fn command_line(arguments: &[String]) -> Vec<Value> {
         .collect()
 }
 
-fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read<String>, bag: &Bag) {
+fn files(
+    context: &Context,
+    server: &Process,
+    arguments: &[String],
+    prefix: Read<String>,
+    readings: &Readings,
+) {
     let source = &context.source;
     let from = "option files";
     let version = context.variable("version").ok_or_else(|| {
@@ -115,11 +121,11 @@ fn files(context: &Context, server: &Process, arguments: &[String], prefix: Read
     });
     let (groups, reading) = match found {
         Ok(found) => found,
-        Err(missing) => return bag.rest_is(from, &missing),
+        Err(missing) => return readings.rest_is(from, &missing),
     };
     for (id, value) in facts_of(&groups, reading) {
         let source = if id == "server.options.groups" { "the server's version" } else { from };
-        bag.put(id, source, Ok(value));
+        readings.put(id, source, Ok(value));
     }
 }
 

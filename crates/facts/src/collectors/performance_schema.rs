@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
@@ -60,31 +60,31 @@ const FILES: Wording = (
 /// Timers of performance_schema are picoseconds.
 const SECONDS: f64 = 1e-12;
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let on = match context.variable("performance_schema") {
         Some(value) => Ok(value.eq_ignore_ascii_case("ON") || value == "1"),
         None => Err(Missing::Absent("the server has no variable performance_schema".to_owned())),
     };
-    bag.put("server.performance_schema.on", "SHOW GLOBAL VARIABLES", on.clone());
+    readings.put("server.performance_schema.on", "SHOW GLOBAL VARIABLES", on.clone());
     match on {
         Ok(true) => {}
         Ok(false) => {
             let why = "performance_schema is off; it is switched on by performance_schema=ON and a restart";
-            return bag.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
+            return readings.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
         }
-        Err(missing) => return bag.rest_is("SHOW GLOBAL VARIABLES", &missing),
+        Err(missing) => return readings.rest_is("SHOW GLOBAL VARIABLES", &missing),
     }
     let (statement, total) = first_of(sql, &[TOTAL]);
     let total = total.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
         let value = table.rows.first().and_then(|row| whole(row, 0));
         value.ok_or_else(|| Missing::Absent("no memory instrument counts".to_owned()))
     });
-    bag.put("server.performance_schema.memory_bytes", statement, total);
-    each(sql, bag, "memory", MEMORY, |row| Some(Value::from(whole(row, 1)?)));
-    each(sql, bag, "wait", WAITS, |row| {
+    readings.put("server.performance_schema.memory_bytes", statement, total);
+    each(sql, readings, "memory", MEMORY, |row| Some(Value::from(whole(row, 1)?)));
+    each(sql, readings, "wait", WAITS, |row| {
         Some(json!({"count": whole(row, 1)?, "total_s": number(row, 2)? * SECONDS}))
     });
-    each(sql, bag, "file", FILES, |row| {
+    each(sql, readings, "file", FILES, |row| {
         let pair = |place: usize| Some((whole(row, place)?, number(row, place + 1)? * SECONDS));
         let ((reads, read_s), (writes, write_s), (others, other_s)) = (pair(1)?, pair(3)?, pair(5)?);
         Some(
@@ -95,7 +95,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
 
 fn each(
     sql: &mut ReadOnly<'_>,
-    bag: &Bag,
+    readings: &Readings,
     family: &str,
     wording: Wording,
     value: impl Fn(&Row) -> Option<Value>,
@@ -106,11 +106,13 @@ fn each(
         Ok(table) => {
             for row in table.rows {
                 if let (Some(Some(name)), Some(value)) = (row.first(), value(&row)) {
-                    bag.put(&id(name), statement, Ok(value));
+                    readings.put(&id(name), statement, Ok(value));
                 }
             }
         }
-        Err(e) => bag.put::<Value>(&id("all"), statement, Err(e.missing("SELECT on performance_schema"))),
+        Err(e) => {
+            readings.put::<Value>(&id("all"), statement, Err(e.missing("SELECT on performance_schema")))
+        }
     }
 }
 

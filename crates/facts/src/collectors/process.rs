@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{kib_field, list, number, number_field, required, unexpected};
 use crate::process::{Process, stat};
+use crate::readings::Readings;
 use crate::secrets;
 use crate::source::{Missing, Read, Source};
 
@@ -74,12 +74,12 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/proc/PID", missing),
+        Err(missing) => return readings.rest_is("/proc/PID", missing),
     };
-    let process = Facts { source: &context.source, server, bag };
+    let process = Facts { source: &context.source, server, readings };
     process.identity();
     process.status();
     process.scores();
@@ -93,12 +93,12 @@ fn run(context: &Context, bag: &Bag) {
 struct Facts<'a> {
     source: &'a Source,
     server: &'a Process,
-    bag: &'a Bag,
+    readings: &'a Readings,
 }
 
 impl Facts<'_> {
     fn put<T: Into<Value>>(&self, name: &str, file: &str, value: Read<T>) {
-        self.bag.put(&format!("server.process.{name}"), self.server.file(file), value);
+        self.readings.put(&format!("server.process.{name}"), self.server.file(file), value);
     }
 
     fn text(&self, file: &str) -> Read<String> {

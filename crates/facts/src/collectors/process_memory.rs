@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{field, kib_field, list};
 use crate::process::Process;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Memory and open files. The kernel walks the page tables for these, which takes some milliseconds for each mapped
@@ -48,17 +48,17 @@ const FILES: usize = 4096;
 /// O_DIRECT in the ABI of this processor.
 const O_DIRECT: u64 = libc::O_DIRECT as u64;
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/proc/PID/smaps_rollup", missing),
+        Err(missing) => return readings.rest_is("/proc/PID/smaps_rollup", missing),
     };
-    direct_io(&context.source, server, bag);
-    memory(&context.source, server, bag);
-    nodes(&context.source, server, bag);
+    direct_io(&context.source, server, readings);
+    memory(&context.source, server, readings);
+    nodes(&context.source, server, readings);
 }
 
-fn memory(source: &Source, server: &Process, bag: &Bag) {
+fn memory(source: &Source, server: &Process, readings: &Readings) {
     let path = server.file("smaps_rollup");
     let text = source.read(&path);
     for (name, key) in [
@@ -70,16 +70,16 @@ fn memory(source: &Source, server: &Process, bag: &Bag) {
         ("locked_bytes", "Locked"),
     ] {
         let value = text.clone().and_then(|text| kib_field(&text, key, &path));
-        bag.put(&format!("server.process.memory.{name}"), path.as_str(), value);
+        readings.put(&format!("server.process.memory.{name}"), path.as_str(), value);
     }
     let huge = text.and_then(|text| {
         let shared = kib_field(&text, "Shared_Hugetlb", &path)?;
         Ok(shared.saturating_add(kib_field(&text, "Private_Hugetlb", &path)?))
     });
-    bag.put("server.process.memory.huge_page_bytes", path, huge);
+    readings.put("server.process.memory.huge_page_bytes", path, huge);
 }
 
-fn nodes(source: &Source, server: &Process, bag: &Bag) {
+fn nodes(source: &Source, server: &Process, readings: &Readings) {
     let online = "/sys/devices/system/node/online";
     let several = source.read(online).and_then(|text| list(&text, online)).is_ok_and(|nodes| nodes.len() > 1);
     if !several {
@@ -89,10 +89,10 @@ fn nodes(source: &Source, server: &Process, bag: &Bag) {
     match source.read(&path) {
         Ok(text) => {
             for (node, bytes) in by_node(&text) {
-                bag.put(&format!("server.process.numa.{node}.bytes"), path.as_str(), Ok(bytes));
+                readings.put(&format!("server.process.numa.{node}.bytes"), path.as_str(), Ok(bytes));
             }
         }
-        Err(missing) => bag.put::<Value>("server.process.numa.all.bytes", path, Err(missing)),
+        Err(missing) => readings.put::<Value>("server.process.numa.all.bytes", path, Err(missing)),
     }
 }
 
@@ -116,7 +116,7 @@ fn by_node(text: &str) -> BTreeMap<u32, u64> {
     sums
 }
 
-fn direct_io(source: &Source, server: &Process, bag: &Bag) {
+fn direct_io(source: &Source, server: &Process, readings: &Readings) {
     let folder = server.file("fd");
     let files = source.list(&folder).map(|fds| {
         fds.iter().take(FILES).filter_map(|fd| open_file(source, server, fd)).collect::<Vec<(Kind, bool)>>()
@@ -129,11 +129,11 @@ fn direct_io(source: &Source, server: &Process, bag: &Bag) {
         }
         Ok(all.all(|direct| direct))
     };
-    bag.put("server.process.direct_io.data", folder.as_str(), direct(Kind::Data));
-    bag.put("server.process.direct_io.redo", folder.as_str(), direct(Kind::Redo));
+    readings.put("server.process.direct_io.data", folder.as_str(), direct(Kind::Data));
+    readings.put("server.process.direct_io.redo", folder.as_str(), direct(Kind::Redo));
     let count =
         files.as_ref().map(|all| all.iter().filter(|(_, direct)| *direct).count()).map_err(Clone::clone);
-    bag.put("server.process.direct_io.files", folder.as_str(), count);
+    readings.put("server.process.direct_io.files", folder.as_str(), count);
 }
 
 /// The role of an open file.

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use mydyno_linux::calls;
 
-use crate::bag::Bag;
 use crate::block;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::parse::{number, unescape, unexpected};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Swap's disks, same-page merging, ZFS.
@@ -31,25 +31,26 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let areas = areas(source);
-    bag.put::<Value>(
+    readings.put::<Value>(
         "host.swap.disks",
         "/proc/swaps",
         areas.clone().and_then(|a| Ok(disks(source, &a)?.into())),
     );
     let compressed = areas.map(|all| !all.is_empty() && all.iter().all(|path| path.starts_with("/dev/zram")));
-    bag.put("host.swap.compressed_only", "/proc/swaps", compressed);
+    readings.put("host.swap.compressed_only", "/proc/swaps", compressed);
     // 2 means stopped, with all merged pages unmerged.
-    bag.read("host.ksm.running", "/sys/kernel/mm/ksm/run", |p| Ok(number::<u64>(&source.read(p)?, p)? == 1));
-    bag.read("host.ksm.saved_bytes", "/sys/kernel/mm/ksm/pages_sharing", |p| {
+    readings
+        .read("host.ksm.running", "/sys/kernel/mm/ksm/run", |p| Ok(number::<u64>(&source.read(p)?, p)? == 1));
+    readings.read("host.ksm.saved_bytes", "/sys/kernel/mm/ksm/pages_sharing", |p| {
         Ok(number::<u64>(&source.read(p)?, p)?.saturating_mul(calls::page_bytes() as u64))
     });
     let path = "/proc/spl/kstat/zfs/arcstats";
     let text = source.read(path);
     for (id, key) in [("host.zfs.cache_bytes", "size"), ("host.zfs.cache_limit_bytes", "c_max")] {
-        bag.read(id, path, |p| kstat(&text.clone()?, key, p));
+        readings.read(id, path, |p| kstat(&text.clone()?, key, p));
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::secrets;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
@@ -69,46 +69,48 @@ pub fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
         .collect()
 }
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let version = single(sql, VERSION);
     let family = version.clone().map(|v| family_of(&v));
     let number = version.clone().and_then(|v| version_number(&v));
-    bag.put("server.version", VERSION, version);
-    bag.put("server.family", VERSION, family);
-    bag.put("server.version_number", VERSION, number);
+    readings.put("server.version", VERSION, version);
+    readings.put("server.family", VERSION, family);
+    readings.put("server.version_number", VERSION, number);
     let known = match context.variables.is_empty() {
         true => Err(Missing::Error("the server's variables could not be read".to_owned())),
         false => Ok(()),
     };
     let not_set = || Missing::Absent("the variable version_comment is not set".to_owned());
     let comment = known.clone().and_then(|()| context.variable("version_comment").ok_or_else(not_set));
-    bag.put("server.version_comment", VARIABLES, comment);
-    bag.put("server.managed", VARIABLES, known.map(|()| managed_by(context)));
+    readings.put("server.version_comment", VARIABLES, comment);
+    readings.put("server.managed", VARIABLES, known.map(|()| managed_by(context)));
     let uptime = uptime_s(sql);
-    bag.put("server.uptime_s", UPTIME, uptime);
-    all_variables(context, sql, bag);
+    readings.put("server.uptime_s", UPTIME, uptime);
+    all_variables(context, sql, readings);
 }
 
-fn all_variables(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn all_variables(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     // The variables were already read for the other collectors; if that failed, query again to get the reason.
     if context.variables.is_empty() {
         match sql.rows(VARIABLES) {
-            Err(e) => bag.put::<Value>("server.variable.version", VARIABLES, Err(e.missing("a connection"))),
-            Ok(rows) => pairs(rows).into_iter().for_each(|(name, text)| one_variable(&name, &text, bag)),
+            Err(e) => {
+                readings.put::<Value>("server.variable.version", VARIABLES, Err(e.missing("a connection")))
+            }
+            Ok(rows) => pairs(rows).into_iter().for_each(|(name, text)| one_variable(&name, &text, readings)),
         }
         return;
     }
     for (name, text) in context.variables.iter() {
-        one_variable(name, text, bag);
+        one_variable(name, text, readings);
     }
 }
 
-fn one_variable(name: &str, text: &str, bag: &Bag) {
+fn one_variable(name: &str, text: &str, readings: &Readings) {
     let id = format!("server.variable.{name}");
     if secrets::is_secret_variable(name) {
-        bag.put::<Value>(&id, VARIABLES, Err(Missing::Absent(secrets::NOT_KEPT.to_owned())));
+        readings.put::<Value>(&id, VARIABLES, Err(Missing::Absent(secrets::NOT_KEPT.to_owned())));
     } else {
-        bag.put(&id, VARIABLES, Ok(typed(name, text)));
+        readings.put(&id, VARIABLES, Ok(typed(name, text)));
     }
 }
 
@@ -117,7 +119,7 @@ pub fn uptime_s(sql: &mut ReadOnly<'_>) -> Read<u64> {
     let rows = sql.rows(UPTIME).map_err(|e| e.missing("a connection"))?;
     let found = pairs(rows).pop();
     let (_, text) = found.ok_or_else(|| Missing::Absent("the server gave no Uptime".to_owned()))?;
-    text.parse().map_err(|_| Missing::Error(format!("Uptime is no number: {text:?}")))
+    text.parse().map_err(|_| Missing::Error(format!("Uptime is not a number: {text:?}")))
 }
 
 /// The managed service that the variables indicate.

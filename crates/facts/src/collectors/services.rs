@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::kib_field;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Other programs.
@@ -59,15 +59,15 @@ const SERVERS: [&str; 3] = ["mysqld", "mariadbd", "mongod"];
 /// Number of processes that are examined.
 const PROCESSES: usize = 32_768;
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let server = context.server.as_ref().ok().map(|process| process.pid);
     let found = programs(source, server);
-    bag.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
-    bag.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
+    readings.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
+    readings.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
     let path =
         ["/etc/tuned/active_profile", "/run/tuned/active_profile"].into_iter().find(|p| source.exists(p));
-    bag.read("host.tuned.profile", path.unwrap_or("/etc/tuned/active_profile"), |p| {
+    readings.read("host.tuned.profile", path.unwrap_or("/etc/tuned/active_profile"), |p| {
         let profile = source.read(p)?;
         if profile.is_empty() {
             Err(Missing::Absent("tuned has no active profile".to_owned()))

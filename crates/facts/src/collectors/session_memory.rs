@@ -1,8 +1,8 @@
 //! Memory of sessions as the server reports it: the part of its memory that grows with their number.
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -37,14 +37,14 @@ const SUMS: [Wording; 2] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (asked, found) = first_of(sql, &SUMS);
     let row = found.map_err(|e| e.missing("PROCESS")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error("no line came".to_owned()))
     });
     for (place, id) in ["count", "bytes"].iter().enumerate() {
         let value = row.as_ref().map_err(Clone::clone).and_then(|row| whole(row, place));
-        bag.put(&format!("server.sessions.memory.{id}"), asked, value);
+        readings.put(&format!("server.sessions.memory.{id}"), asked, value);
     }
 }
 

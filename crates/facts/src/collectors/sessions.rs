@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::typed;
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::secrets;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
@@ -171,12 +171,12 @@ const HEARTBEATS: [Wording; 1] = [(
     &[mysql(50_702..)],
 )];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
-    sessions(sql, bag);
-    replication(sql, bag);
-    accounts(sql, bag);
-    plugins(sql, bag);
-    origins(sql, bag);
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    sessions(sql, readings);
+    replication(sql, readings);
+    accounts(sql, readings);
+    plugins(sql, readings);
+    origins(sql, readings);
 }
 
 /// A whole number in a cell; the sum of no rows (NULL) is 0.
@@ -193,7 +193,7 @@ fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row
     rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
 }
 
-fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     // Without PROCESS the server shows only our own sessions, so the count would be wrong rather than missing.
     let may_see = sees_all_sessions(sql);
     let row = may_see.and_then(|()| one_row(sql, SESSIONS, "PROCESS"));
@@ -206,7 +206,7 @@ fn sessions(sql: &mut ReadOnly<'_>, bag: &Bag) {
         "metadata_lock_wait_longest_s",
     ];
     for (place, id) in ids.iter().enumerate() {
-        bag.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
+        readings.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
     }
 }
 
@@ -221,10 +221,10 @@ fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
     Err(Missing::Denied("this account sees only its own sessions; it needs PROCESS".to_owned()))
 }
 
-fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn replication(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &REPLICATION);
     let table = table.map_err(|e| e.missing("REPLICATION CLIENT (REPLICA MONITOR in MariaDB)"));
-    bag.put(
+    readings.put(
         "server.replication.channels",
         statement,
         table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
@@ -259,7 +259,7 @@ fn replication(sql: &mut ReadOnly<'_>, bag: &Bag) {
                 "" => Err(Missing::Absent(format!("the server does not tell {}", names[0]))),
                 text => Ok(typed(fact, text)),
             };
-            bag.put(&format!("server.replication.{channel}.{fact}"), statement, value);
+            readings.put(&format!("server.replication.{channel}.{fact}"), statement, value);
         }
     }
 }
@@ -278,53 +278,53 @@ fn heartbeat(channel: &str, heartbeats: &Read<Vec<Row>>) -> Read<Value> {
         .ok_or_else(|| Missing::Absent("the server does not tell the period of its heartbeats".to_owned()))
 }
 
-fn accounts(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let row = one_row(sql, ACCOUNTS, "SELECT on mysql.user");
     for (place, id) in ["total", "anonymous", "from_anywhere"].iter().enumerate() {
-        bag.put(&format!("server.accounts.{id}"), ACCOUNTS, count(&row, place));
+        readings.put(&format!("server.accounts.{id}"), ACCOUNTS, count(&row, place));
     }
     let (statement, table) = first_of(sql, &ADMINISTRATORS);
     let row = table.map_err(|e| e.missing("SELECT on mysql.user")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
     });
-    bag.put("server.accounts.administrators_from_anywhere", statement, count(&row, 0));
+    readings.put("server.accounts.administrators_from_anywhere", statement, count(&row, 0));
     let row = one_row(sql, BY_HOST_NAME, "SELECT on mysql.user");
-    bag.put("server.accounts.by_host_name", BY_HOST_NAME, count(&row, 0));
+    readings.put("server.accounts.by_host_name", BY_HOST_NAME, count(&row, 0));
     let row = one_row(sql, TEST_GRANTS, "SELECT on mysql.db");
-    bag.put("server.accounts.test_grants", TEST_GRANTS, count(&row, 0));
+    readings.put("server.accounts.test_grants", TEST_GRANTS, count(&row, 0));
     let (statement, table) = first_of(sql, &NO_PASSWORD);
     let row = table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
     });
-    bag.put("server.accounts.without_password", statement, count(&row, 0));
+    readings.put("server.accounts.without_password", statement, count(&row, 0));
     for row in sql.rows(ACCOUNT_PLUGINS).unwrap_or_default() {
         let name =
             row.first().cloned().flatten().filter(|n| !n.is_empty()).unwrap_or_else(|| "none".to_owned());
-        bag.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, count(&Ok(row), 1));
+        readings.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, count(&Ok(row), 1));
     }
 }
 
-fn plugins(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn plugins(sql: &mut ReadOnly<'_>, readings: &Readings) {
     for row in sql.rows(PLUGINS).unwrap_or_default() {
         if let [Some(name), status, kind, library] = &row[..] {
             let value = json!({"status": status, "type": kind, "library": library});
-            bag.put(&format!("server.plugin.{name}"), PLUGINS, Ok(value));
+            readings.put(&format!("server.plugin.{name}"), PLUGINS, Ok(value));
         }
     }
     for row in sql.rows(ENGINES).unwrap_or_default() {
         if let [Some(name), Some(support)] = &row[..] {
-            bag.put(&format!("server.engine.{name}"), ENGINES, Ok(support.as_str()));
+            readings.put(&format!("server.engine.{name}"), ENGINES, Ok(support.as_str()));
         }
     }
 }
 
-fn origins(sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn origins(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &PERSISTED);
     let names = table.map_err(|e| e.missing("SELECT on performance_schema")).map(|table| {
         let first = table.rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
         first.map(|name| name.to_ascii_lowercase()).collect::<Vec<String>>()
     });
-    bag.put("server.persisted_variables", statement, names);
+    readings.put("server.persisted_variables", statement, names);
     let (statement, table) = first_of(sql, &ORIGINS);
     for row in table.map(|t| t.rows).unwrap_or_default() {
         let [Some(name), Some(source), path, default] = &row[..] else { continue };
@@ -332,9 +332,13 @@ fn origins(sql: &mut ReadOnly<'_>, bag: &Bag) {
         let path = path.as_deref().filter(|p| !p.is_empty());
         // MySQL writes COMMAND_LINE, MariaDB COMMAND-LINE.
         let source = source.to_ascii_lowercase().replace('-', "_");
-        bag.put(&format!("server.origin.{name}"), statement, Ok(json!({"source": source, "path": path})));
+        readings.put(
+            &format!("server.origin.{name}"),
+            statement,
+            Ok(json!({"source": source, "path": path})),
+        );
         if let Some(default) = default.as_deref().filter(|_| !secrets::is_secret_variable(&name)) {
-            bag.put(
+            readings.put(
                 &format!("server.default.{name}"),
                 statement,
                 Ok::<Value, Missing>(typed(&name, default)),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
@@ -94,10 +94,10 @@ const LONGEST: usize = 160;
 /// Timers of performance_schema are picoseconds.
 const SECONDS: f64 = 1e-12;
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     if !context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON") || v == "1") {
         let why = "performance_schema is off: nothing counts statements; it is switched on by performance_schema=ON and a restart";
-        return bag.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
+        return readings.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
     }
     let (_, table) = first_of(sql, &[TIME]);
     let time_s = table.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
@@ -107,10 +107,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
             Missing::Absent("no statement is counted: the consumer statements_digest is off".to_owned())
         })
     });
-    bag.put("server.statements.time_s", DIGESTS, time_s.clone());
+    readings.put("server.statements.time_s", DIGESTS, time_s.clone());
     let time_s = match time_s {
         Ok(time_s) => time_s,
-        Err(missing) => return bag.rest_is(DIGESTS, &missing),
+        Err(missing) => return readings.rest_is(DIGESTS, &missing),
     };
     for (name, wording) in [
         ("by_time", BY_TIME),
@@ -123,7 +123,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
         let listed = table
             .map(|table| table.rows.iter().filter_map(|row| entry(row, time_s)).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on performance_schema"));
-        bag.put(&format!("server.statements.{name}"), DIGESTS, listed);
+        readings.put(&format!("server.statements.{name}"), DIGESTS, listed);
     }
 }
 

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::{pairs, typed};
 use crate::context::{Context, Depth, StatusReading};
+use crate::readings::Readings;
 use crate::secrets;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, SqlError};
@@ -81,26 +81,26 @@ pub fn reading(sql: &mut ReadOnly<'_>) -> Result<StatusReading, SqlError> {
     Ok(StatusReading { at: Instant::now(), values })
 }
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let first = context.first_status.as_deref();
     if let (Some(window), Some(first)) = (context.options.window, first) {
         std::thread::sleep(window.saturating_sub(first.at.elapsed()));
     }
     let last = match reading(sql) {
         Ok(last) => last,
-        Err(e) => return bag.put::<Value>("server.window_s", STATUS, Err(e.missing("a connection"))),
+        Err(e) => return readings.put::<Value>("server.window_s", STATUS, Err(e.missing("a connection"))),
     };
     for (name, text) in &last.values {
-        bag.put(&format!("server.status.{name}"), STATUS, Ok(typed(name, text)));
+        readings.put(&format!("server.status.{name}"), STATUS, Ok(typed(name, text)));
     }
     let Some(first) = first else {
         let why = Missing::Absent("the status was read once: no window was asked for".to_owned());
-        return bag.put::<Value>("server.window_s", STATUS, Err(why));
+        return readings.put::<Value>("server.window_s", STATUS, Err(why));
     };
     let window_s = last.at.duration_since(first.at).as_secs_f64();
-    bag.put("server.window_s", "CLOCK_MONOTONIC", Ok(window_s));
+    readings.put("server.window_s", "CLOCK_MONOTONIC", Ok(window_s));
     for (name, rate) in rates(first, &last, window_s) {
-        bag.put(&format!("server.rate.{name}"), "SHOW GLOBAL STATUS, twice", Ok(rate));
+        readings.put(&format!("server.rate.{name}"), "SHOW GLOBAL STATUS, twice", Ok(rate));
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::block;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::{device, file_system};
 use crate::context::{Context, Depth};
 use crate::mounts::{self, Mount};
 use crate::process::Process;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Mounts and block devices of the server's files.
@@ -121,38 +121,38 @@ const ROLES: [(&str, &str, bool); 8] = [
     ("tmpdir", "tmpdir", false),
 ];
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/proc/PID/mountinfo", missing),
+        Err(missing) => return readings.rest_is("/proc/PID/mountinfo", missing),
     };
     let source = &context.source;
     let mounts = Mounts::of(source, server);
     let mut devices = BTreeSet::new();
     for (role, path, from) in folders(context, server) {
         let id = |name: &str| format!("storage.{role}.{name}");
-        bag.put(&id("path"), from.as_str(), path.clone());
+        readings.put(&id("path"), from.as_str(), path.clone());
         let Ok(path) = path else { continue };
         let mount = mounts.as_ref().map_err(Clone::clone).and_then(|m| m.holding(source, &path));
-        mount_facts(&id, &mount, &server.file("mountinfo"), bag);
-        space_facts(&id, source, &mounts, &path, bag);
+        mount_facts(&id, &mount, &server.file("mountinfo"), readings);
+        space_facts(&id, source, &mounts, &path, readings);
         let stack = mount.clone().and_then(|mount| stack_of(source, &mount));
         let reached = mounts.as_ref().map(|m| m.reached(&path)).map_err(Clone::clone);
         let first = stack.as_ref().ok().and_then(|s| s.devices.first()).map(String::as_str);
-        file_system::read(role, source, &mount, first, &reached, bag);
+        file_system::read(role, source, &mount, first, &reached, readings);
         let of = |get: fn(&block::Stack) -> &Vec<String>| {
             stack.as_ref().map(|s| get(s).clone()).map_err(Clone::clone)
         };
         let top = of(|s| &s.devices).and_then(|all| {
             all.into_iter().next().ok_or_else(|| Missing::Absent("there is no device".to_owned()))
         });
-        bag.put(&id("device"), "/sys/dev/block", top);
-        bag.put(&id("devices"), "/sys/class/block/*/slaves", of(|s| &s.devices));
-        bag.put(&id("disks"), "/sys/class/block/*/slaves", of(|s| &s.physical));
+        readings.put(&id("device"), "/sys/dev/block", top);
+        readings.put(&id("devices"), "/sys/class/block/*/slaves", of(|s| &s.devices));
+        readings.put(&id("disks"), "/sys/class/block/*/slaves", of(|s| &s.physical));
         devices.extend(stack.map(|s| s.devices).unwrap_or_default());
     }
     for name in devices {
-        device::read(source, &name, bag);
+        device::read(source, &name, readings);
     }
 }
 
@@ -234,7 +234,7 @@ impl Mounts {
     }
 }
 
-fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, table: &str, bag: &Bag) {
+fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, table: &str, readings: &Readings) {
     let of = |get: &dyn Fn(&Mount) -> Value| mount.as_ref().map(get).map_err(Clone::clone);
     for (name, value) in [
         ("mount_point", of(&|m| m.point.clone().into())),
@@ -242,14 +242,20 @@ fn mount_facts(id: &dyn Fn(&str) -> String, mount: &Read<Mount>, table: &str, ba
         ("mount_options", of(&|m| m.options.clone().into())),
         ("mounted_from", of(&|m| m.from.clone().into())),
     ] {
-        bag.put(&id(name), table, value);
+        readings.put(&id(name), table, value);
     }
 }
 
-fn space_facts(id: &dyn Fn(&str) -> String, source: &Source, mounts: &Read<Mounts>, path: &str, bag: &Bag) {
+fn space_facts(
+    id: &dyn Fn(&str) -> String,
+    source: &Source,
+    mounts: &Read<Mounts>,
+    path: &str,
+    readings: &Readings,
+) {
     let space = mounts.as_ref().map_err(Clone::clone).and_then(|m| source.space(&m.reached(path)));
-    bag.put(&id("size_bytes"), "statvfs(3)", space.clone().map(|s| s.size_bytes));
-    bag.put(&id("available_bytes"), "statvfs(3)", space.map(|s| s.available_bytes));
+    readings.put(&id("size_bytes"), "statvfs(3)", space.clone().map(|s| s.size_bytes));
+    readings.put(&id("available_bytes"), "statvfs(3)", space.map(|s| s.available_bytes));
 }
 
 /// The devices below a mount.

@@ -3,9 +3,9 @@
 use mydyno_settings::table;
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 
 /// Kernel settings.
@@ -103,11 +103,11 @@ pub fn path_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     for (name, unit) in settings() {
         let path = path_of(name);
         let value = context.source.read(&path).and_then(|text| value_of(&text, unit, &path));
-        bag.put_with_unit(&format!("host.sysctl.{name}"), unit, &path, value);
+        readings.put_with_unit(&format!("host.sysctl.{name}"), unit, &path, value);
     }
 }
 

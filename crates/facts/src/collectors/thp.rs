@@ -1,9 +1,9 @@
 //! Transparent huge pages of the host.
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::{choice, number};
+use crate::readings::Readings;
 use crate::source::Missing;
 
 /// Transparent huge pages.
@@ -35,12 +35,12 @@ pub static COLLECTOR: Collector = Collector {
 
 const FOLDER: &str = "/sys/kernel/mm/transparent_hugepage";
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     if !source.exists(FOLDER) {
         let why =
             Missing::Absent(format!("{FOLDER} is not there: this kernel has no transparent huge pages"));
-        bag.rest_is(FOLDER, &why);
+        readings.rest_is(FOLDER, &why);
         return;
     }
     for (id, name) in [
@@ -48,25 +48,25 @@ fn run(context: &Context, bag: &Bag) {
         ("host.thp.defrag", "defrag"),
         ("host.thp.shmem_enabled", "shmem_enabled"),
     ] {
-        bag.read(id, &format!("{FOLDER}/{name}"), |p| choice(&source.read(p)?, p));
+        readings.read(id, &format!("{FOLDER}/{name}"), |p| choice(&source.read(p)?, p));
     }
     for (id, name) in [
         ("host.thp.shrink_underused", "shrink_underused"),
         ("host.thp.khugepaged_defrag", "khugepaged/defrag"),
     ] {
-        bag.read(id, &format!("{FOLDER}/{name}"), |p| Ok(number::<u64>(&source.read(p)?, p)? != 0));
+        readings.read(id, &format!("{FOLDER}/{name}"), |p| Ok(number::<u64>(&source.read(p)?, p)? != 0));
     }
     for (id, name) in [
         ("host.thp.khugepaged_max_ptes_none", "khugepaged/max_ptes_none"),
         ("host.thp.huge_page_bytes", "hpage_pmd_size"),
     ] {
-        bag.read(id, &format!("{FOLDER}/{name}"), |p| number::<u64>(&source.read(p)?, p));
+        readings.read(id, &format!("{FOLDER}/{name}"), |p| number::<u64>(&source.read(p)?, p));
     }
     for name in source.list(FOLDER).unwrap_or_default() {
         let Some(size) = name.strip_prefix("hugepages-") else { continue };
         let path = format!("{FOLDER}/{name}/enabled");
         if source.exists(&path) {
-            bag.read(&format!("host.thp.size.{size}"), &path, |p| choice(&source.read(p)?, p));
+            readings.read(&format!("host.thp.size.{size}"), &path, |p| choice(&source.read(p)?, p));
         }
     }
 }

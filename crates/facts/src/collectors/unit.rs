@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// The server's systemd unit.
@@ -79,29 +79,29 @@ const SETTINGS: [(&str, &str); 14] = [
     ("nice", "Nice"),
 ];
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/proc/PID/cgroup", missing),
+        Err(missing) => return readings.rest_is("/proc/PID/cgroup", missing),
     };
     let source = &context.source;
     let membership = server.file("cgroup");
     let name = source.read(&membership).and_then(|text| service_of(&text));
-    bag.put("server.unit.name", membership.as_str(), name.clone());
+    readings.put("server.unit.name", membership.as_str(), name.clone());
     let unit = match name.and_then(|name| Unit::of(source, &name)) {
         Ok(unit) => unit,
-        Err(missing) => return bag.rest_is(&membership, &missing),
+        Err(missing) => return readings.rest_is(&membership, &missing),
     };
     let path = unit.path.as_str();
-    bag.put("server.unit.path", path, Ok(path));
-    bag.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
+    readings.put("server.unit.path", path, Ok(path));
+    readings.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
     for (fact, setting) in SETTINGS {
-        bag.put(&format!("server.unit.{fact}"), path, unit.get(setting).map(str::to_owned));
+        readings.put(&format!("server.unit.{fact}"), path, unit.get(setting).map(str::to_owned));
     }
     let adjust = unit.get("OOMScoreAdjust").and_then(|text| crate::parse::number::<i64>(text, path));
-    bag.put("server.unit.oom_score_adjust", path, adjust);
+    readings.put("server.unit.oom_score_adjust", path, adjust);
     for (fact, setting) in [("timeout_start_s", "TimeoutStartSec"), ("timeout_stop_s", "TimeoutStopSec")] {
-        bag.put::<Value>(
+        readings.put::<Value>(
             &format!("server.unit.{fact}"),
             path,
             unit.get(setting).and_then(|t| timeout(t, path)),

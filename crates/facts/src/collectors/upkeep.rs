@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
 /// Backups and permissions.
@@ -61,12 +61,12 @@ const PROGRAMS: [&str; 12] = [
 /// Largest file of a job.
 const LARGEST: u64 = 256 << 10;
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
-        Err(missing) => return bag.rest_is("/etc/cron.d", missing),
+        Err(missing) => return readings.rest_is("/etc/cron.d", missing),
     };
-    bag.put("server.upkeep.backup_jobs", "cron and systemd", backup_jobs(&context.source));
+    readings.put("server.upkeep.backup_jobs", "cron and systemd", backup_jobs(&context.source));
     let mode = || -> Read<(String, u32)> {
         let datadir = context
             .variable("datadir")
@@ -77,8 +77,8 @@ fn run(context: &Context, bag: &Bag) {
     let mode = mode();
     let from = mode.as_ref().map_or("datadir", |(path, _)| path.as_str()).to_owned();
     let mode = mode.map(|(_, mode)| mode);
-    bag.put("server.upkeep.datadir_mode", from.clone(), mode.clone().map(|mode| format!("{mode:03o}")));
-    bag.put("server.upkeep.datadir_open", from, mode.map(|mode| mode & 0o005 != 0));
+    readings.put("server.upkeep.datadir_mode", from.clone(), mode.clone().map(|mode| format!("{mode:03o}")));
+    readings.put("server.upkeep.datadir_open", from, mode.map(|mode| mode & 0o005 != 0));
 }
 
 /// Files that name such a program outside comments. Files of other users' jobs are read by root only.

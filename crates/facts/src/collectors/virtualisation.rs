@@ -1,9 +1,9 @@
 //! The kind of host (bare metal, virtual machine, container), which shows whose /proc and /sys are read.
 
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::parse::field;
+use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 use mydyno_linux::hypervisor;
 
@@ -30,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
 
 const DMI: &str = "/sys/class/dmi/id";
 
-fn run(context: &Context, bag: &Bag) {
+fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let (hypervisor, seen_in) = hypervisor(source);
     let (container, shown_by) = container(source);
@@ -41,12 +41,12 @@ fn run(context: &Context, bag: &Bag) {
         (Ok(_), _) => Ok("container".to_owned()),
         (Err(missing), _) => Err((*missing).clone()),
     };
-    bag.put("host.scope", format!("{shown_by}; {seen_in}"), scope);
-    bag.put("host.runs_server", "/proc", context.server.as_ref().map(|_| true).map_err(Clone::clone));
-    bag.put("host.hypervisor", seen_in, hypervisor);
-    bag.put("host.container", shown_by, container);
-    bag.read("host.machine.vendor", &format!("{DMI}/sys_vendor"), |p| source.read(p));
-    bag.read("host.machine.product", &format!("{DMI}/product_name"), |p| source.read(p));
+    readings.put("host.scope", format!("{shown_by}; {seen_in}"), scope);
+    readings.put("host.runs_server", "/proc", context.server.as_ref().map(|_| true).map_err(Clone::clone));
+    readings.put("host.hypervisor", seen_in, hypervisor);
+    readings.put("host.container", shown_by, container);
+    readings.read("host.machine.vendor", &format!("{DMI}/sys_vendor"), |p| source.read(p));
+    readings.read("host.machine.product", &format!("{DMI}/product_name"), |p| source.read(p));
 }
 
 /// Names that firmware gives to virtual machines, in the order of systemd-detect-virt(1).

@@ -339,7 +339,7 @@ impl Filesystem for Files {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // Closing a file is no flush of a disk.
+        // Closing a file is not a flush of a disk.
         reply.ok();
     }
 

@@ -113,7 +113,7 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
             along: vec![],
             along_after: vec![],
         }),
-        // A query of what is attached to this device gets the answer that it is no loop device.
+        // A query of what is attached to this device gets the answer that it is not a loop device.
         Box::new(AttachedLoop {
             device: f.path("loop3"),
             backing: f.path("image"),

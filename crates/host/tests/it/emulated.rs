@@ -19,7 +19,7 @@ use crate::fixture::{Fixture, fixture};
 
 const BYTES: u64 = 256 << 20;
 
-/// The process behind the disks of these tests: its last argument is the folder. Without one it is no test.
+/// The process behind the disks of these tests: its last argument is the folder. Without one it is not a test.
 #[test]
 fn serves_a_disk() {
     let folder = std::env::args().next_back().map(PathBuf::from).filter(|path| path.is_absolute());

@@ -63,7 +63,7 @@ fn called(call: impl FnOnce() -> libc::c_int) -> (libc::c_int, i32, u64) {
     (returned, left, times)
 }
 
-/// The child, into which the library is preloaded. Without its variable it is no test.
+/// The child, into which the library is preloaded. Without its variable it is not a test.
 #[test]
 fn syncs_with_the_library_before_it() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };

@@ -177,7 +177,7 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
 
 const FOLDER: &str = "MYDYNO_TEST_SWAPS_TO_MEMORY_IN";
 
-/// The child: swaps to memory until it is killed. Without its variable it is no test.
+/// The child: swaps to memory until it is killed. Without its variable it is not a test.
 #[test]
 fn swaps_to_memory_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };

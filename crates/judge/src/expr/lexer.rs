@@ -169,7 +169,7 @@ impl<'a> Lexer<'a> {
             _ => {
                 return Err(ParseError {
                     at: begun,
-                    text: format!("{digits:?} is no number and no version"),
+                    text: format!("{digits:?} is neither a number nor a version"),
                 });
             }
         }
@@ -193,7 +193,10 @@ impl<'a> Lexer<'a> {
             unit.clear();
         } else if unit::of_literal(&unit).is_none() {
             let known = "B KiB MiB GiB TiB (or K M G T), us ms s min h d, %, and /s /min /h /d behind them";
-            return Err(ParseError { at: unit_at, text: format!("{unit:?} is no unit; there are {known}") });
+            return Err(ParseError {
+                at: unit_at,
+                text: format!("{unit:?} is not a unit; there are {known}"),
+            });
         }
         Ok(Token::Number { digits: digits.replace('_', ""), unit })
     }

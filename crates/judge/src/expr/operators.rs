@@ -53,7 +53,7 @@ pub fn compared(compare: Compare, left: (&Expr, &Value), right: (&Expr, &Value))
         }
     };
     let Some(ordering) = ordering else {
-        return Err(Stop::undefined(left.0.to_string(), "it is no number"));
+        return Err(Stop::undefined(left.0.to_string(), "it is not a number"));
     };
     Ok(match compare {
         Compare::Equal => ordering.is_eq(),

@@ -265,12 +265,12 @@ impl Parser<'_> {
         match self.take() {
             Token::Number { digits, unit } => {
                 debug_assert!(unit::of_literal(&unit).is_some());
-                let value = digits.parse().map_err(|_| wrong(format!("{digits:?} is no number")))?;
+                let value = digits.parse().map_err(|_| wrong(format!("{digits:?} is not a number")))?;
                 Ok(Expr::Number { value, unit })
             }
             Token::Version(text) => Version::read(&text)
                 .map(Expr::Version)
-                .ok_or_else(|| wrong(format!("{text:?} is no version"))),
+                .ok_or_else(|| wrong(format!("{text:?} is not a version"))),
             Token::Text(text) => Ok(Expr::Text(text)),
             Token::Fact(parts) => self.fact(parts).map(Expr::Fact).map_err(|e| wrong(e.text)),
             Token::Local(name) => self.named(&name).ok_or_else(|| wrong(self.unknown_name(&name))),

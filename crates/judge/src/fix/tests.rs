@@ -155,7 +155,7 @@ fn a_redo_log_is_only_set_after_a_minute_where_it_fits_and_the_server_starts_wit
     let mysql_57 = ("5.7.44", 50_744);
     // 3600 MiB are an hour; the next 64 MiB are 3648.
     assert_eq!(set(&redo_files(mysql_57, 60, FREE)).as_deref(), Some("innodb_log_file_size = 3648M"));
-    assert_eq!(set(&redo_files(mysql_57, 1, FREE)), None, "a second is no measure");
+    assert_eq!(set(&redo_files(mysql_57, 1, FREE)), None, "a second is not a measure");
     assert_eq!(set(&redo_files(("5.5.62", 50_562), 60, FREE)), None, "it would not start");
     let tight = redo_files(mysql_57, 60, 10_485_760_000);
     assert_eq!(set(&tight).as_deref(), Some("innodb_log_file_size = 1000M"), "a tenth of what is free");

@@ -254,7 +254,7 @@ fn plain(
             experiment: None,
             factor: None,
             levels: vec![],
-            not_testable: Some("whether a server takes an option is no question of speed".to_owned()),
+            not_testable: Some("whether a server takes an option is not a question of speed".to_owned()),
         },
         accepted: None,
     }

@@ -62,7 +62,9 @@ impl Linter<'_> {
             });
         let other_release = ["mysqld-", "mariadb-", "mariadbd-"].iter().any(|p| lower.starts_with(p));
         let (severity, summary) = match near {
-            Some(known) => (Severity::Medium, format!("[{group}] is no group of the server: [{known}] is")),
+            Some(known) => {
+                (Severity::Medium, format!("[{group}] is not a group of the server: [{known}] is"))
+            }
             None if other_release => {
                 (Severity::Info, format!("[{group}] is read by another release, not by {}", self.target))
             }

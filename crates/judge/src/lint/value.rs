@@ -72,7 +72,7 @@ pub fn whole(rules: &Rules, value: &str) -> Result<i128, String> {
             let at = rules.suffixes.chars().position(|s| s == letter.to_ascii_uppercase());
             let letters: Vec<String> = rules.suffixes.chars().map(String::from).collect();
             let power = at.ok_or_else(|| {
-                format!("{letter:?} is no suffix of a number; there are {}", letters.join(", "))
+                format!("{letter:?} is not a suffix of a number; there are {}", letters.join(", "))
             })?;
             1_i128 << (10 * (power as u32 + 1))
         }
@@ -123,7 +123,7 @@ fn number(seen: &KnobSeen, value: &str, bounds: bool) -> Outcome {
         return if value.is_empty() {
             Outcome::Taken
         } else {
-            Outcome::Refused(format!("{value:?} is no number"))
+            Outcome::Refused(format!("{value:?} is not a number"))
         };
     };
     let bound =

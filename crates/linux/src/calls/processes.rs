@@ -60,7 +60,7 @@ pub fn wait_readable(fd: impl AsFd, timeout: Duration) -> io::Result<bool> {
 /// Collects an ended child so that no zombie stays. Does nothing for processes that are not children of this one.
 pub fn collect_child(pid: u32) {
     if let Ok(pid) = id(pid) {
-        // ECHILD: it is no child.
+        // ECHILD: it is not a child.
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }

@@ -15,7 +15,7 @@ use time::macros::format_description;
 
 use crate::failure::{Failure, Status};
 use crate::load_args::LoadArgs;
-use crate::progress::Shower;
+use crate::progress::ProgressDisplay;
 use crate::secrets::Password;
 use crate::target::{self, TargetArgs};
 use crate::ui::Ui;
@@ -132,7 +132,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     ended.map_err(|failure| private::or_interrupted(failure, &stop))
 }
 
-/// A name for a private server of one command. In containers the pid is often 1, so it alone is no name.
+/// A name for a private server of one command. In containers the pid is often 1, so it alone is not a name.
 fn private_name() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("bench-{}-{:x}", std::process::id(), since.as_nanos() & 0xff_ffff_ffff)
@@ -207,7 +207,8 @@ fn record(args: &Args, workload: &str, argv: Vec<String>) -> Result<RecordPlan, 
 }
 
 fn load(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
-    let mut shower = Shower::new(ui, trial.work.operations().first().map_or("", |o| o.name.as_str()));
+    let mut shower =
+        ProgressDisplay::new(ui, trial.work.operations().first().map_or("", |o| o.name.as_str()));
     let ended = mydyno_run::trial(trial, stop, &mut |progress| shower.show(&progress))
         .map_err(private::run_failure)?;
     drop(shower);
@@ -226,7 +227,7 @@ fn load(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
 }
 
 fn prepare(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
-    let mut shower = Shower::new(ui, "");
+    let mut shower = ProgressDisplay::new(ui, "");
     let prepared = mydyno_run::prepare(trial, stop, &mut |progress| shower.show(&progress))
         .map_err(private::run_failure)?;
     drop(shower);

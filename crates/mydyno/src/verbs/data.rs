@@ -83,7 +83,7 @@ fn all(site: &Site, ui: &Ui) -> Result<Vec<KeptData>, Failure> {
     for name in data::names(site).map_err(failure)? {
         match data::find(site, &name).and_then(|kept| kept.info(site)) {
             Ok(kept) => data.push(kept),
-            Err(error) => ui.loud(&format!("{name}: {error}")),
+            Err(error) => ui.always(&format!("{name}: {error}")),
         }
     }
     Ok(data)

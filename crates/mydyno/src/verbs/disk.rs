@@ -138,7 +138,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     for price in prices(args) {
         ui.note(&price);
     }
-    ui.loud(&format!(
+    ui.always(&format!(
             "Changing the whole host until `mydyno host disk down {}`: an {LABEL}; each sync on this host waits for it",
             args.name
         ),

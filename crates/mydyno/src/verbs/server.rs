@@ -180,7 +180,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
         match mydyno_sandbox::down(&site, name) {
             Ok(left_alone) => {
                 ui.note(&format!("Private server {name} is gone"));
-                left_alone.iter().for_each(|sentence| ui.loud(sentence));
+                left_alone.iter().for_each(|sentence| ui.always(sentence));
             }
             Err(error) => {
                 let failure = failure(error);

@@ -5,7 +5,7 @@ use mydyno_model::probe::{Measure, Storage};
 use mydyno_model::units::show_us;
 
 use super::Place;
-use crate::own_disk::{FLUSHES, Flushes, Ground};
+use crate::own_disk::{DiskVariant, FLUSHES, Flushes};
 use crate::report::{figure, rate};
 
 /// A disk with a volatile cache has to write the data to its medium before it answers a flush. Programming a flash page
@@ -43,20 +43,21 @@ pub(super) fn of_folder(measures: &[Measure]) -> Vec<String> {
 
 /// The effect of file systems and flushes on the syncs of a redo log, in the requested order.
 pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
-    let redo = |ground: Ground| {
-        let per_s = |of: &str| figure(measures, &format!("{}.{of}", ground.name()), "per_s").map(|e| e.value);
+    let redo = |variant: DiskVariant| {
+        let per_s =
+            |of: &str| figure(measures, &format!("{}.{of}", variant.name()), "per_s").map(|e| e.value);
         ["overwrite.fdatasync", "overwrite.fsync"].into_iter().find_map(per_s)
     };
-    let rates: Vec<(Ground, f64)> =
-        places.iter().filter_map(|place| Some((place.ground?, redo(place.ground?)?))).collect();
+    let rates: Vec<(DiskVariant, f64)> =
+        places.iter().filter_map(|place| Some((place.variant?, redo(place.variant?)?))).collect();
     let mut meaning = Vec::new();
     let gains: Vec<String> = rates
         .iter()
-        .filter(|(ground, _)| ground.flushes == Flushes::Sent)
-        .filter_map(|(ground, sent)| {
-            let without = Ground { flushes: Flushes::Suppressed, ..*ground };
+        .filter(|(variant, _)| variant.flushes == Flushes::Sent)
+        .filter_map(|(variant, sent)| {
+            let without = DiskVariant { flushes: Flushes::Suppressed, ..*variant };
             let (_, suppressed) = rates.iter().find(|(other, _)| *other == without)?;
-            Some(format!("{} {:.1} times", ground.file_system, suppressed / sent))
+            Some(format!("{} {:.1} times", variant.file_system, suppressed / sent))
         })
         .collect();
     if !gains.is_empty() {
@@ -70,8 +71,8 @@ pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
     for flushes in FLUSHES {
         let of: Vec<String> = rates
             .iter()
-            .filter(|(ground, _)| ground.flushes == flushes)
-            .map(|(ground, per_s)| format!("{} {}", ground.file_system, rate(*per_s)))
+            .filter(|(variant, _)| variant.flushes == flushes)
+            .map(|(variant, per_s)| format!("{} {}", variant.file_system, rate(*per_s)))
             .collect();
         if of.len() > 1 {
             meaning.push(format!(
@@ -88,12 +89,12 @@ pub(super) fn compared(measures: &[Measure], places: &[Place]) -> Vec<String> {
 /// The number of flushes that were sent to the device.
 pub(super) fn flushed(measures: &[Measure], place: &Place, flushes: u64) -> Option<String> {
     let device = place.device.as_deref()?;
-    let of_place = |measure: &&Measure| match place.ground {
-        Some(ground) => measure.id.starts_with(&format!("{}.", ground.name())),
+    let of_place = |measure: &&Measure| match place.variant {
+        Some(variant) => measure.id.starts_with(&format!("{}.", variant.name())),
         None => true,
     };
     let syncs: u64 = measures.iter().filter(of_place).map(|measure| measure.operations).sum();
-    let what = place.ground.map_or_else(String::new, |ground| format!(" ({})", ground.name()));
+    let what = place.variant.map_or_else(String::new, |variant| format!(" ({})", variant.name()));
     (syncs > 0).then(|| {
         format!(
             "{device}{what} was sent {flushes} flushes while {syncs} syncs were counted (warm-ups and other programs send theirs too)."
@@ -196,7 +197,7 @@ mod tests {
         let measures = [measured("overwrite.fdatasync", 3000.0), measured("append.fdatasync", 1500.0)];
         let meaning = of_folder(&measures).join("\n");
         let place = Place {
-            ground: None,
+            variant: None,
             below: PathBuf::new(),
             device: Some("sda".to_owned()),
             flushed_before: None,
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn file_systems_are_compared_with_their_flushes_and_without() {
         let place = |file_system, flushes| Place {
-            ground: Some(Ground { file_system, flushes }),
+            variant: Some(DiskVariant { file_system, flushes }),
             below: PathBuf::new(),
             device: Some("loop1".to_owned()),
             flushed_before: None,

@@ -17,7 +17,7 @@ use mydyno_model::probe::ProbeReport;
 
 use crate::course::{self, Cell, Kind, Series};
 use crate::error::ProbeError;
-use crate::own_disk::Ground;
+use crate::own_disk::DiskVariant;
 use crate::report::Draft;
 use crate::scratch::{LOG_PIECE, Scratch};
 use crate::slot::{Slot, Window};
@@ -116,14 +116,14 @@ pub struct Options {
     /// Whether to bypass the page cache, as for a redo log that is opened with `O_DIRECT`.
     pub direct: bool,
     /// File systems and flush settings of temporary disks in the folder (root); empty measures the folder itself.
-    pub grounds: Vec<Ground>,
+    pub variants: Vec<DiskVariant>,
 }
 
 /// The location of the files.
 #[derive(Debug)]
 struct Place {
     /// `None` for the folder itself.
-    ground: Option<Ground>,
+    variant: Option<DiskVariant>,
     /// The folder of its files, below that of the probe.
     below: PathBuf,
     /// The device whose flushes are counted.
@@ -133,7 +133,7 @@ struct Place {
 
 impl Place {
     fn id(&self, of: &str) -> String {
-        self.ground.map_or_else(|| of.to_owned(), |ground| format!("{}.{of}", ground.name()))
+        self.variant.map_or_else(|| of.to_owned(), |variant| format!("{}.{of}", variant.name()))
     }
 
     fn file(&self, name: &str) -> String {
@@ -172,9 +172,11 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     let storage = storage::look(host.machine(), sys, &options.folder)?;
     let grows = options.patterns.iter().filter(|pattern| **pattern != Pattern::Overwrite).count() as u64;
     let files = options.bytes.saturating_mul(1 + grows * GROWN);
-    let needed = match options.grounds.as_slice() {
+    let needed = match options.variants.as_slice() {
         [] => files,
-        grounds => grounds.iter().fold(DISK_KEPT, |sum, ground| sum.saturating_add(ground.disk_bytes(files))),
+        variants => {
+            variants.iter().fold(DISK_KEPT, |sum, variant| sum.saturating_add(variant.disk_bytes(files)))
+        }
     };
     let scratch = Scratch::make(host, &options.folder, needed)?;
     let device = storage.devices.first().map(|device| device.name.clone());
@@ -196,7 +198,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
     draft.pace = storage::pace(host.machine(), &options.folder);
     let outcome = course::run(cells, &run.timing, run.stop, run.progress);
     draft.meaning = match places.as_slice() {
-        [Place { ground: None, .. }] => meaning::of_folder(&outcome.measures),
+        [Place { variant: None, .. }] => meaning::of_folder(&outcome.measures),
         places => meaning::compared(&outcome.measures, places),
     };
     for place in &places {
@@ -219,13 +221,13 @@ fn places(
     files: u64,
     device: Option<String>,
 ) -> Result<Vec<Place>, ProbeError> {
-    if options.grounds.is_empty() {
-        return Ok(vec![Place { ground: None, below: PathBuf::new(), device, flushed_before: None }]);
+    if options.variants.is_empty() {
+        return Ok(vec![Place { variant: None, below: PathBuf::new(), device, flushed_before: None }]);
     }
-    let made = options.grounds.iter().map(|ground| {
-        let disk = ground.make(host, scratch, files)?;
+    let made = options.variants.iter().map(|variant| {
+        let disk = variant.make(host, scratch, files)?;
         Ok(Place {
-            ground: Some(*ground),
+            variant: Some(*variant),
             below: disk.below,
             device: Some(disk.device),
             flushed_before: None,
@@ -250,15 +252,16 @@ fn cell<'a>(
         Method::Dsync => "through O_DSYNC".to_owned(),
         call => format!("and {}", call.name()),
     };
-    let on = place.ground.map_or_else(String::new, |ground| {
-        format!(" on {}, its flushes {}", ground.file_system, ground.flushes.name())
+    let on = place.variant.map_or_else(String::new, |variant| {
+        format!(" on {}, its flushes {}", variant.file_system, variant.flushes.name())
     });
     let id = place.id(&format!("{}.{}", pattern.name(), method.name()));
     let mut series = Series::new(id, format!("{what} {ends}{on}"), Kind::Timed)
         .with("block_bytes", options.block)
         .with("direct", options.direct);
-    if let Some(ground) = place.ground {
-        series = series.with("file_system", ground.file_system.name()).with("flushes", ground.flushes.name());
+    if let Some(variant) = place.variant {
+        series =
+            series.with("file_system", variant.file_system.name()).with("flushes", variant.flushes.name());
     }
     let file = place.file(pattern.name());
     Cell::one(series, move |slot| measure(scratch, options, &file, pattern, method, slot))

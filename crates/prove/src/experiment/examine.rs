@@ -254,7 +254,7 @@ fn pairs(levels: &[String]) -> Vec<(String, String)> {
 /// Lengths of an extent, and its budget in seconds.
 ///
 /// # Errors
-/// The value that is no duration, and why.
+/// The value that is not a duration, and why.
 pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, String)> {
     let seconds = |text: &String| {
         parse_duration(text).map(|time| time.as_secs_f64()).map_err(|error| (text.clone(), error.to_string()))

@@ -125,7 +125,7 @@ fn threats(document: &Factorial, runs: &[FactorialRun]) -> Vec<String> {
     }
     if document.resolution == Some(3) && document.responses.iter().take(1).any(any_supported) {
         threats.push(
-            "main effects cannot be told from interactions of two factors (resolution III): measure the factors that act in a full factorial"
+            "main effects cannot be separated from interactions of two factors (resolution III): measure the factors that act in a full factorial"
                 .to_owned(),
         );
     }

@@ -193,7 +193,7 @@ fn line(step: &RemedyStep, lasting: bool) -> String {
 }
 
 fn unknown(findings: &Findings) -> Markup {
-    let mut table = Table::new(["because", "cannot be told"]);
+    let mut table = Table::new(["because", "unknown claims"]);
     table.prose = true;
     for (why, claims) in unknown_by_reason(findings) {
         table.row([Cell::from(why), Cell::from(claims.join(", "))]);

@@ -79,7 +79,7 @@ fn counted(findings: &Findings) -> String {
         n => format!(", {n} accepted"),
     };
     format!(
-        "{} violated{accepted}, {} cannot be told, {} hold, {} do not apply",
+        "{} violated{accepted}, {} unknown, {} hold, {} do not apply",
         count("violated"),
         count("unknown"),
         count("holds"),

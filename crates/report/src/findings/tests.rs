@@ -72,7 +72,7 @@ fn the_page_says_what_is_violated_why_and_what_to_do() {
     let page = page(false);
     for part in [
         "mariadb 10.11.19",
-        "1 violated, 1 accepted, 1 cannot be told, 1 hold",
+        "1 violated, 1 accepted, 1 unknown, 1 hold",
         "HIGH  sync-binlog-mariadb (durability)",
         "server.variable.sync_binlog = 0 (SHOW GLOBAL VARIABLES)",
         "@@sync_binlog [0] == 1: false",
@@ -113,7 +113,7 @@ fn the_html_page_shows_the_same_with_its_lines_to_be_copied() {
     let page = html(&findings());
     for part in [
         "<h1>mariadb 10.11.19-MariaDB</h1>",
-        "1 violated, 1 accepted, 1 cannot be told, 1 hold",
+        "1 violated, 1 accepted, 1 unknown, 1 hold",
         "<li><b class=\"severity high\">high</b> <a href=\"#f0\">sync-binlog-mariadb</a>",
         "<div class=\"finding\" id=\"f0\">",
         "@@sync_binlog [0] == 1: false",

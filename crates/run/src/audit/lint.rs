@@ -28,7 +28,7 @@ pub fn is_check(id: &str) -> bool {
 pub fn facts(path: &Path, release: &Target, suffix: Option<&str>) -> Result<FactSet, RunError> {
     let failed = |source| RunError::OptionFile { path: path.to_owned(), source };
     let real = path.canonicalize().map_err(failed)?;
-    // A file that is too large is read up to its bound, and the audit says so; one that is no file is refused here.
+    // A file that is too large is read up to its bound, and the audit says so; one that is not a file is refused here.
     mydyno_facts::read_regular(&real, mydyno_facts::option_files::LARGEST_FILE)
         .map(drop)
         .or_else(|e| if e.kind() == std::io::ErrorKind::InvalidData { Ok(()) } else { Err(e) })
@@ -115,7 +115,7 @@ fn bare(finding: &Finding, check: &str, times: usize) -> Finding {
         claim: check.to_owned(),
         summary: match state {
             State::Violated => format!("This does not hold in {times} places; {SEE}."),
-            State::Unknown => format!("It cannot be told in {times} places; {SEE}."),
+            State::Unknown => format!("Unknown in {times} places; {SEE}."),
             State::Holds | State::NotApplicable => format!("{}.", finding.title),
         },
         evidence: vec![],

@@ -90,7 +90,7 @@ pub fn reached(step: &StepSummary) -> Result<(), String> {
     let done = step.throughput.transactions_per_s.value;
     match &step.due {
         Some(due) => {
-            // What the connections are busy with is no backlog.
+            // What the connections are busy with is not a backlog.
             let queued = due.waiting.saturating_sub(step.connections as u64);
             if queued as f64 > LEFT_WAITING * due.intended as f64 {
                 return Err(format!(

@@ -82,7 +82,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// A tie is no proof that it holds.
+    /// A tie is not proof that it holds.
     fn holds(&self) -> bool {
         self.held > self.broke
     }

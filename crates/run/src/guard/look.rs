@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Reads what the judgement needs, and watches for `watch` what others do. What this account may not see stays unknown.
 ///
 /// # Errors
-/// The connection failed; a refused statement is no error.
+/// The connection failed; a refused statement is not an error.
 pub fn look(client: &mut Client, watch: Duration) -> Result<Found, WireError> {
     let mut found = Found {
         max_connections: number(client, "SELECT @@max_connections")?,

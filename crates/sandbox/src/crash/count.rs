@@ -87,7 +87,7 @@ mod tests {
         let sound = count(&workers, [&rows(&whole), &rows(&whole)]);
         assert_eq!(sound, Counts::default());
 
-        // One more that was on its way, which is no fault.
+        // One more that was on its way, which is not a fault.
         let more = [&whole[..], &[(0, 4)]].concat();
         assert_eq!(count(&workers, [&rows(&more), &rows(&more)]), Counts { in_doubt_present: 1, ..sound });
         // One acknowledged is gone, of another only one half is there.

@@ -14,7 +14,7 @@ use super::count::{Progress, content};
 
 /// Connections that commit.
 pub(super) struct Load {
-    workers: Vec<JoinHandle<Result<Worked, io::Error>>>,
+    workers: Vec<JoinHandle<Result<WorkerEnd, io::Error>>>,
     shared: Arc<Shared>,
     folder: PathBuf,
 }
@@ -28,7 +28,7 @@ struct Shared {
 
 /// How a worker ended.
 #[derive(Debug)]
-struct Worked {
+struct WorkerEnd {
     /// The last transaction whose commit was sent.
     sent: u64,
     /// The last error of the server or of the connection.
@@ -98,7 +98,7 @@ impl Load {
             worker.join().unwrap_or_else(|_| Err(io::Error::other("a connection's thread panicked")))
         });
         let mut all = Ended { progress: vec![], why: None };
-        for (number, worked) in ended.collect::<io::Result<Vec<Worked>>>()?.into_iter().enumerate() {
+        for (number, worked) in ended.collect::<io::Result<Vec<WorkerEnd>>>()?.into_iter().enumerate() {
             let acknowledged = last_of(&log_of(&folder, number))?;
             all.progress.push(Progress { acknowledged, sent: worked.sent });
             all.why = all.why.or(worked.why);
@@ -112,22 +112,22 @@ fn log_of(folder: &Path, worker: usize) -> PathBuf {
 }
 
 /// Commits until the server does not answer any more, or the load is over.
-fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Result<Worked> {
+fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Result<WorkerEnd> {
     let mut log = OpenOptions::new().append(true).create_new(true).open(path)?;
     for number in 1.. {
         let values = format!("({worker}, {number}, '{}')", content(worker, number));
         if let Err(error) = write(&mut client, &values) {
-            return Ok(Worked { sent: number - 1, why: Some(error) });
+            return Ok(WorkerEnd { sent: number - 1, why: Some(error) });
         }
         let why = client.execute("COMMIT").err();
         if why.is_some() || shared.over.load(Ordering::SeqCst) {
-            return Ok(Worked { sent: number, why });
+            return Ok(WorkerEnd { sent: number, why });
         }
         log.write_all(&number.to_le_bytes())?;
         log.sync_data()?;
         shared.acknowledged.fetch_add(1, Ordering::SeqCst);
     }
-    Ok(Worked { sent: 0, why: None })
+    Ok(WorkerEnd { sent: 0, why: None })
 }
 
 /// A transaction without its commit.

@@ -28,7 +28,7 @@ use crate::folder::ServerFolder;
 use crate::list::down;
 use crate::purpose;
 use crate::site::{Progress, Site};
-use crate::start::{Way, start};
+use crate::start::{StartOptions, start};
 use crate::up::{Spec, up};
 use count::{Counts, Row};
 use load::{Ended, Load, TABLES};
@@ -321,8 +321,9 @@ fn start_again(
     let log = folder.log();
     fs::rename(&log, log.with_extension("log.before")).map_err(|e| SandboxError::io("rename", &log, e))?;
     folder.write_private(&folder.init_file(), &init_statements(&install.engine, password))?;
-    let way = Way { settings: &settings, arrangement: &spec.turns.arrangement, group: None };
-    let ready = start(site, &install, &way, folder, purpose, password, progress)?;
+    let start_options =
+        StartOptions { settings: &settings, arrangement: &spec.turns.arrangement, group: None };
+    let ready = start(site, &install, &start_options, folder, purpose, password, progress)?;
     let Some(mut description) = folder.load()? else {
         return Err(SandboxError::NoSuchServer { name: spec.name.clone(), known: vec![] });
     };

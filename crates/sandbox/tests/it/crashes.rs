@@ -56,7 +56,7 @@ fn emulates(ground: &Ground) -> bool {
     checked.is_ok()
 }
 
-/// The process behind the disks of these tests: its last argument is the folder. Without one it is no test.
+/// The process behind the disks of these tests: its last argument is the folder. Without one it is not a test.
 #[test]
 fn serves_a_disk() {
     let folder = std::env::args_os().next_back().map(std::path::PathBuf::from).filter(|p| p.is_absolute());

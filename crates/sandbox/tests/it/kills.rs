@@ -33,7 +33,7 @@ fn rounds() -> impl Iterator<Item = u64> {
     (0..most).take_while(move |_| std::os::unix::process::parent_id() == parent)
 }
 
-/// The child: turns all levers and puts them back, until it is killed. Without its variable it is no test.
+/// The child: turns all levers and puts them back, until it is killed. Without its variable it is not a test.
 #[test]
 fn turns_levers_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -121,7 +121,7 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
         }
     }
     let set = names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?)));
-    // What the kernel changes along with them is no setting of mydyno's.
+    // What the kernel changes along with them is not a setting of mydyno's.
     let memory = entries("/proc/sys/vm").into_iter();
     let memory = memory.filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)));
     set.chain(memory).collect()
@@ -221,7 +221,7 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The child: keeps data and removes them, until it is killed. Without its variable it is no test.
+/// The child: keeps data and removes them, until it is killed. Without its variable it is not a test.
 #[test]
 fn keeps_data_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -277,7 +277,7 @@ fn after_a_kill_at_any_instant_kept_data_are_whole_or_not_there() {
 }
 
 /// The child: makes servers that are kept on the disk of kept data and takes them down, until it is killed. Without its variable
-/// it is no test.
+/// it is not a test.
 #[test]
 fn servers_come_and_go_on_kept_data_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -350,7 +350,7 @@ fn restorer(ground: &Ground) -> Child {
     command.spawn().unwrap()
 }
 
-/// The child that restores. Without its variable it is no test.
+/// The child that restores. Without its variable it is not a test.
 #[test]
 fn restores_what_was_left() {
     let Some(folder) = std::env::var_os("MYDYNO_TEST_RESTORES_IN") else { return };

@@ -127,7 +127,7 @@ impl Circumstances {
         let why = if self.encrypted {
             "the server wants the whole password and is not verified"
         } else {
-            "the server wants the whole password, this connection can be read by others, and the server is not verified"
+            "the server asks for the password itself, others can read this connection, and the server is not verified"
         };
         let key = match plugin {
             Plugin::Clear => "",
@@ -140,8 +140,8 @@ impl Circumstances {
         WireError::Auth {
             plugin: plugin.name().to_owned(),
             detail: format!(
-                "{why}; verify its certificate (--ssl-ca=FILE), use the Unix socket{key}, or let the password go to \
-                 whoever answers (--allow-unverified-password{})",
+                "{why}; verify its certificate (--ssl-ca=FILE), use the Unix socket{key}, or send the password to \
+                 any server that answers (--allow-unverified-password{})",
                 if self.encrypted { "" } else { " --ssl-mode=REQUIRED" }
             ),
         }

@@ -68,7 +68,7 @@ impl TlsConfig {
         let name = match ServerName::try_from(name.clone()) {
             Ok(name) => name,
             Err(_) if options.mode == TlsMode::VerifyIdentity => {
-                return Err(setup(format!("{name:?} is no name that a certificate could be for")));
+                return Err(setup(format!("{name:?} is not a name that a certificate could be for")));
             }
             // Only identity needs a name that certificates could hold.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),

@@ -345,7 +345,7 @@ impl Handshake {
                 return Err(WireError::protocol(
                     "authentication",
                     auth::STATE,
-                    format!("it begins with {other:#04x}, which is no answer to a password"),
+                    format!("it begins with {other:#04x}, which is not an answer to a password"),
                 ));
             }
             None => return Err(WireError::protocol("authentication", auth::STATE, "it is empty")),

@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
             }
             0xFE => self.u64(field),
             small @ 0..=0xFA => Ok(small.into()),
-            other => Err(self.error(format!("{field}: {other:#x} is no length"))),
+            other => Err(self.error(format!("{field}: {other:#x} is not a length"))),
         }
     }
 

@@ -62,7 +62,7 @@ fn address_into(layer: &mut Layer, address: &str, errors: &mut Vec<TargetError>)
     if !port.is_empty() {
         match port.parse::<u16>() {
             Ok(port) if port > 0 => layer.port = Some(port),
-            _ => errors.push(TargetError::Dsn(format!("{port:?} is no port (1 to 65535)"))),
+            _ => errors.push(TargetError::Dsn(format!("{port:?} is not a port (1 to 65535)"))),
         }
     }
 }

@@ -117,7 +117,7 @@ fn read_packet(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
     let mut header = [0; 4];
     stream.read_exact(&mut header)?;
     let length = u64::from(u32::from_le_bytes([header[0], header[1], header[2], 0]));
-    // What a compressed frame says of its length, read as a packet's, is no reason for so much memory.
+    // What a compressed frame says of its length, read as a packet's, is not a reason for so much memory.
     let mut payload = Vec::new();
     if stream.take(length).read_to_end(&mut payload)? as u64 == length {
         Ok(payload)

@@ -301,7 +301,7 @@ fn all_mistakes_are_named_at_once() {
         "\"many\" is not a valid port",
         "VERIFY_IDENTITY",
         "line 4: password needs a value",
-        "\"0\" is no port",
+        "\"0\" is not a port",
         "unknown option \"nonsense\"",
         "cannot read the password file /none",
         "give --ssl-ca=FILE",

@@ -179,7 +179,7 @@ fn a_server_without_tls_is_refused_when_tls_was_asked_for() {
 #[test]
 fn a_server_whose_tls_is_no_tls_gets_no_password() {
     for answer in
-        [b"\x15\x03\x01\x00\x02\x02\x46".to_vec(), b"garbage that is no TLS record".to_vec(), Vec::new()]
+        [b"\x15\x03\x01\x00\x02\x02\x46".to_vec(), b"garbage that is not a TLS record".to_vec(), Vec::new()]
     {
         let fake = Fake::new(vec![
             Act::Send(greeting("5.6.51", MYSQL_8 | Capabilities::SSL.0 as u32, "mysql_native_password")),

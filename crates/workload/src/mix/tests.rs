@@ -171,7 +171,7 @@ fn every_kind_of_mistake_has_its_line_and_column() {
         ),
         (
             "[tables.'a b']\ncreate = 'CREATE TABLE `a b` (id INT)'".to_owned(),
-            "1:9: \"a b\" is no name for a table",
+            "1:9: \"a b\" is not a name for a table",
         ),
         ("[tables.a]\nrows = 1".to_owned(), "1:9: a table needs create"),
         (table("rows = 1.5"), "3:8: float where a whole number is expected"),
@@ -181,7 +181,7 @@ fn every_kind_of_mistake_has_its_line_and_column() {
             table("rows = 5\n[tables.a.columns]\nid = { value = 'x' }"),
             "5:16: \"x\" can only be used in `params`",
         ),
-        (table("rows = 5\n[tables.a.columns]\nid = 1.5"), "5:6: float is no value"),
+        (table("rows = 5\n[tables.a.columns]\nid = 1.5"), "5:6: float is not a value"),
         (table("after = ['']"), "3:10: there is no statement in this text"),
         (table("after = ['DROP TABLE a']"), "3:10: after the rows may come"),
         (value("{ uniform = [1] }"), "3:28: a range is [lowest, highest]"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::indexes::{duplicates, grouped, hidden};
 use super::rows::{LISTED, LISTED_OF_TABLES, text, whole};
-use crate::bag::Bag;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
 
@@ -179,9 +179,9 @@ impl Census {
     }
 
     /// `tables` were named, and `unseen` more are known to the statistics.
-    pub fn put(self, tables: u64, unseen: u64, engines: Option<BTreeMap<String, u64>>, bag: &Bag) {
+    pub fn put(self, tables: u64, unseen: u64, engines: Option<BTreeMap<String, u64>>, readings: &Readings) {
         let from = "information_schema.TABLES, COLUMNS, STATISTICS";
-        let put = |id: &str, value: Value| bag.put::<Value>(&format!("schema.{id}"), from, Ok(value));
+        let put = |id: &str, value: Value| readings.put::<Value>(&format!("schema.{id}"), from, Ok(value));
         put("tables", tables.into());
         put("tables_read", self.read.into());
         let sampled = (self.looked_at as u64) < tables;
@@ -203,8 +203,8 @@ impl Census {
             0 if engines.is_some() => Ok(true),
             _ => all_read.clone(),
         };
-        bag.put("schema.all_read", from, all_read.clone());
-        bag.put("schema.engines_counted", from, counted);
+        readings.put("schema.all_read", from, all_read.clone());
+        readings.put("schema.engines_counted", from, counted);
         put("duplicate_indexes", bounded(self.duplicates));
         put("text_primary_keys", bounded(self.text_keys));
         put("reclaimable", bounded(self.reclaimable));
@@ -225,8 +225,8 @@ impl Census {
         let none =
             || all_read.clone().err().unwrap_or_else(|| Missing::Absent("no table has one".to_owned()));
         let most = self.most_indexes.map(|(indexes, table)| json!({"table": table, "indexes": indexes}));
-        bag.put("schema.most_indexes", from, most.ok_or_else(none));
-        bag.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
+        readings.put("schema.most_indexes", from, most.ok_or_else(none));
+        readings.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
     }
 }
 

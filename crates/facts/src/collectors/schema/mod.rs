@@ -15,9 +15,9 @@ use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
 use self::statistics::{Names, names, totals};
 use self::unkeyed::primary_keys;
-use crate::bag::Bag;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::readings::Readings;
 use crate::source::Missing;
 use crate::sql::ReadOnly;
 
@@ -105,19 +105,19 @@ const READING: Duration = Duration::from_secs(1);
 /// Why tables are not looked at one by one.
 const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
 
-fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
-    totals(sql, bag);
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    totals(sql, readings);
     let recomputes =
         context.variable("innodb_stats_on_metadata").is_some_and(|v| v.eq_ignore_ascii_case("ON"));
     if recomputes {
-        primary_keys(sql, false, bag);
-        return bag.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
+        primary_keys(sql, false, readings);
+        return readings.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
     }
     let names = names(sql);
-    primary_keys(sql, names.as_ref().is_ok_and(|names| names.count > COUNTED), bag);
+    primary_keys(sql, names.as_ref().is_ok_and(|names| names.count > COUNTED), readings);
     let names = match names {
         Ok(names) => names,
-        Err(missing) => return bag.rest_is("information_schema.TABLES", &missing),
+        Err(missing) => return readings.rest_is("information_schema.TABLES", &missing),
     };
     let Names { count, chosen, of_innodb } = names;
     let engines = if count <= COUNTED { engines(sql) } else { None };
@@ -125,8 +125,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, bag: &Bag) {
     let read = reading::read(sql, &chosen, count > COUNTED, until);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
-    bag.put("schema.unused_indexes", INDEX_USAGE, unused);
-    read.put(count, unseen, engines, bag);
+    readings.put("schema.unused_indexes", INDEX_USAGE, unused);
+    read.put(count, unseen, engines, readings);
 }
 
 /// Tables of users by engine; none where the server refuses or takes too long.

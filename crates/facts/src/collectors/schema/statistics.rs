@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::rows::{COUNTED, OURS, SAMPLE, text, whole};
-use crate::bag::Bag;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::wording::{Since, mariadb, mysql};
@@ -14,7 +14,7 @@ use crate::wording::{Since, mariadb, mysql};
 pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
 
 /// Sums of the persistent statistics over all InnoDB tables.
-pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
+pub fn totals(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let statement = format!(
         "SELECT COALESCE(SUM(n_rows), 0), COALESCE(SUM(clustered_index_size) * @@innodb_page_size, 0), COALESCE(SUM(sum_of_other_index_sizes) * @@innodb_page_size, 0), COALESCE(TIMESTAMPDIFF(SECOND, MIN(last_update), NOW()), 0) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}"
     );
@@ -23,7 +23,7 @@ pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
         .map(|rows| rows.into_iter().next().unwrap_or_default());
     for (place, id) in ["rows", "data_bytes", "index_bytes", "statistics_oldest_s"].iter().enumerate() {
         let value = row.clone().and_then(|row| whole(&row, place));
-        bag.put(&format!("schema.{id}"), "mysql.innodb_table_stats", value);
+        readings.put(&format!("schema.{id}"), "mysql.innodb_table_stats", value);
     }
     let statement = format!(
         "SELECT CONCAT(database_name, '.', table_name), n_rows, clustered_index_size * @@innodb_page_size, sum_of_other_index_sizes * @@innodb_page_size FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} ORDER BY clustered_index_size + sum_of_other_index_sizes DESC LIMIT 10"
@@ -34,7 +34,7 @@ pub fn totals(sql: &mut ReadOnly<'_>, bag: &Bag) {
         };
         rows.iter().map(one).collect::<Read<Vec<Value>>>()
     });
-    bag.put("schema.largest", "mysql.innodb_table_stats", largest);
+    readings.put("schema.largest", "mysql.innodb_table_stats", largest);
 }
 
 /// Rows of a statement on InnoDB's statistics, where the server has them.

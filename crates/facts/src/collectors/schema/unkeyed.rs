@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rows::{LISTED, OURS, text};
-use crate::bag::Bag;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -41,7 +41,7 @@ const PIECE: usize = 4000;
 /// Tables without a primary key. They are found by reading all of InnoDB's dictionary or, when there are `many`, by
 /// reading its statistics in pieces: for 100,000 tables the dictionary takes one statement of 100 ms, which is
 /// noticeable on a server at capacity. Tables with STATS_PERSISTENT = 0 have no statistics and are not found.
-pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
+pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, readings: &Readings) {
     let (asked, found) = if many {
         (INDEX_STATISTICS, of_statistics(sql))
     } else {
@@ -60,9 +60,13 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, bag: &Bag) {
     };
     let tables: Read<BTreeSet<String>> =
         found.map(|all: Vec<String>| all.into_iter().filter(|name| is_users(name)).collect());
-    bag.put("schema.without_primary_key", asked, tables.as_ref().map(BTreeSet::len).map_err(Clone::clone));
+    readings.put(
+        "schema.without_primary_key",
+        asked,
+        tables.as_ref().map(BTreeSet::len).map_err(Clone::clone),
+    );
     let some = tables.map(|all| all.into_iter().take(LISTED).collect::<Vec<String>>());
-    bag.put("schema.without_primary_key_tables", asked, some);
+    readings.put("schema.without_primary_key_tables", asked, some);
 }
 
 /// Whether a table is a user's: neither a system table nor an auxiliary table of full-text search.

@@ -17,7 +17,7 @@ use mydyno_run::{AuditPlan, Audited};
 
 use crate::failure::{Failure, Status};
 use crate::private;
-use crate::progress::Shower;
+use crate::progress::ProgressDisplay;
 use crate::secrets::Password;
 use crate::signals;
 use crate::target::TargetArgs;
@@ -82,7 +82,7 @@ pub struct Args {
     /// Exit with status 1 when a claim of this severity or a higher one is violated.
     #[arg(long, value_name = "SEVERITY", value_enum)]
     pub fail_on: Option<FailOn>,
-    /// Exit with status 1 also when a claim cannot be told, of the severity of --fail-on or a higher one.
+    /// Exit with status 1 also when a claim of the severity of --fail-on or higher is unknown.
     #[arg(long)]
     pub fail_on_unknown: bool,
     /// List of findings that are accepted [default: mydyno.toml of this folder, if there is one].
@@ -214,7 +214,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
         },
     };
     let stop = signals::stop_flag()?;
-    let mut shower = Shower::new(ui, "");
+    let mut shower = ProgressDisplay::new(ui, "");
     let looked = mydyno_run::audit::look(&plan, &stop, &mut |progress| shower.show(&progress));
     drop(shower);
     let facts = looked.map_err(|e| private::or_interrupted(private::run_failure(e), &stop))?;

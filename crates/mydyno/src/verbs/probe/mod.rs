@@ -12,7 +12,7 @@ use mydyno_host::file_system::FileSystem;
 use mydyno_model::Document;
 use mydyno_model::probe::ProbeReport;
 use mydyno_model::units::{parse_counts, parse_duration, parse_size};
-use mydyno_probe::own_disk::{Flushes, Ground};
+use mydyno_probe::own_disk::{DiskVariant, Flushes};
 use mydyno_probe::{
     ProbeError, Run, Timing, bandwidth, clock, fsync, ladder, malloc, random, spin, threads, unlink,
 };
@@ -237,13 +237,13 @@ fn probe<'a>(
     let host = || open_host("probe");
     let (report, out) = match probe {
         Probe::Fsync(args) => {
-            let grounds = grounds(args)?;
-            let usual = if grounds.is_empty() { "64M" } else { "16M" };
+            let variants = variants(args)?;
+            let usual = if variants.is_empty() { "64M" } else { "16M" };
             let options = fsync::Options {
                 folder: args.folder.clone(),
                 block: size("block", &args.block)? as usize,
                 bytes: size("size", args.size.as_deref().unwrap_or(usual))?,
-                grounds,
+                variants,
                 patterns: names("patterns", &args.patterns, fsync::Pattern::named)?,
                 methods: names("methods", &args.methods, fsync::Method::named)?,
                 direct: args.direct,
@@ -347,18 +347,18 @@ fn counts(option: &str, text: &str) -> Result<Vec<usize>, Failure> {
 }
 
 /// The file systems of `--file-systems`, each with all of `--flushes`.
-fn grounds(args: &Fsync) -> Result<Vec<Ground>, Failure> {
+fn variants(args: &Fsync) -> Result<Vec<DiskVariant>, Failure> {
     let Some(list) = &args.file_systems else { return Ok(vec![]) };
-    let mut grounds: Vec<Ground> = Vec::new();
+    let mut variants: Vec<DiskVariant> = Vec::new();
     for file_system in names("file-systems", list, FileSystem::named)? {
         for flushes in names("flushes", &args.flushes, Flushes::named)? {
-            let ground = Ground { file_system, flushes };
-            if !grounds.contains(&ground) {
-                grounds.push(ground);
+            let variant = DiskVariant { file_system, flushes };
+            if !variants.contains(&variant) {
+                variants.push(variant);
             }
         }
     }
-    Ok(grounds)
+    Ok(variants)
 }
 
 fn names<T>(option: &str, text: &str, named: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {

@@ -97,7 +97,7 @@ fn factors_that_act_together_are_found_and_told_as_an_interaction() {
     assert!(says.contains("variable.sort_buffer_size 256K → 2M +2"), "{says}");
     assert!(says.contains("variable.sort_buffer_size × variable.join_buffer_size +1"), "{says}");
     assert_eq!((document.measured_rows, document.responses[0].name.as_str()), (216, "transactions_per_s"));
-    // No row has a 95th percentile, which is no reason to withhold the other responses.
+    // No row has a 95th percentile, which is not a reason to withhold the other responses.
     assert_eq!(document.responses.len(), 2);
     assert!(document.failures[0].contains("the 95th percentile"), "{:?}", document.failures);
 }

@@ -24,7 +24,9 @@ impl Reader<'_> {
         if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with("mydyno") {
             self.error(
                 at.clone(),
-                format!("{name:?} is no name for a table: letters, digits and _, not beginning with mydyno"),
+                format!(
+                    "{name:?} is not a name for a table: letters, digits and _, not beginning with mydyno"
+                ),
             );
         }
         let create = self.required(table, "create", "a table", &at);

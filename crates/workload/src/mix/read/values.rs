@@ -63,7 +63,7 @@ fn constant(reader: &mut Reader<'_>, value: &Spanned<DeValue<'_>>) -> Option<Con
         DeValue::Integer(_) => reader.int(value).map(Constant::Int),
         other => {
             let problem = format!(
-                "{} is no value: give a text, a whole number or a generator like {{ uniform = [1, 100] }}",
+                "{} is not a value: give a text, a whole number or a generator like {{ uniform = [1, 100] }}",
                 other.type_str()
             );
             reader.error(value.span(), problem);

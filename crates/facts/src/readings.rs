@@ -10,13 +10,13 @@ use crate::source::{Missing, Read};
 
 /// The facts of one collector. Clones share them.
 #[derive(Clone)]
-pub struct Bag {
+pub struct Readings {
     collector: &'static Collector,
     facts: Arc<Mutex<Vec<(String, Fact)>>>,
 }
 
-impl Bag {
-    /// An empty bag for a collector.
+impl Readings {
+    /// An empty list for a collector.
     pub fn new(collector: &'static Collector) -> Self {
         Self { collector, facts: Arc::default() }
     }
@@ -52,7 +52,7 @@ impl Bag {
         self.put(id, path, value(path));
     }
 
-    /// Marks every declared fact that is not in the bag as missing for the same reason. Families are left out because
+    /// Marks every declared fact that is not among the readings as missing for the same reason. Families are left out because
     /// their members are not known.
     pub fn rest_is(&self, source: &str, why: &Missing) {
         for info in self.collector.facts {
@@ -62,7 +62,7 @@ impl Bag {
         }
     }
 
-    /// Whether a fact is in the bag.
+    /// Whether a fact is in the readings.
     pub fn has(&self, id: &str) -> bool {
         self.facts().iter().any(|(name, _)| name == id)
     }
