@@ -54,6 +54,7 @@ mod shape;
 mod shell;
 mod ssh;
 mod surroundings;
+mod tpcc_lint;
 mod unusable;
 mod usage;
 #[path = "../whole_host.rs"]

@@ -90,7 +90,7 @@ fn what_costs_durability_and_what_is_no_variable_is_refused_before_anything_is_c
         ("variable.innodb_flush_log_at_trx_commit=2", "never set on your server"),
         ("variable.sql_mode=", "never set on your server"),
         ("server.sync_delay=1ms", ""),
-        ("vm.swappiness=1", "no dynamic variable"),
+        ("vm.swappiness=1", "not a dynamic variable"),
     ] {
         let file = experiment(&home, ["", &format!("\"{lever}\"")], "12s");
         let refused = home.fails(2, &text(&words(&file, &server, &["--allow-change"])));

@@ -25,6 +25,7 @@ pub mod server;
 pub mod summary;
 pub mod text;
 pub mod tpcc;
+pub mod tpcc_lint;
 pub mod units;
 pub mod warning;
 

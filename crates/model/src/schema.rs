@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     change, claim, comparison, crash, experiment, facts, finding, knob, lever, plan, probe, record, sample,
-    server, summary,
+    server, summary, tpcc_lint,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -37,6 +37,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("factorial", of::<experiment::factorial::Factorial>()),
         ("factorial-run", of::<experiment::factorial::FactorialRun>()),
         ("proved", of::<experiment::proved::Proved>()),
+        ("tpcc-lint", of::<tpcc_lint::TpccLint>()),
     ]
 }
 

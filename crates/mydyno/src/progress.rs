@@ -73,6 +73,7 @@ impl<'a> ProgressDisplay<'a> {
                     ));
                 }
             }
+            Progress::Looking { done, of } => self.bar("statements", *done as u64, *of as u64, 0),
             Progress::Connecting { done, of, .. } => {
                 if *of >= MANY_CONNECTIONS {
                     self.bar("connections", *done as u64, *of as u64, 0);

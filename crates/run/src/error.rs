@@ -11,6 +11,7 @@ use mydyno_sandbox::SandboxError;
 use mydyno_settings::SettingsError;
 use mydyno_tables::prepare::PrepareError;
 use mydyno_wire::WireError;
+use mydyno_workload::tpcc::lint::NamesError;
 use thiserror::Error;
 
 /// Why a run could not start, or broke off.
@@ -106,6 +107,9 @@ pub enum RunError {
     /// Tables and rows.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
+    /// Tables of TPC-C that are not there.
+    #[error(transparent)]
+    TpccTables(#[from] NamesError),
     /// The load.
     #[error(transparent)]
     Load(#[from] LoadError),

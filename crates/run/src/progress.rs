@@ -38,6 +38,13 @@ pub enum Progress<'a> {
         /// Connections of the step.
         of: usize,
     },
+    /// A statement about tables is being sent.
+    Looking {
+        /// Statements that were answered.
+        done: usize,
+        /// All statements.
+        of: usize,
+    },
     /// A step is about to begin.
     Step {
         /// Number of the step, from 0.

@@ -225,7 +225,7 @@ fn errors_name_the_place_and_the_way_out() {
     assert!(refused("a.b && c.d").2.contains("write \"and\""));
     assert!(refused("swappiness == 1").2.contains("dots"));
     assert!(refused(&format!("{}1", "(".repeat(100))).2.contains("deep"));
-    assert!(refused("8.0.30.1").2.contains("no version"));
+    assert!(refused("8.0.30.1").2.contains("nor a version"));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod probe;
 mod prove;
 mod report;
 mod server;
+mod tpcc_lint;
 mod verdicts;
 mod workloads;
 
@@ -56,6 +57,8 @@ pub enum Verb {
     Claims(claims::Args),
     /// List server variables, options and host settings, or explain one: ranges by release, and what it can cost.
     Knobs(knobs::Args),
+    /// Say from a driver's tables what of TPC-C's work it does and what it leaves out. It only reads.
+    TpccLint(Box<tpcc_lint::Args>),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
     /// Print the script with which a shell completes commands, options and values.
@@ -83,6 +86,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Server(args) => server::run(&args, ui),
         Verb::Claims(args) => claims::run(&args, ui),
         Verb::Knobs(args) => knobs::run(&args, ui),
+        Verb::TpccLint(args) => tpcc_lint::run(&args, password, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
         Verb::Completions(args) => completions::run(&args, ui),
         Verb::Man(args) => man::run(&args, ui),

@@ -9,6 +9,7 @@ pub mod cells;
 pub mod conditions;
 pub mod execute;
 pub mod inputs;
+pub mod lint;
 mod new_order;
 pub mod nurand;
 pub mod population;
