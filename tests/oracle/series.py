@@ -4,6 +4,7 @@ The intervals and the test of steadiness are a design of mydyno's own (docs/jour
 whole: here they are put together a second time with the cosine transform, least squares and Student's t and F of scipy and numpy. MSER-5 is computed in fractions, Little's law as the integral of the number in the
 system over a loop whose every transaction is known.
 """
+import itertools
 import math
 from fractions import Fraction
 
@@ -146,8 +147,23 @@ def mean_error(x, seconds):
         wanders = stats.f.sf(power[:2].mean() / power[2:12].mean(), 2, 10) < WANDER_ALARM
     frequencies = np.log(np.arange(1, len(power) + 1))
     slope = np.polyfit(frequencies, np.log(np.maximum(power / power.max(), 1e-12)), 1)[0]
-    wider = WIDER * (LONG_MEMORY if slope < -0.4 else 1.0)
-    return wider * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders)
+    wider = (WIDER if used == 4 else 1.2) * (LONG_MEMORY if slope < -0.4 else 1.0)
+    return wider * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders) or levels_last(x)
+
+
+def levels_last(x):
+    """Whether three levels explain far more of the squares than is left in the slowest cosines without them."""
+    x = np.array(x, float)
+    n = len(x)
+    fits = []
+    for parts in itertools.combinations(range(2, 19), 2):
+        if parts[1] - parts[0] < 2:
+            continue
+        pair = [math.floor(n * part / 20 + 0.5) for part in parts]
+        fit = np.concatenate([np.full(len(piece), piece.mean()) for piece in np.split(x, pair)])
+        fits.append((fit @ fit, fit))
+    squares, fit = max(fits, key=lambda one: one[0])
+    return bool(squares / 2 > 21 * (dct(x - fit, type=2, norm="ortho")[1:11] ** 2).mean())
 
 
 # Steadiness: steps and a trend, beside the power of the slowest cosines that is left when both they and the series have lost
@@ -233,6 +249,12 @@ def spiky(n):
     return 100 + rng.normal(size=n) - (rng.random(n) < 0.05) * rng.exponential(5, n) * 4
 
 
+def of_levels():
+    """Two minutes of a level between parts of two others, under noise as large as they are; drawn from a generator of its own."""
+    own = np.random.default_rng(120)
+    return 100 + 4 * np.repeat([0.6, -0.7, 0.5], [70, 120, 50]) + 4 * own.normal(size=240)
+
+
 series = {
     "nothing": [],
     "one value": [5.0],
@@ -262,6 +284,7 @@ series = {
     "a drop after nine tenths": 100 + ar1(0.2, 240) - 50 * (np.arange(240) >= 216),
     "a drop to nothing": 100 * (np.arange(60) < 45) + np.abs(ar1(0.0, 60)),
     "a rise from nothing": 100.0 * (np.arange(60) >= 15),
+    "four minutes of levels of two": of_levels(),
 }
 out["means"] = []
 for name, values in series.items():
@@ -270,7 +293,7 @@ for name, values in series.items():
     out["means"].append({"name": name, "values": values, "mean": mean(values), "steady": steady, "change": change})
 
 out["mean_errors"] = []
-for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties", "eight minutes"]:
+for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties", "eight minutes", "four minutes of levels of two"]:
     x = centred(rounded(series[name]))[1]
     for seconds in (60, 240, 600):
         se, df, wanders = mean_error(x, seconds)

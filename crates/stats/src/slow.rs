@@ -1,6 +1,7 @@
 //! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below [`LONG_S`] seconds
-//! and four from there, with as many degrees of freedom, widened by 10 % ([`WIDER`]), and by half as much again when power falls
-//! steadily with frequency ([`LONG_MEMORY`]). The method assumes that no change is slower than over a quarter of the run.
+//! and four from there, with as many degrees of freedom. The error is 20 % wider for two cosines ([`WIDER_SHORT`]), 10 % for
+//! four ([`WIDER`]), and half as wide again where power falls steadily with frequency ([`LONG_MEMORY`]). The method assumes that
+//! no change is slower than over a quarter of the run.
 //!
 //! The mean square of the slowest cosines estimates the spectrum near frequency 0, which is the variance of the mean (Müller
 //! 2007; Lazarus, Lewis, Stock and Watson 2018); a few cosines capture only changes that are slow relative to the noise from
@@ -21,6 +22,10 @@ pub const LONG_S: f64 = 480.0;
 /// 0; the cosines lie beside it, where correlated noise has less power.
 pub const WIDER: f64 = 1.1;
 
+/// The same for two cosines. The test of lasting levels ([`levels_last`]) takes the promised level from some series whose
+/// intervals hold; among those that keep it fewer hold, and the additional 10 % make up for that on pink noise.
+pub const WIDER_SHORT: f64 = 1.2;
+
 /// Slope of the log power of the [`SLOPE_OVER`] slowest cosines over log frequency below which noise has long memory: its power
 /// at frequency 0, which the cosines cannot show, is larger than theirs. Pink noise (1/f) has a slope of about −0.9,
 /// independent noise of 0.
@@ -38,6 +43,17 @@ const FASTER: usize = 10;
 /// Share of independent series that the test declares wandering (false alarm rate).
 const WANDER_ALARM: f64 = 0.01;
 
+/// Limit of the mean square that two lasting changes of level explain, in units of the power that they leave ([`levels_last`]).
+/// About 1 % of independent series exceed it.
+const LASTING_LEVELS: f64 = 21.0;
+
+/// Number of equal parts of a series between which such changes are searched, and the fewest that a level lasts.
+const PARTS: usize = 20;
+const SHORTEST_LEVEL: usize = 2;
+
+/// Number of the slowest cosines that measure what the changes of level leave.
+const LEFT_OVER: usize = 10;
+
 /// The error of the mean of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowError {
@@ -45,8 +61,8 @@ pub struct SlowError {
     pub standard_error: f64,
     /// Degrees of freedom: the number of cosines.
     pub df: f64,
-    /// Whether the two slowest cosines are so much larger than the ten after them that the level itself wanders: then the
-    /// assumption does not hold.
+    /// Whether the level itself changes too slowly for the assumption: the two slowest cosines are much larger than the ten after
+    /// them, or lasting changes of level stand out of what they leave.
     pub wanders: bool,
 }
 
@@ -85,14 +101,47 @@ pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
     let used = cosines(time_s);
     let long_memory = log_log_slope(&squares) < LONG_MEMORY_SLOPE;
-    let factor = if long_memory { WIDER * LONG_MEMORY } else { WIDER };
+    let wider = if used == 2 { WIDER_SHORT } else { WIDER };
+    let factor = if long_memory { wider * LONG_MEMORY } else { wider };
     let standard_error = factor * (mean(&squares[..used]) / n).sqrt();
     if !standard_error.is_finite() || standard_error <= 0.0 {
         return None;
     }
     let larger = mean(&squares[..2]) / mean(&squares[2..2 + FASTER]);
-    let wanders = larger.is_finite() && f_sf(larger, 2.0, FASTER as f64) < WANDER_ALARM;
-    Some(SlowError { standard_error, df: used as f64, wanders })
+    let slow = larger.is_finite() && f_sf(larger, 2.0, FASTER as f64) < WANDER_ALARM;
+    Some(SlowError { standard_error, df: used as f64, wanders: slow || levels_last(residuals) })
+}
+
+/// Whether the series consists of levels that last, under faster noise: of all pairs of changes at 10 %, 15 % … 90 % of the series,
+/// at least 10 % apart, the pair that explains most of the squares explains [`LASTING_LEVELS`] times the mean power of the slowest
+/// cosines of what it leaves. Correlated noise leaves slow changes whatever the pair.
+fn levels_last(residuals: &[f64]) -> bool {
+    let n = residuals.len();
+    let mut sums = vec![0.0; n + 1];
+    for (k, residual) in residuals.iter().enumerate() {
+        sums[k + 1] = sums[k] + residual;
+    }
+    let explained = |from: usize, to: usize| (sums[to] - sums[from]).powi(2) / (to - from) as f64;
+    let place = |part: usize| (n * part + PARTS / 2) / PARTS;
+    let last = PARTS - SHORTEST_LEVEL;
+    let mut best = (0.0, 0, 0);
+    for first in SHORTEST_LEVEL..=last {
+        for second in first + SHORTEST_LEVEL..=last {
+            let (a, b) = (place(first), place(second));
+            let squares = explained(0, a) + explained(a, b) + explained(b, n);
+            if squares > best.0 {
+                best = (squares, a, b);
+            }
+        }
+    }
+    let (squares, a, b) = best;
+    let mut left = residuals.to_vec();
+    for (from, to) in [(0, a), (a, b), (b, n)] {
+        let level = (sums[to] - sums[from]) / (to - from).max(1) as f64;
+        left[from..to].iter_mut().for_each(|value| *value -= level);
+    }
+    let power = coefficients(&left, LEFT_OVER).iter().map(|c| c * c).sum::<f64>() / LEFT_OVER as f64;
+    squares / 2.0 > LASTING_LEVELS * power
 }
 
 /// Slope of the regression of the logarithms of the powers of cosines 1, 2 … on the logarithms of their frequencies (Geweke

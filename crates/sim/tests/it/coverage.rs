@@ -63,8 +63,9 @@ fn throughputs_of_poisson_counts_do_so_too() {
 
 #[test]
 fn levels_of_two_minutes_are_mostly_told_in_runs_of_four() {
-    let tally = means(noise("levels of 2 min"), 240, 400);
-    assert!(tally.promised_share() <= 0.2, "{tally:?}");
+    for tally in [means(noise("levels of 2 min"), 240, 400), counts(noise("levels of 2 min"), 240, SEEDS)] {
+        assert!(tally.promised_share() <= 0.2, "{tally:?}");
+    }
     let drifting = means(noise("drifting"), 240, 400);
     assert!(drifting.promised_share() <= 0.5, "{drifting:?}");
 }

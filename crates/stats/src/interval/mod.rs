@@ -8,7 +8,7 @@ use mydyno_model::Estimate;
 
 #[cfg(doc)]
 use crate::slow::RELIABLE_S;
-use crate::slow::{MIN_WINDOWS, SlowError, mean_error};
+use crate::slow::{LONG_MEMORY, MIN_WINDOWS, SlowError, WIDER, WIDER_SHORT, mean_error};
 use crate::special::t_quantile;
 use crate::steady::{self, Steadiness};
 
@@ -122,8 +122,11 @@ fn too_few(windows: usize) -> Option<String> {
 }
 
 fn method(name: &str, error: &SlowError) -> String {
+    let wider = if error.df > 2.0 { WIDER } else { WIDER_SHORT };
     format!(
-        "{name}, t of the {} slowest cosines and 10 % more (65 % where slow changes outweigh fast ones), if nothing changes more slowly than a quarter of the run",
-        error.df
+        "{name}, t of the {} slowest cosines and {:.0} % more ({:.0} % where slow changes outweigh fast ones), if nothing changes more slowly than a quarter of the run",
+        error.df,
+        100.0 * (wider - 1.0),
+        100.0 * (wider * LONG_MEMORY - 1.0),
     )
 }
