@@ -72,6 +72,9 @@ bench-audit: build ## an audit's time, and what it costs the server: 1,000 table
 bench-aa: build ## 20 experiments whose arms do not differ (root, a quiet machine; two hours; goes on where it stopped): OUT=DIR, BUDGET=5m
 	@bench/live_aa.py --out $(or $(OUT),target/live_aa) --budget $(or $(BUDGET),5m)
 
+experiments: build ## every experiment with --quick, one after the other (root; about three hours; goes on where it stopped): OUT=DIR, PART=2/3, PAGES=DIR
+	@scripts/experiments --out $(or $(OUT),target/experiments) --part $(or $(PART),1/1) $(if $(PAGES),--pages $(PAGES))
+
 bench-decision: build ## time to a decision by slices of 1 s and by rows of 15 s, three loads (a quiet machine; one to two hours)
 	@bench/decision_time.py --budget $(or $(BUDGET),15m)
 
@@ -143,5 +146,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wh
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-aa bench-decision test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

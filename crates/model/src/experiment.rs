@@ -63,26 +63,29 @@ pub struct Arm {
     /// The levers' costs beside performance, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<String>,
+    /// Jobs beside the load that this arm alone has, as in `a job that copies a file of 256M`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<String>,
 }
 
 impl Arm {
-    /// The arm for people: its levers, or `the server as it is`.
+    /// The arm for people: its levers and its own jobs, or `the server as it is`.
     pub fn label(&self) -> String {
-        if self.levers.is_empty() {
+        if self.levers.is_empty() && self.jobs.is_empty() {
             return "the server as it is".to_owned();
         }
-        let levels: Vec<String> = self.levers.iter().map(|l| format!("{}={}", l.lever, l.value)).collect();
-        levels.join(" ")
+        let levels = self.levers.iter().map(|l| format!("{}={}", l.lever, l.value));
+        levels.chain(self.jobs.iter().cloned()).collect::<Vec<String>>().join(" ")
     }
 }
 
-/// How arms are told apart: baseline and treatment by the levers that they do not share; an experiment may compare equal arms.
+/// How arms are told apart: baseline and treatment by the levers and jobs that they do not share; an experiment may compare equal arms.
 pub fn labels(arms: &[Arm]) -> (String, String) {
     let arm = |role: Role| arms.iter().find(|arm| arm.role == role);
     let (Some(baseline), Some(treatment)) = (arm(Role::Baseline), arm(Role::Treatment)) else {
         return (String::new(), String::new());
     };
-    if baseline.levers == treatment.levers {
+    if baseline.levers == treatment.levers && baseline.jobs == treatment.jobs {
         return ("the baseline".to_owned(), "an equal server".to_owned());
     }
     let beside = |arm: &Arm, other: &Arm| {

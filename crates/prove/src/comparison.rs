@@ -330,13 +330,22 @@ fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveE
         let common =
             Common { set_up: &wanted.set_up, load: &wanted.load, slice_s: wanted.times.slice_s, now };
         match arm(role, role.name(), own, &common) {
-            Ok(arm) => arms.push(arm),
+            Ok(mut arm) => {
+                arm.arm.jobs = own_jobs(wanted, role);
+                arms.push(arm);
+            }
             // The second copy of the baseline has the same mistakes.
             Err(_) if role == Role::Again => {}
             Err(found) => problems.extend(found),
         }
     }
     if problems.is_empty() { Ok(arms) } else { Err(problems) }
+}
+
+/// Jobs that one arm alone has, for its label. The second copy of the baseline has the baseline's.
+fn own_jobs(wanted: &Wanted, role: Role) -> Vec<String> {
+    let role = if role == Role::Again { Role::Baseline } else { role };
+    wanted.jobs.iter().filter(|job| job.only == Some(role)).map(|job| job.work.label()).collect()
 }
 
 /// The parts of an experiment that all its arms share.
@@ -363,7 +372,7 @@ pub(crate) fn arm(
     let work = Work::new(&resolved).map_err(|errors| plan_errors(who, &errors))?;
     let mut plan = resolved.draft.on(no_server(), common.now);
     plan.time_s = common.slice_s;
-    let arm = Arm { role, levers, prices: turns.ledger.clone() };
+    let arm = Arm { role, levers, prices: turns.ledger.clone(), jobs: Vec::new() };
     Ok(ArmPlan { arm, turns, own, resolved, plan, work })
 }
 

@@ -270,7 +270,7 @@ mod tests {
         use mydyno_model::experiment::LeverLevel;
         let arm = |role, cpus: Option<&str>| {
             let level = |value: &str| LeverLevel { lever: CLIENT_CPUS.to_owned(), value: value.to_owned() };
-            Arm { role, levers: cpus.map(level).into_iter().collect(), prices: vec![] }
+            Arm { role, levers: cpus.map(level).into_iter().collect(), prices: vec![], jobs: vec![] }
         };
         let even = slices(20, 100_000, |block, _| 1000 + (block % 3) as u64);
         let ratios = Ratios::of(&even, &MEASURES[0]);

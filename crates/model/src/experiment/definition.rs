@@ -141,6 +141,19 @@ pub enum Work {
     ConnectionChurn(u32),
 }
 
+impl Work {
+    /// The work for people, as in `a job that copies a file of 256M`.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Statement(sql) => format!("a job that sends {sql}"),
+            Self::FileCopy(size) => format!("a job that copies a file of {size}"),
+            Self::CpuHog(1) => "a job that keeps one CPU busy".to_owned(),
+            Self::CpuHog(threads) => format!("a job that keeps {threads} CPUs busy"),
+            Self::ConnectionChurn(rate) => format!("a job that opens {rate} connections a second"),
+        }
+    }
+}
+
 /// A job beside the load, in every slice or row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,9 +28,11 @@ impl Comparison {
         for arm in &mut self.arms {
             arm.plan.target = on.target();
             arm.plan.allow.load = on.allow_load;
+            arm.plan.allow.write = false;
         }
         self.design.load.target = on.target();
         self.design.load.allow.load = on.allow_load;
+        self.design.load.allow.write = false;
         self.design.on_server = Some(on.server.address());
         self.of_the_server = before.iter().map(|(name, was)| self.change(name, was)).collect();
         self.on_server = Some(on);

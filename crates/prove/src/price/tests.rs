@@ -4,7 +4,7 @@ use super::*;
 
 fn arm(role: Role, prices: &[&str]) -> Arm {
     let levers: Vec<LeverLevel> = vec![];
-    Arm { role, levers, prices: prices.iter().map(|price| (*price).to_owned()).collect() }
+    Arm { role, levers, prices: prices.iter().map(|price| (*price).to_owned()).collect(), jobs: vec![] }
 }
 
 #[test]

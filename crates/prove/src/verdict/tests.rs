@@ -1,4 +1,5 @@
 use mydyno_model::crash::CrashBy;
+use mydyno_model::experiment::definition::Work;
 use mydyno_model::experiment::{Arm, LeverLevel, Role, Row};
 use mydyno_stats::rng::Rng;
 
@@ -8,7 +9,7 @@ use crate::design::table;
 /// A design whose load is never looked at.
 fn design(asks: Asks, delta: f64) -> Design {
     let level = |value: &str| LeverLevel { lever: "option.x".to_owned(), value: value.to_owned() };
-    let arm = |role, value: &str| Arm { role, levers: vec![level(value)], prices: vec![] };
+    let arm = |role, value: &str| Arm { role, levers: vec![level(value)], prices: vec![], jobs: vec![] };
     let load = r#"{"schema":"mydyno.plan/1","created":"","mydyno":{"version":"","commit":""},
         "workload":{"name":"w","options":{}},"target":{"kind":"sandbox","transport":"unix","address":"","user":""},
         "steps":[],"warmup":{"mode":"fixed","time_s":0.0},"time_s":1.0,"seed":1,"database":"d","percentiles":[],
@@ -197,6 +198,18 @@ fn an_arm_without_levers_and_equal_arms_have_sentences_of_their_own() {
         "{}",
         verdict.answer
     );
+}
+
+#[test]
+fn arms_that_differ_in_a_job_are_named_by_it() {
+    let mut design = design(Asks::Differs, 0.01);
+    for arm in &mut design.arms {
+        arm.levers.clear();
+    }
+    design.arms[1].jobs = vec![Work::CpuHog(1).label()];
+    let verdict = concluded(&design, &slices(&design, -0.10, 1));
+    assert!(verdict.answer.starts_with("With a job that keeps one CPU busy, "), "{}", verdict.answer);
+    assert!(verdict.answer.contains("than with the server as it is"), "{}", verdict.answer);
 }
 
 /// A design that earlier executions are pooled with, each with its effect.

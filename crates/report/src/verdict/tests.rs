@@ -12,6 +12,7 @@ fn verdict() -> Verdict {
         role,
         levers: vec![LeverLevel { lever: "option.x".to_owned(), value: value.to_owned() }],
         prices: vec![],
+        jobs: vec![],
     };
     Verdict {
         header: Header::of::<Verdict>(OffsetDateTime::UNIX_EPOCH),
