@@ -49,6 +49,7 @@ mod prove_on_server;
 #[path = "../pulse.rs"]
 mod pulse;
 mod rogue;
+mod runs;
 mod server;
 mod shape;
 mod shell;

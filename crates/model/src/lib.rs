@@ -19,6 +19,7 @@ pub mod lever;
 pub mod plan;
 pub mod probe;
 pub mod record;
+pub mod run_list;
 pub mod sample;
 pub mod schema;
 pub mod server;

@@ -10,6 +10,7 @@ mod due;
 mod error;
 pub mod folder;
 pub mod guard;
+pub mod kept;
 mod lines;
 mod operation;
 mod own_flag;

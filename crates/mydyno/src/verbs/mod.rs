@@ -16,6 +16,7 @@ mod man;
 mod probe;
 mod prove;
 mod report;
+mod runs;
 mod server;
 mod tpcc_lint;
 mod verdicts;
@@ -49,6 +50,8 @@ pub enum Verb {
     Probe(probe::Args),
     /// Show runs again: HTML, Markdown, terminal or JSON.
     Report(report::Args),
+    /// List, name, tag and delete the runs and experiments that are kept.
+    Runs(runs::Args),
     /// Show or put back what mydyno has changed on this host.
     Host(host::Args),
     /// Make, list and end private servers.
@@ -82,6 +85,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Verdicts(args) => verdicts::run(&args, ui),
         Verb::Probe(args) => probe::run(&args, ui),
         Verb::Report(args) => report::run(&args, ui),
+        Verb::Runs(args) => runs::run(&args, ui),
         Verb::Host(args) => host::run(&args, ui),
         Verb::Server(args) => server::run(&args, ui),
         Verb::Claims(args) => claims::run(&args, ui),

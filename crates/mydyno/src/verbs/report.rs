@@ -19,7 +19,8 @@ use crate::ui::Ui;
 /// Options of `mydyno report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Run folders, where two are shown side by side; or the folder of an experiment. Without one, the latest run.
+    /// Runs by folder, name or number of `mydyno runs`, where two are shown side by side; or an experiment. Without one, the
+    /// latest run.
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Form of the report.
@@ -51,7 +52,10 @@ pub enum Format {
 
 /// Renders runs.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
-    let folders = if args.runs.is_empty() { vec![latest()?] } else { args.runs.clone() };
+    let folders = match args.runs.as_slice() {
+        [] => vec![latest()?],
+        words => words.iter().map(|word| super::runs::found(word)).collect::<Result<_, _>>()?,
+    };
     if let Some(experiment) = folders.iter().find(|folder| store::holds_experiment(folder)) {
         return match folders.as_slice() {
             [_] => verdict(experiment, args, ui),

@@ -1,0 +1,135 @@
+//! `mydyno runs`: the runs and experiments that are kept.
+
+use std::path::{Path, PathBuf};
+
+use mydyno_host::StateDir;
+use mydyno_model::document::{Document, Header};
+use mydyno_model::run_list::{KeptRun, RunKind, RunList};
+use mydyno_model::text;
+use mydyno_run::kept::{self, KeptError};
+use time::OffsetDateTime;
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+
+/// Options of `mydyno runs`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Option<Step>,
+    /// Only those of this workload or experiment.
+    #[arg(long, value_name = "NAME")]
+    of: Option<String>,
+    /// Only those with this tag; repeatable, all must be there.
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Step {
+    /// Give a run a name, which stands for its folder in every command.
+    Name {
+        /// Folder, name or number of the run.
+        run: PathBuf,
+        /// The name; without it the run loses its name.
+        name: Option<String>,
+    },
+    /// Add tags to a run.
+    Tag {
+        /// Folder, name or number of the run.
+        run: PathBuf,
+        /// The tags.
+        #[arg(required = true)]
+        tags: Vec<String>,
+        /// Remove them instead.
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Delete runs with their folders.
+    Delete {
+        /// Folders, names or numbers of runs.
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+    },
+}
+
+/// Lists, labels or deletes kept runs.
+pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let runs = runs_folder()?;
+    match &args.step {
+        None => list(args, &runs, ui)?,
+        Some(Step::Name { run, name }) => {
+            let folder = found(run)?;
+            let taken = kept::list(&runs).map_err(failure)?.into_iter().find(|other| {
+                name.is_some() && other.label.name == *name && Path::new(&other.path) != folder
+            });
+            if let (Some(other), Some(name)) = (taken, name) {
+                return Err(Failure::usage(format!("{name:?} is the name of {} already", other.folder)));
+            }
+            kept::relabel(&folder, |label| label.name.clone_from(name)).map_err(failure)?;
+        }
+        Some(Step::Tag { run, tags, remove }) => {
+            let change = |label: &mut mydyno_model::run_list::RunLabel| {
+                label.tags.retain(|tag| !tags.contains(tag));
+                if !remove {
+                    label.tags.extend(tags.iter().cloned());
+                }
+            };
+            kept::relabel(&found(run)?, change).map_err(failure)?;
+        }
+        Some(Step::Delete { runs: words }) => {
+            // All are found before the first one goes: deleting one would renumber the others.
+            let folders = words.iter().map(|word| found(word)).collect::<Result<Vec<_>, _>>()?;
+            for folder in folders {
+                kept::delete(&runs, &folder).map_err(failure)?;
+                ui.note(&format!("{} is deleted", folder.display()));
+            }
+        }
+    }
+    Ok(Status::Fine)
+}
+
+/// The folder of a run that the command line names by path, name or number.
+pub fn found(word: &Path) -> Result<PathBuf, Failure> {
+    kept::find(&runs_folder()?, word).map_err(failure)
+}
+
+fn runs_folder() -> Result<PathBuf, Failure> {
+    let state = StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
+    Ok(state.join("runs"))
+}
+
+fn failure(error: KeptError) -> Failure {
+    match error {
+        KeptError::File { .. } => Failure::environment(error.to_string()),
+        _ => Failure::usage(error.to_string()),
+    }
+}
+
+fn list(args: &Args, runs: &Path, ui: &Ui) -> Result<(), Failure> {
+    let chosen = |run: &KeptRun| {
+        args.of.as_deref().is_none_or(|of| run.subject == of)
+            && args.tag.iter().all(|tag| run.label.tags.contains(tag))
+    };
+    let all: Vec<KeptRun> = kept::list(runs).map_err(failure)?.into_iter().filter(chosen).collect();
+    if ui.json {
+        let header = Header::of::<RunList>(OffsetDateTime::now_utc());
+        ui.out(&RunList { header, runs: all, extra: serde_json::Map::new() }.to_json());
+        return Ok(());
+    }
+    if all.is_empty() {
+        ui.note("No run is kept here: `mydyno bench` and `mydyno prove` make some");
+    }
+    for run in all {
+        let kind = match run.kind {
+            RunKind::Run => "run",
+            RunKind::Experiment => "experiment",
+        };
+        let label = run.label.name.iter().cloned().chain(run.label.tags.iter().map(|tag| format!("#{tag}")));
+        let label = label.collect::<Vec<_>>().join(" ");
+        let line = format!("{:>4}  {}  {kind:<10}  {}  {label}", run.number, run.created, run.folder);
+        ui.out(text::line(&line).trim_end());
+    }
+    Ok(())
+}
