@@ -347,6 +347,10 @@ pub struct Verdict {
     pub set_up: Vec<String>,
     /// Published figures for the same question.
     pub literature: Vec<String>,
+    /// Whether both arms were loaded at the same time: the effect is one under mutual load, and not comparable with that of arms
+    /// which were loaded in turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub under_mutual_load: bool,
     /// The first response block by block, in the order measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block_ratios: Vec<BlockRatio>,

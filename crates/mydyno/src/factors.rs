@@ -123,7 +123,9 @@ fn plan(planned: &Planned) -> Vec<String> {
         format!("{} blocks of {runs} runs in random order, {slice_s} s measured in each", document.blocks);
     lines.push(match document.mode {
         Mode::InPlace => format!("One private server; {blocks}, levers swapped between."),
-        Mode::Alternate | Mode::Rows => format!("{rows} server starts, one at a time; {blocks}."),
+        Mode::Alternate | Mode::Rows | Mode::Duet => {
+            format!("{rows} server starts, one at a time; {blocks}.")
+        }
     });
     let disk = show_bytes(planned.disk_bytes() as f64);
     lines.push(format!("It takes about {}, and {disk} of disk.", minutes(planned.takes_s)));

@@ -174,6 +174,11 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
             "Three private servers at a time, started {} times; {} blocks each, with a slice of {slice_s} s for each server.",
             shape.starts, shape.blocks_per_start
         ),
+        Mode::Duet => format!(
+            "Three private servers at a time, started {} times; {} blocks each, in each of which two servers are loaded at the same \
+             time for {slice_s} s: the effect is one under mutual load.",
+            shape.starts, shape.blocks_per_start
+        ),
         Mode::InPlace if design.on_server.is_some() => format!(
             "Your server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
             shape.starts * shape.blocks_per_start
@@ -230,7 +235,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
             let servers = match (&comparison.design.on_server, comparison.design.mode) {
                 (Some(address), _) => address,
                 (None, Mode::InPlace) => "one server",
-                (None, Mode::Alternate | Mode::Rows) => "three servers",
+                (None, Mode::Alternate | Mode::Rows | Mode::Duet) => "three servers",
             };
             ui.note(&format!("Start {} of {of}: {servers}", start + 1));
         }

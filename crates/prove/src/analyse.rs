@@ -28,7 +28,7 @@ impl Unit {
     pub const fn of(mode: Mode) -> Self {
         match mode {
             Mode::InPlace => Self::Block,
-            Mode::Alternate | Mode::Rows => Self::Start,
+            Mode::Alternate | Mode::Rows | Mode::Duet => Self::Start,
         }
     }
 

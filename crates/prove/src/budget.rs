@@ -15,6 +15,8 @@ pub const START_S: f64 = 4.0;
 const FEWEST_BLOCKS: usize = 4;
 /// Starts that an interval over starts is planned with: t with 4 degrees of freedom is 2.8, with 2 it is 4.3.
 const STARTS: usize = 5;
+/// Blocks in which the baseline is loaded beside each of the other two arms once on each part of the CPUs.
+pub(crate) const DUETS: usize = 4;
 /// Most starts where each row has its own.
 const MOST_ROWS: usize = 100;
 /// Most blocks of a start: the table is written before the first slice.
@@ -34,16 +36,17 @@ pub struct Times {
 }
 
 impl Times {
-    /// One block: a slice of each arm.
-    fn block_s(&self) -> f64 {
-        ARMS * (self.slice_s + self.settle_s + TURN_S)
+    /// One block: a slice of each arm, or one slice of two arms at the same time.
+    fn block_s(&self, mode: Mode) -> f64 {
+        let slices = if mode == Mode::Duet { 1.0 } else { ARMS };
+        slices * (self.slice_s + self.settle_s + TURN_S)
     }
 
     /// One start with so many blocks.
     fn start_with_s(&self, blocks: usize, mode: Mode) -> f64 {
         // In place there is one server; otherwise each arm has its own, at the same time or one after the other.
         let servers = if mode == Mode::InPlace { 1.0 } else { ARMS };
-        servers * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s()
+        servers * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s(mode)
     }
 
     /// The whole experiment.
@@ -69,10 +72,11 @@ pub struct Shape {
 pub fn shape(budget_s: f64, times: &Times, starts: Option<usize>, mode: Mode) -> Result<Shape, ProveError> {
     let blocks = |starts: usize| {
         let left = budget_s / starts as f64 - times.start_with_s(0, mode);
-        (left / times.block_s()).floor().max(0.0) as usize
+        (left / times.block_s(mode)).floor().max(0.0) as usize
     };
     let (fewest_starts, wanted, fewest_blocks) = match mode {
         Mode::Alternate => (Unit::Start.first_look(), STARTS, FEWEST_BLOCKS),
+        Mode::Duet => (Unit::Start.first_look(), STARTS, 2 * DUETS),
         Mode::InPlace => (1, 1, Unit::Block.first_look()),
         Mode::Rows => {
             let fit = (budget_s / times.start_with_s(1, mode)).floor().max(0.0) as usize;
@@ -85,7 +89,11 @@ pub fn shape(budget_s: f64, times: &Times, starts: Option<usize>, mode: Mode) ->
         let needed_s = times.total_s(Shape { starts, blocks_per_start: fewest_blocks }, mode).ceil();
         return Err(ProveError::Budget { budget_s, starts, blocks: fewest_blocks, needed_s });
     }
-    let blocks_per_start = if mode == Mode::Rows { 1 } else { blocks(starts).min(MOST_BLOCKS) };
+    let blocks_per_start = match mode {
+        Mode::Rows => 1,
+        Mode::Duet => blocks(starts).min(MOST_BLOCKS) / DUETS * DUETS,
+        Mode::Alternate | Mode::InPlace => blocks(starts).min(MOST_BLOCKS),
+    };
     Ok(Shape { starts, blocks_per_start })
 }
 
@@ -121,6 +129,13 @@ mod tests {
         let rows = shape(600.0, &times, None, Mode::Rows).unwrap();
         // Three rows of 4 + 3 + 10 + 2 + 0.1 s each.
         assert_eq!(rows, Shape { starts: 10, blocks_per_start: 1 });
+    }
+
+    #[test]
+    fn duets_come_in_fours_and_take_one_slice_each() {
+        let found = shape(300.0, &TIMES, None, Mode::Duet).unwrap();
+        // 300 / 5 - 3 x 7 s are left of a start, and a block takes 1.35 s: 28 fit.
+        assert_eq!(found, Shape { starts: 5, blocks_per_start: 28 });
     }
 
     proptest! {

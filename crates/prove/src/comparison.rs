@@ -10,7 +10,7 @@ use mydyno_model::Header;
 use mydyno_model::change::RestoreState;
 use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
 use mydyno_model::experiment::price::CrashCost;
-use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Slice, Verdict, labels};
+use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Row, Slice, Verdict, labels};
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_run::Cancel;
 use mydyno_run::steps::Work;
@@ -28,7 +28,7 @@ use crate::price::{self, Crashes};
 use crate::servers::server_error;
 use crate::store::Store;
 use crate::users_server::OnServer;
-use crate::{design, verdict};
+use crate::{design, duet, verdict};
 
 mod earlier;
 mod on_server;
@@ -120,6 +120,9 @@ impl Comparison {
             .unwrap_or(Shape { starts: 0, blocks_per_start: 0 });
         let (true, Some(first)) = (problems.is_empty(), arms.first()) else { return Err(problems) };
         check_mode(wanted.mode, &arms).map_err(|error| vec![error])?;
+        if wanted.mode == Mode::Duet {
+            duet::check(arms.iter().map(|arm| &arm.turns), &wanted.jobs).map_err(|error| vec![error])?;
+        }
         let measure = analyse::measure(&wanted.response);
         let design = Design {
             header: Header::of::<Design>(now),
@@ -139,7 +142,7 @@ impl Comparison {
             warmup_s: wanted.times.warmup_s,
             starts: shape.starts,
             blocks_per_start: shape.blocks_per_start,
-            rows: design::table(shape.starts, shape.blocks_per_start, wanted.seed),
+            rows: table(wanted.mode, shape, wanted.seed),
             claim: wanted.claim.clone(),
             published: wanted.published.clone(),
             stand_in: wanted.stand_in.clone(),
@@ -168,7 +171,8 @@ impl Comparison {
     /// Bytes on disk at the same time, roughly: a data directory and the tables of each server that is up.
     pub fn disk_bytes(&self) -> u64 {
         let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
-        let servers = if self.design.mode == Mode::Alternate { Role::ALL.len() as u64 } else { 1 };
+        let servers =
+            if matches!(self.design.mode, Mode::Alternate | Mode::Duet) { Role::ALL.len() as u64 } else { 1 };
         servers * (DATA_DIRECTORY + tables + tables / 4)
     }
 
@@ -288,6 +292,9 @@ impl Comparison {
             Mode::InPlace if self.on_server.is_some() => "the user's server, levers swapped between slices",
             Mode::Alternate => "servers of all arms up together, loaded in turns",
             Mode::InPlace => "one server, levers swapped between slices",
+            Mode::Duet => {
+                "two servers loaded at the same time, each on an equal part of the CPUs, swapped between blocks"
+            }
             Mode::Rows => "one server at a time, a start of its own for each row",
         };
         let slice =
@@ -314,6 +321,16 @@ pub struct RunWish<'a> {
     pub set_up: Vec<String>,
     /// Set by the user to end the experiment.
     pub stop: &'a Cancel,
+}
+
+/// The run table of a mode.
+fn table(mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
+    match mode {
+        Mode::Duet => design::duets(shape.starts, shape.blocks_per_start, seed),
+        Mode::Alternate | Mode::InPlace | Mode::Rows => {
+            design::table(shape.starts, shape.blocks_per_start, seed)
+        }
+    }
 }
 
 /// Server and account of a plan whose servers are not made yet.
@@ -412,10 +429,12 @@ pub(crate) fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
 fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
     match mode {
         Mode::Rows => Ok(()),
-        Mode::Alternate => match arms.iter().map(|arm| arm.turns.of_the_host()).find(|of| !of.is_empty()) {
-            None => Ok(()),
-            Some(levers) => Err(ProveError::WholeHost { levers: levers.join(", ") }),
-        },
+        Mode::Alternate | Mode::Duet => {
+            match arms.iter().map(|arm| arm.turns.of_the_host()).find(|of| !of.is_empty()) {
+                None => Ok(()),
+                Some(levers) => Err(ProveError::WholeHost { levers: levers.join(", ") }),
+            }
+        }
         Mode::InPlace => {
             let needs_start = |arm: &&ArmPlan| !arm.own.is_in_place();
             match arms.iter().find(needs_start) {

@@ -4,8 +4,11 @@
 //! slowly hits all arms alike. Blocks are grouped by start: the servers of one start have a memory layout, hash seeds and page
 //! placement of their own, which all slices of this start share.
 
+use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Role, Row};
 use mydyno_stats::rng::Rng;
+
+use crate::budget::DUETS;
 
 /// Label of the random stream of the order in which servers start.
 const STARTING: u64 = u64::from_be_bytes(*b"starting");
@@ -34,6 +37,37 @@ pub fn table(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
     }
     let numbered = rows.into_iter().enumerate();
     numbered.map(|(order, (start, block, arm))| Row { order, start, block, arm }).collect()
+}
+
+/// Label of the random stream of duets.
+const DUET: u64 = u64::from_be_bytes(*b"duet-arm");
+
+/// The table of duets: two rows a block, which are loaded at the same time, the first on the first part of the CPUs. Of four blocks two
+/// hold baseline and treatment, two the baseline and its second copy, each pair once on either part; their order is tossed.
+pub fn duets(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
+    let mut rng = Rng::stream(seed, &[DUET]);
+    let mut rows = Vec::with_capacity(starts * blocks * 2);
+    for start in 0..starts {
+        for four in 0..blocks / DUETS {
+            let mut pairs = [
+                [Role::Baseline, Role::Treatment],
+                [Role::Treatment, Role::Baseline],
+                [Role::Baseline, Role::Again],
+                [Role::Again, Role::Baseline],
+            ];
+            rng.shuffle(&mut pairs);
+            for (place, pair) in pairs.into_iter().enumerate() {
+                rows.extend(pair.map(|arm| (start, four * DUETS + place, arm)));
+            }
+        }
+    }
+    let numbered = rows.into_iter().enumerate();
+    numbered.map(|(order, (start, block, arm))| Row { order, start, block, arm }).collect()
+}
+
+/// Rows of a complete block.
+pub fn rows_of_block(mode: Mode) -> usize {
+    if mode == Mode::Duet { 2 } else { Role::ALL.len() }
 }
 
 #[cfg(test)]
@@ -75,6 +109,19 @@ mod tests {
                 assert!((900..1100).contains(&there), "{arm:?} in place {place}: {there} of 3000");
             }
         }
+    }
+
+    #[test]
+    fn each_pair_of_a_duet_is_loaded_on_both_parts_equally_often() {
+        let rows = duets(3, 12, 9);
+        assert_eq!(rows.len(), 3 * 12 * 2);
+        let mut seen = std::collections::BTreeMap::new();
+        for (number, pair) in rows.chunks(2).enumerate() {
+            assert!(pair.iter().all(|row| row.start == number / 12 && row.block == number % 12), "{pair:?}");
+            *seen.entry((pair[0].arm, pair[1].arm)).or_insert(0) += 1;
+        }
+        assert_eq!(seen.len(), 4);
+        assert!(seen.values().all(|times| *times == 9), "{seen:?}");
     }
 
     #[test]

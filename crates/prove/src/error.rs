@@ -57,6 +57,12 @@ pub enum ProveError {
         /// The levers.
         levers: String,
     },
+    /// Two servers cannot be loaded at the same time.
+    #[error("--duet: {why}")]
+    Duet {
+        /// The reason.
+        why: String,
+    },
     /// A lever or job that is refused on a server of the user.
     #[error("--on-server: {why}")]
     NotOnServer {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::Turns;
+use mydyno_levers::{Client, Turns};
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Arm, Design, Role, Row, Slice};
@@ -17,6 +17,8 @@ use mydyno_run::steps::Work;
 use mydyno_run::{Cancel, Resolved};
 use serde_json::Map;
 
+use crate::design::rows_of_block;
+use crate::duet::{self, Parts};
 use crate::error::ProveError;
 use crate::jobs::{Surroundings, beside};
 use crate::servers::{Servers, Up};
@@ -112,7 +114,7 @@ pub fn run(
     let mut table =
         Table { execution, store, clock: MonotonicClock::start(), begin_s, slices: execution.before.clone() };
     let design = execution.design;
-    let complete = complete_blocks(&table.slices);
+    let complete = complete_blocks(&table.slices, design.mode);
     for start in 0..design.starts {
         let left = |row: &&Row| row.start == start && !complete.contains_key(&(row.start, row.block));
         let rows: Vec<Row> = design.rows.iter().filter(left).copied().collect();
@@ -124,6 +126,7 @@ pub fn run(
             Mode::Alternate => table.alternate(start, &rows, observer)?,
             Mode::InPlace => table.in_place(start, &rows, observer)?,
             Mode::Rows => table.rows(&rows, observer)?,
+            Mode::Duet => table.duets(start, &rows, observer)?,
         };
         if decided || (observer.decided)(&table.slices) {
             break;
@@ -132,8 +135,8 @@ pub fn run(
     Ok(table.slices)
 }
 
-/// Blocks that have a slice of each arm.
-pub fn complete_blocks(slices: &[Slice]) -> BTreeMap<(usize, usize), usize> {
+/// Blocks that have a slice of each of their arms.
+pub fn complete_blocks(slices: &[Slice], mode: Mode) -> BTreeMap<(usize, usize), usize> {
     let mut arms: BTreeMap<(usize, usize), Vec<Role>> = BTreeMap::new();
     for slice in slices {
         let arms = arms.entry((slice.row.start, slice.row.block)).or_default();
@@ -141,7 +144,10 @@ pub fn complete_blocks(slices: &[Slice]) -> BTreeMap<(usize, usize), usize> {
             arms.push(slice.row.arm);
         }
     }
-    arms.into_iter().map(|(block, arms)| (block, arms.len())).filter(|(_, n)| *n == Role::ALL.len()).collect()
+    arms.into_iter()
+        .map(|(block, arms)| (block, arms.len()))
+        .filter(|(_, n)| *n == rows_of_block(mode))
+        .collect()
 }
 
 /// A table that is being carried out.
@@ -168,6 +174,68 @@ impl<'a> Table<'a, '_> {
             .and_then(|()| rows.iter().try_for_each(|row| self.measure(*row, servers.of(row.arm), observer)));
         let ended = servers.end(observer.watch);
         measured.and(ended).map(|()| false)
+    }
+
+    /// One start of the servers of all arms, two of which are loaded at the same time.
+    fn duets(&mut self, start: usize, rows: &[Row], observer: &mut Observer<'_>) -> Result<bool, ProveError> {
+        let execution = self.execution;
+        let purpose = format!("duet {} {}", execution.design.experiment, std::process::id());
+        let parts = Parts::new(execution.host, purpose)?;
+        let mut servers = Servers::new(execution, start);
+        let measured = servers
+            .bring_up(execution.arms, &self.clock, observer.watch)
+            .and_then(|()| rows.chunks(2).try_for_each(|pair| self.duet(pair, &parts, &servers, observer)));
+        let back = parts.put_back();
+        let ended = servers.end(observer.watch);
+        measured.and(back).and(ended).map(|()| false)
+    }
+
+    /// Measures two rows at the same time, each server and its load on a part of the CPUs.
+    fn duet(
+        &mut self,
+        pair: &[Row],
+        parts: &Parts<'_>,
+        servers: &Servers<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), ProveError> {
+        let execution = self.execution;
+        let settle = Duration::from_secs_f64(execution.design.settle_s);
+        let at_s = self.at_s();
+        let mut loaded = Vec::new();
+        for (row, part) in pair.iter().zip(parts.cpus()) {
+            let arm = execution.arms.iter().find(|arm| arm.arm.role == row.arm);
+            let (Some(arm), Some(Up { info: Some(info), target: Ok(target), .. })) =
+                (arm, servers.of(row.arm))
+            else {
+                continue;
+            };
+            let client = Client { cpus: Some(part.clone()), ..arm.turns.client.clone() };
+            loaded.push((
+                *row,
+                info,
+                part,
+                Load { plan: &arm.plan, work: &arm.work, target, client, settle },
+            ));
+        }
+        if loaded.len() < pair.len() {
+            let missing = pair.iter().find_map(|row| servers.of(row.arm)?.target.as_ref().err());
+            let why = missing.map_or("a server of the duet is not there", String::as_str);
+            return pair.iter().try_for_each(|row| self.keep(failed(*row, at_s, why), observer));
+        }
+        parts.confine(loaded.iter().map(|(_, info, part, _)| (*info, part.as_slice())))?;
+        let loads = loaded.iter().map(|(row, _, _, load)| (*row, load)).collect();
+        for measured in duet::measure(loads, &self.clock, execution.stop) {
+            match measured {
+                Measured::Interrupted => return Err(interrupted(self.store.folder())),
+                Measured::Slice(slice) => {
+                    let up = servers.of(slice.row.arm);
+                    let failed =
+                        slice.failed.clone().map(|why| up.map_or(why.clone(), |up| up.with_last_words(why)));
+                    self.keep(Slice { at_s, failed, ..*slice }, observer)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One server, whose levers are swapped between slices.
@@ -253,7 +321,7 @@ impl<'a> Table<'a, '_> {
         let at_s = self.at_s();
         let slice = match (arm, up) {
             (Some(arm), Some(server @ Up { target: Ok(target), .. })) => {
-                let client = &arm.turns.client;
+                let client = arm.turns.client.clone();
                 let load = Load { plan: &arm.plan, work: &arm.work, target, client, settle };
                 let around = Surroundings { target, folder: self.store.folder(), settle };
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);

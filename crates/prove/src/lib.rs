@@ -9,6 +9,7 @@ pub mod analyse;
 pub mod budget;
 pub mod comparison;
 pub mod design;
+mod duet;
 mod error;
 pub mod execute;
 pub mod experiment;

@@ -277,7 +277,7 @@ impl<'a> Maker<'a> {
         let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
         // The figures of a warm-up are not kept, so that its row stands for none.
         let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
-        let client = &arm.turns.client;
+        let client = arm.turns.client.clone();
         let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: self.warmup };
         match slice::measure(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),

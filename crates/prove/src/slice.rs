@@ -27,7 +27,7 @@ pub struct Load<'a> {
     /// The server, with the database.
     pub target: &'a ConnectOptions,
     /// Levers of the load generator.
-    pub client: &'a Client,
+    pub client: Client,
     /// Cut from the beginning.
     pub settle: Duration,
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::pooled::{Earlier, Pooled};
 use mydyno_model::experiment::price::{CrashCost, Price};
 use mydyno_model::experiment::{Asks, Design, Finding, Response, Slice, Threat, Verdict, labels};
@@ -169,6 +170,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         scope: scope(design, unit, of_starts.len()),
         set_up,
         literature: literature(design),
+        under_mutual_load: design.mode == Mode::Duet,
         block_ratios: first.blocks.clone(),
         changed: Vec::new(),
         command: None,
@@ -320,6 +322,7 @@ fn answer(verdict: &Verdict) -> String {
             )
         }
     };
+    let text = if verdict.under_mutual_load { format!("Under mutual load: {text}") } else { text };
     let Some(price) = &verdict.price else { return format!("{text}.") };
     let ledger = price.ledger.iter().map(|price| price.trim_end_matches('.').to_owned());
     let prices: Vec<String> = ledger.chain(price.crashes.iter().map(CrashCost::text)).collect();

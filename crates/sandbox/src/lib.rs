@@ -8,6 +8,7 @@ mod accounts;
 mod arrangement;
 mod cache;
 pub mod client;
+mod confine;
 mod connect;
 mod copy;
 pub mod crash;
@@ -37,6 +38,7 @@ pub mod variable;
 pub mod version;
 
 pub use arrangement::{Arrangement, ENVIRONMENT};
+pub use confine::confine;
 pub use connect::connect_options;
 pub use error::SandboxError;
 pub use find::Install;

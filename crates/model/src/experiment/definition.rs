@@ -19,6 +19,9 @@ pub enum Mode {
     /// One server at a time, with fresh data and a start of its own for each row: for levers of the whole host, and for effects
     /// that need longer than a slice.
     Rows,
+    /// Two servers are loaded at the same time, each on an equal part of the CPUs, and swap their parts between blocks: the effect
+    /// under mutual load, which is another one than that of a server alone.
+    Duet,
 }
 
 impl Mode {
@@ -28,6 +31,7 @@ impl Mode {
             Self::Alternate => "alternate",
             Self::InPlace => "in_place",
             Self::Rows => "rows",
+            Self::Duet => "duet",
         }
     }
 }

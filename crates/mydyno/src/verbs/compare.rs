@@ -71,6 +71,10 @@ pub struct Args {
     /// How the arms share machine and time [default: alternate; with --factor: in-place where all levers permit it, else rows].
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
+    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but another question. The verdict is
+    /// labelled "under mutual load".
+    #[arg(long, conflicts_with_all = ["mode", "factor"])]
+    pub duet: bool,
     #[command(flatten)]
     pub proving: ProvingArgs,
     #[command(flatten)]
@@ -147,7 +151,10 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
         treatment,
         set_up,
         equal_arms: false,
-        mode: Mode::from(args.mode.unwrap_or(ModeArg::Alternate)),
+        mode: match args.duet {
+            true => Mode::Duet,
+            false => Mode::from(args.mode.unwrap_or(ModeArg::Alternate)),
+        },
         response: String::new(),
         asks: Asks::Differs,
         delta,

@@ -80,6 +80,10 @@ pub struct Args {
     /// Folder with experiments of your own, which take the place of those of the same name.
     #[arg(long, value_name = "DIR")]
     pub experiments: Option<PathBuf>,
+    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but another question. The verdict is
+    /// labelled "under mutual load".
+    #[arg(long, conflicts_with_all = ["mode", "rows", "on_server", "resume", "extend", "again"])]
+    pub duet: bool,
     /// On your own server instead of private ones: its dynamic variables are swapped between slices and put back. Without
     /// --allow-change it only says what would change.
     #[arg(long, conflicts_with_all = ["starts", "mode", "rows", "extend"])]
@@ -198,6 +202,7 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
     wanted.mode = match args.rows {
         true => Mode::Rows,
         false if args.on_server => Mode::InPlace,
+        false if args.duet => Mode::Duet,
         false => args.mode.map_or(wanted.mode, Mode::from),
     };
     if let Some(seed) = args.proving.seed {

@@ -12,7 +12,7 @@ use super::{Comparison, Wanted, arms, crashes_s, of_the_host, pairs, plan_errors
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
 use crate::store;
-use crate::{design, execute, verdict};
+use crate::{execute, verdict};
 
 impl Comparison {
     /// The experiment of a folder, to be gone on with: its table as it was written, and the slices that were measured.
@@ -31,7 +31,7 @@ impl Comparison {
     /// As [`Self::resume`]; the table is complete.
     pub fn extend(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let ready = Self::resume(folder, now)?;
-        let complete = execute::complete_blocks(&ready.before).len();
+        let complete = execute::complete_blocks(&ready.before, ready.design.mode).len();
         match complete < ready.design.starts * ready.design.blocks_per_start {
             true => Ok(Self { to_the_end: true, ..ready }),
             false => Err(vec![ProveError::Complete { folder: folder.to_owned() }]),
@@ -57,7 +57,11 @@ impl Comparison {
         });
         design.header = Header::of::<Design>(now);
         design.seed = design.seed.wrapping_add(1);
-        design.rows = design::table(design.starts, design.blocks_per_start, design.seed);
+        design.rows = super::table(
+            design.mode,
+            Shape { starts: design.starts, blocks_per_start: design.blocks_per_start },
+            design.seed,
+        );
         Self::of(folder, design, Vec::new(), now)
     }
 

@@ -146,6 +146,9 @@ impl Examiner<'_> {
                             self.wrong(&d.load.workload, format!("load: {problem}"));
                         }
                     }
+                    if d.execution.mode == Mode::Duet {
+                        self.wrong("duet", "execution.mode: a duet is the user's choice: --duet");
+                    }
                     if d.execution.mode != Mode::Rows
                         && !turns.of_the_host().is_empty()
                         && d.execution.mode != Mode::InPlace

@@ -237,7 +237,7 @@ fn factors(wanted: &Wanted) -> Result<Vec<Factor>, Vec<ProveError>> {
 fn mode(wanted: Option<Mode>, arms: &[ArmPlan]) -> Result<Mode, ProveError> {
     let needs_start = arms.iter().find(|arm| !arm.own.is_in_place());
     match (wanted, needs_start) {
-        (Some(Mode::Alternate), _) => Err(ProveError::FactorMode),
+        (Some(Mode::Alternate | Mode::Duet), _) => Err(ProveError::FactorMode),
         (Some(Mode::InPlace), Some(arm)) => Err(ProveError::NotInPlace { lever: arm.arm.label() }),
         (None | Some(Mode::InPlace), None) => Ok(Mode::InPlace),
         (None | Some(Mode::Rows), _) => Ok(Mode::Rows),

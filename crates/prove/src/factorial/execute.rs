@@ -115,7 +115,7 @@ pub(crate) fn run(
     let mut table = Table { planned, wish, store, watch, clock: MonotonicClock::start(), runs: Vec::new() };
     let ended = match planned.document.mode {
         Mode::InPlace => table.in_place(),
-        Mode::Alternate | Mode::Rows => table.rows(),
+        Mode::Alternate | Mode::Rows | Mode::Duet => table.rows(),
     };
     (table.runs, ended)
 }
@@ -226,7 +226,8 @@ impl<'a> Table<'a, '_> {
         target: &ConnectOptions,
     ) -> Result<(), ProveError> {
         let settle = Duration::from_secs_f64(self.planned.document.settle_s);
-        let load = Load { plan: &arm.plan, work: &arm.work, target, client: &arm.turns.client, settle };
+        let load =
+            Load { plan: &arm.plan, work: &arm.work, target, client: arm.turns.client.clone(), settle };
         let at_s = self.clock.now_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
         match slice::measure(&load, place, &self.clock, self.wish.stop) {

@@ -58,7 +58,7 @@ impl Planned {
         let connections = document.load.steps.first().map_or(0, |step| step.connections);
         let mode = match document.mode {
             Mode::InPlace => "one server, levers swapped between rows",
-            Mode::Alternate | Mode::Rows => "a server start and fresh data for each row",
+            Mode::Alternate | Mode::Rows | Mode::Duet => "a server start and fresh data for each row",
         };
         let (slice_s, settle_s) = (document.slice_s, document.settle_s);
         vec![

@@ -42,6 +42,10 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     }
     let measured = format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts);
     lines.push(("measured", measured));
+    if verdict.under_mutual_load {
+        let text = "under mutual load: both servers at the same time on equal parts of the CPUs; not comparable with arms that are loaded in turns";
+        lines.push(("load", text.to_owned()));
+    }
     if let Some(floor) = verdict.noise_floor {
         let text =
             format!("{:.2} %: chance alone stays below it in 19 of 20 such experiments", floor * 100.0);
@@ -89,9 +93,14 @@ fn label(name: &str) -> &'static str {
     }
 }
 
-/// The finding in capitals, as a heading.
-fn heading(verdict: &Verdict) -> &'static str {
-    match verdict.verdict {
+/// The finding in capitals, as a heading; one under mutual load says so.
+fn heading(verdict: &Verdict) -> String {
+    let finding = finding(verdict.verdict);
+    if verdict.under_mutual_load { format!("{finding} UNDER MUTUAL LOAD") } else { finding.to_owned() }
+}
+
+fn finding(finding: Finding) -> &'static str {
+    match finding {
         Finding::Supported => "SUPPORTED",
         Finding::Refuted => "REFUTED",
         Finding::Undecided => "UNDECIDED",

@@ -11,7 +11,7 @@ use crate::text::terminal as clean;
 pub fn terminal(verdict: &Verdict, color: bool) -> String {
     let mut out = String::new();
     let heading = heading(verdict);
-    let heading = if color { format!("\x1b[1m{heading}\x1b[0m") } else { heading.to_owned() };
+    let heading = if color { format!("\x1b[1m{heading}\x1b[0m") } else { heading };
     let _ = writeln!(out, "{heading}  {}\n", clean(&verdict.answer));
     let lines = lines(verdict);
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -49,6 +49,7 @@ fn verdict() -> Verdict {
         scope: "this host".to_owned(),
         set_up: vec!["MariaDB".to_owned()],
         literature: vec![],
+        under_mutual_load: false,
         block_ratios: vec![],
         changed: vec![],
         command: None,
