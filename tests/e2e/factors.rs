@@ -123,6 +123,39 @@ fn an_interrupt_keeps_what_was_measured_and_puts_everything_back() {
 }
 
 #[test]
+fn a_killed_experiment_goes_on_with_its_next_row_and_has_a_page_and_a_line_in_the_ledger() {
+    let home = Home::new();
+    let out = home.path().join("kept");
+    let out_option = format!("--out={}", out.display());
+    let factors =
+        ["--factor=variable.sort_buffer_size=256K,512K", "--factor=variable.max_connections=100,200"];
+    let args = [&SHORT[..], &factors, &[&out_option]].concat();
+    let rows = || {
+        let text = std::fs::read_to_string(out.join("runs.jsonl")).unwrap_or_default();
+        text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()
+    };
+    let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("three rows", || rows().lines().count() >= 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = rows();
+    let table = document(&out.join("factorial.json"))["rows"].clone();
+    let ended = home.end(&["prove", "--resume", &out.display().to_string(), "--json", "--quiet"]);
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(rows().starts_with(&kept), "a row was lost");
+    assert_eq!(result["rows"], table);
+    assert_eq!(result["measured_rows"].as_u64(), Some(table.as_array().unwrap().len() as u64), "{result:#}");
+    assert_eq!(rows().lines().count(), table.as_array().unwrap().len());
+    let page = std::fs::read_to_string(out.join("factorial.html")).unwrap();
+    assert!(page.contains("variable.sort_buffer_size") && page.contains("<svg"), "{page}");
+    assert_eq!(home.fine(&["report", &out.display().to_string(), "--html"]).trim_end(), page.trim_end());
+    let verdicts = home.fine(&["verdicts"]);
+    assert!(verdicts.contains("compare-oltp_update_non_index"), "{verdicts}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_plan_shows_the_alias_table_and_mistakes_are_named_before_anything_is_started() {
     let home = Home::new();
     let five = ["sort", "join", "read", "read_rnd", "net"];

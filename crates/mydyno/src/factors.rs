@@ -1,14 +1,18 @@
 //! Several factors in one experiment: the options of `compare` for them, the plan in words, progress, the result.
 
+use std::path::{Path, PathBuf};
+
 use mydyno_host::setting::AllowHostChange;
 use mydyno_model::Document;
 use mydyno_model::experiment::Finding;
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::factorial::Factorial;
+use mydyno_model::experiment::proved::Proved;
 use mydyno_model::units::show_bytes;
 use mydyno_prove::factorial::analyse;
 use mydyno_prove::factorial::design::{self, FactorLevels, Planned, Wanted};
 use mydyno_prove::factorial::execute::{Progress, RunWish};
+use mydyno_prove::ledger;
 use mydyno_stats::two_level::Family;
 use time::OffsetDateTime;
 
@@ -73,8 +77,26 @@ impl FactorArgs {
 /// # Errors
 /// Mistakes of the plan; as [`Planned::run`].
 pub fn carry_out(wanted: &Wanted, args: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
+    let planned = Planned::plan(wanted, OffsetDateTime::now_utc()).map_err(usage)?;
+    measure(&planned, args, None, ui)
+}
+
+/// Goes on with the interrupted experiment of a folder.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn resume(folder: &PathBuf, args: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
+    let planned = Planned::resume(folder, OffsetDateTime::now_utc()).map_err(usage)?;
+    measure(&planned, args, Some(folder), ui)
+}
+
+fn measure(
+    planned: &Planned,
+    args: &ProvingArgs,
+    resume: Option<&PathBuf>,
+    ui: &Ui,
+) -> Result<Status, Failure> {
     let now = OffsetDateTime::now_utc();
-    let planned = Planned::plan(wanted, now).map_err(usage)?;
     let document = &planned.document;
     for (price, level) in document.factors.iter().flat_map(analyse::prices) {
         ui.note(&format!("Price of {level}: {price}"));
@@ -82,35 +104,70 @@ pub fn carry_out(wanted: &Wanted, args: &ProvingArgs, ui: &Ui) -> Result<Status,
     if args.plan {
         match ui.json {
             true => ui.out(&document.to_json()),
-            false => plan(&planned).iter().for_each(|line| ui.out(line)),
+            false => plan(planned).iter().for_each(|line| ui.out(line)),
         }
         return Ok(Status::Fine);
     }
-    plan(&planned).iter().for_each(|line| ui.note(line));
+    plan(planned).iter().for_each(|line| ui.note(line));
     if !planned.of_the_host.is_empty() && args.allow_host_change {
         let levers = planned.of_the_host.join(", ");
         ui.always(&format!("Changing the whole host until this command ends: {levers}"));
     }
     let stop = signals::stop_flag()?;
     let host = private::open_host("prove")?;
-    let folder =
-        args.out.clone().unwrap_or_else(|| host.state.runs().join(folder_name(&document.experiment, now)));
+    let folder = resume.or(args.out.as_ref()).cloned();
+    let folder = folder.unwrap_or_else(|| host.state.runs().join(folder_name(&document.experiment, now)));
     let wish = RunWish {
         host: &host,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         folder: folder.clone(),
+        resume: resume.is_some(),
         command: Some(command()),
         set_up: host_lines(),
         stop: &stop,
     };
-    let mut watch = |progress: Progress<'_>| show(&progress, &planned, ui);
-    let result = planned.run(&wish, &mut watch).map_err(|error| failure(error, None, &stop))?;
+    let mut watch = |progress: Progress<'_>| show(&progress, planned, ui);
+    let result = planned.run(&wish, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
+    keep(&result, &folder, &host, ui);
     match ui.json {
         true => ui.out(&result.to_json()),
         false => ui.out(&mydyno_report::factorial::terminal(&result, ui.color)),
     }
     ui.note(&format!("Kept in {}", folder.display()));
     Ok(status(&result))
+}
+
+/// Writes the page beside the document, and the line of the ledger.
+fn keep(result: &Factorial, folder: &Path, host: &mydyno_host::Host, ui: &Ui) {
+    let page = folder.join("factorial.html");
+    if let Err(error) = std::fs::write(&page, mydyno_report::factorial::html(result)) {
+        ui.note(&format!("{}: {error}", page.display()));
+    }
+    let server = result.set_up.first().cloned().unwrap_or_default();
+    let proved = Proved::of_factors(
+        result,
+        verdict(result),
+        host_lines().join("; "),
+        server,
+        folder.display().to_string(),
+    );
+    let proved = Proved { fingerprint: Some(ledger::fingerprint()), ..proved };
+    if let Err(error) = ledger::append(host.state.path(), &proved) {
+        ui.loud(&format!("The verdict is not in the ledger: {error}"));
+    }
+}
+
+/// Supported: a main effect acts. Refuted: none does. Undecided: one may.
+fn verdict(result: &Factorial) -> Finding {
+    let effects = result.responses.iter().take(1).flat_map(|response| &response.effects);
+    let main: Vec<Finding> =
+        effects.filter(|effect| effect.effect.len() == 1).map(|effect| effect.finding).collect();
+    match main.as_slice() {
+        all if all.contains(&Finding::Supported) => Finding::Supported,
+        [] => Finding::Undecided,
+        all if all.iter().all(|finding| *finding == Finding::Refuted) => Finding::Refuted,
+        _ => Finding::Undecided,
+    }
 }
 
 /// The plan in words: design, alias table, servers, duration, disk space, smallest effect, changes of the host.
@@ -133,6 +190,10 @@ fn plan(planned: &Planned) -> Vec<String> {
         "The smallest effect that it can show is about {:.1} %, if equal rows differ by about 5 % as usual.",
         document.smallest_effect * 100.0
     ));
+    if planned.crashes() {
+        let what = "a server with the levels that have a price crashes, to count the acknowledged commits that are lost";
+        lines.push(format!("After the measurement {what}."));
+    }
     lines.push(match planned.of_the_host.as_slice() {
         [] => "Nothing of this host is changed.".to_owned(),
         levers => format!("It changes the whole host and puts it back: {}", levers.join(", ")),

@@ -206,7 +206,7 @@ impl Comparison {
             return Err(ProveError::ChangeNotAllowed { address, changes });
         }
         if wish.resume {
-            self.put_back_what_a_kill_left(wish.host, watch)?;
+            put_back_what_a_kill_left(wish.host, &mut |text| watch(Progress::Loud(text)))?;
         }
         // The levers are set and put back row by row; nobody else may change them between.
         let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &settings(&self.arms))?;
@@ -249,20 +249,6 @@ impl Comparison {
         verdict.changed = changed.map(|level| format!("{level}, put back at the end")).collect();
         store.verdict(&verdict)?;
         Ok(verdict)
-    }
-
-    /// A command that was killed leaves its servers and the levers of its last row, which are in the way of the same rows.
-    fn put_back_what_a_kill_left(
-        &self,
-        host: &Host,
-        watch: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(), ProveError> {
-        let outcomes = restore::restore(&host.journal, &host.lease, false, &PrivateServers)
-            .map_err(mydyno_host::HostError::from)?;
-        for done in outcomes.iter().filter(|done| done.outcome != RestoreState::Restored) {
-            watch(Progress::Loud(format!("{}: {}", done.change.what, done.why)));
-        }
-        Ok(())
     }
 
     /// Whether the treatment's server is crashed after the measurement, to count what its price is.
@@ -331,6 +317,16 @@ fn table(mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
             design::table(shape.starts, shape.blocks_per_start, seed)
         }
     }
+}
+
+/// Puts back what a command that was killed has left: servers, and levers of its last row, which are in the way of the same rows.
+pub(crate) fn put_back_what_a_kill_left(host: &Host, tell: &mut dyn FnMut(String)) -> Result<(), ProveError> {
+    let outcomes = restore::restore(&host.journal, &host.lease, false, &PrivateServers)
+        .map_err(mydyno_host::HostError::from)?;
+    for done in outcomes.iter().filter(|done| done.outcome != RestoreState::Restored) {
+        tell(format!("{}: {}", done.change.what, done.why));
+    }
+    Ok(())
 }
 
 /// Server and account of a plan whose servers are not made yet.

@@ -135,7 +135,7 @@ pub fn read_verdict(folder: &Path) -> Result<Option<Verdict>, ProveError> {
     verdict.map(Some).map_err(|source| ProveError::Document { path, source })
 }
 
-fn read_file(path: &Path) -> Result<String, ProveError> {
+pub(crate) fn read_file(path: &Path) -> Result<String, ProveError> {
     let about = fs::metadata(path).map_err(ProveError::io("read", path))?;
     if !about.is_file() || about.len() > LARGEST_BYTES {
         let why = format!("it is not a regular file of at most {LARGEST_BYTES} bytes");

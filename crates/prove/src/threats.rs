@@ -9,7 +9,7 @@ use mydyno_stats::linear::Fit;
 use crate::analyse::{Levels, MEASURES, Ratios};
 
 /// Share of a worker thread's time above which the load generator, not the server, sets the pace.
-const CLIENT_BOUND: f64 = 0.9;
+pub(crate) const CLIENT_BOUND: f64 = 0.9;
 /// Share of transactions with errors or retries that may differ between arms.
 const UNEQUAL: f64 = 0.001;
 

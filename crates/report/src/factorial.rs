@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+mod html;
+
 use mydyno_model::Estimate;
 use mydyno_model::experiment::Finding;
 use mydyno_model::experiment::factorial::{
@@ -9,6 +11,8 @@ use mydyno_model::experiment::factorial::{
 };
 
 use crate::text::terminal as clean;
+
+pub use html::html;
 
 /// Effects of an alias that are named; the document has all.
 const NAMED: usize = 6;
@@ -82,6 +86,17 @@ pub fn terminal(document: &Factorial, color: bool) -> String {
     if let Some(response) = document.responses.first() {
         let _ = writeln!(out, "\n{}", effects(document, response));
     }
+    for (name, text) in lines(document) {
+        let _ = writeln!(out, "  {name:<10}  {}", clean(&text));
+    }
+    for threat in &document.threats {
+        let _ = writeln!(out, "\n  ! {}", clean(threat));
+    }
+    out
+}
+
+/// The evidence line by line.
+fn lines(document: &Factorial) -> Vec<(&'static str, String)> {
     let delta = document.delta * 100.0;
     let (measured, rows) = (document.measured_rows, document.rows.len());
     let mut lines = vec![("measured", format!("{measured} of {rows} rows in {} blocks", document.blocks))];
@@ -89,14 +104,9 @@ pub fn terminal(document: &Factorial, color: bool) -> String {
     lines.extend(document.set_up.iter().map(|line| ("set-up", line.clone())));
     lines.extend(document.failures.iter().map(|line| ("failed", line.clone())));
     lines.extend(document.changed.iter().map(|line| ("changed", line.clone())));
+    lines.extend(document.crashes.iter().map(|crash| ("crash", crash.text())));
     lines.extend(document.command.iter().map(|line| ("repeat it", line.clone())));
-    for (name, text) in lines {
-        let _ = writeln!(out, "  {name:<10}  {}", clean(&text));
-    }
-    for threat in &document.threats {
-        let _ = writeln!(out, "\n  ! {}", clean(threat));
-    }
-    out
+    lines
 }
 
 /// The effects on a response as a table, with what holds for all of them.

@@ -9,6 +9,7 @@ use crate::estimate::Estimate;
 use crate::plan::Plan;
 
 use super::definition::{LoadDefinition, Mode};
+use super::price::CrashCost;
 use super::{Finding, LeverLevel};
 
 /// How the runs of a design are chosen.
@@ -98,6 +99,12 @@ pub struct FactorialRun {
     /// 95th percentile of the response time of a transaction in microseconds; absent without transactions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p95_us: Option<f64>,
+    /// CPU time of the load generator in microseconds; 0 in rows of earlier releases.
+    #[serde(default)]
+    pub client_cpu_us: u64,
+    /// Worker threads of the load generator; 0 in rows of earlier releases.
+    #[serde(default)]
+    pub workers: usize,
     /// Why it could not be measured; its figures then count for nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
@@ -215,6 +222,9 @@ pub struct Factorial {
     /// Which server, host and load, in short lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_up: Vec<String>,
+    /// Crashes of a server with the levels that relax durability or crash safety.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashes: Vec<CrashCost>,
     /// The settings that were changed for it and put back, in short lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,

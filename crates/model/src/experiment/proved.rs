@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::factorial::Factorial;
 use super::{Finding, Verdict};
 use crate::estimate::Estimate;
 
@@ -100,6 +101,33 @@ pub struct Proved {
 }
 
 impl Proved {
+    /// The line of an experiment with several factors. `verdict` is that on its main effects.
+    pub fn of_factors(
+        result: &Factorial,
+        verdict: Finding,
+        host: String,
+        server: String,
+        folder: String,
+    ) -> Self {
+        Self {
+            at: result.header.created.clone(),
+            mydyno: result.header.mydyno.version.clone(),
+            experiment: result.experiment.clone(),
+            claim: None,
+            verdict,
+            answer: result.answer.clone(),
+            delta: result.delta,
+            effect_ratio: None,
+            scope: "this host, this load".to_owned(),
+            host,
+            server,
+            fingerprint: None,
+            imported: None,
+            folder,
+            extra: Map::new(),
+        }
+    }
+
     /// The line of a verdict. `host` and `server` are fingerprints in words: kernel and CPUs, program and version.
     pub fn of(verdict: &Verdict, host: String, server: String, folder: String) -> Self {
         Self {

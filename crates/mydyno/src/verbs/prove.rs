@@ -7,12 +7,14 @@ use mydyno_judge::Claims;
 use mydyno_model::experiment::definition::{Definition, Mode};
 use mydyno_prove::comparison::{Comparison, Wanted};
 use mydyno_prove::experiment::{Experiment, of_claim, unmet};
+use mydyno_prove::factorial::execute::holds_factors;
 use mydyno_prove::users_server::OnServer;
 use mydyno_prove::verdict::not_testable_here;
 use mydyno_sandbox::users_server::UsersServer;
 use time::OffsetDateTime;
 
 use super::experiments;
+use crate::factors;
 use crate::failure::{Failure, Status};
 use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, tell, usage};
 use crate::secrets::Password;
@@ -113,6 +115,9 @@ fn only_on_server(arg: clap::Arg) -> clap::Arg {
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
     let proving = ProvingArgs { allow_change: args.allow_change, ..args.proving.clone() };
     let now = OffsetDateTime::now_utc();
+    if let Some(folder) = args.resume.as_ref().filter(|folder| holds_factors(folder)) {
+        return factors::resume(folder, &proving, ui);
+    }
     if let Some(folder) = &args.resume {
         let comparison = place(Comparison::resume(folder, now).map_err(usage)?, args, password, ui)?;
         return carry_out(&comparison, &proving, Some(folder), ui);

@@ -7,6 +7,7 @@ use mydyno_host::StateDir;
 use mydyno_model::Document;
 use mydyno_model::record::{RunRecord, file};
 use mydyno_model::summary::Summary;
+use mydyno_prove::factorial::execute::holds_factors;
 use mydyno_prove::store;
 use mydyno_prove::verdict::of_folder;
 use mydyno_report::RunView;
@@ -52,10 +53,13 @@ pub enum Format {
 
 /// Renders runs.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
-    let folders = match args.runs.as_slice() {
+    let folders: Vec<PathBuf> = match args.runs.as_slice() {
         [] => vec![latest()?],
         words => words.iter().map(|word| super::runs::found(word)).collect::<Result<_, _>>()?,
     };
+    if let ([folder], true) = (folders.as_slice(), folders.iter().any(|folder| holds_factors(folder))) {
+        return factorial(folder, args, ui);
+    }
     if let Some(experiment) = folders.iter().find(|folder| store::holds_experiment(folder)) {
         return match folders.as_slice() {
             [_] => verdict(experiment, args, ui),
@@ -107,6 +111,24 @@ fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
         (Format::Markdown, _) => mydyno_report::verdict::markdown(&verdict),
         (Format::Terminal, _) => {
             mydyno_report::verdict::terminal(&verdict, ui.color && args.output.is_none())
+        }
+    };
+    write(&text, args, ui)?;
+    Ok(Status::Fine)
+}
+
+/// Renders an experiment with several factors, whose text is the same on a terminal and in Markdown.
+fn factorial(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let result =
+        mydyno_prove::factorial::of_folder(folder).map_err(|e| Failure::environment(e.to_string()))?;
+    let text = match (args.form(), ui.json) {
+        (Format::Json, _) | (_, true) => result.to_json(),
+        (Format::Html, _) => mydyno_report::factorial::html(&result),
+        (Format::Markdown, _) => {
+            format!("```\n{}```\n", mydyno_report::factorial::terminal(&result, false))
+        }
+        (Format::Terminal, _) => {
+            mydyno_report::factorial::terminal(&result, ui.color && args.output.is_none())
         }
     };
     write(&text, args, ui)?;

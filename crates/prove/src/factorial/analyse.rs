@@ -8,12 +8,16 @@ use mydyno_model::experiment::factorial::{
     Factor, Factorial, FactorialEffect, FactorialResponse, FactorialRun,
 };
 use mydyno_stats::factorial::{Observation, Replicated, replicated_effects};
+use mydyno_stats::linear::Fit;
 
 use super::design::LEVEL;
 use crate::analyse::MEASURES;
+use crate::threats::CLIENT_BOUND;
 
 /// Largest corrected p value of an effect that is supported.
 const SIGNIFICANCE: f64 = 1.0 - LEVEL;
+/// Rows beyond one of each run that a slope over time takes.
+const FEWEST_FOR_TREND: usize = 6;
 /// p value below which the effects do not explain the runs.
 const LACK_OF_FIT: f64 = 0.01;
 
@@ -117,6 +121,8 @@ fn threats(document: &Factorial, runs: &[FactorialRun]) -> Vec<String> {
     if errors > 0 {
         threats.push(format!("{errors} of {} rows had answers that reported an error", runs.len()));
     }
+    threats.extend(client_bound(document, runs));
+    threats.extend(trend(document, runs));
     let p = document.responses.first().and_then(|response| response.lack_of_fit);
     if let Some(p) = p.filter(|p| *p < LACK_OF_FIT) {
         threats.push(format!(
@@ -135,12 +141,57 @@ fn threats(document: &Factorial, runs: &[FactorialRun]) -> Vec<String> {
     threats
 }
 
+/// The run in which the load generator's threads had the least idle time, if that is too little.
+fn client_bound(document: &Factorial, runs: &[FactorialRun]) -> Option<String> {
+    let mut of_runs: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.failed.is_none()) {
+        let (used, had) = of_runs.entry(run.row.run).or_default();
+        *used += run.client_cpu_us as f64;
+        *had += run.measured_s * 1e6 * run.workers as f64;
+    }
+    let shares = of_runs.into_iter().filter(|(_, (_, had))| *had > 0.0);
+    let shares = shares.map(|(run, (used, had))| (run, used / had));
+    let (run, share) =
+        shares.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share >= CLIENT_BOUND)?;
+    let signs = document.runs.get(run).map_or("", String::as_str);
+    Some(format!(
+        "client-bound: the load generator's threads were busy for {:.0} % of the time in run {signs}, so its figures are their own, not the server's: give it more threads (--workers) or fewer connections",
+        share * 100.0
+    ))
+}
+
+/// A slope of the rows' residuals over time: of each row against the mean of its run.
+fn trend(document: &Factorial, runs: &[FactorialRun]) -> Option<String> {
+    let good = runs.iter().filter(|run| run.failed.is_none());
+    let values: Vec<(&FactorialRun, f64)> =
+        good.filter_map(|run| Some((run, response(run, "transactions_per_s")?.ln()))).collect();
+    let mut of_runs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (run, value) in &values {
+        of_runs.entry(run.row.run).or_default().push(*value);
+    }
+    if document.rows.len() < 2 || values.len() < of_runs.len() + FEWEST_FOR_TREND {
+        return None;
+    }
+    let mean = |run: usize| of_runs.get(&run).map_or(0.0, |v| v.iter().sum::<f64>() / v.len() as f64);
+    let last = (document.rows.len() - 1) as f64;
+    let x: Vec<Vec<f64>> = values.iter().map(|(run, _)| vec![1.0, run.row.order as f64 / last]).collect();
+    let y: Vec<f64> = values.iter().map(|(run, value)| value - mean(run.row.run)).collect();
+    let fit = Fit::of(&x, &y).ok()?;
+    let (low, high) = fit.interval(1, 0.99)?;
+    (low > 0.0 || high < 0.0).then(|| {
+        format!(
+            "trend: the throughput changed by {:+.1} % from the first row to the last; blocks in random order keep that out of the effects, and their intervals are wider for it",
+            fit.coefficients[1].exp_m1() * 100.0
+        )
+    })
+}
+
 fn any_supported(response: &FactorialResponse) -> bool {
     response.effects.iter().any(|effect| effect.finding == Finding::Supported)
 }
 
 /// The answer by the first response.
-fn answer(document: &Factorial) -> String {
+pub(crate) fn answer(document: &Factorial) -> String {
     let Some(response) = document.responses.first() else {
         return "The effects could not be estimated.".to_owned();
     };
@@ -164,6 +215,9 @@ fn answer(document: &Factorial) -> String {
     let acts = |factor: &&Factor| of(Finding::Supported).any(|effect| effect.effect.contains(&factor.letter));
     for (price, level) in document.factors.iter().filter(acts).flat_map(prices) {
         answer.push_str(&format!(" The price of {level}: {}.", price.trim_end_matches('.')));
+    }
+    for crash in &document.crashes {
+        answer.push_str(&format!(" A crash with the levels that have a price: {}.", crash.text()));
     }
     answer
 }

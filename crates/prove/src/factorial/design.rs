@@ -6,7 +6,7 @@ use mydyno_levers::Turns;
 use mydyno_model::Header;
 use mydyno_model::experiment::definition::{LoadDefinition, Mode};
 use mydyno_model::experiment::factorial::{
-    AliasRow, AliasedWith, DesignFamily, Factor, Factorial, FactorialRow,
+    AliasRow, AliasedWith, DesignFamily, Factor, Factorial, FactorialRow, FactorialRun,
 };
 use mydyno_model::experiment::{LeverLevel, Role};
 use mydyno_stats::power::detectable_contrast;
@@ -86,6 +86,8 @@ pub struct Planned {
     pub(crate) arms: Vec<ArmPlan>,
     /// The levers that all runs share.
     pub(crate) shared: Turns,
+    /// Rows that an earlier execution of the same table measured.
+    pub(crate) before: Vec<FactorialRun>,
 }
 
 /// Reads `LEVER=LOW,HIGH`; a bare name is a server variable, as in a side of a comparison.
@@ -302,6 +304,7 @@ impl Planned {
             failures: Vec::new(),
             threats: Vec::new(),
             set_up: Vec::new(),
+            crashes: Vec::new(),
             changed: Vec::new(),
             command: None,
             extra: Map::new(),
@@ -309,7 +312,7 @@ impl Planned {
         let shared = Turns::parse(&pairs(&wanted.both)).map_err(|errors| plan_errors("all runs", &errors))?;
         let takes_s = takes_s(&wanted.times, mode, runs, blocks);
         let of_the_host = of_the_host(&arms);
-        Ok(Self { document, takes_s, of_the_host, arms, shared })
+        Ok(Self { document, takes_s, of_the_host, arms, shared, before: Vec::new() })
     }
 
     /// Bytes on disk at the same time, roughly: one server with its tables.

@@ -25,7 +25,7 @@ use crate::error::ProveError;
 use crate::execute::ArmPlan;
 use crate::servers::{Made, Maker, is_interrupted, server_error, with_last_words};
 use crate::slice::{self, Load, Measured};
-use crate::store::write_synced;
+use crate::store::{read_file, write_synced};
 
 const DOCUMENT: &str = "factorial.json";
 const RUNS: &str = "runs.jsonl";
@@ -38,6 +38,8 @@ pub struct RunWish<'a> {
     pub allow_host_change: Option<AllowHostChange>,
     /// Folder of the experiment.
     pub folder: PathBuf,
+    /// Whether the folder is there already.
+    pub resume: bool,
     /// The command that repeats it.
     pub command: Option<String>,
     /// Lines on the host.
@@ -91,6 +93,22 @@ impl RowStore {
         Ok(Self { folder: folder.to_owned(), rows })
     }
 
+    /// Opens the folder of an interrupted experiment to add rows. A last line that was cut off is removed.
+    pub(crate) fn open(folder: &Path) -> Result<Self, ProveError> {
+        let path = folder.join(RUNS);
+        let rows = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(ProveError::io("open", &path))?;
+        let text = read_file(&path)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            rows.set_len(whole as u64).map_err(ProveError::io("shorten", &path))?;
+        }
+        Ok(Self { folder: folder.to_owned(), rows })
+    }
+
     fn row(&self, run: &FactorialRun) -> Result<(), ProveError> {
         let mut line = serde_json::to_string(run).unwrap_or_default();
         line.push('\n');
@@ -105,14 +123,41 @@ impl RowStore {
     }
 }
 
-/// Measures the whole table. Returns the rows so far, and what ended it before its end.
+/// Reads an experiment: its design, and all rows whose line is whole.
+///
+/// # Errors
+/// There is none, or a file is damaged before its last line.
+pub(crate) fn read(folder: &Path) -> Result<(Factorial, Vec<FactorialRun>), ProveError> {
+    let path = folder.join(DOCUMENT);
+    let document =
+        Factorial::from_json(&read_file(&path)?).map_err(|source| ProveError::Document { path, source })?;
+    let path = folder.join(RUNS);
+    let text = read_file(&path)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let read = |(number, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| ProveError::Folder {
+            path: path.clone(),
+            why: format!("line {} is damaged: {error}", number + 1),
+        })
+    };
+    let runs = whole.lines().enumerate().map(read).collect::<Result<Vec<FactorialRun>, _>>()?;
+    Ok((document, runs))
+}
+
+/// Whether a folder holds an experiment with several factors.
+pub fn holds_factors(folder: &Path) -> bool {
+    folder.join(DOCUMENT).is_file()
+}
+
+/// Measures what is left of the table. Returns the rows so far, and what ended it before its end.
 pub(crate) fn run(
     planned: &Planned,
     wish: &RunWish<'_>,
     store: &RowStore,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> (Vec<FactorialRun>, Result<(), ProveError>) {
-    let mut table = Table { planned, wish, store, watch, clock: MonotonicClock::start(), runs: Vec::new() };
+    let mut table =
+        Table { planned, wish, store, watch, clock: MonotonicClock::start(), runs: planned.before.clone() };
     let ended = match planned.document.mode {
         Mode::InPlace => table.in_place(),
         Mode::Alternate | Mode::Rows | Mode::Duet => table.rows(),
@@ -140,6 +185,12 @@ impl<'a> Table<'a, '_> {
         }
     }
 
+    /// Seconds since the experiment began, times between executions left out.
+    fn at_s(&self) -> f64 {
+        let ends = self.planned.before.iter().map(|run| run.at_s + run.measured_s);
+        ends.fold(0.0, f64::max) + self.clock.now_s()
+    }
+
     fn name(order: usize) -> String {
         format!("prove-{}-{order}-run", std::process::id())
     }
@@ -155,8 +206,8 @@ impl<'a> Table<'a, '_> {
         let watch = &mut *self.watch;
         let (info, target) = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)))?;
         let mut measured = Ok(());
-        for row in &planned.document.rows {
-            measured = self.swap_and_measure(*row, &levers, &info, &target);
+        for row in planned.left() {
+            measured = self.swap_and_measure(row, &levers, &info, &target);
             if measured.is_err() {
                 break;
             }
@@ -192,7 +243,7 @@ impl<'a> Table<'a, '_> {
     /// A server start for each row. A server that does not start is a result of its row.
     fn rows(&mut self) -> Result<(), ProveError> {
         let (planned, maker) = (self.planned, self.maker());
-        for row in &planned.document.rows {
+        for row in planned.left() {
             let (arm, name) = (&planned.arms[row.run], Self::name(row.order));
             let who = format!("run {}", planned.document.runs[row.run]);
             let made = Made { who: &who, arm, turns: &arm.turns, name: &name };
@@ -200,12 +251,12 @@ impl<'a> Table<'a, '_> {
             let up = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)));
             match up {
                 Ok((info, target)) => {
-                    let measured = self.measure(*row, arm, &info, &target);
+                    let measured = self.measure(row, arm, &info, &target);
                     let ended = self.end(&name);
                     measured.and(ended)?;
                 }
                 Err(error) if is_interrupted(&error) => return Err(error),
-                Err(error) => self.failed(*row, &error.to_string())?,
+                Err(error) => self.failed(row, &error.to_string())?,
             }
         }
         Ok(())
@@ -228,7 +279,7 @@ impl<'a> Table<'a, '_> {
         let settle = Duration::from_secs_f64(self.planned.document.settle_s);
         let load =
             Load { plan: &arm.plan, work: &arm.work, target, client: arm.turns.client.clone(), settle };
-        let at_s = self.clock.now_s();
+        let at_s = self.at_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
         match slice::measure(&load, place, &self.clock, self.wish.stop) {
             Measured::Interrupted => Err(ProveError::Interrupted { folder: self.store.folder.clone() }),
@@ -243,12 +294,14 @@ impl<'a> Table<'a, '_> {
     fn failed(&mut self, row: FactorialRow, why: &str) -> Result<(), ProveError> {
         let run = FactorialRun {
             row,
-            at_s: self.clock.now_s(),
+            at_s: self.at_s(),
             measured_s: 0.0,
             transactions: 0,
             errors: 0,
             mean_us: None,
             p95_us: None,
+            client_cpu_us: 0,
+            workers: 0,
             failed: Some(why.to_owned()),
             extra: Map::new(),
         };
@@ -272,6 +325,8 @@ fn of_slice(row: FactorialRow, at_s: f64, slice: &Slice) -> FactorialRun {
         errors: slice.errors,
         mean_us: slice.mean_us,
         p95_us: slice.p95_us,
+        client_cpu_us: slice.client_cpu_us,
+        workers: slice.workers,
         failed: slice.failed.clone(),
         extra: Map::new(),
     }

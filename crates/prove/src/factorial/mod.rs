@@ -6,15 +6,19 @@
 
 pub mod analyse;
 pub mod design;
+mod earlier;
 pub mod execute;
 
 use mydyno_host::Reservation;
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::factorial::Factorial;
+use mydyno_model::experiment::price::CrashCost;
 
-use crate::comparison::settings;
+use crate::comparison::{put_back_what_a_kill_left, settings};
 use crate::error::ProveError;
+use crate::price::{self, Crashes};
 use design::Planned;
+pub use earlier::of_folder;
 use execute::{Progress, RowStore, RunWish};
 
 impl Planned {
@@ -32,8 +36,14 @@ impl Planned {
         if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
+        if wish.resume {
+            put_back_what_a_kill_left(wish.host, &mut |text| watch(Progress::Loud(text)))?;
+        }
         let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &settings(&self.arms))?;
-        let store = RowStore::create(&wish.folder, &self.document)?;
+        let store = match wish.resume {
+            true => RowStore::open(&wish.folder)?,
+            false => RowStore::create(&wish.folder, &self.document)?,
+        };
         let mut server = None;
         let mut noting = |progress: Progress<'_>| {
             if let Progress::Server(mydyno_sandbox::Progress::Found { engine, .. }) = &progress {
@@ -49,7 +59,33 @@ impl Planned {
             self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
         document.command.clone_from(&wish.command);
         store.document(&document)?;
+        if ended.is_ok() && self.crashes() {
+            document.crashes = self.crash(wish, watch)?;
+            document.answer = analyse::answer(&document);
+            store.document(&document)?;
+        }
         ended.map(|()| document)
+    }
+
+    /// Whether a server with the levels that relax durability is crashed after the measurement.
+    pub fn crashes(&self) -> bool {
+        let prices: Vec<String> =
+            self.document.factors.iter().flat_map(analyse::prices).map(|(price, _)| price).collect();
+        price::is_of_crashes(&prices)
+    }
+
+    /// Crashes a server of the run that has the most levels with a price.
+    fn crash(
+        &self,
+        wish: &RunWish<'_>,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Vec<CrashCost>, ProveError> {
+        let Some(arm) = self.arms.iter().max_by_key(|arm| arm.arm.prices.len()) else {
+            return Ok(Vec::new());
+        };
+        let (host, allow_host_change, stop) = (wish.host, wish.allow_host_change, wish.stop);
+        let crashes = Crashes { host, allow_host_change, stop };
+        crashes.of(arm, &mut |what| watch(Progress::Server(what)))
     }
 
     /// The load and how it was measured, in short lines.

@@ -39,6 +39,8 @@ fn simulate(design: &Factorial, effects: &[(&str, f64)], seed: u64) -> Vec<Facto
         let log =
             wander + 0.02 * rng.normal() + effects.iter().map(|(e, log)| sign(e) * log / 2.0).sum::<f64>();
         FactorialRun {
+            client_cpu_us: 0,
+            workers: 1,
             row: *row,
             at_s: row.order as f64,
             measured_s: 1.0,
