@@ -347,6 +347,9 @@ pub struct Verdict {
     pub set_up: Vec<String>,
     /// Published figures for the same question.
     pub literature: Vec<String>,
+    /// Share of the time up to the end of the last slice that neither warmed up a server nor measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub overhead: Option<f64>,
     /// Whether both arms were loaded at the same time: the effect is one under mutual load, and not comparable with that of arms
     /// which were loaded in turns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

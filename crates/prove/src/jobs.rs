@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use mydyno_model::experiment::Role;
 use mydyno_model::experiment::definition::{Job, Work};
 use mydyno_model::units::{parse_duration, parse_size};
-use mydyno_wire::{Client, ConnectOptions};
+use mydyno_wire::{Client, ConnectOptions, WireError};
 
 /// How often a waiting job looks whether the slice has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -68,8 +68,7 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
     }
     match &job.work {
         Work::Statement(sql) => {
-            let mut client = Client::connect(around.target).map_err(|e| format!("job {sql:?}: {e}"))?;
-            client.query(sql).map(drop).map_err(|e| format!("job {sql:?}: {e}"))
+            statement(sql, around.target, &over).map_err(|error| format!("job {sql:?}: {error}"))
         }
         Work::FileCopy(size) => {
             let bytes = parse_size(size).map_err(|e| e.to_string())?;
@@ -89,6 +88,33 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
         }
         Work::ConnectionChurn(rate) => churn(*rate, around.target, from, &over),
     }
+}
+
+/// Sends a statement. One that still runs when it is over is ended by KILL QUERY, which is no failure: the slice had it beside it
+/// all the time.
+fn statement(sql: &str, target: &ConnectOptions, over: &(dyn Fn() -> bool + Sync)) -> Result<(), WireError> {
+    let mut client = Client::connect(target)?;
+    let id = client.session().connection_id;
+    let answered = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !answered.load(Ordering::Relaxed) {
+                if over() {
+                    let killed = Client::connect(target)
+                        .and_then(|mut other| other.query(&format!("KILL QUERY {id}")));
+                    return killed.is_ok();
+                }
+                thread::sleep(LOOK);
+            }
+            false
+        });
+        let result = client.query(sql);
+        answered.store(true, Ordering::Relaxed);
+        match (result, watcher.join()) {
+            (Err(WireError::Server(_)), Ok(true)) => Ok(()),
+            (result, _) => result.map(drop),
+        }
+    })
 }
 
 /// Opens and closes so many connections a second, until it is over.

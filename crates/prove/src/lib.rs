@@ -16,6 +16,7 @@ pub mod experiment;
 pub mod factorial;
 mod jobs;
 pub mod ledger;
+mod overhead;
 pub mod price;
 mod servers;
 pub mod side;

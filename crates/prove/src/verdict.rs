@@ -19,7 +19,7 @@ use time::OffsetDateTime;
 use crate::analyse::{self, Measure, Ratios, Unit, effect_at, measure, measures, noise_floor, units};
 use crate::error::ProveError;
 use crate::statement::Question;
-use crate::{price, store, threats};
+use crate::{overhead, price, store, threats};
 
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
@@ -170,6 +170,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         scope: scope(design, unit, of_starts.len()),
         set_up,
         literature: literature(design),
+        overhead: overhead::share(design, slices),
         under_mutual_load: design.mode == Mode::Duet,
         block_ratios: first.blocks.clone(),
         changed: Vec::new(),

@@ -95,21 +95,22 @@ pub enum Step {
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
     let (target, resolved) = match private::wanted(&args.target, private_name(), ui)? {
         None => {
-            let resolved = resolve(args, &[], false);
+            let resolved = resolve(args, &[]);
             // All errors at once: those of the options and those of the plan, before anybody types a password.
             let password = match (password, &resolved) {
                 (Password::Ask, Err(_)) => Password::NotGiven,
                 (password, _) => password,
             };
             let (connect, resolved) = both(target::resolve(&args.target.server, password, ui), resolved)?;
-            let resolved = if connect.endpoint.is_local() { in_session(args, &[], ui)? } else { resolved };
+            let resolved =
+                if connect.endpoint.is_local() { in_session(args, resolved, ui) } else { resolved };
             (Target::Server(Box::new(connect)), resolved)
         }
         Some((spec, turns)) => {
             let data = args.target.data.clone();
             let private = PrivateServer { command: "bench".to_owned(), spec, turns, data };
             let target = Target::Private(Box::new(private));
-            let resolved = in_session(args, target.workload_options(), ui)?;
+            let resolved = in_session(args, resolve(args, target.workload_options())?, ui);
             if matches!(args.step, Some(step) if step != Step::Run) {
                 return Err(Failure::usage(
                     "a private server of --sandbox ends with this command, so single steps make no sense on it: leave the step out, or make a lasting one with `mydyno server up NAME`",
@@ -150,21 +151,24 @@ fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Fa
 }
 
 /// The plan of a load on this host, in a session of its own where that spares the server wake-ups.
-fn in_session(args: &Args, levers: &[(String, String)], ui: &Ui) -> Result<Resolved, Failure> {
+fn in_session(args: &Args, resolved: Resolved, ui: &Ui) -> Resolved {
     let loads = matches!(args.step, None | Some(Step::Run));
-    let resolved = resolve(args, levers, loads && own_session::is_scheduled_as_group())?;
-    let Some(nice) = resolved.draft.wait.session_nice else { return Ok(resolved) };
+    if !(loads && own_session::is_scheduled_as_group()) {
+        return resolved;
+    }
+    let resolved = resolved.in_session_groups();
+    let Some(nice) = resolved.draft.wait.session_nice else { return resolved };
     match own_session::enter(nice) {
-        Ok(()) => Ok(resolved),
+        Ok(()) => resolved,
         Err(why) => {
             ui.note(&format!("the load has no scheduling group of its own, so it takes more CPU: {why}"));
-            resolve(args, levers, false)
+            resolved.without_session()
         }
     }
 }
 
 /// The plan, with options of the workload that levers give beside those of the command line.
-fn resolve(args: &Args, levers: &[(String, String)], session_groups: bool) -> Result<Resolved, Failure> {
+fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Failure> {
     let request = Request {
         workload: args.workload.clone(),
         options: [args.options.0.as_slice(), levers].concat(),
@@ -176,7 +180,7 @@ fn resolve(args: &Args, levers: &[(String, String)], session_groups: bool) -> Re
         ..args.load.request()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups };
+    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
     request::resolve(&request, machine).map_err(|errors| Failure {
         status: Status::Usage,
         problems: errors.iter().map(ToString::to_string).collect(),

@@ -42,6 +42,10 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     }
     let measured = format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts);
     lines.push(("measured", measured));
+    if let Some(share) = verdict.overhead {
+        let text = format!("{:.0} % of the time neither warmed up nor measured", share * 100.0);
+        lines.push(("overhead", text));
+    }
     if verdict.under_mutual_load {
         let text = "under mutual load: both servers at the same time on equal parts of the CPUs; not comparable with arms that are loaded in turns";
         lines.push(("load", text.to_owned()));

@@ -49,6 +49,7 @@ fn verdict() -> Verdict {
         scope: "this host".to_owned(),
         set_up: vec!["MariaDB".to_owned()],
         literature: vec![],
+        overhead: Some(0.2),
         under_mutual_load: false,
         block_ratios: vec![],
         changed: vec![],

@@ -23,6 +23,23 @@ pub struct Machine {
     pub session_groups: bool,
 }
 
+impl Resolved {
+    /// The same plan on a machine whose kernel shares the CPUs by sessions, as [`Machine::session_groups`] says.
+    #[must_use]
+    pub fn in_session_groups(mut self) -> Self {
+        let wait = &mut self.draft.wait;
+        wait.session_nice = keeping::session_nice(wait.scheduling, &self.draft.steps, true);
+        self
+    }
+
+    /// The same plan for a load that stays in the session of its user.
+    #[must_use]
+    pub fn without_session(mut self) -> Self {
+        self.draft.wait.session_nice = None;
+        self
+    }
+}
+
 /// Resolves a request.
 ///
 /// # Errors
