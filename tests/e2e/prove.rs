@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fixture::document;
+use crate::fixture::{document, lines};
 use crate::home::Home;
 
 const SHORT: [&str; 7] =
@@ -259,5 +259,31 @@ fn mistakes_are_told_before_anything_is_started_and_a_plan_does_nothing() {
     for says in ["sync_binlog=0", "The smallest effect", "of disk", "Nothing of this host is changed"] {
         assert!(plan.stdout.contains(says), "{says}: {}", plan.stdout);
     }
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn a_duet_loads_two_servers_at_once_and_is_labelled() {
+    let home = Home::new();
+    let out = home.path().join("duet");
+    let words = "compare oltp_point_select --duet --treatment=server.nice=1 --both=workload.tables=1 --both=workload.table-size=100 \
+                 --connections=1 --budget=56s --starts=3 --slice=300ms --settle=100ms --warmup=200ms --json --quiet";
+    let out_option = format!("--out={}", out.display());
+    let args: Vec<&str> = words.split_whitespace().chain([out_option.as_str()]).collect();
+    let ended = home.end(&args);
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict["under_mutual_load"], true, "{verdict:#}");
+    assert!(verdict["answer"].as_str().unwrap().starts_with("Under mutual load: "), "{verdict:#}");
+    assert!(verdict.get("failures").is_none(), "{verdict:#}");
+    let slices = lines(&out.join("slices.jsonl"));
+    for pair in slices.chunks(2) {
+        assert_eq!((&pair[0]["block"], &pair[0]["at_s"]), (&pair[1]["block"], &pair[1]["at_s"]));
+    }
+    assert_eq!(document(&out.join("design.json"))["mode"], "duet");
+    let plain = home.fine(&["report", &out.display().to_string()]);
+    assert!(plain.contains("UNDER MUTUAL LOAD"), "{plain}");
+    let refused = home.fails(2, &["compare", "oltp_point_select", "--duet", "--treatment=client.cpus=0"]);
+    assert!(refused.contains("shares out CPUs"), "{refused}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }

@@ -282,3 +282,31 @@ fn a_bootstrap_that_says_otherwise_is_a_threat() {
     assert_eq!(second_opinion(&skewed, &question, Finding::Undecided, 1), None);
     assert_eq!(second_opinion(&skewed[..5], &question, Finding::Refuted, 1), None, "too few to resample");
 }
+
+#[test]
+fn a_duet_says_in_its_answer_that_it_holds_under_mutual_load() {
+    let rows = crate::design::duets(5, 12, 1);
+    let design = Design { mode: Mode::Duet, rows, ..design(Asks::Differs, 0.01) };
+    let verdict = concluded(&design, &slices(&design, 0.10, 1));
+    assert_eq!(verdict.verdict, Finding::Supported, "{}", verdict.answer);
+    assert!(verdict.answer.starts_with("Under mutual load: With option.x=2"), "{}", verdict.answer);
+    // Half of the blocks hold the baseline's second copy in the place of the treatment.
+    assert_eq!((verdict.starts, verdict.blocks, verdict.under_mutual_load), (5, 30, true));
+    assert!(verdict.noise_floor.is_some());
+}
+
+#[test]
+fn the_overhead_is_the_time_that_neither_warmed_up_nor_measured() {
+    let rows = table(3, 1, 1);
+    let design =
+        Design { mode: Mode::Rows, rows, starts: 3, blocks_per_start: 1, ..design(Asks::Differs, 0.01) };
+    let mut slices = slices(&design, 0.0, 1);
+    // Each row: 2 s to start, 3 s of warm-up, 0.2 s cut, 1 s measured, 0.8 s to end.
+    for slice in &mut slices {
+        slice.at_s = 5.0 + 7.0 * slice.row.order as f64;
+    }
+    let share = concluded(&design, &slices).overhead.unwrap();
+    // The last row's end is not waited for: 9 x 7 - 0.8 s in all, of which 9 x 4.2 s warm up or measure.
+    assert!((share - (1.0 - 37.8 / 62.2)).abs() < 1e-9, "{share}");
+    assert_eq!(concluded(&design, &[]).overhead, None);
+}

@@ -106,3 +106,15 @@ fn a_price_stands_with_its_crash_in_every_form() {
         }
     }
 }
+
+#[test]
+fn a_duet_is_labelled_in_every_form() {
+    use mydyno_model::Document;
+    let verdict = Verdict { under_mutual_load: true, ..verdict() };
+    for text in [terminal(&verdict, false), markdown(&verdict), html(&verdict)] {
+        let text = text.to_lowercase();
+        assert!(text.contains("supported under mutual load"), "{text}");
+        assert!(text.contains("not comparable with arms that are loaded in turns"), "{text}");
+    }
+    assert!(verdict.to_json().contains("\"under_mutual_load\": true"), "{}", verdict.to_json());
+}
