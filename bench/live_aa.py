@@ -26,6 +26,7 @@ LONG = {"slice": "10s", "settle": "2s", "warmup": "3s"}
 # Kind, mode of the file, option of the command, levers of both arms, lengths; then workload, connections, arrivals a second.
 KINDS = {
     "restart": ("alternate", None, (None, None), SHORT),
+    "duet": ("alternate", "--duet", (None, None), SHORT),
     "rows": ("rows", None, (None, None), LONG),
     "in place": ("in_place", None, IN_PLACE, SHORT),
     "host-wide": ("in_place", None, OF_HOST, SHORT),
@@ -34,12 +35,12 @@ KINDS = {
 EXPERIMENTS = [
     ("restart", POINT, 8, None), ("restart", MIXED, 8, None), ("restart", WRITE, 4, None),
     ("restart", POINT, 8, 1000), ("restart", MIXED, 8, 100),
+    ("duet", POINT, 8, None), ("duet", MIXED, 8, None), ("duet", WRITE, 4, None), ("duet", POINT, 8, 1000),
     ("rows", POINT, 8, None), ("rows", POINT, 8, 1000),
     ("in place", POINT, 8, None), ("in place", MIXED, 8, None), ("in place", WRITE, 4, None),
     ("in place", POINT, 8, 1000), ("in place", WRITE, 4, 200),
     ("host-wide", POINT, 8, None), ("host-wide", MIXED, 8, None), ("host-wide", POINT, 8, 1000),
     ("host-wide rows", POINT, 8, None),
-    ("rows", MIXED, 8, None), ("rows", WRITE, 4, None), ("in place", MIXED, 8, 100), ("host-wide rows", MIXED, 8, None),
 ]
 
 
