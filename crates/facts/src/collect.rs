@@ -11,6 +11,7 @@ use mydyno_model::facts::{Fact, FactSet};
 use serde_json::Map;
 use time::OffsetDateTime;
 
+use crate::cancel::{Cancellation, INTERRUPTED};
 use crate::catalogue;
 use crate::collector::{Collector, Run};
 pub use crate::context::Options;
@@ -129,17 +130,27 @@ fn query(
     sql: Option<&mut ReadOnly<'_>>,
 ) -> Vec<(String, Fact)> {
     let readings = Readings::new(collector);
+    if context.options.cancellation.is_set() {
+        readings.rest_is(collector.name, &Missing::Error(INTERRUPTED.to_owned()));
+        return readings.take();
+    }
     match sql {
         Some(sql) => {
             // The window is spent waiting, so it does not count towards the collector's deadline.
             let window = context.options.window.unwrap_or_default();
             sql.until(Instant::now() + deadline_of(collector, &context.options) + window);
             read(context, sql, &readings);
-            readings.rest_is(collector.name, &Missing::Error("the collector did not read it".to_owned()));
+            readings.rest_is(collector.name, &Missing::Error(unread(&context.options.cancellation)));
         }
         None => readings.rest_is(collector.name, &Missing::Absent(NO_CONNECTION.to_owned())),
     }
     readings.take()
+}
+
+/// Why facts are missing after their collector returned.
+fn unread(cancellation: &Cancellation) -> String {
+    let why = if cancellation.is_set() { INTERRUPTED } else { "the collector did not read it" };
+    why.to_owned()
 }
 
 /// A host collector at work.
@@ -150,6 +161,7 @@ struct Pending {
     done: Option<Receiver<()>>,
     started: Instant,
     allowed: Duration,
+    cancellation: Cancellation,
 }
 
 impl Pending {
@@ -162,6 +174,7 @@ impl Pending {
             started: Instant::now(),
             // A collector that reads twice also sleeps for the window between the readings.
             allowed: deadline_of(collector, &context.options) + context.options.window.unwrap_or_default(),
+            cancellation: context.options.cancellation.clone(),
         };
         let Run::Host(read) = collector.run else { return pending };
         let (tell, done) = channel();
@@ -184,9 +197,9 @@ impl Pending {
 
     fn finish(self) -> Vec<(String, Fact)> {
         if let Some(done) = &self.done {
-            let left = self.allowed.saturating_sub(self.started.elapsed());
-            let why = match done.recv_timeout(left) {
-                Ok(()) => "the collector did not read it".to_owned(),
+            let why = match self.wait_for(done) {
+                Ok(()) => unread(&self.cancellation),
+                Err(RecvTimeoutError::Timeout) if self.cancellation.is_set() => INTERRUPTED.to_owned(),
                 Err(RecvTimeoutError::Timeout) => {
                     format!("gave no answer within {} ms", self.allowed.as_millis())
                 }
@@ -197,5 +210,18 @@ impl Pending {
             self.readings.rest_is(self.collector.name, &Missing::Error(why));
         }
         self.readings.take()
+    }
+
+    /// Waits until the collector has finished, its time is over or the look is cancelled. What has finished counts as
+    /// finished however late it is looked at.
+    fn wait_for(&self, done: &Receiver<()>) -> Result<(), RecvTimeoutError> {
+        let until = self.started + self.allowed;
+        loop {
+            let slice = self.cancellation.slice(until);
+            match done.recv_timeout(slice.unwrap_or_default()) {
+                Err(RecvTimeoutError::Timeout) if slice.is_some() => {}
+                ended => return ended,
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::cancel::Cancellation;
 use crate::process::Process;
 use crate::source::{Read, Source};
 
@@ -29,18 +30,20 @@ pub struct Options {
     pub window: Option<Duration>,
     /// Multiplies every collector's deadline; above 1 for a slow connection to the host.
     pub patience: f64,
+    /// Ends the look early; facts that were not read then carry that reason.
+    pub cancellation: Cancellation,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: Depth::Record, window: None, patience: 1.0 }
+        Self { depth: Depth::Record, window: None, patience: 1.0, cancellation: Cancellation::default() }
     }
 }
 
 impl Options {
     /// The options of an audit.
     pub fn audit() -> Self {
-        Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), patience: 1.0 }
+        Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), ..Self::default() }
     }
 }
 

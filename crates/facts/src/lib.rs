@@ -7,6 +7,7 @@
 mod block;
 mod bounds;
 pub mod bundle;
+mod cancel;
 pub mod catalogue;
 pub mod cgroup;
 pub mod collect;
@@ -35,6 +36,7 @@ mod version;
 mod wording;
 
 pub use bounds::{open_regular, read_regular};
+pub use cancel::Cancellation;
 pub use collect::{Options, collect, collect_of, collect_with};
 pub use collectors::status::is_gauge as is_status_gauge;
 pub use digest::digest;

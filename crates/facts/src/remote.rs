@@ -13,6 +13,7 @@ use mydyno_model::Document as _;
 use mydyno_model::facts::FactSet;
 
 use crate::bundle::LARGEST;
+use crate::cancel::Cancellation;
 use crate::error::FactsError;
 
 /// The shell script that runs on the remote host. It receives the program on its standard input and removes its folder on
@@ -30,6 +31,8 @@ pub struct Remote {
     pub program: PathBuf,
     /// Time limit.
     pub limit: Duration,
+    /// Ends the look early.
+    pub cancellation: Cancellation,
 }
 
 impl Remote {
@@ -49,7 +52,13 @@ impl Remote {
             host: host.to_owned(),
             why: format!("this program's own file is not known: {source}"),
         })?;
-        Ok(Self { host: host.to_owned(), client: "ssh".into(), program, limit: Duration::from_secs(60) })
+        Ok(Self {
+            host: host.to_owned(),
+            client: "ssh".into(),
+            program,
+            limit: Duration::from_secs(60),
+            cancellation: Cancellation::default(),
+        })
     }
 
     /// Runs this program on the host with `arguments`, which must make it print facts, and parses these.
@@ -101,7 +110,7 @@ impl Remote {
                 format!("{} cannot be started: {e}; install an ssh client", self.client.to_string_lossy())
             })?;
         let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
-        let status = wait(&mut child, self.limit)?;
+        let status = wait(&mut child, self.limit, &self.cancellation)?;
         let taken = |stream: Receiver<io::Result<Vec<u8>>>| {
             stream.recv_timeout(Duration::from_secs(5)).ok().and_then(Result::ok).unwrap_or_default()
         };
@@ -135,16 +144,21 @@ fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result
     told
 }
 
-/// Waits for a child and returns its exit status; a child that exceeds the limit is killed.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<i32>, String> {
+/// Waits for a child and returns its exit status; a child that exceeds the limit or is cancelled is killed.
+fn wait(child: &mut Child, limit: Duration, cancellation: &Cancellation) -> Result<Option<i32>, String> {
     let until = Instant::now() + limit;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.code()),
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(10)),
+            Ok(None) if Instant::now() < until && !cancellation.is_set() => {
+                thread::sleep(Duration::from_millis(10))
+            }
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
+                if cancellation.is_set() {
+                    return Err("interrupted".to_owned());
+                }
                 return Err(format!("no answer within {} s", limit.as_secs()));
             }
             Err(e) => return Err(e.to_string()),
@@ -221,6 +235,14 @@ mod tests {
         let (_folder, remote) = remote("#!/bin/sh\nexec sleep 60\n", Duration::from_millis(200));
         let error = remote.facts(&[]).unwrap_err().to_string();
         assert!(error.contains("no answer within"), "{error}");
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_can_be_interrupted() {
+        let (_folder, mut remote) = remote("#!/bin/sh\nexec sleep 86400\n", Duration::from_secs(86_400));
+        remote.cancellation = Cancellation::by(&std::sync::Arc::new(true.into()));
+        let error = remote.facts(&[]).unwrap_err().to_string();
+        assert!(error.contains("interrupted"), "{error}");
     }
 
     #[test]

@@ -121,9 +121,9 @@ pub fn or_interrupted(failure: Failure, stop: &Cancel) -> Failure {
 
 fn status_of(error: &RunError) -> Status {
     match error {
-        RunError::Prepare(PrepareError::Interrupted) | RunError::Load(LoadError::Interrupted) => {
-            Status::Interrupted
-        }
+        RunError::Interrupted
+        | RunError::Prepare(PrepareError::Interrupted)
+        | RunError::Load(LoadError::Interrupted) => Status::Interrupted,
         RunError::Sandbox(error) => status_of_sandbox(error),
         RunError::Lever(_) | RunError::OptionFile { .. } => Status::Usage,
         RunError::AndServerLeft { error, .. } => status_of(error),

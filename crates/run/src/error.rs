@@ -65,6 +65,9 @@ pub enum RunError {
         /// Why.
         why: String,
     },
+    /// The user's signal came before all facts of an audit were read.
+    #[error("interrupted before all facts were read: nothing is judged")]
+    Interrupted,
     /// Facts, a bundle or another host.
     #[error(transparent)]
     Facts(#[from] FactsError),

@@ -67,7 +67,10 @@ fn run(context: &Context, readings: &Readings) {
         let why = Missing::Absent("the counters were read once: no window was asked for".to_owned());
         return readings.rest_is(STAT, &why);
     };
-    std::thread::sleep(window.saturating_sub(before.at.elapsed()));
+    context.options.cancellation.sleep_until(before.at + window);
+    if context.options.cancellation.is_set() {
+        return;
+    }
     let after = Reading::of(source);
     over_window(&before, &after, readings);
 }

@@ -84,7 +84,10 @@ pub fn reading(sql: &mut ReadOnly<'_>) -> Result<StatusReading, SqlError> {
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let first = context.first_status.as_deref();
     if let (Some(window), Some(first)) = (context.options.window, first) {
-        std::thread::sleep(window.saturating_sub(first.at.elapsed()));
+        context.options.cancellation.sleep_until(first.at + window);
+    }
+    if context.options.cancellation.is_set() {
+        return;
     }
     let last = match reading(sql) {
         Ok(last) => last,

@@ -1,6 +1,7 @@
 //! Facts of live systems and of hostile ones.
 #![allow(clippy::unwrap_used)]
 
+mod cancel;
 mod garbage;
 mod hostile;
 mod live_host;

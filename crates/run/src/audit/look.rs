@@ -1,9 +1,11 @@
 //! The facts of an audit, from where the plan says.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 
 use mydyno_facts::{
-    Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process, server_unusable,
+    Cancellation, Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process,
+    server_unusable,
 };
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
@@ -19,7 +21,8 @@ use crate::target::{Cancel, Target, with_target};
 /// # Errors
 /// As [`super::audit`].
 pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Facts, RunError> {
-    let options = &plan.options;
+    let cancellation = Cancellation::by(stop);
+    let options = &Options { cancellation: cancellation.clone(), ..plan.options.clone() };
     let open = match &plan.source {
         FactSource::Server(target) => {
             if let Target::Private(private) = target {
@@ -31,12 +34,16 @@ pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
         FactSource::Remote { host, args } => {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let mut remote = Remote::new(host)?;
+            remote.cancellation = cancellation;
             remote.limit += options.window.unwrap_or_default();
             remote.facts(&args)?
         }
         FactSource::Bundle(path) => mydyno_facts::bundle::load(path)?,
         FactSource::OptionFile { path, release, suffix } => lint::facts(path, release, suffix.as_deref())?,
     };
+    if stop.load(Ordering::Relaxed) {
+        return Err(RunError::Interrupted);
+    }
     if let Some(why) = server_unusable(&open) {
         return Err(RunError::NoAnswer { why });
     }
