@@ -153,7 +153,7 @@ fn keep(result: &Factorial, folder: &Path, host: &mydyno_host::Host, ui: &Ui) {
     );
     let proved = Proved { fingerprint: Some(ledger::fingerprint()), ..proved };
     if let Err(error) = ledger::append(host.state.path(), &proved) {
-        ui.loud(&format!("The verdict is not in the ledger: {error}"));
+        ui.always(&format!("The verdict is not in the ledger: {error}"));
     }
 }
 
