@@ -151,7 +151,7 @@ mod tests {
             ("vm.swappiness", "1"),
             ("schema.statement", "SELECT 1"),
         ] {
-            assert!(reasons(&[(lever, value)])[0].contains("no dynamic variable"), "{lever}");
+            assert!(reasons(&[(lever, value)])[0].contains("not a dynamic variable"), "{lever}");
         }
     }
 

@@ -213,7 +213,7 @@ fn errors_name_the_place_and_the_way_out() {
     assert_eq!(refused("1 +\n  + 2").0, 2);
     assert_eq!(refused("@@a = 1"), (1, 5, "write \"==\" to compare".to_owned()));
     assert_eq!(refused("a.b > 5 m").1, 9);
-    assert!(refused("a.b > 5 m").2.contains("no unit"));
+    assert!(refused("a.b > 5 m").2.contains("not a unit"));
     assert!(refused("1 < a.b < 3").2.contains("and"));
     assert!(refused("exist(a.b)").2.contains("did you mean \"exists\""));
     assert!(refused("any(disk in block.*: block.$dsk.x)").2.contains("did you mean $disk"));
