@@ -22,6 +22,7 @@ fn verbs(home: &Home) -> Vec<Vec<String>> {
         .map(|name| match name {
             "bench" => vec!["bench".to_owned(), "oltp_point_select".to_owned()],
             "prove" => ["prove", "row-buffer", "--on-server"].map(str::to_owned).to_vec(),
+            "tpcc-lint" => ["tpcc-lint", "--schema", "tpcc"].map(str::to_owned).to_vec(),
             name => vec![name.to_owned()],
         })
         .collect();
