@@ -264,7 +264,9 @@ def forecast(blocks, mean, sd, direction, delta):
     se = sd / math.sqrt(blocks)
     beyond = (mean - math.log(threshold(direction, delta))) * (1 if direction == "higher" else -1)
     needed = blocks_needed(math.hypot(beyond, se * math.sqrt(0.5)), sd)
-    if needed is None:
+    # The looks: see blocks_with_looks below.
+    needed = None if needed is None else needed + math.floor(0.055 * max(needed - 6, 0) + 0.5)
+    if needed is None or needed > 10_000:
         return ["at least", 10_000]
     return ["at least" if abs(beyond) < 0.5 * se else "blocks", max(needed, blocks + 1)]
 
@@ -332,6 +334,16 @@ out["detectable_with_looks"] = []
 for case in [(5, 1, 12, 0.04, 0.0), (3, 1, 5, 0.02, 0.01), (5, 5, 40, 0.05, 0.02), (5, 1, 5, 0.03, 0.05)]:
     effect = detectable_with_looks(*case)
     out["detectable_with_looks"].append({"case": case, "effect": effect, "found": round(found(*case, effect), 3)})
+
+# The smallest plan whose simulated experiments, with a look after each block from the fifth, find an effect in 80 %.
+def blocks_with_looks(beyond):
+    n = blocks_needed(beyond, 1.0)
+    while found(5, 1, n, 1.0, 0.0, math.expm1(beyond)) < 0.8:
+        n += 1
+    return n
+
+
+out["blocks_with_looks"] = [[beyond, blocks_with_looks(beyond)] for beyond in [1.2, 1.0, 0.8, 0.6, 0.5, 0.4, 0.3]]
 
 out["schedules"] = []
 for first, every, most, level in [(5, 1, 12, 0.95), (4, 3, 12, 0.95), (2, 1, 2, 0.95), (10, 10, 10, 0.9), (10, 10, 40, 0.99)]:

@@ -8,7 +8,7 @@ use crate::noise::Noise;
 use mydyno_stats::Error;
 use mydyno_stats::compare::{LogEffect, log_ratios, ratio_bootstrap};
 use mydyno_stats::decision::walk;
-use mydyno_stats::power::{Forecast, default_schedule};
+use mydyno_stats::power::{Forecast, POWER, default_schedule};
 use mydyno_stats::rng::Rng;
 use mydyno_stats::special::t_quantile;
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
@@ -114,6 +114,36 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// The smallest plan from `first` to `most` blocks in which 80 % of the experiments are decided at one of its looks, from the
+/// log ratios of at least `most` blocks of each; `None` when even `most` are too few.
+///
+/// # Errors
+/// A plan of fewer than five blocks.
+pub fn blocks_until_decided(
+    experiments: &[Vec<f64>],
+    statement: &Statement,
+    first: usize,
+    most: usize,
+) -> Result<Option<usize>, Error> {
+    let enough = |blocks: usize| {
+        let schedule = default_schedule(blocks)?;
+        let decided = experiments.iter().filter(|logs| {
+            walk(&logs[..blocks], statement, &schedule).is_some_and(|d| d.verdict != Verdict::Undecided)
+        });
+        Ok(decided.count() as f64 >= POWER * experiments.len() as f64)
+    };
+    let (mut low, mut high) = (first, most + 1);
+    while low < high {
+        let middle = (low + high) / 2;
+        if !enough(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok((low <= most).then_some(low))
+}
+
 /// Forecasts of the blocks that undecided experiments still need, against the blocks at which 80 % of these are decided
 /// when they go on, as Markdown.
 ///
@@ -142,12 +172,7 @@ pub fn table_of_forecasts(seeds: u64) -> Result<String, Error> {
                 continued.push(logs);
             }
         }
-        let decided = |n: usize| {
-            let judged =
-                continued.iter().map(|logs| statement.judge(&LogEffect::of(&logs[..n]).ratio_t(0.95)));
-            judged.filter(|verdict| *verdict != Verdict::Undecided).count() as f64 / continued.len() as f64
-        };
-        let truth = (BLOCKS + 1..=MOST_BLOCKS).find(|n| decided(*n) >= 0.8);
+        let truth = blocks_until_decided(&continued, &statement, BLOCKS + 1, MOST_BLOCKS)?;
         let undecided = forecasts.len() as f64 / seeds as f64;
         let over = truth.map_or("–".to_owned(), |n| format!("{:.2}", median(forecasts) / n as f64));
         table += &row([

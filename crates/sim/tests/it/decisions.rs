@@ -3,7 +3,7 @@
 
 use mydyno_sim::experiment::{RowTime, World, measure, one_arm_after_the_other, run};
 use mydyno_sim::noise::Noise;
-use mydyno_sim::rates::{WALKS, Widths, rates, widths};
+use mydyno_sim::rates::{WALKS, Widths, blocks_until_decided, rates, widths};
 use mydyno_stats::compare::{LogEffect, log_ratios};
 use mydyno_stats::decision::{at_look, walk};
 use mydyno_stats::power::{Forecast, default_schedule, forecast};
@@ -65,14 +65,8 @@ fn the_forecast_of_blocks_is_right_within_30_percent_in_the_median() {
                 continued.push(logs);
             }
         }
-        // The truth: when 80 % of the undecided experiments, going on, are decided.
-        let decided = |n: usize| {
-            let decided = |logs: &&Vec<f64>| {
-                statement.judge(&LogEffect::of(&logs[..n]).ratio_t(0.95)) != Verdict::Undecided
-            };
-            continued.iter().filter(decided).count() as f64 / continued.len() as f64
-        };
-        let truth = (13..=120).find(|n| decided(*n) >= 0.8).unwrap() as f64;
+        // The truth: the plan in which 80 % of the undecided experiments, continued, are decided at one of its looks.
+        let truth = blocks_until_decided(&continued, &statement, 13, 120).unwrap().unwrap() as f64;
         let ratio = median(forecasts) / truth;
         assert!((0.7..=1.3).contains(&ratio), "effect {effect}, noise {sd}: truth {truth}, ratio {ratio}");
     }

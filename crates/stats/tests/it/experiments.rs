@@ -7,7 +7,8 @@ use mydyno_stats::decision::walk;
 use mydyno_stats::factorial::{Observation, effects, holm};
 use mydyno_stats::pooled::{Found, random_effects};
 use mydyno_stats::power::{
-    Forecast, blocks_for, default_schedule, detectable_effect, forecast, minimum_detectable_effect, power,
+    Forecast, blocks_for, blocks_with_looks, default_schedule, detectable_effect, forecast,
+    minimum_detectable_effect, power,
 };
 use mydyno_stats::sequential::{self, Schedule};
 use mydyno_stats::verdict::{Direction, Statement, Verdict};
@@ -66,6 +67,17 @@ fn blocks_and_detectable_effects_agree_with_scipy() {
     check(&EXPERIMENTS, "minimum_detectable_effect", 1e-6, |a| {
         minimum_detectable_effect(a[0] as usize, a[1]).unwrap()
     });
+}
+
+#[test]
+fn blocks_with_looks_are_those_of_simulated_experiments() {
+    for case in cases("blocks_with_looks") {
+        let given = numbers(case);
+        let (ours, theirs) = (blocks_with_looks(given[0], 1.0).unwrap() as f64, given[1]);
+        assert!((ours - theirs).abs() <= 1f64.max(0.02 * theirs), "{}: {ours}, simulated {theirs}", given[0]);
+        // One look would need fewer from about ten blocks on.
+        assert!(theirs < 12.0 || theirs > blocks_for(given[0], 1.0).unwrap() as f64 - 1.0, "{given:?}");
+    }
 }
 
 #[test]
