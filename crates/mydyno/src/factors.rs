@@ -11,7 +11,7 @@ use mydyno_model::experiment::proved::Proved;
 use mydyno_model::units::show_bytes;
 use mydyno_prove::factorial::analyse;
 use mydyno_prove::factorial::design::{self, FactorLevels, Planned, Wanted};
-use mydyno_prove::factorial::execute::{Progress, RunWish};
+use mydyno_prove::factorial::execute::{Progress, RunOptions};
 use mydyno_prove::ledger;
 use mydyno_stats::two_level::Family;
 use time::OffsetDateTime;
@@ -117,7 +117,7 @@ fn measure(
     let host = private::open_host("prove")?;
     let folder = resume.or(args.out.as_ref()).cloned();
     let folder = folder.unwrap_or_else(|| host.state.runs().join(folder_name(&document.experiment, now)));
-    let wish = RunWish {
+    let options = RunOptions {
         host: &host,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         folder: folder.clone(),
@@ -127,7 +127,7 @@ fn measure(
         stop: &stop,
     };
     let mut watch = |progress: Progress<'_>| show(&progress, planned, ui);
-    let result = planned.run(&wish, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
+    let result = planned.run(&options, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
     keep(&result, &folder, &host, ui);
     match ui.json {
         true => ui.out(&result.to_json()),

@@ -11,7 +11,7 @@ use mydyno_model::experiment::{Finding, Role, Verdict};
 use mydyno_model::finding::Findings;
 use mydyno_model::units::{parse_duration, parse_share, show_bytes};
 use mydyno_prove::ProveError;
-use mydyno_prove::comparison::{Comparison, RunWish};
+use mydyno_prove::comparison::{Comparison, RunOptions};
 use mydyno_prove::execute::Progress;
 use mydyno_prove::ledger;
 use mydyno_run::Cancel;
@@ -114,7 +114,7 @@ pub fn carry_out(
         Some(folder) => folder.clone(),
         None => host.state.runs().join(folder_name(&comparison.design.experiment, now)),
     };
-    let wish = RunWish {
+    let options = RunOptions {
         host: &host,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         allow_change: args.allow_change,
@@ -125,7 +125,8 @@ pub fn carry_out(
         stop: &stop,
     };
     let mut watch = |progress: Progress<'_>| show(&progress, comparison, ui);
-    let verdict = comparison.run(&wish, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
+    let verdict =
+        comparison.run(&options, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
     // The server is the first line of the set-up.
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());

@@ -194,33 +194,34 @@ impl Comparison {
     /// [`ProveError`]; the slices so far are in the folder.
     pub fn run(
         &self,
-        wish: &RunWish<'_>,
+        options: &RunOptions<'_>,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Verdict, ProveError> {
-        if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
+        if !self.of_the_host.is_empty() && options.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
         self.check_place()?;
-        if let Some(on) = self.on_server.as_ref().filter(|_| !wish.allow_change) {
+        if let Some(on) = self.on_server.as_ref().filter(|_| !options.allow_change) {
             let (address, changes) = (on.server.address(), self.of_the_server.join("; "));
             return Err(ProveError::ChangeNotAllowed { address, changes });
         }
-        if wish.resume {
-            put_back_what_a_kill_left(wish.host, &mut |text| watch(Progress::Loud(text)))?;
+        if options.resume {
+            put_back_what_a_kill_left(options.host, &mut |text| watch(Progress::Loud(text)))?;
         }
         // The levers are set and put back row by row; nobody else may change them between.
-        let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &settings(&self.arms))?;
-        let mut store = match self.before.is_empty() && !wish.resume {
-            true => Store::create(&wish.folder, &self.design)?,
-            false => Store::open(&wish.folder)?,
+        let _reserved =
+            Reservation::take(&options.host.journal, options.host.machine(), &settings(&self.arms))?;
+        let mut store = match self.before.is_empty() && !options.resume {
+            true => Store::create(&options.folder, &self.design)?,
+            false => Store::open(&options.folder)?,
         };
         let execution = Execution {
             design: &self.design,
             arms: &self.arms,
             shared: &self.shared,
-            host: wish.host,
-            allow_host_change: wish.allow_host_change,
-            stop: wish.stop,
+            host: options.host,
+            allow_host_change: options.allow_host_change,
+            stop: options.stop,
             on_server: self.on_server.as_ref(),
             before: self.before.clone(),
         };
@@ -238,13 +239,13 @@ impl Comparison {
         };
         let mut observer = Observer { decided: &mut decided, watch: &mut noting };
         let slices = execute::run(&execution, &mut store, &mut observer)?;
-        let set_up = self.set_up(server, &wish.set_up);
+        let set_up = self.set_up(server, &options.set_up);
         let mut verdict = verdict::conclude(&self.design, &slices, set_up, OffsetDateTime::now_utc());
         if verdict.blocks > 0 && self.crashes() {
-            let crashes = self.crash(wish, watch)?;
+            let crashes = self.crash(options, watch)?;
             verdict = verdict::with_crashes(verdict, crashes);
         }
-        verdict.command = wish.command.clone();
+        verdict.command = options.command.clone();
         let changed = self.of_the_host.iter().chain(&self.of_the_server);
         verdict.changed = changed.map(|level| format!("{level}, put back at the end")).collect();
         store.verdict(&verdict)?;
@@ -258,13 +259,13 @@ impl Comparison {
 
     fn crash(
         &self,
-        wish: &RunWish<'_>,
+        options: &RunOptions<'_>,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Vec<CrashCost>, ProveError> {
         let Some(arm) = self.arms.iter().find(|arm| arm.arm.role == Role::Treatment) else {
             return Ok(Vec::new());
         };
-        let (host, allow_host_change, stop) = (wish.host, wish.allow_host_change, wish.stop);
+        let (host, allow_host_change, stop) = (options.host, options.allow_host_change, options.stop);
         let crashes = Crashes { host, allow_host_change, stop };
         crashes.of(arm, &mut |what| watch(Progress::Server { role: Role::Treatment, what }))
     }
@@ -290,7 +291,7 @@ impl Comparison {
 }
 
 /// How an experiment is carried out.
-pub struct RunWish<'a> {
+pub struct RunOptions<'a> {
     /// The state folder, its journal and a lease.
     pub host: &'a Host,
     /// The user's permission to change the host.

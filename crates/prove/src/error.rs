@@ -191,7 +191,7 @@ pub enum ProveError {
         why: String,
     },
     /// A server came up and cannot be loaded.
-    #[error("{arm} ({label}) cannot be loaded: {why}{}", last_words(.log))]
+    #[error("{arm} ({label}) cannot be loaded: {why}{}", log_tail(.log))]
     Warmup {
         /// Which arm.
         arm: String,
@@ -244,7 +244,7 @@ pub enum ProveError {
     },
 }
 
-fn last_words(log: &str) -> String {
+fn log_tail(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!("; the server's log ends with:\n{log}") }
 }
 

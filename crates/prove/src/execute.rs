@@ -230,7 +230,7 @@ impl<'a> Table<'a, '_> {
                 Measured::Slice(slice) => {
                     let up = servers.of(slice.row.arm);
                     let failed =
-                        slice.failed.clone().map(|why| up.map_or(why.clone(), |up| up.with_last_words(why)));
+                        slice.failed.clone().map(|why| up.map_or(why.clone(), |up| up.with_log_tail(why)));
                     self.keep(Slice { at_s, failed, ..*slice }, observer)?;
                 }
             }
@@ -330,7 +330,7 @@ impl<'a> Table<'a, '_> {
                     // Without its jobs a slice answers another question.
                     Measured::Slice(slice) => {
                         let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
-                        let failed = failed.map(|why| server.with_last_words(why));
+                        let failed = failed.map(|why| server.with_log_tail(why));
                         Slice { at_s, failed, ..*slice }
                     }
                     Measured::Interrupted => return Err(interrupted(self.store.folder())),

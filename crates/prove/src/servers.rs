@@ -22,7 +22,7 @@ use crate::slice::{self, Load, Measured};
 use crate::users_server::OnServer;
 
 /// Lines of a server's log that are shown where it has ended.
-const LAST_WORDS: usize = 3;
+const LOG_LINES: usize = 3;
 
 /// A server of a start.
 pub(crate) struct Up {
@@ -45,21 +45,21 @@ pub(crate) struct Servers<'a> {
 
 impl Up {
     /// Why a slice failed, with the last lines of its server's log where the server is gone.
-    pub(crate) fn with_last_words(&self, why: String) -> String {
+    pub(crate) fn with_log_tail(&self, why: String) -> String {
         match &self.info {
-            Some(info) => with_last_words(info, why),
+            Some(info) => with_log_tail(info, why),
             None => why,
         }
     }
 }
 
 /// Why a row failed, with the last lines of the server's log where the server is gone.
-pub(crate) fn with_last_words(info: &ServerInfo, why: String) -> String {
+pub(crate) fn with_log_tail(info: &ServerInfo, why: String) -> String {
     let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
     if runs {
         return why;
     }
-    let log = mydyno_sandbox::tail(Path::new(&info.log), LAST_WORDS).unwrap_or_default().join("\n");
+    let log = mydyno_sandbox::tail(Path::new(&info.log), LOG_LINES).unwrap_or_default().join("\n");
     format!("{why}; the server has ended, and its log ends with:\n{log}")
 }
 
@@ -283,7 +283,7 @@ impl<'a> Maker<'a> {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {
                 Some(why) => {
-                    let log = log.and_then(|log| mydyno_sandbox::tail(log, LAST_WORDS).ok());
+                    let log = log.and_then(|log| mydyno_sandbox::tail(log, LOG_LINES).ok());
                     let log = log.unwrap_or_default().join("\n");
                     let (arm, label) = (who.to_owned(), arm.arm.label());
                     Err(ProveError::Warmup { arm, label, why, log })

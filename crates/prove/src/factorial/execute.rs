@@ -23,7 +23,7 @@ use serde_json::Map;
 use super::design::Planned;
 use crate::error::ProveError;
 use crate::execute::ArmPlan;
-use crate::servers::{Made, Maker, is_interrupted, server_error, with_last_words};
+use crate::servers::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
 use crate::store::{read_file, write_synced};
 
@@ -31,7 +31,7 @@ const DOCUMENT: &str = "factorial.json";
 const RUNS: &str = "runs.jsonl";
 
 /// How an experiment is carried out.
-pub struct RunWish<'a> {
+pub struct RunOptions<'a> {
     /// The state folder, its journal and a lease.
     pub host: &'a Host,
     /// The user's permission to change the host.
@@ -152,12 +152,18 @@ pub fn holds_factors(folder: &Path) -> bool {
 /// Measures what is left of the table. Returns the rows so far, and what ended it before its end.
 pub(crate) fn run(
     planned: &Planned,
-    wish: &RunWish<'_>,
+    options: &RunOptions<'_>,
     store: &RowStore,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> (Vec<FactorialRun>, Result<(), ProveError>) {
-    let mut table =
-        Table { planned, wish, store, watch, clock: MonotonicClock::start(), runs: planned.before.clone() };
+    let mut table = Table {
+        planned,
+        options,
+        store,
+        watch,
+        clock: MonotonicClock::start(),
+        runs: planned.before.clone(),
+    };
     let ended = match planned.document.mode {
         Mode::InPlace => table.in_place(),
         Mode::Alternate | Mode::Rows | Mode::Duet => table.rows(),
@@ -168,7 +174,7 @@ pub(crate) fn run(
 /// A table that is being measured.
 struct Table<'a, 's> {
     planned: &'a Planned,
-    wish: &'a RunWish<'a>,
+    options: &'a RunOptions<'a>,
     store: &'s RowStore,
     watch: &'s mut dyn FnMut(Progress<'_>),
     clock: MonotonicClock,
@@ -178,9 +184,9 @@ struct Table<'a, 's> {
 impl<'a> Table<'a, '_> {
     fn maker(&self) -> Maker<'a> {
         Maker {
-            host: self.wish.host,
-            allow_host_change: self.wish.allow_host_change,
-            stop: self.wish.stop,
+            host: self.options.host,
+            allow_host_change: self.options.allow_host_change,
+            stop: self.options.stop,
             warmup: Duration::from_secs_f64(self.planned.document.warmup_s),
         }
     }
@@ -197,9 +203,9 @@ impl<'a> Table<'a, '_> {
 
     /// One server, whose levers are swapped between rows; the journal holds each change before it is made.
     fn in_place(&mut self) -> Result<(), ProveError> {
-        let (planned, host) = (self.planned, self.wish.host);
+        let (planned, host) = (self.planned, self.options.host);
         let purpose = format!("experiment {} {}", planned.document.experiment, std::process::id());
-        let levers = InPlace::new(Site::new(host), purpose, self.wish.allow_host_change);
+        let levers = InPlace::new(Site::new(host), purpose, self.options.allow_host_change);
         let name = Self::name(0);
         let made = Made { who: "the server", arm: &planned.arms[0], turns: &planned.shared, name: &name };
         let maker = self.maker();
@@ -263,7 +269,7 @@ impl<'a> Table<'a, '_> {
     }
 
     fn end(&mut self, name: &str) -> Result<(), ProveError> {
-        let left_alone = mydyno_sandbox::down(&Site::new(self.wish.host), name)
+        let left_alone = mydyno_sandbox::down(&Site::new(self.options.host), name)
             .map_err(|source| server_error("the server", source))?;
         left_alone.into_iter().for_each(|what| (self.watch)(Progress::Loud(what)));
         Ok(())
@@ -281,11 +287,11 @@ impl<'a> Table<'a, '_> {
             Load { plan: &arm.plan, work: &arm.work, target, client: arm.turns.client.clone(), settle };
         let at_s = self.at_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
-        match slice::measure(&load, place, &self.clock, self.wish.stop) {
+        match slice::measure(&load, place, &self.clock, self.options.stop) {
             Measured::Interrupted => Err(ProveError::Interrupted { folder: self.store.folder.clone() }),
             Measured::Slice(slice) => {
                 let mut run = of_slice(row, at_s, &slice);
-                run.failed = run.failed.map(|why| with_last_words(info, why));
+                run.failed = run.failed.map(|why| with_log_tail(info, why));
                 self.keep(run)
             }
         }

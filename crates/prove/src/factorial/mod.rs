@@ -19,7 +19,7 @@ use crate::error::ProveError;
 use crate::price::{self, Crashes};
 use design::Planned;
 pub use earlier::of_folder;
-use execute::{Progress, RowStore, RunWish};
+use execute::{Progress, RowStore, RunOptions};
 
 impl Planned {
     /// Carries the experiment out and writes its folder. Whatever ends it, everything is put back, and `factorial.json` holds
@@ -30,19 +30,20 @@ impl Planned {
     /// else can be measured, or the user interrupted.
     pub fn run(
         &self,
-        wish: &RunWish<'_>,
+        options: &RunOptions<'_>,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Factorial, ProveError> {
-        if !self.of_the_host.is_empty() && wish.allow_host_change.is_none() {
+        if !self.of_the_host.is_empty() && options.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
-        if wish.resume {
-            put_back_what_a_kill_left(wish.host, &mut |text| watch(Progress::Loud(text)))?;
+        if options.resume {
+            put_back_what_a_kill_left(options.host, &mut |text| watch(Progress::Loud(text)))?;
         }
-        let _reserved = Reservation::take(&wish.host.journal, wish.host.machine(), &settings(&self.arms))?;
-        let store = match wish.resume {
-            true => RowStore::open(&wish.folder)?,
-            false => RowStore::create(&wish.folder, &self.document)?,
+        let _reserved =
+            Reservation::take(&options.host.journal, options.host.machine(), &settings(&self.arms))?;
+        let store = match options.resume {
+            true => RowStore::open(&options.folder)?,
+            false => RowStore::create(&options.folder, &self.document)?,
         };
         let mut server = None;
         let mut noting = |progress: Progress<'_>| {
@@ -51,16 +52,16 @@ impl Planned {
             }
             watch(progress);
         };
-        let (runs, ended) = execute::run(self, wish, &store, &mut noting);
+        let (runs, ended) = execute::run(self, options, &store, &mut noting);
         let mut document = analyse::conclude(&self.document, &runs);
         document.set_up =
-            server.into_iter().chain(self.set_up()).chain(wish.set_up.iter().cloned()).collect();
+            server.into_iter().chain(self.set_up()).chain(options.set_up.iter().cloned()).collect();
         document.changed =
             self.of_the_host.iter().map(|level| format!("{level}, put back at the end")).collect();
-        document.command.clone_from(&wish.command);
+        document.command.clone_from(&options.command);
         store.document(&document)?;
         if ended.is_ok() && self.crashes() {
-            document.crashes = self.crash(wish, watch)?;
+            document.crashes = self.crash(options, watch)?;
             document.answer = analyse::answer(&document);
             store.document(&document)?;
         }
@@ -77,13 +78,13 @@ impl Planned {
     /// Crashes a server of the run that has the most levels with a price.
     fn crash(
         &self,
-        wish: &RunWish<'_>,
+        options: &RunOptions<'_>,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Vec<CrashCost>, ProveError> {
         let Some(arm) = self.arms.iter().max_by_key(|arm| arm.arm.prices.len()) else {
             return Ok(Vec::new());
         };
-        let (host, allow_host_change, stop) = (wish.host, wish.allow_host_change, wish.stop);
+        let (host, allow_host_change, stop) = (options.host, options.allow_host_change, options.stop);
         let crashes = Crashes { host, allow_host_change, stop };
         crashes.of(arm, &mut |what| watch(Progress::Server(what)))
     }
