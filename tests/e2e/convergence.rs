@@ -92,7 +92,7 @@ fn judged(home: &Home, folder: &Path, options: &str) -> Vec<Value> {
     let socket = folder.join("s");
     let file = folder.join("my.cnf");
     let own = format!(
-        "[mysqld]\ndatadir = {0}/data\nsocket = {1}\npid-file = {0}/pid\nskip-networking\nlog-error = {0}/errors\n{options}",
+        "[mysqld]\ndatadir = {0}/data\ntmpdir = {0}/tmp\nsocket = {1}\npid-file = {0}/pid\nskip-networking\nlog-error = {0}/errors\n{options}",
         folder.display(),
         socket.display()
     );
@@ -155,10 +155,13 @@ fn grave(findings: &[Value]) -> Vec<&str> {
 fn converges(options: &str, least: usize) {
     let home = Home::new();
     let folder = home.path().join("own");
-    fs::create_dir_all(&folder).unwrap();
+    // At start a server removes all temporary tables in its tmpdir, also those of other servers.
+    let tmpdir = folder.join("tmp");
+    fs::create_dir_all(&tmpdir).unwrap();
     let made = Command::new("mariadb-install-db")
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
         .arg(format!("--datadir={}", folder.join("data").display()))
+        .arg(format!("--tmpdir={}", tmpdir.display()))
         .arg(user())
         .output()
         .unwrap();

@@ -52,7 +52,9 @@ fn root() -> bool {
 /// The program where everybody may run it.
 fn for_all(home: &Home) -> PathBuf {
     let path = home.path().join("mydyno-for-all");
-    fs::copy(binary(), &path).unwrap();
+    // By another process: a child of a parallel test could inherit a descriptor that writes to it, and the kernel does not
+    // execute a file that is open for writing.
+    assert!(Command::new("cp").arg(binary()).arg(&path).status().unwrap().success());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
