@@ -69,8 +69,16 @@ impl Home {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command.args(args).env("MYDYNO_STATE", self.state()).env("MYDYNO_CACHE", self.cache());
-        for name in ["MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_HOME", "COLUMNS"]
-        {
+        for name in [
+            "MYSQL_PWD",
+            "MYSQL_HOST",
+            "MYSQL_TCP_PORT",
+            "MYSQL_UNIX_PORT",
+            "MYSQL_HOME",
+            "MYDYNO_CONFIG",
+            "XDG_CONFIG_HOME",
+            "COLUMNS",
+        ] {
             command.env_remove(name);
         }
         command.env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());

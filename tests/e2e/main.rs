@@ -8,6 +8,7 @@ mod bench;
 mod certificates;
 mod clock;
 mod compare;
+mod config_file;
 mod convergence;
 mod disk;
 mod docs;

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use mydyno_journal::Journal;
 use mydyno_linux::calls;
@@ -19,13 +20,18 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Where the state of this user lies: `$MYDYNO_STATE`, else `/var/lib/mydyno` for root, else
-    /// `$XDG_STATE_HOME/mydyno` or `~/.local/state/mydyno`.
+    /// Where the state of this user lies: `$MYDYNO_STATE`, else the folder of [`Self::configure`], else `/var/lib/mydyno` for
+    /// root, else `$XDG_STATE_HOME/mydyno` or `~/.local/state/mydyno`.
     ///
     /// # Errors
     /// No variable says where, and there is no home folder.
     pub fn default_path() -> Result<PathBuf, HostError> {
-        choose(|name| std::env::var_os(name), calls::effective_uid() == 0)
+        choose(|name| std::env::var_os(name), CONFIGURED.get(), calls::effective_uid() == 0)
+    }
+
+    /// Sets the default of this process, as the user's file of defaults names it. Only the first call has an effect.
+    pub fn configure(path: PathBuf) {
+        let _ = CONFIGURED.set(path);
     }
 
     /// Opens the folder, and makes it (mode 0700) if it is not there.
@@ -104,11 +110,21 @@ impl StateDir {
     }
 }
 
-fn choose(env: impl Fn(&str) -> Option<OsString>, root: bool) -> Result<PathBuf, HostError> {
+/// The state folder of the user's file of defaults.
+static CONFIGURED: OnceLock<PathBuf> = OnceLock::new();
+
+fn choose(
+    env: impl Fn(&str) -> Option<OsString>,
+    configured: Option<&PathBuf>,
+    root: bool,
+) -> Result<PathBuf, HostError> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|p| p.is_absolute());
     // A relative MYDYNO_STATE is the user's own choice; the XDG specification says to ignore relative folders.
     if let Some(path) = env("MYDYNO_STATE").filter(|v| !v.is_empty()) {
         return Ok(PathBuf::from(path));
+    }
+    if let Some(path) = configured {
+        return Ok(path.clone());
     }
     if root {
         return Ok(PathBuf::from("/var/lib/mydyno"));
@@ -125,7 +141,7 @@ mod tests {
 
     fn chosen(variables: &[(&str, &str)], root: bool) -> Option<String> {
         let env = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
-        choose(env, root).ok().map(|p| p.display().to_string())
+        choose(env, None, root).ok().map(|p| p.display().to_string())
     }
 
     #[test]
@@ -140,6 +156,10 @@ mod tests {
         );
         assert_eq!(chosen(&[("MYDYNO_STATE", "/s"), ("HOME", "/h")], true).as_deref(), Some("/s"));
         assert_eq!(chosen(&[], false), None);
+        let configured = PathBuf::from("/c");
+        assert_eq!(choose(|_| None, Some(&configured), true).unwrap(), configured);
+        let env = |name: &str| (name == "MYDYNO_STATE").then(|| OsString::from("/s"));
+        assert_eq!(choose(env, Some(&configured), true).unwrap(), PathBuf::from("/s"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod arrivals;
 pub mod change;
 pub mod claim;
 pub mod comparison;
+pub mod config;
 pub mod crash;
 pub mod document;
 pub mod estimate;

@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::{
-    change, claim, comparison, crash, experiment, facts, finding, knob, lever, plan, probe, record, run_list,
-    sample, server, summary, tpcc_lint,
+    change, claim, comparison, config, crash, experiment, facts, finding, knob, lever, plan, probe, record,
+    run_list, sample, server, summary, tpcc_lint,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -39,6 +39,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("proved", of::<experiment::proved::Proved>()),
         ("tpcc-lint", of::<tpcc_lint::TpccLint>()),
         ("runs", of::<run_list::RunList>()),
+        ("config", of::<config::Configuration>()),
     ]
 }
 

@@ -25,6 +25,9 @@ pub struct Cli {
     /// Options of every verb.
     #[command(flatten)]
     pub common: Common,
+    /// File of defaults, before the verb: options by verb as TOML [default: ~/.config/mydyno.toml; env: MYDYNO_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<std::path::PathBuf>,
 }
 
 /// Options of every verb.
@@ -47,11 +50,15 @@ fn version() -> String {
 }
 
 /// Reads the command line and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may be a
-/// password, is replaced by what to do about it.
+/// password, is replaced by what to do about it. `defaults` names options that a file has added; it follows a mistake.
 ///
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
-pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Result<(Cli, Ui), ExitCode> {
+pub fn parse(
+    args: impl Iterator<Item = OsString>,
+    hidden: Option<&str>,
+    defaults: Option<String>,
+) -> Result<(Cli, Ui), ExitCode> {
     let args: Vec<OsString> = args.collect();
     let command = workload_args::for_one_workload(Cli::command(), &args);
     match command.try_get_matches_from(args).and_then(|found| Cli::from_arg_matches(&found)) {
@@ -66,6 +73,9 @@ pub fn parse(args: impl Iterator<Item = OsString>, hidden: Option<&str>) -> Resu
                 return Err(Status::Usage.into());
             }
             let _ = error.print();
+            if let Some(note) = defaults.filter(|_| error.use_stderr()) {
+                Ui::detect(false, false).note(&note);
+            }
             Err(if error.use_stderr() { Status::Usage } else { Status::Fine }.into())
         }
     }
@@ -137,6 +147,12 @@ fn advise(error: &mut clap::Error) {
         return;
     }
     if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    if given == "--config" {
+        let tip = "--config stands before the verb, as in `mydyno --config FILE bench`";
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return;
     }
     // sysbench takes both signs.

@@ -30,6 +30,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["knobs"], "name", knobs),
     (&["experiments"], "name", experiments),
     (&["prove"], "what", experiments),
+    (&["config"], "verb", verbs),
     (&["report"], "runs", runs),
     (&["runs", "name"], "run", runs),
     (&["runs", "tag"], "run", runs),
@@ -88,6 +89,10 @@ fn candidate(name: impl Into<String>, help: impl Into<String>) -> CompletionCand
 
 fn workloads() -> Vec<CompletionCandidate> {
     mydyno_workload::catalogue::all().map(|spec| candidate(spec.name, spec.summary)).collect()
+}
+
+fn verbs() -> Vec<CompletionCandidate> {
+    Cli::command().get_subcommands().map(|verb| CompletionCandidate::new(verb.get_name())).collect()
 }
 
 fn claims() -> Vec<CompletionCandidate> {

@@ -4,6 +4,7 @@
 
 mod cli;
 mod completion;
+mod config;
 mod factors;
 mod failure;
 mod load_args;
@@ -31,14 +32,33 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     signals::accept_interrupts();
-    let line = secrets::take_password(cli::with_help(std::env::args_os().collect()), &cli::Cli::command());
-    let argv = secrets::shown(&line.args);
-    let (cli, ui) = match cli::parse(line.args.into_iter(), line.word_after.as_deref()) {
+    let mut args = cli::with_help(std::env::args_os().collect());
+    let file = config::take_file(&mut args);
+    let command = cli::Cli::command();
+    let line = secrets::take_password(args, &command);
+    let config = config::Config::find(file, &command);
+    let (args, note) = match &config {
+        Ok(config) => config.apply(line.args, &command),
+        Err(_) => (line.args, None),
+    };
+    let argv = secrets::shown(&args);
+    let (cli, ui) = match cli::parse(args.into_iter(), line.word_after.as_deref(), note) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
+    let config = match config {
+        Ok(config) => config,
+        // Only now: help is printed all the same.
+        Err(failure) => {
+            ui.failure(&failure);
+            return failure.status.into();
+        }
+    };
+    if let Some(state) = config.state() {
+        mydyno_host::StateDir::configure(state.into());
+    }
     log::start(cli.common.log.as_ref());
-    let ended = verbs::run(cli, line.password, argv, &ui);
+    let ended = verbs::run(cli, line.password, argv, &config, &ui);
     signals::wait_for_cleanup();
     let mut failure = match ended {
         Ok(_) if ui.lost_output() => {

@@ -5,6 +5,7 @@ mod bench;
 mod claims;
 mod compare;
 mod completions;
+mod config;
 mod crash;
 mod data;
 mod demo;
@@ -25,6 +26,7 @@ mod workloads;
 use clap::Subcommand;
 
 use crate::cli::Cli;
+use crate::config::Config;
 use crate::failure::{Failure, Status};
 use crate::secrets::Password;
 use crate::ui::Ui;
@@ -64,6 +66,8 @@ pub enum Verb {
     TpccLint(Box<tpcc_lint::Args>),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
+    /// List the defaults of your file, and where each comes from.
+    Config(config::Args),
     /// Print the script with which a shell completes commands, options and values.
     Completions(completions::Args),
     /// Print the manual page of a verb, or write those of all.
@@ -74,7 +78,13 @@ pub enum Verb {
 ///
 /// # Errors
 /// The failure, with its exit status.
-pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
+pub fn run(
+    cli: Cli,
+    password: Password,
+    argv: Vec<String>,
+    file: &Config,
+    ui: &Ui,
+) -> Result<Status, Failure> {
     match cli.verb {
         Verb::Demo(args) => demo::run(&args, argv, ui),
         Verb::Audit(args) => audit::run(&args, password, ui),
@@ -92,6 +102,7 @@ pub fn run(cli: Cli, password: Password, argv: Vec<String>, ui: &Ui) -> Result<S
         Verb::Knobs(args) => knobs::run(&args, ui),
         Verb::TpccLint(args) => tpcc_lint::run(&args, password, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
+        Verb::Config(args) => config::run(&args, file, ui),
         Verb::Completions(args) => completions::run(&args, ui),
         Verb::Man(args) => man::run(&args, ui),
     }

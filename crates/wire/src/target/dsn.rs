@@ -13,6 +13,14 @@ const OPTIONS: &str = "socket, password-file, protocol, ssl-mode, ssl-ca, ssl-ce
                        compression-algorithms, get-server-public-key, server-public-key-path, \
                        allow-unverified-password, connect-timeout, read-timeout";
 
+/// Examines a DSN.
+///
+/// # Errors
+/// All its mistakes, a password in it among them; none repeats the password.
+pub fn check(text: &str) -> Result<(), Vec<TargetError>> {
+    parse(text).map(drop)
+}
+
 /// Reads a DSN.
 pub(super) fn parse(text: &str) -> Result<Layer, Vec<TargetError>> {
     let one = |detail: String| vec![TargetError::Dsn(detail)];

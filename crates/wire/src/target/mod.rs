@@ -19,6 +19,7 @@ mod syntax;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use dsn::check as check_dsn;
 pub use environment::Environment;
 pub use error::TargetError;
 pub use login_path::decrypt as decrypt_login_path;

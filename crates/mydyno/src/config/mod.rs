@@ -1,0 +1,182 @@
+//! The user's file of defaults: found, read, and put into the command line as if its options had been typed.
+
+mod apply;
+mod read;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+
+use crate::failure::{Failure, Status};
+
+/// The variable that names the file.
+pub const VARIABLE: &str = "MYDYNO_CONFIG";
+/// Largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+/// The table of defaults for every verb that connects to a server.
+pub const TARGET: &str = "target";
+
+/// The file of defaults.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// Where it is, or would be read if it were there; `None` without a home folder.
+    pub path: Option<PathBuf>,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Its entries, in their order.
+    pub entries: Vec<Entry>,
+}
+
+/// A default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// `None` for those of mydyno itself, [`TARGET`], or a verb, as in `bench` or `server up`.
+    pub table: Option<String>,
+    /// The long option, without its hyphens.
+    pub key: String,
+    /// Values as they would be typed; none for an option that takes none and is on.
+    pub values: Vec<String>,
+    /// Line in the file, from 1.
+    pub line: usize,
+}
+
+impl Config {
+    /// Finds and reads the file: `file`, that of [`take_file`], `$MYDYNO_CONFIG`, else `mydyno.toml` in `$XDG_CONFIG_HOME`
+    /// or `~/.config`. Only the last one may be missing.
+    ///
+    /// # Errors
+    /// The file is missing, cannot be read, can be written by everybody, or something in it is wrong.
+    pub fn find(file: Option<OsString>, command: &Command) -> Result<Self, Failure> {
+        let named = file.or_else(|| std::env::var_os(VARIABLE).filter(|v| !v.is_empty()));
+        let Some(path) = named.clone().map(PathBuf::from).or_else(default_path) else {
+            return Ok(Self::default());
+        };
+        let text = match text(&path) {
+            Ok(text) => text,
+            Err(Problem::Missing) if named.is_none() => {
+                return Ok(Self { path: Some(path), exists: false, entries: Vec::new() });
+            }
+            Err(problem) => return Err(Failure::usage(problem.about(&path))),
+        };
+        let entries = read::entries(&text, command).map_err(|problems| Failure {
+            status: Status::Usage,
+            problems: problems.into_iter().map(|p| format!("{}:{p}", path.display())).collect(),
+        })?;
+        Ok(Self { path: Some(path), exists: true, entries })
+    }
+
+    /// The state folder that the file names.
+    pub fn state(&self) -> Option<&str> {
+        let state = self.entries.iter().find(|entry| entry.table.is_none() && entry.key == read::STATE);
+        state.and_then(|entry| entry.values.first()).map(String::as_str)
+    }
+
+    /// The arguments with the defaults that this command line takes, right behind its verb; and a note that names these, for
+    /// the case that the command line is wrong with them.
+    pub fn apply(&self, args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Option<String>) {
+        let (args, added) = apply::apply(&self.entries, args, command);
+        let path = self.path.as_deref().unwrap_or(Path::new("")).display();
+        let note = (!added.is_empty())
+            .then(|| format!("{path} adds {}; `mydyno config` says where each comes from", added.join(" ")));
+        (args, note)
+    }
+}
+
+/// Takes `--config FILE` out of the arguments where it stands before the verb, and returns the file.
+pub fn take_file(args: &mut Vec<OsString>) -> Option<OsString> {
+    let mut at = 1;
+    while let Some(arg) = args.get(at).filter(|arg| arg.as_bytes().starts_with(b"-")) {
+        match arg.as_bytes().strip_prefix(b"--config") {
+            Some([]) if at + 1 < args.len() => {
+                args.remove(at);
+                return Some(args.remove(at));
+            }
+            Some([b'=', file @ ..]) => {
+                let file = OsStr::from_bytes(file).to_owned();
+                args.remove(at);
+                return Some(file);
+            }
+            // The only other option before a verb that takes a value.
+            _ => at += if arg == "--log" { 2 } else { 1 },
+        }
+    }
+    None
+}
+
+fn default_path() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
+    Some(folder.join("mydyno.toml"))
+}
+
+/// Why a file is not read.
+enum Problem {
+    Missing,
+    Writable,
+    Large,
+    Other(String),
+}
+
+impl Problem {
+    fn about(&self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Self::Missing => format!(
+                "{path}, the file of defaults, is not there: name another with --config before the verb, or unset {VARIABLE}"
+            ),
+            Self::Writable => {
+                format!("{path} can be written by everybody, and it says where loads go: chmod o-w {path}")
+            }
+            Self::Large => format!(
+                "{path} is larger than {MAX_BYTES} bytes and no file of defaults: name another with --config before the verb"
+            ),
+            Self::Other(why) => format!(
+                "{path}, the file of defaults, cannot be read: {why}; `mydyno --config /dev/null VERB` does without"
+            ),
+        }
+    }
+}
+
+fn text(path: &Path) -> Result<String, Problem> {
+    let other = |e: std::io::Error| match e.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::Missing,
+        _ => Problem::Other(e.to_string()),
+    };
+    let file = File::open(path).map_err(other)?;
+    let about = file.metadata().map_err(other)?;
+    if about.is_file() && about.mode() & 0o002 != 0 {
+        return Err(Problem::Writable);
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(other)?;
+    if text.len() as u64 > MAX_BYTES { Err(Problem::Large) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_named_before_the_verb_only() {
+        let taken = |line: &str| {
+            let mut args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let file = take_file(&mut args).map(|file| file.to_string_lossy().into_owned());
+            (file, args.join(OsStr::new(" ")).to_string_lossy().into_owned())
+        };
+        let file = |name: &str, rest: &str| (Some(name.to_owned()), rest.to_owned());
+        assert_eq!(taken("mydyno --config host bench"), file("host", "mydyno bench"));
+        assert_eq!(
+            taken("mydyno --quiet --log debug --config=b bench"),
+            file("b", "mydyno --quiet --log debug bench")
+        );
+        for line in ["mydyno audit --config my.cnf", "mydyno --configure bench", "mydyno --config", "mydyno"]
+        {
+            assert_eq!(taken(line), (None, line.to_owned()));
+        }
+    }
+}
