@@ -59,5 +59,6 @@ mod surroundings;
 mod tpcc_lint;
 mod unusable;
 mod usage;
+mod watch;
 #[path = "../whole_host.rs"]
 mod whole_host;

@@ -30,6 +30,7 @@ pub mod tpcc;
 pub mod tpcc_lint;
 pub mod units;
 pub mod warning;
+pub mod watch;
 
 pub use document::{Document, DocumentError, Header, Writer};
 pub use estimate::Estimate;

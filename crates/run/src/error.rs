@@ -46,6 +46,12 @@ pub enum RunError {
         /// The file that is missing.
         missing: &'static str,
     },
+    /// A folder without a recorded watch in it.
+    #[error("{path} is no recorded watch: it has no watch.json; `mydyno watch --record DIR` makes one")]
+    NotAWatch {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The server or the connection.
     #[error("{doing}: {source}")]
     Wire {

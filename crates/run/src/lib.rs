@@ -18,6 +18,7 @@ mod progress;
 mod recording;
 mod repeats;
 pub mod request;
+mod sample_stream;
 mod sampling;
 mod server;
 mod settled;
@@ -36,6 +37,7 @@ mod trial;
 mod users_sql;
 mod verdict;
 mod warnings;
+pub mod watch;
 pub mod writer;
 
 pub use audit::{AuditPlan, Audited, audit};

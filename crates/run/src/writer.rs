@@ -14,52 +14,46 @@ use mydyno_model::summary::Summary;
 use serde::Serialize;
 
 use crate::error::RunError;
-
-/// Every so many samples one holds all values, so that a reader can start there.
-const KEY_FRAME_EVERY: usize = 60;
-
-/// Compression of the samples: the default of zstd, a few microseconds a line.
-const ZSTD_LEVEL: i32 = 3;
+use crate::sample_stream::SampleStream;
 
 /// Writes a run folder.
 pub struct Writer {
     folder: PathBuf,
     intervals: Lines,
     events: Lines,
-    samples: Option<zstd::Encoder<'static, File>>,
-    last_sample: Option<Sample>,
-    samples_written: usize,
+    samples: Option<SampleStream>,
 }
 
-struct Lines {
+/// An open file of JSON lines.
+pub(crate) struct Lines {
     path: PathBuf,
     file: File,
     line: Vec<u8>,
 }
 
 impl Lines {
-    fn create(folder: &Path, name: &str) -> Result<Self, RunError> {
+    pub fn create(folder: &Path, name: &str) -> Result<Self, RunError> {
         let path = folder.join(name);
         let file = create(&path)?;
         Ok(Self { path, file, line: Vec::new() })
     }
 
     /// One write per line: a line is there whole or not at all, short of a full disk.
-    fn push(&mut self, document: &impl Serialize) -> Result<(), RunError> {
+    pub fn push(&mut self, document: &impl Serialize) -> Result<(), RunError> {
         self.line.clear();
         put_line(&mut self.line, document);
         self.file.write_all(&self.line).map_err(RunError::file("writing", &self.path))
     }
 }
 
-fn put_line(line: &mut Vec<u8>, document: &impl Serialize) {
+pub(crate) fn put_line(line: &mut Vec<u8>, document: &impl Serialize) {
     // The documents hold only maps with text keys and finite or null numbers, so this cannot fail.
     if serde_json::to_writer(&mut *line, document).is_ok() {
         line.push(b'\n');
     }
 }
 
-fn create(path: &Path) -> Result<File, RunError> {
+pub(crate) fn create(path: &Path) -> Result<File, RunError> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -111,7 +105,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    fn keep(mut self) -> PathBuf {
+    /// The folder, which stays from here on.
+    pub(crate) fn keep(mut self) -> PathBuf {
         self.made = false;
         self.folder.clone()
     }
@@ -159,20 +154,13 @@ impl Writer {
         let folder = folder.as_path();
         write_whole(&folder.join(file::FACTS), &facts.to_json())?;
         write_whole(&folder.join(file::MANIFEST), &manifest.to_json())?;
-        let samples = if manifest.plan.observe {
-            let path = folder.join(file::OBSERVE);
-            let encoder = zstd::Encoder::new(create(&path)?, ZSTD_LEVEL);
-            Some(encoder.map_err(RunError::file("writing", path))?)
-        } else {
-            None
-        };
+        let observe = manifest.plan.observe;
+        let samples = observe.then(|| SampleStream::create(folder)).transpose()?;
         Ok(Self {
             folder: folder.to_owned(),
             intervals: Lines::create(folder, file::INTERVALS)?,
             events: Lines::create(folder, file::EVENTS)?,
             samples,
-            last_sample: None,
-            samples_written: 0,
         })
     }
 
@@ -202,17 +190,7 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn sample(&mut self, sample: Sample) -> Result<(), RunError> {
-        let Some(encoder) = &mut self.samples else { return Ok(()) };
-        let key = self.samples_written.is_multiple_of(KEY_FRAME_EVERY);
-        let mut line = Vec::new();
-        match self.last_sample.as_ref().filter(|_| !key) {
-            Some(before) => put_line(&mut line, &sample.delta_from(before)),
-            None => put_line(&mut line, &Sample { key: true, ..sample.clone() }),
-        }
-        self.samples_written += 1;
-        self.last_sample = Some(sample);
-        let path = || self.folder.join(file::OBSERVE);
-        encoder.write_all(&line).and_then(|()| encoder.flush()).map_err(RunError::file("writing", path()))
+        self.samples.as_mut().map_or(Ok(()), |samples| samples.push(sample))
     }
 
     /// Ends the streams. The summary follows by [`Writer::summary`].
@@ -221,11 +199,7 @@ impl Writer {
     /// A file cannot be written.
     pub fn end(&mut self, at_s: f64, how: End) -> Result<(), RunError> {
         self.event(at_s, EventKind::End { how })?;
-        if let Some(encoder) = self.samples.take() {
-            let path = self.folder.join(file::OBSERVE);
-            encoder.finish().map_err(RunError::file("writing", path))?;
-        }
-        Ok(())
+        self.samples.take().map_or(Ok(()), SampleStream::finish)
     }
 
     /// Writes the summary.

@@ -1,11 +1,12 @@
 //! The sample bus: samplers with individual intervals, on one clock that the load cannot delay.
 //!
 //! The bus runs in a thread of its own and shares only the zero of its clock with the load. The thread of the bus reads
-//! files. Slow sources (statements, large files of /proc) are read [beside](Bus::beside) it, in one thread for each
-//! group: a server that does not answer delays its own group only.
+//! files. Sources that may block (statements) are read [beside](Bus::beside) it, in one thread for each group: a server that
+//! does not answer delays its own group only.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use mydyno_model::sample::Sample;
 
@@ -23,17 +24,39 @@ pub trait Counters: Send {
     fn read(&mut self, values: &mut Values);
 }
 
-/// A group beside the bus: its values and when they were read.
+/// The most time that a sample waits for groups that were due at the same instant, as a part of the interval. The files are
+/// read before this wait.
+const GRACE_PART: u32 = 2;
+
+/// The longest such wait.
+const LONGEST_GRACE: Duration = Duration::from_secs(1);
+
+/// The most time that the first sample waits for the first reading of each group.
+const FIRST_GRACE: Duration = Duration::from_secs(2);
+
+/// A group beside the bus: its latest values and when their reading began.
 #[derive(Debug, Default)]
-struct Slot(Mutex<Option<Values>>);
+struct Slot {
+    latest: Mutex<Option<(u64, Values)>>,
+    changed: Condvar,
+}
 
 impl Slot {
-    fn put(&self, values: Values) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
+    fn put(&self, begun_ns: u64, values: Values) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((begun_ns, values));
+        self.changed.notify_all();
+    }
+
+    /// Waits for values whose reading began at `since_ns` or later, at most for `limit`.
+    fn wait_for(&self, since_ns: u64, limit: Duration) {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_older =
+            |latest: &mut Option<(u64, Values)>| latest.as_ref().is_none_or(|(at, _)| *at < since_ns);
+        let _ = self.changed.wait_timeout_while(latest, limit, is_older);
     }
 
     fn copy_into(&self, values: &mut Values) {
-        if let Some(latest) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some((_, latest)) = &*self.latest.lock().unwrap_or_else(PoisonError::into_inner) {
             values.0.extend(latest.0.iter().map(|(name, value)| (name.clone(), *value)));
         }
     }
@@ -44,17 +67,27 @@ pub struct Bus<'a> {
     clock: &'a dyn Clock,
     interval: Interval,
     files: &'a mut Sampler,
+    after: Vec<Box<dyn Counters + 'a>>,
     beside: Vec<(Interval, Box<dyn Counters + 'a>)>,
 }
 
 impl<'a> Bus<'a> {
     /// A bus that reads `files` at each interval.
     pub fn new(clock: &'a dyn Clock, interval: Interval, files: &'a mut Sampler) -> Self {
-        Self { clock, interval, files, beside: Vec::new() }
+        Self { clock, interval, files, after: Vec::new(), beside: Vec::new() }
+    }
+
+    /// Adds `counters` that are read on the thread of the bus, at each interval after the files: files of the kernel that
+    /// take longer than those of the sampler. `observe.GROUP.at_s` is the instant at which these were read.
+    #[must_use]
+    pub fn after(mut self, counters: Box<dyn Counters + 'a>) -> Self {
+        self.after.push(counters);
+        self
     }
 
     /// Adds `counters` with their own interval and thread. Each sample contains their latest values;
-    /// `observe.GROUP.at_s` is the instant at which these were read.
+    /// `observe.GROUP.at_s` is the instant at which these were read. A sample waits a moment for groups that are due at
+    /// the same instant, after its own files were read.
     #[must_use]
     pub fn beside(mut self, interval: Interval, counters: Box<dyn Counters + 'a>) -> Self {
         self.beside.push((interval, counters));
@@ -63,10 +96,12 @@ impl<'a> Bus<'a> {
 
     /// Passes a sample to `give` at the start, at each multiple of the interval, and at the end, until `stop` is set.
     pub fn run(self, stop: &Stop, mut give: impl FnMut(Sample)) {
-        let Self { clock, interval, files, beside } = self;
-        let slots: Vec<Arc<Slot>> = beside.iter().map(|_| Arc::default()).collect();
+        let Self { clock, interval, files, mut after, beside } = self;
+        let slots: Vec<(Interval, Arc<Slot>)> =
+            beside.iter().map(|(every, _)| (*every, Arc::default())).collect();
+        let grace = interval.part(GRACE_PART).min(LONGEST_GRACE);
         thread::scope(|scope| {
-            for ((interval, counters), slot) in beside.into_iter().zip(&slots) {
+            for ((interval, counters), (_, slot)) in beside.into_iter().zip(&slots) {
                 let slot = Arc::clone(slot);
                 scope.spawn(move || read_beside(clock, interval, counters, &slot, stop));
             }
@@ -75,7 +110,18 @@ impl<'a> Bus<'a> {
                 let now_ns = clock.now_ns();
                 let mut sample = files.sample(seconds(now_ns));
                 let mut values = Values(std::mem::take(&mut sample.values));
-                slots.iter().for_each(|slot| slot.copy_into(&mut values));
+                for counters in &mut after {
+                    values.set(&format!("observe.{}.at_s", counters.group()), seconds(clock.now_ns()));
+                    counters.read(&mut values);
+                }
+                let due_ns = tick.map_or(0, |tick| tick.due_ns);
+                let wait_until = Instant::now() + if due_ns == 0 { FIRST_GRACE } else { grace };
+                for (every, slot) in &slots {
+                    if every.has_multiple_at(due_ns) && !stop.is_set() {
+                        slot.wait_for(due_ns, wait_until.saturating_duration_since(Instant::now()));
+                    }
+                    slot.copy_into(&mut values);
+                }
                 sample.values = values.0;
                 sample.late_s = tick.map(|tick| seconds(tick.late_ns));
                 sample.missed = tick.map_or(0, |tick| tick.missed);
@@ -106,9 +152,10 @@ fn read_beside(
     let at = format!("observe.{}.at_s", counters.group());
     let mut read = || {
         let mut values = Values::default();
-        values.set(&at, seconds(clock.now_ns()));
+        let begun_ns = clock.now_ns();
+        values.set(&at, seconds(begun_ns));
         counters.read(&mut values);
-        slot.put(values);
+        slot.put(begun_ns, values);
     };
     read();
     let mut schedule = Schedule::after(clock.now_ns(), interval);
@@ -147,7 +194,6 @@ mod tests {
     use super::*;
     use crate::tree::tree;
     use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-    use std::time::Duration;
 
     const MS: u64 = 1_000_000;
 

@@ -102,6 +102,7 @@ pub fn may_fall(name: &str) -> bool {
         || name.starts_with("server.sessions.")
         // proc_stat(5): idle time of a CPU that goes off line, and iowait, may decrease.
         || matches!(name, "host.cpu.idle_s" | "host.cpu.iowait_s")
+        || (name.starts_with("host.cpu.cpu") && name.ends_with(".idle_s"))
         // Summed over live threads: threads that end take their counts with them.
         || matches!(name, "server.voluntary_switches" | "server.involuntary_switches")
         || name.starts_with("server.threads.")

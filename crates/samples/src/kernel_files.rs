@@ -1,11 +1,12 @@
-//! Counters of the kernel that are read beside the bus: interrupts by CPU, softirqs, network, and the server's threads.
+//! Counters of the kernel that are read after the files of the sampler: CPUs, interrupts by CPU, softirqs, network, and the server's threads.
 
 use mydyno_facts::cgroup::Group;
-use mydyno_facts::{Process, Source};
+use mydyno_facts::{Missing, Process, Source};
 
 use crate::bus::Counters;
+use crate::followed::ServerPid;
 use crate::reader::{Reader, first};
-use crate::values::Values;
+use crate::values::{Scale, Values};
 
 /// Interrupts by CPU, from /proc/interrupts: `host.interrupts.cpu3`, summed over all interrupts (proc_interrupts(5)).
 #[derive(Debug)]
@@ -44,6 +45,63 @@ impl Counters for Interrupts {
         for (cpu, sum) in cpus.iter().zip(sums) {
             values.set(&format!("host.interrupts.{cpu}"), sum as f64);
         }
+    }
+}
+
+/// Times of each CPU, from /proc/stat: `host.cpu.cpu3.{busy,idle,softirq}_s` since boot (proc_stat(5)). Busy is user, nice,
+/// system, irq and softirq; idle includes iowait; stolen time is in neither.
+#[derive(Debug)]
+pub struct Cpus {
+    stat: Reader,
+    tick_s: f64,
+}
+
+impl Cpus {
+    /// Opens the file.
+    pub fn open(source: &Source) -> Self {
+        Self { stat: Reader::open(source, "/proc/stat"), tick_s: Scale::of_this_machine().tick_s }
+    }
+}
+
+impl Counters for Cpus {
+    fn group(&self) -> &'static str {
+        "cpus"
+    }
+
+    fn read(&mut self, values: &mut Values) {
+        let tick_s = self.tick_s;
+        let Some(text) = self.stat.text() else { return };
+        for line in text.lines().filter_map(|line| line.strip_prefix("cpu")) {
+            let Some((number, columns)) = line.split_once(' ').filter(|(n, _)| n.parse::<u32>().is_ok())
+            else {
+                continue;
+            };
+            let ticks: Option<Vec<u64>> =
+                columns.split_ascii_whitespace().take(7).map(|column| column.parse().ok()).collect();
+            let Some([user, nice, system, idle, iowait, irq, softirq]) =
+                ticks.and_then(|ticks| <[u64; 7]>::try_from(ticks).ok())
+            else {
+                continue;
+            };
+            let sum =
+                |ticks: &[u64]| ticks.iter().fold(0_u64, |sum, n| sum.saturating_add(*n)) as f64 * tick_s;
+            values.set(&format!("host.cpu.cpu{number}.busy_s"), sum(&[user, nice, system, irq, softirq]));
+            values.set(&format!("host.cpu.cpu{number}.idle_s"), sum(&[idle, iowait]));
+            values.set(&format!("host.cpu.cpu{number}.softirq_s"), sum(&[irq, softirq]));
+        }
+    }
+}
+
+/// Several groups that are read together, one after the other.
+pub struct Together(pub &'static str, pub Vec<Box<dyn Counters>>);
+
+impl Counters for Together {
+    fn group(&self) -> &'static str {
+        self.0
+    }
+
+    fn read(&mut self, values: &mut Values) {
+        self.1.iter_mut().for_each(|counters| counters.read(values));
     }
 }
 
@@ -159,17 +217,21 @@ fn tcp(text: &str, values: &mut Values) {
 /// Time on CPUs and in run queues, summed over the live threads of a process: `server.threads.{run,wait}_s`, and
 /// `server.threads.slices` (/proc/PID/task/TID/schedstat; sched-stats.rst of the kernel).
 ///
-/// It reads a file for each thread, so it belongs beside the bus. The sums fall when threads end.
+/// It reads a file for each thread. The sums fall when threads end.
 #[derive(Debug)]
 pub struct Threads {
     source: Source,
+    followed: ServerPid,
+    pid: Option<u32>,
     process: Option<Process>,
 }
 
 impl Threads {
-    /// The threads that the process with this number has now.
-    pub fn of(source: &Source, pid: u32) -> Self {
-        Self { source: source.clone(), process: Process::of(source, pid).ok() }
+    /// The threads of the server, also after it was restarted.
+    pub fn of(source: &Source, server: &ServerPid) -> Self {
+        let pid = server.get();
+        let process = pid.and_then(|pid| Process::of(source, pid).ok());
+        Self { source: source.clone(), followed: server.clone(), pid, process }
     }
 }
 
@@ -179,6 +241,9 @@ impl Counters for Threads {
     }
 
     fn read(&mut self, values: &mut Values) {
+        if self.followed.get() != self.pid {
+            *self = Self::of(&self.source, &self.followed);
+        }
         let Some(process) = self.process.as_ref().filter(|process| process.lives(&self.source)) else {
             return;
         };
@@ -207,20 +272,26 @@ impl Counters for Threads {
 /// `server.cgroup.memory.{oom_kills,limit_hits}` (cgroup-v2.rst of the kernel).
 #[derive(Debug)]
 pub struct GroupMemory {
+    source: Source,
+    followed: ServerPid,
+    pid: Option<u32>,
     current: Reader,
     stat: Reader,
     events: Reader,
 }
 
 impl GroupMemory {
-    /// Opens the files of a process's group; reads nothing if the group is not visible.
-    pub fn of(source: &Source, pid: u32) -> Self {
-        let group = Group::of(source, &pid.to_string(), "memory");
+    /// Opens the files of the group of the server, also after it was restarted; reads nothing if the group is not visible.
+    pub fn of(source: &Source, server: &ServerPid) -> Self {
+        let pid = server.get();
+        let unknown = || Missing::Absent("the server's process is not known".to_owned());
+        let group = pid.ok_or_else(unknown).and_then(|pid| Group::of(source, &pid.to_string(), "memory"));
         let file = |name: &str| match &group {
             Ok(group) => Reader::open(source, &format!("{}/{name}", group.folder())),
             Err(missing) => Reader::missing(missing.clone()),
         };
-        Self { current: file("memory.current"), stat: file("memory.stat"), events: file("memory.events") }
+        let [current, stat, events] = ["memory.current", "memory.stat", "memory.events"].map(file);
+        Self { source: source.clone(), followed: server.clone(), pid, current, stat, events }
     }
 }
 
@@ -230,6 +301,9 @@ impl Counters for GroupMemory {
     }
 
     fn read(&mut self, values: &mut Values) {
+        if self.followed.get() != self.pid {
+            *self = Self::of(&self.source, &self.followed);
+        }
         let current = self.current.text().and_then(first);
         values.set_some("server.cgroup.memory.current_bytes", current.map(|n| n as f64));
         for (reader, names) in [
@@ -275,6 +349,22 @@ mod tests {
     }
 
     #[test]
+    fn each_cpu_has_its_own_times() {
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 200 4000 50 1 4 7 0 0\ncpu11 1 1\nintr 5\n";
+        let (_tree, source) = tree(&[("proc/stat", text)]);
+        let found = read(Cpus { tick_s: 0.01, ..Cpus::open(&source) });
+        let wanted = [
+            ("host.cpu.cpu0.busy_s", 3.15),
+            ("host.cpu.cpu0.idle_s", 40.5),
+            ("host.cpu.cpu0.softirq_s", 0.05),
+        ];
+        assert_eq!(found.len(), wanted.len());
+        for ((name, value), (wanted, expected)) in found.iter().zip(wanted) {
+            assert!(name == wanted && (value - expected).abs() < 1e-9, "{name} {value}");
+        }
+    }
+
+    #[test]
     fn softirqs_are_summed_over_cpus() {
         let text = "                    CPU0       CPU1\n          HI:          1          0\n      NET_RX:        300         45\n       BLOCK:          x          1\n";
         let (_tree, source) = tree(&[("proc/softirqs", text)]);
@@ -317,7 +407,7 @@ mod tests {
             ("proc/42/task/43/schedstat", "500000000 250000000 5\n"),
             ("proc/42/task/44/schedstat", "garbage\n"),
         ]);
-        let mut threads = Threads::of(&source, 42);
+        let mut threads = Threads::of(&source, &ServerPid::new(Some(42)));
         let mut values = Values::default();
         threads.read(&mut values);
         let found: Vec<(String, f64)> = values.0.into_iter().collect();
@@ -337,7 +427,7 @@ mod tests {
             ("sys/fs/cgroup/db/memory.stat", "anon 1024\nfile 2048\nanon_thp 9\n"),
             ("sys/fs/cgroup/db/memory.events", "low 0\nhigh 0\nmax 5\noom 1\noom_kill 2\n"),
         ]);
-        let found = read(GroupMemory::of(&source, 42));
+        let found = read(GroupMemory::of(&source, &ServerPid::new(Some(42))));
         let wanted = [
             ("server.cgroup.memory.current_bytes", 4096.0),
             ("server.cgroup.memory.anon_bytes", 1024.0),
@@ -346,6 +436,6 @@ mod tests {
             ("server.cgroup.memory.limit_hits", 5.0),
         ];
         assert_eq!(found, expected(&wanted));
-        assert!(read(GroupMemory::of(&source, 43)).is_empty());
+        assert!(read(GroupMemory::of(&source, &ServerPid::new(Some(43)))).is_empty());
     }
 }

@@ -7,6 +7,7 @@ use mydyno_model::sample::Sample;
 
 use mydyno_facts::Source;
 
+use crate::followed::ServerPid;
 use crate::values::{Scale, Values};
 use crate::{cgroup, disk, host, server};
 use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
@@ -35,9 +36,12 @@ use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
 /// | `client.cgroup.cpu.{throttled_s,throttled_periods}` | the same for mydyno's own group |
 /// | `observe.cpu_s` | CPU that sampling has used so far |
 pub struct Sampler {
-    host: host::Host,
+    source: Source,
+    host: Option<host::Host>,
     disks: Vec<disk::Disk>,
     server: Option<server::Server>,
+    followed: ServerPid,
+    server_pid: Option<u32>,
     client_cgroup: cgroup::Throttling,
     used_cpu_s: f64,
     last_size: usize,
@@ -50,13 +54,26 @@ impl Sampler {
     pub fn new(source: &Source, server_pid: Option<u32>, disks: &[String]) -> Self {
         let scale = Scale::of_this_machine();
         Self {
-            host: host::Host::open(source, scale),
+            source: source.clone(),
+            host: Some(host::Host::open(source, scale)),
             disks: disks.iter().map(|name| disk::Disk::open(source, name)).collect(),
             server: server_pid.map(|pid| server::Server::open(source, pid, scale)),
+            followed: ServerPid::new(server_pid),
+            server_pid,
             client_cgroup: cgroup::Throttling::open(source, "self", "client"),
             used_cpu_s: 0.0,
             last_size: 0,
         }
+    }
+
+    /// The same for a server that may be restarted: its files are opened anew when `server` names another process.
+    pub fn following(source: &Source, server: &ServerPid, disks: &[String]) -> Self {
+        Self { followed: server.clone(), ..Self::new(source, server.get(), disks) }
+    }
+
+    /// A sampler for a server on another host: it reads nothing of this one but mydyno's own throttling.
+    pub fn without_host(source: &Source) -> Self {
+        Self { host: None, ..Self::new(source, None, &[]) }
     }
 
     /// Reads everything now. `at_s` is the caller's clock at this instant, in seconds since the run began.
@@ -64,11 +81,18 @@ impl Sampler {
         let started = Instant::now();
         let cpu_before = thread_cpu_s();
         let mut values = Values(IndexMap::with_capacity(self.last_size));
+        if self.followed.get() != self.server_pid {
+            self.server_pid = self.followed.get();
+            let open = |pid| server::Server::open(&self.source, pid, Scale::of_this_machine());
+            self.server = self.server_pid.map(open);
+        }
         // The server and the CPUs come first and next to each other, because CPU figures use their ratio.
         if let Some(server) = &mut self.server {
             server.read(&mut values);
         }
-        self.host.read(&mut values);
+        if let Some(host) = &mut self.host {
+            host.read(&mut values);
+        }
         for disk in &mut self.disks {
             disk.read(&mut values);
         }
@@ -94,7 +118,7 @@ impl Sampler {
 
     /// The files that cannot be read, with the reason.
     pub fn gaps(&self) -> Vec<String> {
-        let mut gaps = self.host.gaps();
+        let mut gaps = self.host.as_ref().map(host::Host::gaps).unwrap_or_default();
         gaps.extend(self.disks.iter().filter_map(disk::Disk::gap));
         if let Some(server) = &self.server {
             gaps.extend(server.gaps());

@@ -29,6 +29,21 @@ impl Interval {
         }
     }
 
+    /// The n-th part of it.
+    pub(crate) fn part(self, n: u32) -> Duration {
+        self.0 / n.max(1)
+    }
+
+    /// Whether `at_ns` is a multiple of it, as all due instants are.
+    pub(crate) fn has_multiple_at(self, at_ns: u64) -> bool {
+        at_ns.is_multiple_of(self.ns())
+    }
+
+    /// Seconds.
+    pub fn seconds(self) -> f64 {
+        self.0.as_secs_f64()
+    }
+
     fn ns(self) -> u64 {
         // At most 600 s.
         self.0.as_nanos() as u64
@@ -38,6 +53,8 @@ impl Interval {
 /// A sample that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tick {
+    /// When it was due.
+    pub due_ns: u64,
     /// Nanoseconds from the instant at which the sample was due to the one at which it began.
     pub late_ns: u64,
     /// Number of samples before this one that were due but not taken.
@@ -68,8 +85,9 @@ impl Schedule {
     pub fn take(&mut self, now_ns: u64) -> Option<Tick> {
         let behind_ns = now_ns.checked_sub(self.due_ns)?;
         let missed = behind_ns / self.interval_ns;
-        self.due_ns += (missed + 1) * self.interval_ns;
-        Some(Tick { late_ns: behind_ns % self.interval_ns, missed })
+        let due_ns = self.due_ns + missed * self.interval_ns;
+        self.due_ns = due_ns + self.interval_ns;
+        Some(Tick { due_ns, late_ns: behind_ns % self.interval_ns, missed })
     }
 }
 
@@ -93,14 +111,17 @@ mod tests {
         let mut schedule = Schedule::after(250 * MS, Interval::new(Duration::from_millis(100)).unwrap());
         assert_eq!(schedule.due_ns(), 300 * MS);
         assert_eq!(schedule.take(299 * MS), None);
-        assert_eq!(schedule.take(340 * MS), Some(Tick { late_ns: 40 * MS, missed: 0 }));
+        assert_eq!(schedule.take(340 * MS), Some(Tick { due_ns: 300 * MS, late_ns: 40 * MS, missed: 0 }));
         assert_eq!(schedule.due_ns(), 400 * MS);
     }
 
     #[test]
     fn samples_that_were_not_taken_are_counted() {
         let mut schedule = Schedule::after(0, Interval::SECOND);
-        assert_eq!(schedule.take(4_250 * MS), Some(Tick { late_ns: 250 * MS, missed: 3 }));
+        assert_eq!(
+            schedule.take(4_250 * MS),
+            Some(Tick { due_ns: 4_000 * MS, late_ns: 250 * MS, missed: 3 })
+        );
         assert_eq!(schedule.due_ns(), 5_000 * MS);
     }
 }

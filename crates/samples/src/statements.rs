@@ -1,87 +1,142 @@
 //! Counters that the server reports itself, read by statements that only read.
 
-use std::time::{Duration, Instant};
+use mydyno_facts::{ReadOnly, SqlError};
 
-use mydyno_facts::{ReadOnly, Sql};
-
-use crate::bus::Counters;
 use crate::values::Values;
-
-/// Time limit for the statements of one group at one instant.
-const LIMIT: Duration = Duration::from_secs(5);
 
 /// SHOW GLOBAL STATUS: every value that is a number, as `server.status.NAME` with the name in lower case.
 ///
 /// The statement needs no privilege. On MySQL it sums the counters of all sessions, so its cost grows with them.
-pub struct GlobalStatus<C>(pub C);
-
-impl<C: Sql + Send> Counters for GlobalStatus<C> {
-    fn group(&self) -> &'static str {
-        "status"
+///
+/// # Errors
+/// The server refuses, or the connection is lost.
+pub fn status(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
+    for row in sql.rows("SHOW GLOBAL STATUS")? {
+        let [Some(name), Some(text), ..] = &row[..] else { continue };
+        values.set_some(&format!("server.status.{}", name.to_ascii_lowercase()), text.parse().ok());
     }
-
-    fn read(&mut self, values: &mut Values) {
-        for row in rows(&mut self.0, "SHOW GLOBAL STATUS") {
-            let [Some(name), Some(text), ..] = &row[..] else { continue };
-            values.set_some(&format!("server.status.{}", name.to_ascii_lowercase()), text.parse().ok());
-        }
-    }
+    Ok(())
 }
 
-/// Sessions by what they do, from SHOW PROCESSLIST: `server.sessions.{all,sleeping,running,locked}_now`, and the age of the
-/// oldest statement that runs, `server.sessions.oldest_s_now`.
+/// Sessions by what they do, from SHOW PROCESSLIST without the session `own`:
+/// `server.sessions.{all,sleeping,running,locked,metadata_locked,committing}_now`, and the age in seconds of the oldest
+/// statement that runs, `server.sessions.oldest_s_now`.
 ///
 /// Without the privilege PROCESS the server shows only sessions of mydyno's own account; `server.sessions.all_now` is
 /// then smaller than `server.status.threads_connected`. The text of statements is not kept.
-pub struct Sessions<C>(pub C);
-
-impl<C: Sql + Send> Counters for Sessions<C> {
-    fn group(&self) -> &'static str {
-        "sessions"
-    }
-
-    fn read(&mut self, values: &mut Values) {
-        let mut sql = ReadOnly::new(&mut self.0);
-        sql.until(Instant::now() + LIMIT);
-        let Ok(table) = sql.table("SHOW PROCESSLIST") else { return };
-        let (mut all, mut sleeping, mut running, mut locked, mut oldest_s) =
-            (0_u32, 0_u32, 0_u32, 0_u32, 0.0_f64);
-        for row in 0..table.rows.len() {
-            let command = table.cell(row, "Command").unwrap_or_default();
-            // Threads of the server itself, and replicas that receive the binary log.
-            if command == "Daemon" || command.starts_with("Binlog Dump") {
-                continue;
-            }
-            all += 1;
-            if command == "Sleep" {
-                sleeping += 1;
-                continue;
-            }
-            running += 1;
-            let state = table.cell(row, "State").unwrap_or_default().to_ascii_lowercase();
-            locked += u32::from(state.contains("lock"));
-            let age_s = table.cell(row, "Time").and_then(|text| text.parse().ok());
-            oldest_s = oldest_s.max(age_s.unwrap_or(0.0));
+///
+/// # Errors
+/// The server refuses, or the connection is lost.
+pub fn sessions(sql: &mut ReadOnly<'_>, own: Option<&str>, values: &mut Values) -> Result<(), SqlError> {
+    let table = sql.table("SHOW PROCESSLIST")?;
+    let (mut all, mut sleeping, mut running, mut oldest_s) = (0_u32, 0_u32, 0_u32, 0.0_f64);
+    let (mut locked, mut metadata_locked, mut committing) = (0_u32, 0_u32, 0_u32);
+    for row in 0..table.rows.len() {
+        let command = table.cell(row, "Command").unwrap_or_default();
+        // Threads of the server itself, replicas that receive the binary log, and mydyno's own session.
+        let id = table.cell(row, "Id");
+        if command == "Daemon" || command.starts_with("Binlog Dump") || (id.is_some() && id == own) {
+            continue;
         }
-        for (name, value) in [("all", all), ("sleeping", sleeping), ("running", running), ("locked", locked)]
-        {
-            values.set(&format!("server.sessions.{name}_now"), f64::from(value));
+        all += 1;
+        if command == "Sleep" {
+            sleeping += 1;
+            continue;
         }
-        values.set("server.sessions.oldest_s_now", oldest_s);
+        running += 1;
+        let state = table.cell(row, "State").unwrap_or_default().to_ascii_lowercase();
+        locked += u32::from(state.contains("lock"));
+        metadata_locked += u32::from(state.contains("metadata lock"));
+        committing += u32::from(state.contains("commit"));
+        let age_s = table.cell(row, "Time").and_then(|text| text.parse().ok());
+        oldest_s = oldest_s.max(age_s.unwrap_or(0.0));
     }
+    for (name, value) in [
+        ("all", all),
+        ("sleeping", sleeping),
+        ("running", running),
+        ("locked", locked),
+        ("metadata_locked", metadata_locked),
+        ("committing", committing),
+    ] {
+        values.set(&format!("server.sessions.{name}_now"), f64::from(value));
+    }
+    values.set("server.sessions.oldest_s_now", oldest_s);
+    Ok(())
 }
 
-/// The rows of a statement; none when it failed, so that its values are left out of the sample.
-fn rows(connection: &mut impl Sql, statement: &str) -> Vec<mydyno_facts::Row> {
-    let mut sql = ReadOnly::new(connection);
-    sql.until(Instant::now() + LIMIT);
-    sql.rows(statement).unwrap_or_default()
+/// Counters of information_schema.INNODB_METRICS that SHOW GLOBAL STATUS of some servers lacks: name there, name here.
+const METRICS: [(&str, &str); 4] = [
+    ("trx_rseg_history_len", "server.innodb.history_length_now"),
+    ("lock_deadlocks", "server.innodb.deadlocks"),
+    ("lock_timeouts", "server.innodb.lock_timeouts"),
+    ("log_lsn_checkpoint_age", "server.innodb.checkpoint_age_bytes_now"),
+];
+
+/// Enabled counters of InnoDB, as `server.innodb.{history_length_now,deadlocks,lock_timeouts,checkpoint_age_bytes_now}`.
+/// The table needs the privilege PROCESS.
+///
+/// # Errors
+/// The server refuses, or the connection is lost.
+pub fn innodb_metrics(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
+    let names = METRICS.map(|(theirs, _)| format!("'{theirs}'")).join(", ");
+    let table =
+        sql.table(&format!("SELECT * FROM information_schema.INNODB_METRICS WHERE NAME IN ({names})"))?;
+    for row in 0..table.rows.len() {
+        // MySQL and older MariaDB: STATUS is `enabled` or `disabled`; MariaDB since 10.4: ENABLED is 1 or 0.
+        let enabled = match (table.cell(row, "STATUS"), table.cell(row, "ENABLED")) {
+            (Some(status), _) => status.eq_ignore_ascii_case("enabled"),
+            (None, enabled) => enabled == Some("1"),
+        };
+        let ours = METRICS.iter().find(|(theirs, _)| table.cell(row, "NAME") == Some(*theirs));
+        if let (true, Some((_, ours))) = (enabled, ours) {
+            values.set_some(ours, table.cell(row, "COUNT").and_then(|text| text.parse().ok()));
+        }
+    }
+    Ok(())
+}
+
+/// Kinds of files in the performance schema: event there, name here.
+const FILES: [(&str, &str); 3] = [
+    ("wait/io/file/innodb/innodb_data_file", "data"),
+    ("wait/io/file/innodb/innodb_log_file", "redo"),
+    ("wait/io/file/sql/binlog", "binlog"),
+];
+
+/// Calls to files and their times, from the performance schema where it is on:
+/// `server.file.{data,redo,binlog}.{read,write,misc}{s,_s}`. Syncs are most of `misc`, which also counts opening and closing.
+/// Without the performance schema there are no values.
+///
+/// # Errors
+/// The server refuses, or the connection is lost.
+pub fn file_calls(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
+    let names = FILES.map(|(event, _)| format!("'{event}'")).join(", ");
+    let table = sql.table(&format!(
+        "SELECT * FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ({names})"
+    ))?;
+    for row in 0..table.rows.len() {
+        let Some((_, file)) = FILES.iter().find(|(event, _)| table.cell(row, "EVENT_NAME") == Some(*event))
+        else {
+            continue;
+        };
+        let number = |column: &str| table.cell(row, column).and_then(|text| text.parse::<f64>().ok());
+        for call in ["READ", "WRITE", "MISC"] {
+            let ours = format!("server.file.{file}.{}", call.to_ascii_lowercase());
+            values.set_some(&format!("{ours}s"), number(&format!("COUNT_{call}")));
+            // Timers are in picoseconds.
+            values.set_some(&format!("{ours}_s"), number(&format!("SUM_TIMER_{call}")).map(|ps| ps * 1e-12));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use mydyno_facts::{Sql, Table, is_status_gauge};
+
     use super::*;
-    use mydyno_facts::{SqlError, Table, is_status_gauge};
 
     /// Answers every statement with the same table.
     struct Scripted(Result<Table, SqlError>);
@@ -98,15 +153,17 @@ mod tests {
         Scripted(Ok(Table { columns, rows: rows.iter().map(cells).collect() }))
     }
 
-    fn read(mut counters: impl Counters) -> Values {
+    type Reading = fn(&mut ReadOnly<'_>, &mut Values) -> Result<(), SqlError>;
+
+    fn read(mut answer: Scripted, reading: Reading) -> (Values, Result<(), SqlError>) {
         let mut values = Values::default();
-        counters.read(&mut values);
-        values
+        let ended = reading(&mut ReadOnly::new(&mut answer), &mut values);
+        (values, ended)
     }
 
     #[test]
     fn status_values_that_are_numbers_are_kept_under_lower_case_names() {
-        let values = read(GlobalStatus(table(
+        let answer = table(
             &["Variable_name", "Value"],
             &[
                 &["Questions", "42"],
@@ -114,7 +171,8 @@ mod tests {
                 &["Rsa_public_key", "PEM"],
                 &["Odd", "inf"],
             ],
-        )));
+        );
+        let (values, _) = read(answer, status);
         let found: Vec<(&str, f64)> = values.0.iter().map(|(n, v)| (n.as_str(), *v)).collect();
         assert_eq!(
             found,
@@ -125,26 +183,74 @@ mod tests {
 
     #[test]
     fn sessions_are_counted_by_what_they_do() {
-        let values = read(Sessions(table(
+        let answer = table(
             &["Id", "User", "Host", "db", "Command", "Time", "State", "Info"],
             &[
                 &["1", "event_scheduler", "localhost", "", "Daemon", "900", "Waiting on empty queue", ""],
                 &["2", "a", "h", "d", "Sleep", "700", "", ""],
                 &["3", "a", "h", "d", "Query", "12", "Waiting for table metadata lock", "ALTER"],
-                &["4", "a", "h", "d", "Query", "3", "executing", "SELECT"],
+                &["4", "a", "h", "d", "Query", "3", "waiting for handler commit", "COMMIT"],
+                &["9", "mydyno", "h", "", "Query", "0", "starting", "SHOW PROCESSLIST"],
             ],
-        )));
-        for (name, value) in
-            [("all", 3.0), ("sleeping", 1.0), ("running", 2.0), ("locked", 1.0), ("oldest_s", 12.0)]
-        {
+        );
+        let (values, _) = read(answer, |sql, values| sessions(sql, Some("9"), values));
+        for (name, value) in [
+            ("all", 3.0),
+            ("sleeping", 1.0),
+            ("running", 2.0),
+            ("locked", 1.0),
+            ("metadata_locked", 1.0),
+            ("committing", 1.0),
+            ("oldest_s", 12.0),
+        ] {
             assert_eq!(values.0[&format!("server.sessions.{name}_now")], value, "{name}");
         }
     }
 
     #[test]
+    fn metrics_that_are_not_enabled_are_left_out_in_both_dialects() {
+        let mysql = table(
+            &["NAME", "COUNT", "STATUS"],
+            &[&["trx_rseg_history_len", "77", "enabled"], &["log_lsn_checkpoint_age", "0", "disabled"]],
+        );
+        let mariadb = table(
+            &["NAME", "COUNT", "ENABLED"],
+            &[&["trx_rseg_history_len", "77", "1"], &["log_lsn_checkpoint_age", "0", "0"]],
+        );
+        for answer in [mysql, mariadb] {
+            let (values, _) = read(answer, innodb_metrics);
+            let found: Vec<(&str, f64)> = values.0.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+            assert_eq!(found, [("server.innodb.history_length_now", 77.0)]);
+        }
+    }
+
+    #[test]
+    fn calls_to_files_are_in_seconds() {
+        let answer = table(
+            &[
+                "EVENT_NAME",
+                "COUNT_READ",
+                "SUM_TIMER_READ",
+                "COUNT_WRITE",
+                "SUM_TIMER_WRITE",
+                "COUNT_MISC",
+                "SUM_TIMER_MISC",
+            ],
+            &[&["wait/io/file/sql/binlog", "1", "0", "2", "500000000000", "3", "2000000000000"]],
+        );
+        let (values, _) = read(answer, file_calls);
+        assert_eq!(values.0["server.file.binlog.writes"], 2.0);
+        assert_eq!(values.0["server.file.binlog.write_s"], 0.5);
+        assert_eq!(values.0["server.file.binlog.miscs"], 3.0);
+        assert_eq!(values.0["server.file.binlog.misc_s"], 2.0);
+    }
+
+    #[test]
     fn a_server_that_refuses_or_is_gone_leaves_values_out() {
         let gone = SqlError::Connection("no complete answer within 5 s".to_owned());
-        assert!(read(GlobalStatus(Scripted(Err(gone.clone())))).0.is_empty());
-        assert!(read(Sessions(Scripted(Err(gone)))).0.is_empty());
+        for reading in [status, innodb_metrics, file_calls] {
+            let (values, ended) = read(Scripted(Err(gone.clone())), reading);
+            assert!(values.0.is_empty() && ended == Err(gone.clone()));
+        }
     }
 }

@@ -21,6 +21,7 @@ mod runs;
 mod server;
 mod tpcc_lint;
 mod verdicts;
+mod watch;
 mod workloads;
 
 use clap::Subcommand;
@@ -64,6 +65,8 @@ pub enum Verb {
     Knobs(knobs::Args),
     /// Say from a driver's tables what of TPC-C's work it does and what it leaves out. It only reads.
     TpccLint(Box<tpcc_lint::Args>),
+    /// Show what a server and its host do, every second: rates of both on one clock. It only reads.
+    Watch(Box<watch::Args>),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
     /// List the defaults of your file, and where each comes from.
@@ -101,6 +104,7 @@ pub fn run(
         Verb::Claims(args) => claims::run(&args, ui),
         Verb::Knobs(args) => knobs::run(&args, ui),
         Verb::TpccLint(args) => tpcc_lint::run(&args, password, ui),
+        Verb::Watch(args) => watch::run(&args, password, argv, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
         Verb::Config(args) => config::run(&args, file, ui),
         Verb::Completions(args) => completions::run(&args, ui),

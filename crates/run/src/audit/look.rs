@@ -82,7 +82,7 @@ fn why_missing(status: &Status) -> String {
 }
 
 /// The process that the connection leads to, as far as this host shows it.
-fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) -> Read<Process> {
+pub(crate) fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) -> Read<Process> {
     match &connect.endpoint {
         // 0 stands for a process in a namespace that we do not see into.
         Endpoint::Unix(_) => {
@@ -94,6 +94,6 @@ fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) ->
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

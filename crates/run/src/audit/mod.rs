@@ -11,6 +11,7 @@ use crate::target::Cancel;
 
 pub use judge::judge;
 pub use look::look;
+pub(crate) use look::{is_loopback, process_behind};
 pub use plan::{AuditPlan, Audited, FactSource, Facts, Judging};
 
 /// Looks and judges.

@@ -1,0 +1,228 @@
+//! A watch of a server that runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use mydyno_facts::Source;
+use mydyno_load::clock::{Clock as _, MonotonicClock};
+use mydyno_model::document::Header;
+use mydyno_model::sample::Sample;
+use mydyno_model::watch::WatchManifest;
+use mydyno_samples::kernel_files::{Cpus, GroupMemory, Interrupts, Network, Softirqs, Threads, Together};
+use mydyno_samples::series::Series;
+use mydyno_samples::watched_server::{Connected, ServerNote, WatchedServer};
+use mydyno_samples::{Bus, MachineClock, Sampler, ServerPid, Stop};
+use mydyno_wire::Client;
+use time::OffsetDateTime;
+
+use super::record::Record;
+use super::server::Reconnect;
+use super::{Seen, WatchEnd, WatchPlan, openmetrics};
+use crate::error::RunError;
+use crate::sampling;
+use crate::target::Cancel;
+
+/// Longest time until the user's signal is seen.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the sampling threads send.
+#[derive(Clone)]
+enum Message {
+    Sample(Sample),
+    Server(ServerNote),
+}
+
+/// The server of a watch, connected.
+struct Server {
+    reconnect: Reconnect,
+    first: Connected<Client>,
+    version: String,
+}
+
+/// Watches until the plan's last interval or the user's signal.
+///
+/// # Errors
+/// The server cannot be reached. One that is lost later is no error: the watch goes on and reconnects.
+pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
+    let source = Source::live();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let mut gaps = Vec::new();
+    let server = connect(plan, &source, stop, &cancel, &mut gaps)?;
+    let remote = server.as_ref().is_some_and(|server| server.reconnect.is_remote());
+    let pid = ServerPid::new(server.as_ref().and_then(|server| server.first.pid));
+    let mut files = match remote {
+        true => Sampler::without_host(&source),
+        false => Sampler::following(&source, &pid, &sampling::disks(&source)),
+    };
+    gaps.extend(files.gaps());
+    let started = OffsetDateTime::now_utc();
+    let clock = MonotonicClock::start();
+    let manifest = manifest(plan, server.as_ref(), gaps, started);
+    let record = plan.record.as_ref().map(|folder| Record::create(folder, &manifest)).transpose()?;
+    see(Seen::Begins(&manifest));
+    let (send, messages) = channel();
+    let bus_clock = MachineClock(|| clock.now_ns());
+    let mut bus = Bus::new(&bus_clock, plan.interval, &mut files);
+    if !remote {
+        bus = bus.after(Box::new(kernel(&source, &pid)));
+    }
+    if let Some(Server { reconnect, first, .. }) = server {
+        let notes = send.clone();
+        let note = move |note| _ = notes.send(Message::Server(note));
+        bus = bus.beside(plan.interval, Box::new(WatchedServer::new(reconnect, first, pid, note)));
+    }
+    let stop_bus = Stop::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| sample(bus, &stop_bus, send));
+        let series = Series::new(started, plan.interval.seconds());
+        let mut watching = Watching { plan, stop, clock: &clock, series, record, exported: false, seen: 0 };
+        let ended = watching.until_end(&messages, see);
+        cancel.store(true, Ordering::Relaxed);
+        stop_bus.set();
+        // The record keeps the last sample too, which comes after the last interval.
+        let kept = messages.iter().try_for_each(|message| watching.keep(message));
+        let finished = watching.record.map_or(Ok(()), Record::finish);
+        ended.and_then(|end| kept.and(finished).map(|()| end))
+    })
+}
+
+fn sample(bus: Bus<'_>, stop: &Stop, send: Sender<Message>) {
+    bus.run(stop, |sample| {
+        // The receiver goes first at the end of a watch.
+        let _ = send.send(Message::Sample(sample));
+    });
+}
+
+fn connect(
+    plan: &WatchPlan,
+    source: &Source,
+    stop: &Cancel,
+    cancel: &Arc<AtomicBool>,
+    gaps: &mut Vec<String>,
+) -> Result<Option<Server>, RunError> {
+    let Some(options) = &plan.server else { return Ok(None) };
+    // The first connection ends by the user's signal, later ones by the end of the watch.
+    let mut reconnect = Reconnect::new(options, source, stop);
+    let (first, hidden) = reconnect.first().map_err(RunError::wire("connecting"))?;
+    reconnect.options.cancel = Some(Arc::clone(cancel));
+    if reconnect.is_remote() {
+        gaps.push(
+            "the server's host: the server is reached over the network; run mydyno on its host".to_owned(),
+        );
+    } else if let Some(why) = hidden {
+        gaps.push(format!("the server's process: {why}"));
+    }
+    let version = first.sql.server().text.clone();
+    Ok(Some(Server { reconnect, first, version }))
+}
+
+/// Files that are read after the others, because there are many of them or they are large.
+fn kernel(source: &Source, pid: &ServerPid) -> Together {
+    Together(
+        "kernel",
+        vec![
+            Box::new(Cpus::open(source)),
+            Box::new(Interrupts::open(source)),
+            Box::new(Softirqs::open(source)),
+            Box::new(Network::open(source)),
+            Box::new(Threads::of(source, pid)),
+            Box::new(GroupMemory::of(source, pid)),
+        ],
+    )
+}
+
+fn manifest(
+    plan: &WatchPlan,
+    server: Option<&Server>,
+    gaps: Vec<String>,
+    started: OffsetDateTime,
+) -> WatchManifest {
+    WatchManifest {
+        header: Header::of::<WatchManifest>(started),
+        interval_s: plan.interval.seconds(),
+        address: plan.server.as_ref().map(|options| options.endpoint.to_string()),
+        version: server.map(|server| server.version.clone()),
+        argv: plan.argv.clone(),
+        gaps,
+        extra: serde_json::Map::new(),
+    }
+}
+
+/// The receiving side of a watch.
+struct Watching<'a> {
+    plan: &'a WatchPlan,
+    stop: &'a Cancel,
+    clock: &'a MonotonicClock,
+    series: Series,
+    record: Option<Record>,
+    /// Whether the OpenMetrics file was written once.
+    exported: bool,
+    seen: u64,
+}
+
+impl Watching<'_> {
+    fn until_end(
+        &mut self,
+        messages: &Receiver<Message>,
+        see: &mut dyn FnMut(Seen<'_>),
+    ) -> Result<WatchEnd, RunError> {
+        while self.plan.intervals.is_none_or(|all| self.seen < all) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(WatchEnd { interrupted: true, intervals: self.seen });
+            }
+            match messages.recv_timeout(LOOK) {
+                Ok(message) => self.take(message, see)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(WatchEnd { interrupted: false, intervals: self.seen })
+    }
+
+    fn take(&mut self, message: Message, see: &mut dyn FnMut(Seen<'_>)) -> Result<(), RunError> {
+        self.keep(message.clone())?;
+        match message {
+            Message::Server(note) => see(Seen::Note(sentence(&note))),
+            Message::Sample(sample) => {
+                self.export(&sample, see)?;
+                if let Some(interval) = self.series.push(sample) {
+                    self.seen += 1;
+                    see(Seen::Interval(&interval));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what came into the record.
+    fn keep(&mut self, message: Message) -> Result<(), RunError> {
+        match (&mut self.record, message) {
+            (None, _) => Ok(()),
+            (Some(record), Message::Sample(sample)) => record.sample(sample),
+            (Some(record), Message::Server(note)) => record.note(self.clock.now_s(), &sentence(&note)),
+        }
+    }
+
+    /// Writes the OpenMetrics file. A failure ends the watch only where it could never be written: a disk may be full for a while.
+    fn export(&mut self, sample: &Sample, see: &mut dyn FnMut(Seen<'_>)) -> Result<(), RunError> {
+        let Some(path) = &self.plan.openmetrics else { return Ok(()) };
+        let has = |prefix: &str| sample.values.keys().any(|name| name.starts_with(prefix));
+        let up = self.plan.server.as_ref().map(|_| has("server.status."));
+        match openmetrics::write(path, sample, up) {
+            Ok(()) => self.exported = true,
+            Err(error) if !self.exported => return Err(error),
+            Err(error) => see(Seen::Note(error.to_string())),
+        }
+        Ok(())
+    }
+}
+
+fn sentence(note: &ServerNote) -> String {
+    match note {
+        ServerNote::Lost(lost) => format!("The server is lost: {}; watching for its return", lost.why),
+        ServerNote::Back => "The server answers again".to_owned(),
+        ServerNote::Refused(why) => format!("Not sampled: {why}"),
+    }
+}

@@ -1,0 +1,57 @@
+//! Watching a server and its host without load: samplers on one clock, intervals with figures and events.
+
+mod live;
+mod openmetrics;
+mod record;
+mod replay;
+mod server;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mydyno_model::watch::{WatchInterval, WatchManifest};
+use mydyno_samples::Interval;
+use mydyno_wire::ConnectOptions;
+
+pub use live::watch;
+pub use replay::replay;
+
+/// What is watched, and for how long.
+#[derive(Debug, Clone)]
+pub struct WatchPlan {
+    /// The server; without one, the host only.
+    pub server: Option<Box<ConnectOptions>>,
+    /// Time between samples.
+    pub interval: Interval,
+    /// Number of intervals after which the watch ends; without one, the user ends it.
+    pub intervals: Option<u64>,
+    /// A folder that is made for the record.
+    pub record: Option<PathBuf>,
+    /// A file that holds the latest sample as OpenMetrics text.
+    pub openmetrics: Option<PathBuf>,
+    /// The command line, without secrets.
+    pub argv: Vec<String>,
+}
+
+/// Longest time for opening a connection again, so that a server that is back is seen soon.
+const RECONNECT: Duration = Duration::from_secs(2);
+
+/// What a watch tells its caller, on the caller's thread.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// The watch begins.
+    Begins(&'a WatchManifest),
+    /// An interval is over.
+    Interval(&'a WatchInterval),
+    /// A sentence about something that is not in the figures.
+    Note(String),
+}
+
+/// How a watch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WatchEnd {
+    /// Whether the user ended it before its last interval.
+    pub interrupted: bool,
+    /// Intervals that were seen.
+    pub intervals: u64,
+}

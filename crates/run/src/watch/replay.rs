@@ -1,0 +1,119 @@
+//! A recorded watch again, by the same derivation as a live one.
+
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use mydyno_facts::{open_regular, read_regular};
+use mydyno_model::Document as _;
+use mydyno_model::record::file::OBSERVE;
+use mydyno_model::sample::Sample;
+use mydyno_model::watch::{WatchManifest, WatchNote, file};
+use mydyno_samples::series::Series;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::{Seen, WatchEnd};
+use crate::error::RunError;
+use crate::lines;
+use crate::target::Cancel;
+
+/// Most bytes of a manifest.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+
+/// Most bytes of notes.
+const LARGEST_NOTES: u64 = 64 << 20;
+
+/// Longest line of samples. A key frame of 2,000 values takes 100 kB.
+const LONGEST_LINE: u64 = 4 << 20;
+
+/// Most bytes that the samples are expanded to: several days at one second.
+const LARGEST_SAMPLES: u64 = 8 << 30;
+
+/// Values of one frame; a damaged file must not fill the memory.
+const MOST_VALUES: usize = 100_000;
+
+/// Reads a recorded watch from its start and passes on what a live one would have shown. Samples are expanded one at a time.
+///
+/// # Errors
+/// The folder holds no watch. Samples that cannot be read are left out, which is a note.
+pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
+    let manifest = manifest(folder)?;
+    let mut series = Series::new(started(&manifest), manifest.interval_s);
+    see(Seen::Begins(&manifest));
+    let mut notes = notes(folder).into_iter().peekable();
+    let mut end = WatchEnd { interrupted: false, intervals: 0 };
+    let damage = samples(folder, |sample| {
+        while let Some(note) = notes.next_if(|note| note.at_s <= sample.at_s) {
+            see(Seen::Note(note.text));
+        }
+        if let Some(interval) = series.push(sample) {
+            end.intervals += 1;
+            see(Seen::Interval(&interval));
+        }
+        end.interrupted = stop.load(Ordering::Relaxed);
+        !end.interrupted
+    })?;
+    for note in notes {
+        see(Seen::Note(note.text));
+    }
+    if let Some(damage) = damage {
+        see(Seen::Note(damage));
+    }
+    Ok(end)
+}
+
+fn manifest(folder: &Path) -> Result<WatchManifest, RunError> {
+    let path = folder.join(file::MANIFEST);
+    let text = read_regular(&path, LARGEST_MANIFEST).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => RunError::NotAWatch { path: folder.to_owned() },
+        _ => RunError::file("reading", &path)(source),
+    })?;
+    WatchManifest::from_json(&text).map_err(|source| RunError::Document { path, source })
+}
+
+fn started(manifest: &WatchManifest) -> OffsetDateTime {
+    OffsetDateTime::parse(&manifest.header.created, &Rfc3339).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// The notes in the order of their time; none where the file is missing.
+fn notes(folder: &Path) -> Vec<WatchNote> {
+    let Ok(file) = open_regular(&folder.join(file::NOTES)) else { return Vec::new() };
+    lines::read(BufReader::new(file), LARGEST_NOTES).values
+}
+
+/// Passes each full frame to `give` until that returns `false`; what could not be read, if anything.
+fn samples(folder: &Path, mut give: impl FnMut(Sample) -> bool) -> Result<Option<String>, RunError> {
+    let path = folder.join(OBSERVE);
+    let open = || -> std::io::Result<_> {
+        let mut decoder = zstd::Decoder::new(open_regular(&path)?)?;
+        // As in the reader of runs: the writer's level uses at most 8 MB.
+        decoder.window_log_max(23)?;
+        Ok(decoder)
+    };
+    let mut reader = BufReader::new(open().map_err(RunError::file("reading", &path))?).take(LARGEST_SAMPLES);
+    let (mut line, mut last) = (Vec::new(), None::<Sample>);
+    let mut unreadable = 0_u64;
+    loop {
+        line.clear();
+        match (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            // A stream without its end is one whose writer was killed; an incomplete line is its last one.
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => break,
+            Err(e) => return Ok(Some(format!("{} cannot be read to its end: {e}", path.display()))),
+            Ok(_) if !line.ends_with(b"\n") => break,
+            Ok(_) => {}
+        }
+        let frame = serde_json::from_slice::<Sample>(&line).ok().map(|sample| sample.onto(last.as_ref()));
+        let before_s = last.as_ref().map_or(0.0, |last| last.at_s);
+        match frame.filter(|frame| frame.at_s >= before_s && frame.values.len() <= MOST_VALUES) {
+            None => unreadable += 1,
+            Some(frame) => {
+                last = Some(frame.clone());
+                if !give(frame) {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    Ok((unreadable > 0).then(|| format!("{unreadable} lines of {} cannot be read", path.display())))
+}

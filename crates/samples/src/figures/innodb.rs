@@ -1,0 +1,57 @@
+//! Figures of InnoDB.
+
+use super::{Figures, ratio};
+
+pub fn add(to: &mut Figures<'_>) {
+    let status = |name: &str| format!("server.status.innodb_{name}");
+    to.rates(&[
+        ("innodb.read_requests_per_s", "server.status.innodb_buffer_pool_read_requests"),
+        ("innodb.pool_misses_per_s", "server.status.innodb_buffer_pool_reads"),
+        ("innodb.free_waits_per_s", "server.status.innodb_buffer_pool_wait_free"),
+        ("innodb.flushed_pages_per_s", "server.status.innodb_buffer_pool_pages_flushed"),
+        ("innodb.data_fsyncs_per_s", "server.status.innodb_data_fsyncs"),
+        ("innodb.redo_bytes_per_s", "server.status.innodb_os_log_written"),
+        ("innodb.redo_waits_per_s", "server.status.innodb_log_waits"),
+        ("innodb.redo_write_requests_per_s", "server.status.innodb_log_write_requests"),
+        ("innodb.redo_writes_per_s", "server.status.innodb_log_writes"),
+        ("innodb.row_lock_waits_per_s", "server.status.innodb_row_lock_waits"),
+    ]);
+    to.set("innodb.pool_hit_share", {
+        let misses = to.grown(&status("buffer_pool_reads"));
+        ratio(misses, to.grown(&status("buffer_pool_read_requests")))
+            .map(|missed| (1.0 - missed).clamp(0.0, 1.0))
+    });
+    to.set(
+        "innodb.dirty_share",
+        ratio(to.now(&status("buffer_pool_pages_dirty")), to.now(&status("buffer_pool_pages_total"))),
+    );
+    to.set(
+        "innodb.redo_fsyncs_per_s",
+        to.per_s(&status("os_log_fsyncs")).or_else(|| to.per_s("server.file.redo.miscs")),
+    );
+    // Milliseconds of waits that ended, in a second: the mean number of sessions that wait for a row lock.
+    let waiting = to.per_s(&status("row_lock_time")).map(|ms_per_s| ms_per_s * 1e-3);
+    to.set("innodb.row_lock_waiting", waiting);
+    to.set("innodb.row_lock_waiting_now", to.now(&status("row_lock_current_waits")));
+    let deadlocks = to.per_s(&status("deadlocks")).or_else(|| to.per_s("server.innodb.deadlocks"));
+    to.set("innodb.deadlocks_per_s", deadlocks);
+    to.set("innodb.lock_timeouts_per_s", to.per_s("server.innodb.lock_timeouts"));
+    let history =
+        to.now(&status("history_list_length")).or_else(|| to.now("server.innodb.history_length_now"));
+    to.set("innodb.history_length", history);
+    to.set("innodb.pending_redo_fsyncs", to.now(&status("os_log_pending_fsyncs")));
+    checkpoint(to);
+}
+
+/// The checkpoint age, from whichever counters the server has: MariaDB since 10.5, MySQL since 8.0.30, or InnoDB's metric
+/// where it is enabled.
+fn checkpoint(to: &mut Figures<'_>) {
+    let status = |name: &str| to.now(&format!("server.status.innodb_{name}"));
+    let lsns = status("redo_log_current_lsn").zip(status("redo_log_checkpoint_lsn"));
+    let age = status("checkpoint_age")
+        .or(lsns.map(|(current, checkpoint)| (current - checkpoint).max(0.0)))
+        .or_else(|| to.now("server.innodb.checkpoint_age_bytes_now"));
+    let most = status("checkpoint_max_age").or_else(|| status("redo_log_capacity_resized"));
+    to.set("innodb.checkpoint_age_bytes", age);
+    to.set("innodb.checkpoint_age_share", ratio(age, most));
+}

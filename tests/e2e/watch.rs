@@ -1,0 +1,216 @@
+//! `mydyno watch` on real servers.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::fixture::{Ended, signal, until};
+use crate::home::Home;
+
+fn figure(interval: &Value, name: &str) -> f64 {
+    interval["figures"][name].as_f64().unwrap_or_else(|| panic!("{name}: {interval}"))
+}
+
+fn intervals(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+}
+
+#[test]
+fn figures_agree_with_the_servers_own_counters_in_every_form() {
+    let home = Home::new();
+    let server = home.server("s", &["--set", "performance_schema=ON"]);
+    let dsn = server.text("dsn");
+    let mut child =
+        home.start(&["watch", "--dsn", dsn, "--json", "--quiet", "--count", "4", "--interval", "500ms"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    let before = server.counter("Questions");
+    home.fine(&["server", "cli", "s", "-e", &"DO 1;".repeat(400)]);
+    let after = server.counter("Questions");
+    let rest: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(first["schema"], "mydyno.watch-interval/1");
+    assert_eq!(rest.len(), 3);
+    let seen: f64 =
+        rest.iter().map(|i| figure(i, "server.questions_per_s") * i["over_s"].as_f64().unwrap()).sum();
+    // The first counter's own session adds a few; windows of the server and of the files differ by milliseconds.
+    assert!((300.0..=(after - before) as f64 * 1.3).contains(&seen), "{seen} of {}", after - before);
+    let last = &rest[2];
+    assert_eq!(figure(last, "host.cpu.count"), std::thread::available_parallelism().unwrap().get() as f64);
+    for share in ["host.cpu.busy_share", "host.cpu.hottest_share", "innodb.dirty_share"] {
+        assert!((0.0..=1.0).contains(&figure(last, share)), "{share}: {last}");
+    }
+    for name in ["server.rss_bytes", "server.threads", "host.memory.available_bytes", "server.uptime_s"] {
+        assert!(figure(last, name) > 0.0, "{name}: {last}");
+    }
+    assert!(last["late_s"].as_f64().unwrap() < 5.0);
+    assert!(figure(last, "server.file.data.reads_per_s") >= 0.0);
+
+    let table =
+        home.fine(&["watch", "--dsn", dsn, "--csv", "--quiet", "--count", "2", "--interval", "100ms"]);
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{table}");
+    for name in last["figures"].as_object().unwrap().keys().filter(|name| !name.starts_with("host.net.")) {
+        assert!(rows[0].contains(&name.as_str()), "{name} is in no column");
+    }
+    let text = home.fine(&["watch", "--dsn", dsn, "--once"]);
+    for words in ["cpu ", " CPUs", "memory ", "server ", "queries ", "innodb ", "checkpoint age "] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_and_started_again_is_two_events_and_no_negative_rate() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let mut child = home.start(&["watch", "--dsn", server.text("dsn"), "--json", "--interval", "200ms"]);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let words = fs::read(format!("/proc/{}/cmdline", server.pid())).unwrap();
+    let words = words.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    // The file of its first start is gone.
+    let words: Vec<String> = words.filter(|w| !w.is_empty() && !w.starts_with("--init-file")).collect();
+    let (mut restarted, mut kinds, mut with_server) = (None::<Child>, Vec::new(), 0);
+    for line in lines {
+        let interval: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        for (name, value) in interval["figures"].as_object().unwrap() {
+            assert!(value.as_f64().unwrap() >= 0.0, "{name}: {interval}");
+        }
+        let of_server = interval["figures"].get("server.questions_per_s").is_some();
+        with_server += u32::from(of_server);
+        if with_server == 2 && restarted.is_none() && kinds.is_empty() {
+            signal(server.pid(), libc::SIGKILL);
+        }
+        for event in interval["events"].as_array().unwrap() {
+            kinds.push(event["kind"].as_str().unwrap().to_owned());
+        }
+        if restarted.is_none() && kinds.contains(&"server_lost".to_owned()) {
+            assert!(!of_server, "{interval}");
+            let mut again = Command::new(&words[0]);
+            again.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
+            // SAFETY: setsid is safe between fork and exec.
+            unsafe {
+                again.pre_exec(|| {
+                    libc::setsid();
+                    Ok(())
+                })
+            };
+            restarted = Some(again.spawn().unwrap());
+        }
+        if kinds.contains(&"server_restarted".to_owned()) && of_server {
+            break;
+        }
+    }
+    signal(child.id() as i32, libc::SIGINT);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    let mut restarted = restarted.unwrap();
+    restarted.kill().unwrap();
+    restarted.wait().unwrap();
+    assert_eq!(ended.status, 130, "{ended:?}");
+    let server_events: Vec<&String> = kinds.iter().filter(|kind| kind.starts_with("server_")).collect();
+    assert_eq!(server_events, ["server_lost", "server_restarted"], "{kinds:?}");
+    assert!(
+        ended.stderr.contains("The server is lost") && ended.stderr.contains("answers again"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn what_is_not_permitted_is_said_and_the_rest_is_shown() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    server.sql("CREATE USER plain@localhost IDENTIFIED BY 'x'");
+    let socket = server.text("socket");
+    let account = ["--no-defaults", "-S", socket, "-u", "plain", "-px", "--once", "--json"];
+    let ended = home.end(&[&["watch"][..], &account].concat());
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(ended.stderr.contains("it needs PROCESS"), "{ended:?}");
+    assert!(figure(&intervals(&ended.stdout)[0], "server.questions_per_s") >= 0.0);
+
+    let host = home.json(&["watch", "--host-only", "--once", "--quiet", "--json", "--interval", "200ms"]);
+    assert!(figure(&host, "host.cpu.busy_share") >= 0.0 && host["figures"].get("server.cpus").is_none());
+
+    for (status, args, said) in [
+        (2, &["--interval", "1ms"][..], "100 ms"),
+        (2, &["--duration", "1s", "--interval", "2s"], "shorter"),
+        (2, &["--csv", "--json"], "cannot be used with"),
+        (2, &["--count", "0"], "0"),
+        (3, &["--no-defaults", "-h127.0.0.1", "-P1"], "connecting"),
+    ] {
+        let stderr = home.fails(status, &[&["watch"], args].concat());
+        assert!(stderr.contains(said), "{args:?}: {stderr}");
+    }
+    until("no trace of a watch", || home.processes().iter().all(|process| !process.contains("watch")));
+}
+
+/// Without the fields that say who wrote a document.
+fn bare(text: &str) -> Vec<Value> {
+    let mut found = intervals(text);
+    found.iter_mut().for_each(|interval| _ = interval.as_object_mut().unwrap().remove("mydyno"));
+    found
+}
+
+#[test]
+fn a_record_replays_as_it_was_seen_also_when_the_watch_was_killed() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let folder = home.path().join("night");
+    let (record, metrics) = (folder.to_str().unwrap(), home.path().join("mydyno.prom"));
+    let seen = home.fine(&[
+        "watch",
+        "--dsn",
+        server.text("dsn"),
+        "--json",
+        "--quiet",
+        "--count",
+        "3",
+        "--interval",
+        "200ms",
+        "--record",
+        record,
+        "--openmetrics",
+        metrics.to_str().unwrap(),
+    ]);
+    let again = home.fine(&["watch", "--replay", record, "--json", "--quiet"]);
+    assert_eq!(bare(&again)[..3], bare(&seen)[..]);
+    let text = home.fine(&["watch", "--replay", record]);
+    assert!(text.contains("checkpoint age") && text.lines().count() > 9, "{text}");
+
+    let exported = fs::read_to_string(&metrics).unwrap();
+    assert!(exported.ends_with("# EOF\n") && exported.contains("mydyno_server_up 1\n"), "{exported}");
+    assert!(exported.contains("\nmydyno_server_status_questions_total "), "{exported}");
+    let names =
+        exported.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap().0);
+    let mut names: Vec<&str> = names.collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert!(all > 300 && names.len() == all, "{all}");
+
+    let refused = home.fails(3, &["watch", "--host-only", "--once", "--record", record]);
+    assert!(refused.contains("name a folder that does not exist yet"), "{refused}");
+    let none = home.fails(3, &["watch", "--replay", home.path().to_str().unwrap()]);
+    assert!(none.contains("no recorded watch"), "{none}");
+    home.fails(2, &["watch", "--replay", record, "--once"]);
+
+    let killed = home.path().join("killed");
+    let mut child = home.start(&[
+        "watch",
+        "--host-only",
+        "--interval",
+        "100ms",
+        "--json",
+        "--quiet",
+        "--record",
+        killed.to_str().unwrap(),
+    ]);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let before: Vec<String> = lines.take(3).map(|line| line.unwrap()).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let again = home.fine(&["watch", "--replay", killed.to_str().unwrap(), "--json", "--quiet"]);
+    assert_eq!(bare(&again)[..3], bare(&before.join("\n"))[..]);
+}
