@@ -1,5 +1,10 @@
 //! `mydyno runs`: kept runs by number, name and tag.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::home::Home;
@@ -57,14 +62,30 @@ fn kept_runs_are_found_by_number_name_and_tag_and_deleted() {
     assert!(home.fails(2, &["runs", "name", "1", "before"]).contains("already"));
     assert!(home.fails(2, &["runs", "name", "1", "12"]).contains("cannot be a name"));
     assert!(home.fails(2, &["runs", "tag", "1", "../x"]).contains("cannot be a name"));
+    // Exported, deleted, imported: the same run, with its name.
+    let report = home.fine(&["report", "before", "--format", "markdown"]);
+    let archive = home.path().join("before.tar.zst");
+    home.fine(&["runs", "export", "before", "-o", archive.to_str().unwrap()]);
+    assert!(
+        home.fails(2, &["runs", "export", "before", "-o", archive.to_str().unwrap()]).contains("already")
+    );
+    let kept = PathBuf::from(tagged[0]["path"].as_str().unwrap());
+    assert!(home.fails(2, &["runs", "import", archive.to_str().unwrap()]).contains("already"));
+    home.fine(&["runs", "delete", "before"]);
+    home.fine(&["runs", "import", archive.to_str().unwrap()]);
+    assert_eq!(home.fine(&["report", "before", "--format", "markdown"]), report);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&kept), mode(&kept.join("manifest.json"))), (0o700, 0o600));
+    // Every host can open it without mydyno.
+    let listed = Command::new("sh").args(["-c", "zstd -dc \"$0\" | tar t"]).arg(&archive).output().unwrap();
+    if listed.status.success() && !listed.stdout.is_empty() {
+        let name = kept.file_name().unwrap().to_str().unwrap();
+        assert!(String::from_utf8_lossy(&listed.stdout).contains(&format!("{name}/manifest.json")));
+    }
+
     // A folder elsewhere is never deleted, not even one that holds a run.
     let elsewhere = home.path().join("copy");
-    std::process::Command::new("cp")
-        .arg("-r")
-        .arg(runs[0]["path"].as_str().unwrap())
-        .arg(&elsewhere)
-        .status()
-        .unwrap();
+    Command::new("cp").arg("-r").arg(runs[0]["path"].as_str().unwrap()).arg(&elsewhere).status().unwrap();
     let refused = home.fails(2, &["runs", "delete", elsewhere.to_str().unwrap()]);
     assert!(refused.contains("by hand") && elsewhere.exists(), "{refused}");
     home.fine(&["runs", "delete", "1", "before"]);

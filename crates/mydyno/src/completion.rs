@@ -34,6 +34,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["report"], "runs", runs),
     (&["runs", "name"], "run", runs),
     (&["runs", "tag"], "run", runs),
+    (&["runs", "export"], "run", runs),
     (&["runs", "delete"], "runs", runs),
     (&["compare"], "baseline", levers),
     (&["compare"], "treatment", levers),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use mydyno_facts::read_regular;
 use mydyno_model::Document;
 use mydyno_model::experiment::Design;
+use mydyno_model::experiment::factorial::Factorial;
 use mydyno_model::record::{Manifest, file};
 use mydyno_model::run_list::{KeptRun, RunKind, RunLabel};
 use thiserror::Error;
@@ -15,6 +16,9 @@ const LABEL: &str = "label.json";
 
 /// File that makes a folder an experiment.
 const DESIGN: &str = "design.json";
+
+/// File that makes a folder an experiment with several factors.
+const FACTORIAL: &str = "factorial.json";
 
 /// Most bytes of a document that is read for the list.
 const LARGEST_BYTES: u64 = 16 << 20;
@@ -41,6 +45,20 @@ pub enum KeptError {
     /// A folder outside the state folder.
     #[error("{0} is not in the folder of kept runs: delete it by hand")]
     Outside(PathBuf),
+    /// What is to be exported is no run.
+    #[error("{0} holds neither a run nor an experiment: `mydyno runs` lists them")]
+    NoRun(PathBuf),
+    /// An archive that is none, or holds something else than one run.
+    #[error("{path} is no exported run: {why}; `mydyno runs export` writes them")]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A run that is there already.
+    #[error("{0} is there already; mydyno does not write over it")]
+    Exists(PathBuf),
     /// A file or folder.
     #[error("{doing} {path}: {source}")]
     File {
@@ -53,7 +71,8 @@ pub enum KeptError {
     },
 }
 
-fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeptError {
+/// For `map_err` of what is done with a file.
+pub(crate) fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeptError {
     let path = path.to_owned();
     move |source| KeptError::File { doing, path, source }
 }
@@ -75,17 +94,18 @@ pub fn list(runs: &Path) -> Result<Vec<KeptRun>, KeptError> {
     Ok(kept)
 }
 
-fn kept(folder: &Path) -> Option<KeptRun> {
+/// A run or an experiment in a folder; `None` where there is none.
+pub(crate) fn kept(folder: &Path) -> Option<KeptRun> {
     let text = |name: &str| read_regular(&folder.join(name), LARGEST_BYTES).ok();
-    let (kind, created, subject, server) = match text(file::MANIFEST) {
-        Some(manifest) => {
-            let manifest = Manifest::from_json(&manifest).ok()?;
-            (RunKind::Run, manifest.header.created, manifest.plan.workload.name, manifest.plan.target.address)
-        }
-        None => {
-            let design = Design::from_json(&text(DESIGN)?).ok()?;
-            (RunKind::Experiment, design.header.created, design.experiment, String::new())
-        }
+    let (kind, created, subject, server) = if let Some(manifest) = text(file::MANIFEST) {
+        let manifest = Manifest::from_json(&manifest).ok()?;
+        (RunKind::Run, manifest.header.created, manifest.plan.workload.name, manifest.plan.target.address)
+    } else if let Some(design) = text(DESIGN) {
+        let design = Design::from_json(&design).ok()?;
+        (RunKind::Experiment, design.header.created, design.experiment, String::new())
+    } else {
+        let factorial = Factorial::from_json(&text(FACTORIAL)?).ok()?;
+        (RunKind::Experiment, factorial.header.created, factorial.experiment, String::new())
     };
     Some(KeptRun {
         number: 0,

@@ -1,6 +1,7 @@
 //! One run, whole: the plan with all its errors at once, the guard, the phases, load beside observation, the record's
 //! writer and reader, and the summary that is derived from the record.
 
+pub mod archive;
 pub mod audit;
 pub mod bound;
 pub mod capacity;

@@ -1,11 +1,13 @@
 //! `mydyno runs`: the runs and experiments that are kept.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use mydyno_host::StateDir;
 use mydyno_model::document::{Document, Header};
 use mydyno_model::run_list::{KeptRun, RunKind, RunList};
 use mydyno_model::text;
+use mydyno_run::archive;
 use mydyno_run::kept::{self, KeptError};
 use time::OffsetDateTime;
 
@@ -46,6 +48,19 @@ enum Step {
         #[arg(long)]
         remove: bool,
     },
+    /// Write a run into one file, to keep it or to send it.
+    Export {
+        /// Folder, name or number of the run.
+        run: PathBuf,
+        /// The file [default: the folder's name with .tar.zst, here].
+        #[arg(long, short = 'o', value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Add a run that another host or state folder has exported.
+    Import {
+        /// The file.
+        file: PathBuf,
+    },
     /// Delete runs with their folders.
     Delete {
         /// Folders, names or numbers of runs.
@@ -54,7 +69,7 @@ enum Step {
     },
 }
 
-/// Lists, labels or deletes kept runs.
+/// Lists, labels, exports, imports or deletes kept runs.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let runs = runs_folder()?;
     match &args.step {
@@ -77,6 +92,28 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
                 }
             };
             kept::relabel(&found(run)?, change).map_err(failure)?;
+        }
+        Some(Step::Export { run, output }) => {
+            let folder = found(run)?;
+            let name = || folder.canonicalize().ok().and_then(|real| real.file_name().map(OsString::from));
+            let output = match output {
+                Some(output) => output.clone(),
+                None => {
+                    let mut name = name().unwrap_or_else(|| "run".into());
+                    name.push(".tar.zst");
+                    name.into()
+                }
+            };
+            archive::export(&folder, &output).map_err(failure)?;
+            ui.note(&format!("{} is written; `mydyno runs import FILE` reads it", output.display()));
+        }
+        Some(Step::Import { file }) => {
+            let state = StateDir::default_path().and_then(|path| StateDir::open(&path));
+            state.map_err(|e| Failure::environment(e.to_string()))?;
+            std::fs::create_dir_all(&runs)
+                .map_err(|e| Failure::environment(format!("making {}: {e}", runs.display())))?;
+            let folder = archive::import(&runs, file).map_err(failure)?;
+            ui.note(&format!("{} is added", folder.display()));
         }
         Some(Step::Delete { runs: words }) => {
             // All are found before the first one goes: deleting one would renumber the others.
