@@ -24,6 +24,7 @@ const NAMES_A_SERVER: &[&str] = &[
     "config",
     "ssh",
     "host_only",
+    "replay",
 ];
 
 /// Options that say that a verb connects to the user's server; a verb that has one gets [`TARGET`] only with it.
