@@ -9,6 +9,7 @@ mod certificates;
 mod clock;
 mod compare;
 mod config_file;
+mod compat;
 mod convergence;
 mod disk;
 mod docs;

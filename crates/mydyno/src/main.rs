@@ -31,8 +31,11 @@ fn main() -> ExitCode {
     if completion::answer() {
         return ExitCode::SUCCESS;
     }
-    signals::accept_interrupts();
     let mut args = cli::with_help(std::env::args_os().collect());
+    if let Some((program, words)) = verbs::compat::program_of(&args) {
+        return verbs::compat::run_program(program, &words);
+    }
+    signals::accept_interrupts();
     let file = config::take_file(&mut args);
     let command = cli::Cli::command();
     let line = secrets::take_password(args, &command);

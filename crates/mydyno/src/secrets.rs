@@ -77,10 +77,16 @@ pub fn take_password(args: Vec<OsString>, cli: &Command) -> CommandLine {
     }
     line.args.extend(args);
     if matches!(line.password, Password::Given(_)) {
-        overwrite_passwords(verb);
-        forbid_core_dumps();
+        hide_passwords(|arg| password_in(arg, verb).map(|place| place.word_at));
     }
     line
+}
+
+/// Overwrites passwords in the command line as others see it, and keeps them out of core dumps. `word_at` gives the offset
+/// of a password within an argument.
+pub fn hide_passwords(word_at: impl Fn(&OsStr) -> Option<usize>) {
+    overwrite_passwords(word_at);
+    forbid_core_dumps();
 }
 
 /// The verb, or the verb of a verb, that the arguments name. A word before it is skipped: it may be a password.
@@ -138,7 +144,7 @@ pub fn forbid_core_dumps() {
 
 /// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: between the
 /// start of the process and this call they are visible, so a file or `-p` alone is safer.
-fn overwrite_passwords(verb: &Command) {
+fn overwrite_passwords(word_at: impl Fn(&OsStr) -> Option<usize>) {
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
     let Some((start, end)) = argument_area(&String::from_utf8_lossy(&stat)) else { return };
     let Ok(memory) = std::fs::OpenOptions::new().read(true).write(true).open("/proc/self/mem") else {
@@ -150,8 +156,8 @@ fn overwrite_passwords(verb: &Command) {
     }
     let mut at = 0;
     for arg in area.clone().split(|b| *b == 0) {
-        if let Some(place) = password_in(OsStr::from_bytes(arg), verb) {
-            let from = at + place.word_at;
+        if let Some(word_at) = word_at(OsStr::from_bytes(arg)) {
+            let from = at + word_at;
             area[from..at + arg.len()].fill(b'x');
             let _ = memory.write_all_at(&area[from..at + arg.len()], (start + from) as u64);
         }

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod claims;
 mod compare;
+pub mod compat;
 mod completions;
 mod config;
 mod crash;
@@ -67,6 +68,9 @@ pub enum Verb {
     TpccLint(Box<tpcc_lint::Args>),
     /// Show what a server and its host do, every second: rates of both on one clock. It only reads.
     Watch(Box<watch::Args>),
+    /// Take sysbench's place: its command line, built-in tests and reports.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Sysbench(compat::Words),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
     /// List the defaults of your file, and where each comes from.
@@ -105,6 +109,7 @@ pub fn run(
         Verb::Knobs(args) => knobs::run(&args, ui),
         Verb::TpccLint(args) => tpcc_lint::run(&args, password, ui),
         Verb::Watch(args) => watch::run(&args, password, argv, ui),
+        Verb::Sysbench(words) => Ok(compat::run(mydyno_compat::Program::Sysbench, &words)),
         Verb::Workloads(args) => workloads::run(&args, ui),
         Verb::Config(args) => config::run(&args, file, ui),
         Verb::Completions(args) => completions::run(&args, ui),

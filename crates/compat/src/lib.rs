@@ -1,0 +1,50 @@
+//! Drop-ins for sysbench and mysqlslap: their command lines, Lua scripts, reports and exit statuses.
+//!
+//! This crate neither prints nor exits: it writes to the [`Streams`] of its caller and returns an exit status. The
+//! interface is that of sysbench 1.0.20 and of MariaDB's mysqlslap 10.11; code, texts and scripts are our own.
+
+#![allow(dead_code)]
+
+mod streams;
+pub mod sysbench;
+
+pub use streams::Streams;
+
+/// A program whose place this binary takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// sysbench.
+    Sysbench,
+}
+
+impl Program {
+    /// The program that a file name stands for, as the first argument of a process has it.
+    pub fn of_file_name(path: &str) -> Option<Self> {
+        match path.rsplit('/').next().unwrap_or_default() {
+            "sysbench" => Some(Self::Sysbench),
+            _ => None,
+        }
+    }
+
+    /// The program that a verb of mydyno stands for.
+    pub fn of_verb(verb: &str) -> Option<Self> {
+        match verb {
+            "sysbench" => Some(Self::Sysbench),
+            _ => None,
+        }
+    }
+
+    /// Runs the program with the arguments that follow its name.
+    pub fn run(self, args: &[String], streams: Streams) -> u8 {
+        match self {
+            Self::Sysbench => sysbench::run(args, streams),
+        }
+    }
+
+    /// Offset of a password within an argument; `None` when the argument holds none.
+    pub fn password_at(self, arg: &[u8]) -> Option<usize> {
+        match self {
+            Self::Sysbench => sysbench::password_at(arg),
+        }
+    }
+}

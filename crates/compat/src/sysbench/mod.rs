@@ -1,0 +1,138 @@
+//! The command line of sysbench 1.0.20.
+
+mod engine;
+mod help;
+mod histogram;
+mod log;
+mod options;
+mod queue;
+mod report;
+mod runner;
+mod settings;
+mod stats;
+mod tests;
+
+use std::sync::Arc;
+
+use engine::Engine;
+use log::Log;
+use options::{CommandLine, Other, print_options};
+use settings::Settings;
+use tests::{BuiltIn, Ready};
+
+use crate::streams::Streams;
+
+/// The release whose interface this is.
+const RELEASE: &str = "sysbench 1.0.20";
+
+/// Runs `sysbench` with the arguments that follow its name; the exit status: 0 fine, 1 a failure, 2 an end by force.
+pub fn run(args: &[String], streams: Streams) -> u8 {
+    let line = match options::read(args) {
+        Ok(line) => line,
+        Err(error) => {
+            for text in error.warnings.iter().chain([&error.message]) {
+                streams.errors(format!("{text}\n").as_bytes());
+            }
+            return 1;
+        }
+    };
+    for warning in &line.warnings {
+        streams.errors(format!("{warning}\n").as_bytes());
+    }
+    if line.options.is_on("help") {
+        streams.output(help::text().as_bytes());
+        return 0;
+    }
+    if line.options.is_on("version") {
+        streams.output(format!("{RELEASE}\n").as_bytes());
+        return 0;
+    }
+    run_line(line, streams)
+}
+
+fn run_line(mut line: CommandLine, streams: Streams) -> u8 {
+    let level = match settings::verbosity(&line.options) {
+        Ok(level) => level,
+        Err(text) => {
+            streams.output(format!("{text}\n").as_bytes());
+            return 1;
+        }
+    };
+    let log = Arc::new(Log::new(streams, level));
+    settings::apply_old_names(&mut line.options, &log);
+    let settings = match Settings::new(&line.options) {
+        Ok(settings) => settings,
+        Err(text) => {
+            log.fatal(&text);
+            return 1;
+        }
+    };
+    log.notice(&format!("{RELEASE} (mydyno {})\n", env!("CARGO_PKG_VERSION")));
+    let name = line.test.clone().unwrap_or_default();
+    match tests::find(&name) {
+        Some(test) => run_built_in(test, line, settings, log),
+        None => {
+            log.fatal(&format!("Cannot find benchmark '{name}': no such built-in test, file or module"));
+            1
+        }
+    }
+}
+
+fn run_built_in(test: &BuiltIn, mut line: CommandLine, settings: Settings, log: Arc<Log>) -> u8 {
+    let errors = |text: String| {
+        log.streams().errors(format!("{text}\n").as_bytes());
+        1
+    };
+    let name = test.name;
+    let Some(command) = line.command.take() else {
+        return errors(format!("The '{name}' test requires a command argument. See 'sysbench {name} help'"));
+    };
+    let definitions = (test.options)();
+    line.options.define(&definitions);
+    if let Some(unknown) = take_options(&mut line) {
+        return errors(format!("invalid option: {}", unknown.written()));
+    }
+    match command.as_str() {
+        "help" => {
+            log.text(&format!("{name} options:\n{}\n", print_options(&definitions)));
+            0
+        }
+        "run" => match (test.prepare)(&line.options, settings.threads) {
+            Ok(ready) => run_ready(ready, settings, log),
+            Err(text) => {
+                log.fatal(&text);
+                1
+            }
+        },
+        "prepare" | "cleanup" => errors(format!("'{name}' test does not implement the '{command}' command.")),
+        _ => errors(format!("Unknown command: {command}")),
+    }
+}
+
+fn run_ready(mut ready: Ready, settings: Settings, log: Arc<Log>) -> u8 {
+    let engine = Arc::new(Engine::new(settings, Arc::clone(&log)));
+    runner::print_header(&engine);
+    (ready.print_mode)(&log);
+    runner::run(&engine, &ready.test, ready.main.as_mut())
+}
+
+/// Sets the options that were unknown before the test defined its own; the first one of the command line that still is.
+/// Option files may hold options of other tests.
+fn take_options(line: &mut CommandLine) -> Option<Other> {
+    for other in std::mem::take(&mut line.others) {
+        if line.options.set(&other.name, other.value.as_deref()).is_err() && other.from_line {
+            return Some(other);
+        }
+    }
+    None
+}
+
+/// Offset of a password within an argument; `None` when the argument holds none.
+pub fn password_at(arg: &[u8]) -> Option<usize> {
+    let at = arg.iter().position(|byte| *byte == b'=')?;
+    let name = String::from_utf8_lossy(&arg[..at]).replace('_', "-");
+    ["--mysql-password", "--pgsql-password"].contains(&name.as_str()).then_some(at + 1)
+}
+
+#[cfg(test)]
+mod run_tests;

@@ -1,0 +1,221 @@
+//! The command `run`: threads begin together, reports are printed meanwhile, and the report of the whole at the end.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::engine::{Engine, Mark};
+use super::log::Level;
+use super::report;
+use super::stats::Stat;
+
+/// What the threads of a test do.
+pub(crate) trait Test: Send + Sync {
+    /// Makes the worker of a thread, in this thread. `None` when it cannot be made, which has been printed.
+    fn worker(&self, engine: &Arc<Engine>, thread: usize) -> Option<Box<dyn Worker>>;
+
+    /// Makes what prints reports in a thread of its own.
+    fn reporter(&self, engine: &Arc<Engine>) -> Option<Box<dyn Reporter>>;
+}
+
+/// What one thread does.
+pub(crate) trait Worker {
+    /// Works until the engine has no more events. `false` after a failure, which has been printed.
+    fn run(&mut self, engine: &Engine) -> bool;
+
+    /// Ends the thread's work.
+    fn done(&mut self) {}
+}
+
+/// Prints reports.
+pub(crate) trait Reporter {
+    fn intermediate(&mut self, engine: &Engine, stat: &Stat) {
+        print_intermediate(engine, stat, false);
+    }
+
+    fn cumulative(&mut self, engine: &Engine, stat: &Stat) {
+        print_general(engine, stat);
+    }
+}
+
+/// Prints the usual line of an intermediate report.
+pub(crate) fn print_intermediate(engine: &Engine, stat: &Stat, sql: bool) {
+    let (percentile, with_queue) = (engine.settings.percentile, engine.settings.rate > 0.0);
+    engine.log.notice(&match sql {
+        true => report::intermediate_sql(stat, percentile, with_queue),
+        false => report::intermediate(stat, percentile, with_queue),
+    });
+}
+
+/// Prints the part of a cumulative report that every test has.
+pub(crate) fn print_general(engine: &Engine, stat: &Stat) {
+    engine.log.text(&report::general(stat, engine.settings.percentile, engine.settings.debug));
+}
+
+/// Prints what stands before the mode of the test.
+pub(crate) fn print_header(engine: &Engine) {
+    let (settings, log) = (&engine.settings, &engine.log);
+    log.notice("Running the test with following options:");
+    log.notice(&format!("Number of threads: {}", settings.threads));
+    if settings.rate > 0.0 {
+        log.notice(&format!("Target transaction rate: {}/sec", settings.rate));
+    }
+    if settings.report_interval != 0 {
+        log.notice(&format!("Report intermediate results every {} second(s)", settings.report_interval));
+    }
+    if !settings.checkpoints.is_empty() {
+        let list: Vec<String> = settings.checkpoints.iter().map(u64::to_string).collect();
+        log.notice(&format!("Report checkpoint(s) at {} seconds", list.join(", ")));
+    }
+    if settings.debug {
+        log.notice("Debug mode enabled.\n");
+    }
+    if settings.validate {
+        log.notice("Validation checks: on.\n");
+    }
+    log.notice(&match settings.seed {
+        0 => "Initializing random number generator from current time\n".to_owned(),
+        seed => format!("Initializing random number generator from seed ({seed}).\n"),
+    });
+    if let Some(end) = settings.forced_shutdown {
+        log.notice(&format!("Forcing shutdown in {} seconds", end.as_secs()));
+    }
+    log.text("\n");
+}
+
+/// Status after an end by force.
+const FORCED: u8 = 2;
+
+/// Runs a test and prints its reports; the exit status.
+pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Reporter) -> u8 {
+    engine.log.notice("Initializing worker threads...\n");
+    let count = engine.settings.threads;
+    let ready = Arc::new(Barrier::new(count + 1));
+    let begun = Arc::new(Barrier::new(count + 1));
+    let unusable = Arc::new(AtomicBool::new(false));
+    let (sender, ended) = mpsc::channel();
+    for id in 0..count {
+        let (of_thread, test, sender) = (Arc::clone(engine), Arc::clone(test), sender.clone());
+        let (ready, begun, unusable) = (Arc::clone(&ready), Arc::clone(&begun), Arc::clone(&unusable));
+        let work = move || {
+            let engine = of_thread;
+            engine.log.line(Level::Debug, &format!("Worker thread (#{id}) started"));
+            let worker = test.worker(&engine, id);
+            match &worker {
+                Some(_) => engine.log.line(Level::Debug, &format!("Worker thread (#{id}) initialized")),
+                None => unusable.store(true, Relaxed),
+            }
+            ready.wait();
+            begun.wait();
+            if let Some(mut worker) = worker.filter(|_| !unusable.load(Relaxed)) {
+                if !worker.run(&engine) {
+                    engine.fail();
+                }
+                worker.done();
+            }
+            engine.thread_has_ended();
+            let _ = sender.send(());
+        };
+        if thread::Builder::new().name(format!("sb-{id}")).spawn(work).is_err() {
+            engine.log.fatal(&format!("cannot start thread #{id}: the system permits no more threads"));
+            return 1;
+        }
+    }
+    ready.wait();
+    if unusable.load(Relaxed) {
+        engine.log.fatal("Thread initialization failed!");
+        return 1;
+    }
+    engine.begin();
+    begun.wait();
+    engine.log.notice("Threads started!\n");
+    let mark = engine.mark();
+    let others = start_others(engine, test, &mark);
+    if !wait_for_threads(engine, &ended, count) {
+        return forced_end(engine, main, mark);
+    }
+    engine.finish();
+    let last = others.into_iter().filter_map(|other| other.join().ok().flatten()).next_back();
+    if engine.has_failed() {
+        return 1;
+    }
+    engine.log.line(Level::Info, "Done.\n");
+    if engine.settings.histogram {
+        let text = engine.latency().print();
+        engine.log.text(&format!("Latency histogram (values are in milliseconds)\n{text} \n"));
+    }
+    let stat = engine.cumulative(&mut last.unwrap_or(mark));
+    main.cumulative(engine, &stat);
+    0
+}
+
+/// Waits for all threads; `false` when the time of a forced end comes first.
+fn wait_for_threads(engine: &Engine, ended: &mpsc::Receiver<()>, count: usize) -> bool {
+    let end = engine.settings.forced_shutdown.map(|after| engine.start() + after);
+    for _ in 0..count {
+        let received = match end {
+            None => ended.recv().is_ok(),
+            Some(end) => ended.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok(),
+        };
+        if !received {
+            return false;
+        }
+    }
+    true
+}
+
+fn forced_end(engine: &Engine, main: &mut dyn Reporter, mut mark: Mark) -> u8 {
+    engine.log.fatal("The --max-time limit has expired, forcing shutdown...");
+    let mut stat = engine.cumulative(&mut mark);
+    stat.unfinished = Some(stat.concurrency);
+    main.cumulative(engine, &stat);
+    FORCED
+}
+
+/// Starts the threads of arrivals, intermediate reports and checkpoints. The last one gives the state of its last report.
+fn start_others(
+    engine: &Arc<Engine>,
+    test: &Arc<dyn Test>,
+    mark: &Mark,
+) -> Vec<thread::JoinHandle<Option<Mark>>> {
+    let mut others = Vec::new();
+    let mut start = |work: fn(&Arc<Engine>, &Arc<dyn Test>, Mark) -> Option<Mark>| {
+        let (engine, test, mark) = (Arc::clone(engine), Arc::clone(test), mark.clone());
+        others.push(thread::spawn(move || work(&engine, &test, mark)));
+    };
+    if engine.settings.rate > 0.0 {
+        start(|engine, _, _| {
+            engine.generate_arrivals();
+            None
+        });
+    }
+    if engine.settings.report_interval > 0 {
+        start(|engine, test, mut mark| {
+            let mut reporter = test.reporter(engine)?;
+            let interval = Duration::from_secs(engine.settings.report_interval.unsigned_abs());
+            let mut next = engine.start() + interval;
+            while engine.wait_until(next) {
+                reporter.intermediate(engine, &engine.intermediate(&mut mark));
+                next += interval;
+            }
+            None
+        });
+    }
+    if !engine.settings.checkpoints.is_empty() {
+        start(|engine, test, mut mark| {
+            let mut reporter = test.reporter(engine)?;
+            for second in &engine.settings.checkpoints {
+                if !engine.wait_until(engine.start() + Duration::from_secs(*second)) {
+                    break;
+                }
+                let stat = engine.cumulative(&mut mark);
+                engine.log.notice(&format!("[ {:.0}s ] Checkpoint report:", stat.time_total));
+                reporter.cumulative(engine, &stat);
+            }
+            Some(mark)
+        });
+    }
+    others
+}

@@ -1,0 +1,209 @@
+//! The drop-ins beside the programs whose place they take: the same command lines through both.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::fixture::Ended;
+use crate::home::Home;
+
+/// Whether a program is there; says so where it is not, since nothing is compared then.
+fn is_there(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    if !there {
+        println!("skipped: {program} is not installed (scripts/install-deps {program})");
+    }
+    there
+}
+
+/// A text with what may differ made alike: every number is `#`, every run of spaces one space.
+fn alike(text: &str) -> String {
+    let mut alike = String::new();
+    let mut in_number = false;
+    for letter in text.chars() {
+        let digit = letter.is_ascii_digit() || in_number && letter == '.';
+        if !digit {
+            if !(letter == ' ' && alike.ends_with(' ')) {
+                alike.push(letter);
+            }
+        } else if !in_number {
+            alike.push('#');
+        }
+        in_number = digit;
+    }
+    alike
+}
+
+/// The output without the line of the version, numbers and what the help texts say.
+fn comparable(line: &str, output: &str) -> String {
+    let is_help = line.contains("help");
+    let lines = output.lines().filter(|line| !line.starts_with("sysbench 1.0.20 ("));
+    let lines = lines.map(|line| match (is_help, line.trim_start().starts_with("--")) {
+        // Name and form of an option, and its default.
+        (true, true) => {
+            let form = line.split_whitespace().next().unwrap();
+            let default = line.rsplit_once(" [").map_or("", |(_, default)| default);
+            format!("{form} [{default}")
+        }
+        (true, false) => String::new(),
+        _ => alike(line),
+    });
+    lines.filter(|line| !(is_help && line.is_empty())).collect::<Vec<_>>().join("\n")
+}
+
+/// Runs one command line through both programs, in the same folder.
+fn both(home: &Home, line: &str) -> [Ended; 2] {
+    let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+    let theirs = {
+        let mut command = Command::new("timeout");
+        command.args(["30", "sysbench"]).args(&words).current_dir(home.path());
+        command.stdin(std::process::Stdio::null());
+        Ended::from(command.output().unwrap())
+    };
+    [theirs, home.end(&[&["sysbench"], words.as_slice()].concat())]
+}
+
+/// Command lines whose statuses, streams and texts must be those of sysbench.
+const LINES: &str = "
+    --version
+    --help
+    --version cpu run
+    --help=on
+    --foo=3 cpu run
+    --table_size 100 cpu run
+    -h
+    nosuch
+    nosuch run
+    --test=nosuch run
+    --test=cpu
+    --test run
+    --test=cpu memory run
+    --config-file=nonexistent cpu run --events=1
+    --report-checkpoints=x cpu run
+    --thread-stack-size=1 --events=1 --cpu-max-prime=3 cpu run
+    cpu
+    cpu --foo=3
+    cpu --foo=3 foo
+    cpu foo
+    cpu help
+    cpu help --foo=1
+    cpu help --max-time=1
+    cpu prepare
+    cpu cleanup
+    cpu run x
+    cpu -- run
+    cpu run -x --events=1
+    cpu --threads=0 run
+    cpu --threads=x run
+    cpu --threads= run
+    cpu --threads run
+    cpu --debug=5 run
+    cpu --histogram=yes --events=1 run
+    cpu --percentile=99.9 run
+    cpu --percentile=101 run
+    cpu --percentile=-1 run
+    cpu --percentile=0 --histogram run
+    cpu --percentile=0 --events=1 run
+    cpu --max-requests=3 --percentile=101 run
+    cpu --verbosity=9 run
+    cpu --verbosity=2 --events=1 run
+    cpu --verbosity=4 --events=3 run
+    cpu --verbosity=5 --events=3 run
+    cpu --rand-type=x help
+    cpu --rand-type=x --forced-shutdown=x run
+    cpu --rand-type=uniform --events=1 run
+    cpu --rand-type=gaussian --rand-spec-iter=3 --events=1 run
+    cpu --rand-type=pareto --rand-pareto-h=0.5 --events=1 run
+    cpu --rand-spec-pct=2 --rand-spec-res=50 --events=1 run
+    cpu --rand-seed=5 --events=1 run
+    cpu --forced-shutdown=x run
+    cpu --forced-shutdown=2 --time=1 --events=1 run
+    cpu --forced-shutdown --time=1 --events=1 run
+    cpu --forced-shutdown=50% --time=20 --events=1 run
+    cpu --validate --events=1 run
+    cpu --debug --threads=1 --events=1 --cpu-max-prime=100 run
+    cpu --events=3K run
+    cpu --events=3 --events=2 run
+    cpu --max-requests=3 --events=4 run
+    cpu --time=-1 --events=1 run
+    cpu --report-interval=-1 --events=1 run
+    cpu --cpu-max-prime=0 run
+    cpu --cpu_max_prime=10 --events=1 run
+    cpu --cpu-max-prime=2 --events=3 run
+    cpu --cpu-max-prime=10 --tx-rate=50 --max-time=1 --num-threads=2 run
+    cpu --cpu-max-prime=10 --time=3 --report-checkpoints=2,1 run
+    cpu --cpu-max-prime=10 --time=2 --report-interval=1 run
+    cpu --mysql-ignore-errors=x --mysql-port=x --events=1 run
+    cpu --mysql-host=a,b --mysql-socket=s --mysql-user=u --mysql-password=p --mysql-db=d --events=1 run
+    cpu --mysql-ssl=on --mysql-ssl-cipher=c --mysql-compression --mysql-debug --mysql-dry-run --events=1 run
+    cpu --db-driver=mysql --db-ps-mode=disable --db-debug --events=1 run
+    cpu --pgsql-host=h --pgsql-port=1 --pgsql-user=u --pgsql-password=p --pgsql-db=d --events=1 run
+    cpu --pgsql-port=x --events=1 run
+    cpu --mysql-foo=x --events=1 run
+    memory help
+    memory prepare
+    memory --memory-total-size=1M run
+    memory --memory-total-size=1M --memory-block-size=1000 run
+    memory --memory-total-size=1M --memory-block-size=0 run
+    memory --memory-total-size=1M --memory-scope=local --memory-oper=read run
+    memory --memory-total-size=1M --memory-scope=x run
+    memory --memory-total-size=1M --memory-oper=x run
+    memory --memory-total-size=1M --memory-oper=none run
+    memory --memory-total-size=1M --memory-access-mode=rnd --threads=2 run
+    memory --memory-total-size=1M --memory-access-mode=z run
+    memory --memory-total-size=100000G --time=2 --report-interval=1 run
+    threads help
+    threads cleanup
+    threads --events=2 run
+    threads --events=20 --thread-yields=0 --thread-locks=2 --threads=3 run
+    mutex help
+    mutex --mutex-locks=10 --mutex-loops=0 run
+    mutex --mutex-num=2 --mutex-locks=10 --mutex-loops=0 --threads=3 --events=10 run
+";
+
+/// Both endings of a command line where they differ.
+fn compare(home: &Home, line: &str) -> Option<String> {
+    let [theirs, ours] = both(home, line);
+    let view =
+        |ended: &Ended| (ended.status, comparable(line, &ended.stdout), comparable(line, &ended.stderr));
+    (view(&theirs) != view(&ours))
+        .then(|| format!("{line}\n--- sysbench\n{theirs:#?}\n--- mydyno\n{ours:#?}"))
+}
+
+#[test]
+fn command_lines_end_as_in_sysbench() {
+    if !is_there("sysbench") {
+        return;
+    }
+    let home = Home::new();
+    let lines: Vec<&str> = LINES.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert!(lines.len() >= 85, "{}", lines.len());
+    let different: Vec<String> = lines.iter().filter_map(|line| compare(&home, line)).collect();
+    assert!(different.is_empty(), "{} of {}:\n{}", different.len(), lines.len(), different.join("\n\n"));
+}
+
+#[test]
+fn a_process_named_sysbench_is_sysbench() {
+    let home = Home::new();
+    let ended = Ended::from(home.command(&["--version"]).arg0("sysbench").output().unwrap());
+    assert_eq!((ended.status, ended.stdout.as_str()), (0, "sysbench 1.0.20\n"));
+    assert!(home.fine(&["sysbench", "--help"]).contains("--report-interval=N"));
+    assert!(home.fine(&["help", "sysbench"]).contains("--report-interval=N"));
+}
+
+#[test]
+fn passwords_are_removed_from_the_arguments_that_others_see() {
+    let home = Home::new();
+    for option in ["--mysql-password", "--mysql_password"] {
+        let given = format!("{option}=Zq7hunter2w");
+        let mut child = home.start(&["sysbench", "cpu", "--time=60", &given, "run"]);
+        let cmdline = format!("/proc/{}/cmdline", child.id());
+        let hidden = || std::fs::read_to_string(&cmdline).is_ok_and(|line| line.contains("=xxxxxxxxxxx"));
+        let shown = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            hidden()
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(shown, "{given}");
+    }
+}
