@@ -119,12 +119,10 @@ fn run_ready(mut ready: Ready, settings: Settings, log: Arc<Log>) -> u8 {
 /// Sets the options that were unknown before the test defined its own; the first one of the command line that still is.
 /// Option files may hold options of other tests.
 fn take_options(line: &mut CommandLine) -> Option<Other> {
-    for other in std::mem::take(&mut line.others) {
-        if line.options.set(&other.name, other.value.as_deref()).is_err() && other.from_line {
-            return Some(other);
-        }
-    }
-    None
+    let options = &mut line.options;
+    let mut unknown =
+        |other: &Other| options.set(&other.name, other.value.as_deref()).is_err() && other.from_line;
+    std::mem::take(&mut line.others).into_iter().find(|other| unknown(other))
 }
 
 /// Offset of a password within an argument; `None` when the argument holds none.

@@ -174,6 +174,9 @@ fn forced_end(engine: &Engine, main: &mut dyn Reporter, mut mark: Mark) -> u8 {
     FORCED
 }
 
+/// The work of a thread beside those of the test.
+type Work = fn(&Arc<Engine>, &Arc<dyn Test>, Mark) -> Option<Mark>;
+
 /// Starts the threads of arrivals, intermediate reports and checkpoints. The last one gives the state of its last report.
 fn start_others(
     engine: &Arc<Engine>,
@@ -181,7 +184,7 @@ fn start_others(
     mark: &Mark,
 ) -> Vec<thread::JoinHandle<Option<Mark>>> {
     let mut others = Vec::new();
-    let mut start = |work: fn(&Arc<Engine>, &Arc<dyn Test>, Mark) -> Option<Mark>| {
+    let mut start = |work: Work| {
         let (engine, test, mark) = (Arc::clone(engine), Arc::clone(test), mark.clone());
         others.push(thread::spawn(move || work(&engine, &test, mark)));
     };
