@@ -1,4 +1,4 @@
-//! Embeds the claims.
+//! Embeds the claims and the rules.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     embed("claims");
+    embed("rules");
 }
 
 /// Writes `NAME.rs`: the files `FOLDER/FILE.toml` of a folder beside the crates, with their texts.

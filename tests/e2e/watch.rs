@@ -33,6 +33,11 @@ fn figures_agree_with_the_servers_own_counters_in_every_form() {
     let rest: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
     assert!(child.wait().unwrap().success());
     assert_eq!(first["schema"], "mydyno.watch-interval/1");
+    let (diagnosis, rest) = rest.split_last().unwrap();
+    assert_eq!(
+        (diagnosis["schema"].as_str(), &diagnosis["intervals"]),
+        (Some("mydyno.diagnosis/1"), &4.into())
+    );
     assert_eq!(rest.len(), 3);
     let seen: f64 =
         rest.iter().map(|i| figure(i, "server.questions_per_s") * i["over_s"].as_f64().unwrap()).sum();
@@ -128,7 +133,8 @@ fn what_is_not_permitted_is_said_and_the_rest_is_shown() {
     let ended = home.end(&[&["watch"][..], &account].concat());
     assert_eq!(ended.status, 0, "{ended:?}");
     assert!(ended.stderr.contains("it needs PROCESS"), "{ended:?}");
-    assert!(figure(&intervals(&ended.stdout)[0], "server.questions_per_s") >= 0.0);
+    let diagnosis: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(figure(&diagnosis, "server.questions_per_s") >= 0.0);
 
     let host = home.json(&["watch", "--host-only", "--once", "--quiet", "--json", "--interval", "200ms"]);
     assert!(figure(&host, "host.cpu.busy_share") >= 0.0 && host["figures"].get("server.cpus").is_none());
@@ -175,7 +181,7 @@ fn a_record_replays_as_it_was_seen_also_when_the_watch_was_killed() {
         metrics.to_str().unwrap(),
     ]);
     let again = home.fine(&["watch", "--replay", record, "--json", "--quiet"]);
-    assert_eq!(bare(&again)[..3], bare(&seen)[..]);
+    assert_eq!(bare(&again)[..3], bare(&seen)[..3]);
     let text = home.fine(&["watch", "--replay", record]);
     assert!(text.contains("checkpoint age") && text.lines().count() > 9, "{text}");
 
@@ -213,4 +219,67 @@ fn a_record_replays_as_it_was_seen_also_when_the_watch_was_killed() {
     child.wait().unwrap();
     let again = home.fine(&["watch", "--replay", killed.to_str().unwrap(), "--json", "--quiet"]);
     assert_eq!(bare(&again)[..3], bare(&before.join("\n"))[..]);
+}
+
+/// The bottlenecks of one interval, by id.
+fn bottlenecks(home: &Home, dsn: &str) -> Vec<(String, Value)> {
+    let diagnosis = home.json(&["watch", "--dsn", dsn, "--once", "--interval", "3s", "--json", "--quiet"]);
+    let found = diagnosis["bottlenecks"].as_array().unwrap();
+    found.iter().map(|b| (b["id"].as_str().unwrap().to_owned(), b.clone())).collect()
+}
+
+#[test]
+fn a_hot_row_and_a_pile_up_of_metadata_locks_are_named_and_gone_afterwards() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let dsn = server.text("dsn").to_owned();
+    let names = |found: &[(String, Value)]| found.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
+    let has = |found: &[(String, Value)], id: &str| found.iter().any(|(found, _)| found == id);
+    home.fine(&server.bench("hot_row", &["prepare", "--allow-load"]));
+    let mut load = home.spawn(&server.bench(
+        "hot_row",
+        &["run", "--connections", "16", "--time", "40s", "--warmup", "0s", "--allow-load"],
+    ));
+    until("load", || server.counter("Threads_running") > 4);
+    let found = bottlenecks(&home, &dsn);
+    signal(load.id() as i32, libc::SIGINT);
+    load.wait().unwrap();
+    let (_, hot) = found.iter().find(|(id, _)| id == "row-lock.waits").unwrap_or_else(|| panic!("{found:?}"));
+    assert!(hot["share"].as_f64().unwrap() > 0.3 && hot["experiment"] == "hot-row", "{hot}");
+    assert!(
+        hot["evidence"].as_array().unwrap().iter().any(|e| e["figure"] == "innodb.row_lock_waiting"),
+        "{hot}"
+    );
+
+    server.sql("CREATE DATABASE d");
+    server.sql("CREATE TABLE d.t (a INT PRIMARY KEY)");
+    let client = |sql: &str| home.spawn(&["server", "cli", "s", "-e", sql]);
+    let locked = || {
+        let states = server
+            .sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%metadata lock%'");
+        states[0][0].parse::<u32>().unwrap()
+    };
+    let mut clients = vec![client("START TRANSACTION; SELECT * FROM d.t; DO SLEEP(60)")];
+    until("a transaction", || {
+        server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'")[0][0]
+            == "1"
+    });
+    clients.push(client("ALTER TABLE d.t ADD b INT, ALGORITHM=COPY"));
+    until("a waiting ALTER", || locked() == 1);
+    clients.extend((0..3).map(|_| client("SELECT * FROM d.t")));
+    until("waiting sessions", || locked() == 4);
+    let found = bottlenecks(&home, &dsn);
+    assert!(has(&found, "metadata-lock.pile-up") && !has(&found, "row-lock.waits"), "{:?}", names(&found));
+    for client in &mut clients {
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+    let sleepers = server.sql("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'");
+    sleepers.iter().for_each(|row| _ = server.sql(&format!("KILL {}", row[0])));
+    until("no waiting session", || locked() == 0);
+    let found = bottlenecks(&home, &dsn);
+    assert!(!has(&found, "metadata-lock.pile-up") && !has(&found, "row-lock.waits"), "{:?}", names(&found));
+
+    let text = home.fine(&["watch", "--dsn", &dsn, "--once", "--quiet"]);
+    assert!(text.contains("\nDiagnosis of "), "{text}");
 }

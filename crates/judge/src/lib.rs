@@ -8,6 +8,7 @@ pub mod accept;
 mod audit;
 mod claim;
 mod claims;
+pub mod diagnosis;
 mod diff;
 mod error;
 pub mod expr;

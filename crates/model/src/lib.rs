@@ -9,6 +9,7 @@ pub mod claim;
 pub mod comparison;
 pub mod config;
 pub mod crash;
+pub mod diagnosis;
 pub mod document;
 pub mod estimate;
 pub mod experiment;

@@ -88,6 +88,9 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// The embedded rules of the diagnosis.
+    #[error(transparent)]
+    Rules(#[from] mydyno_judge::JudgeError),
     /// Levers of a load, on a command that runs none.
     #[error(transparent)]
     Lever(#[from] LeverError),

@@ -17,6 +17,7 @@ use mydyno_samples::{Bus, MachineClock, Sampler, ServerPid, Stop};
 use mydyno_wire::Client;
 use time::OffsetDateTime;
 
+use super::recent::Recent;
 use super::record::Record;
 use super::server::Reconnect;
 use super::{Seen, WatchEnd, WatchPlan, openmetrics};
@@ -60,6 +61,7 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
     let started = OffsetDateTime::now_utc();
     let clock = MonotonicClock::start();
     let manifest = manifest(plan, server.as_ref(), gaps, started);
+    let recent = Recent::new()?;
     let record = plan.record.as_ref().map(|folder| Record::create(folder, &manifest)).transpose()?;
     see(Seen::Begins(&manifest));
     let (send, messages) = channel();
@@ -77,13 +79,17 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
     std::thread::scope(|scope| {
         scope.spawn(|| sample(bus, &stop_bus, send));
         let series = Series::new(started, plan.interval.seconds());
-        let mut watching = Watching { plan, stop, clock: &clock, series, record, exported: false, seen: 0 };
+        let mut watching =
+            Watching { plan, stop, clock: &clock, series, recent, record, exported: false, seen: 0 };
         let ended = watching.until_end(&messages, see);
         cancel.store(true, Ordering::Relaxed);
         stop_bus.set();
         // The record keeps the last sample too, which comes after the last interval.
         let kept = messages.iter().try_for_each(|message| watching.keep(message));
         let finished = watching.record.map_or(Ok(()), Record::finish);
+        if let Some(diagnosis) = watching.recent.diagnosis() {
+            see(Seen::Ends(&diagnosis));
+        }
         ended.and_then(|end| kept.and(finished).map(|()| end))
     })
 }
@@ -156,6 +162,7 @@ struct Watching<'a> {
     stop: &'a Cancel,
     clock: &'a MonotonicClock,
     series: Series,
+    recent: Recent,
     record: Option<Record>,
     /// Whether the OpenMetrics file was written once.
     exported: bool,
@@ -190,6 +197,7 @@ impl Watching<'_> {
                 if let Some(interval) = self.series.push(sample) {
                     self.seen += 1;
                     see(Seen::Interval(&interval));
+                    self.recent.push(interval);
                 }
             }
         }

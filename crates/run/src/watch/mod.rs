@@ -2,6 +2,7 @@
 
 mod live;
 mod openmetrics;
+mod recent;
 mod record;
 mod replay;
 mod server;
@@ -9,6 +10,7 @@ mod server;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::watch::{WatchInterval, WatchManifest};
 use mydyno_samples::Interval;
 use mydyno_wire::ConnectOptions;
@@ -45,6 +47,8 @@ pub enum Seen<'a> {
     Interval(&'a WatchInterval),
     /// A sentence about something that is not in the figures.
     Note(String),
+    /// The end, with the diagnosis of the latest intervals.
+    Ends(&'a Diagnosis),
 }
 
 /// How a watch ended.

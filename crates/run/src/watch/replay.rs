@@ -13,6 +13,7 @@ use mydyno_samples::series::Series;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::recent::Recent;
 use super::{Seen, WatchEnd};
 use crate::error::RunError;
 use crate::lines;
@@ -39,6 +40,7 @@ const MOST_VALUES: usize = 100_000;
 /// The folder holds no watch. Samples that cannot be read are left out, which is a note.
 pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
     let manifest = manifest(folder)?;
+    let mut recent = Recent::new()?;
     let mut series = Series::new(started(&manifest), manifest.interval_s);
     see(Seen::Begins(&manifest));
     let mut notes = notes(folder).into_iter().peekable();
@@ -50,6 +52,7 @@ pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Re
         if let Some(interval) = series.push(sample) {
             end.intervals += 1;
             see(Seen::Interval(&interval));
+            recent.push(interval);
         }
         end.interrupted = stop.load(Ordering::Relaxed);
         !end.interrupted
@@ -59,6 +62,9 @@ pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Re
     }
     if let Some(damage) = damage {
         see(Seen::Note(damage));
+    }
+    if let Some(diagnosis) = recent.diagnosis() {
+        see(Seen::Ends(&diagnosis));
     }
     Ok(end)
 }

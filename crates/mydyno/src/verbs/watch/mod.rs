@@ -6,6 +6,8 @@ mod text;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mydyno_model::diagnosis::Diagnosis;
+use mydyno_model::document::Document as _;
 use mydyno_model::units::parse_duration;
 use mydyno_model::watch::{WatchInterval, WatchManifest};
 use mydyno_run::watch::{self, Seen, WatchPlan};
@@ -71,11 +73,12 @@ pub struct Args {
 
 /// Watches and prints each interval.
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
-    let mut printer = Printer { form: form(args, ui), ui, csv: csv::Table::default() };
+    let mut printer = Printer { form: form(args, ui), once: args.once, ui, csv: csv::Table::default() };
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Begins(manifest) => printer.begin(manifest),
         Seen::Interval(interval) => printer.interval(interval),
         Seen::Note(text) => ui.note(&text),
+        Seen::Ends(diagnosis) => printer.end(diagnosis),
     };
     let (ended, stop) = match &args.replay {
         Some(folder) => {
@@ -136,6 +139,8 @@ fn form(args: &Args, ui: &Ui) -> Form {
 
 struct Printer<'a> {
     form: Form,
+    /// The interval is part of the diagnosis, and is not printed as JSON by itself.
+    once: bool,
     ui: &'a Ui,
     csv: csv::Table,
 }
@@ -154,8 +159,18 @@ impl Printer<'_> {
         match self.form {
             Form::Text => self.ui.out(&text::block(interval, self.ui.width())),
             // Documents are plain data, so this cannot fail.
+            Form::Json if self.once => {}
             Form::Json => self.ui.out(&serde_json::to_string(interval).unwrap_or_default()),
             Form::Csv => self.ui.out(&self.csv.lines(interval)),
+        }
+    }
+
+    fn end(&self, diagnosis: &Diagnosis) {
+        match self.form {
+            Form::Text => self.ui.out(&text::diagnosis(diagnosis, self.ui.width())),
+            Form::Json if self.once => self.ui.out(&diagnosis.to_json()),
+            Form::Json => self.ui.out(&serde_json::to_string(diagnosis).unwrap_or_default()),
+            Form::Csv => {}
         }
     }
 }

@@ -1,7 +1,8 @@
 //! An interval as a block of lines for people.
 
+use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::text;
-use mydyno_model::units::{show_bytes, show_us, three_digits};
+use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
 use mydyno_model::watch::WatchInterval;
 
 /// Columns of the time that begins a block; the other lines are indented by as many.
@@ -45,6 +46,61 @@ pub fn block(interval: &WatchInterval, width: usize) -> String {
         out = format!("{clock:<MARGIN$}nothing could be sampled\n");
     }
     out
+}
+
+/// The bottlenecks of a window, with their evidence and the next step.
+pub fn diagnosis(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut out = format!("\nDiagnosis of {}", show_seconds(diagnosis.over_s));
+    if diagnosis.bottlenecks.is_empty() {
+        return out + ": no bottleneck that counters can show\n";
+    }
+    out.push('\n');
+    for found in &diagnosis.bottlenecks {
+        let held = match found.held {
+            held if held >= 0.995 => String::new(),
+            held => format!(", in {} of the intervals", percent(held)),
+        };
+        out.push_str(&format!("{} ({}{held})\n", found.title, found.id));
+        out.push_str(&format!(
+            "    share of the running sessions' time, from counters: about {}\n",
+            percent(found.share)
+        ));
+        let evidence: Vec<String> = found
+            .evidence
+            .iter()
+            .map(|evidence| format!("{} {}", evidence.figure, three_digits(evidence.value)))
+            .collect();
+        for line in filled(&evidence.join(" · "), width.saturating_sub(4)) {
+            out.push_str(&format!("    {line}\n"));
+        }
+        for line in filled(&format!("Next: {}", found.next), width.saturating_sub(4)) {
+            out.push_str(&format!("    {line}\n"));
+        }
+    }
+    for not_said in &diagnosis.not_said {
+        for line in filled(&format!("Not said: {}: {}", not_said.id, not_said.why), width) {
+            out.push_str(&format!("{line}\n"));
+        }
+    }
+    out
+}
+
+/// Words on lines of at most `width` characters, where they fit.
+fn filled(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width.max(40) {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 /// Parts on lines of at most `width` characters, separated by dots; the title stands on the first line only.
