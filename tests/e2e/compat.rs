@@ -163,6 +163,110 @@ const LINES: &str = "
     mutex --mutex-num=2 --mutex-locks=10 --mutex-loops=0 --threads=3 --events=10 run
 ";
 
+/// Command lines of scripts that need no server; the scripts are those of `tests/compat`.
+const SCRIPTS: &str = "
+    - run
+    options.lua
+    ./options.lua run --events=1
+    options.lua help
+    options.lua --foo=2 --bar=y --c=off --events=1 run
+    options.lua --foo=x --events=1 run
+    options.lua --nope=x --events=1 run
+    options.lua --nope=x prepare
+    options.lua foo
+    plain.lua
+    plain.lua --events=2 run
+    plain.lua --foo=2 --events=1 run
+    plain.lua prepare
+    plain.lua help
+    plain.lua foo
+    plain.lua --time=1 --report-interval=1 run
+    plain.lua --events=4 --rate=1000 --time=1 run
+    hooks.lua --time=1 --threads=2 --report-checkpoints=1 run
+    errors.lua --events=1 run
+    errors.lua help
+    errors.lua prepare
+    errors.lua own
+    errors.lua own --threads=3
+    errors.lua par --threads=3
+    errors.lua bad
+    errors.lua err
+    syntax.lua run
+    syntax.lua
+    init_fails.lua --events=1 run
+    stops.lua --threads=2 run
+    top.lua
+    top.lua run
+    no_event.lua run
+    no_event.lua prepare
+    counts.lua --events=5 run
+    whole_run.lua --events=5 run
+    oltp_read_only
+    oltp_read_only help
+    oltp_read_only --foo=1 help
+    oltp_read_only nope
+    oltp_read_write help
+    oltp_write_only help
+    oltp_point_select help
+    oltp_update_index help
+    oltp_update_non_index help
+    oltp_insert help
+    oltp_delete help
+    select_random_points help
+    select_random_ranges help
+    bulk_insert help
+    oltp_read_only.lua help
+    --test=oltp_read_only help
+    oltp_read_only --db-driver=foo run
+    oltp_point_select --mysql-dry-run --events=10 run
+    oltp_read_write --mysql-dry-run --events=10 --threads=2 run
+    uses_common.lua help
+";
+
+/// Command lines of scripts on a server.
+const ON_A_SERVER: &str = "
+    oltp_read_write run
+    oltp_read_write --tables=2 --table-size=100 prepare
+    oltp_read_write --tables=2 --table-size=100 prepare
+    oltp_read_write --tables=2 --table-size=100 --threads=1 prewarm
+    oltp_read_write --tables=2 --table-size=100 --threads=1 --events=20 run
+    oltp_read_write --tables=2 --table-size=100 --events=20 --skip-trx run
+    oltp_read_write --tables=2 --table-size=100 --events=20 --range-selects=off run
+    oltp_read_write --tables=2 --table-size=100 --events=20 --db-ps-mode=disable run
+    oltp_read_only --tables=2 --table-size=100 --events=20 run
+    oltp_read_only --tables=2 --table-size=100 --events=20 --point-selects=3 --sum-ranges=0 run
+    oltp_write_only --tables=2 --table-size=100 --events=20 run
+    oltp_point_select --tables=2 --table-size=100 --time=1 --threads=2 run
+    oltp_point_select --tables=2 --table-size=100 --time=2 --report-interval=1 run
+    oltp_update_index --tables=2 --table-size=100 --events=20 run
+    oltp_update_non_index --tables=2 --table-size=100 --events=20 run
+    oltp_insert --tables=2 --table-size=100 --events=20 run
+    select_random_points --tables=2 --table-size=100 --events=20 run
+    select_random_ranges --tables=2 --table-size=100 --events=20 run
+    uses_common.lua --tables=2 --table-size=100 --extra=3 --events=5 run
+    oltp_read_write --tables=2 cleanup
+    oltp_read_write --tables=2 cleanup
+    oltp_read_only --auto-inc=off --secondary --create-secondary=off --table-size=10 prepare
+    oltp_insert --auto-inc=off --events=3 --table-size=10 run
+    oltp_read_only --auto-inc=off --secondary --create-secondary=off --table-size=10 cleanup
+    bulk_insert --threads=2 prepare
+    bulk_insert --events=5 run
+    bulk_insert --threads=2 cleanup
+    api.lua prepare
+    api.lua cleanup
+    restarts.lua --events=3 run
+    restarts.lua --events=3 --mysql-ignore-errors=1064 run
+    restarts.lua --events=3 --mysql-ignore-errors=all run
+    --test=./oltp05.lua --oltp-tables-count=2 --oltp-table-size=50 prepare
+    --test=./oltp05.lua --oltp-tables-count=2 --oltp-table-size=50 --oltp-test-mode=complex --max-requests=10 --num-threads=2 run
+    --test=./oltp05.lua --oltp-tables-count=2 cleanup
+    csv.lua --time=2 --report-interval=1 run
+    json.lua --time=2 --report-interval=1 run
+    oltp_read_only --mysql-user=nobody run
+    oltp_read_only --mysql-db=nodb run
+    oltp_read_only --mysql-host=127.0.0.1 --mysql-port=1 run
+";
+
 /// Both endings of a command line where they differ.
 fn compare(home: &Home, line: &str) -> Option<String> {
     let [theirs, ours] = both(home, line);
@@ -209,4 +313,59 @@ fn passwords_are_removed_from_the_arguments_that_others_see() {
         child.wait().unwrap();
         assert!(shown, "{given}");
     }
+}
+
+/// The scripts of `tests/compat` in the home's folder.
+fn lay_scripts(home: &Home) {
+    for entry in std::fs::read_dir(crate::house::root().join("tests/compat")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, home.path().join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+fn compare_all(home: &Home, lines: &[String]) {
+    let different: Vec<String> = lines.iter().filter_map(|line| compare(home, line)).collect();
+    assert!(different.is_empty(), "{} of {}:\n{}", different.len(), lines.len(), different.join("\n\n"));
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn scripts_without_a_server_end_as_in_sysbench() {
+    if !is_there("sysbench") {
+        return;
+    }
+    let home = Home::new();
+    lay_scripts(&home);
+    compare_all(&home, &lines_of(SCRIPTS));
+}
+
+#[test]
+fn scripts_on_a_server_end_as_in_sysbench() {
+    if !is_there("sysbench") {
+        return;
+    }
+    let home = Home::new();
+    lay_scripts(&home);
+    let server = home.server("s", &[]);
+    let password = std::fs::read_to_string(server.text("password_file")).unwrap();
+    let (socket, password) = (server.text("socket").to_owned(), password.trim().to_owned());
+    home.fine(&["server", "cli", "s", "--", "-e", "CREATE DATABASE sbtest"]);
+    let target = |line: &String| {
+        let host =
+            if line.contains("--mysql-host") { String::new() } else { format!("--mysql-socket={socket} ") };
+        format!("--mysql-user=root --mysql-password={password} {host}{line}")
+    };
+    compare_all(&home, &lines_of(ON_A_SERVER).iter().map(target).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_endless_loop_in_a_script_is_ended_by_force() {
+    let home = Home::new();
+    std::fs::write(home.path().join("loop.lua"), "function event() while true do end end").unwrap();
+    let ended = home.end(&["sysbench", "loop.lua", "--time=1", "--forced-shutdown=1", "run"]);
+    assert_eq!(ended.status, 2, "{ended:?}");
+    assert!(ended.stdout.contains("forcing shutdown"), "{ended:?}");
 }

@@ -111,6 +111,11 @@ impl Engine {
         self.settings.time.is_some_and(|limit| self.elapsed() >= limit)
     }
 
+    /// Whether the test has failed, or its time is over.
+    pub(crate) fn should_end(&self) -> bool {
+        self.has_failed() || self.time_is_over() || self.is_over()
+    }
+
     /// The instant at which a thread's next event begins, or its arrival with `--rate`; `None` when the test is over.
     pub(crate) fn next_event(&self) -> Option<Instant> {
         if self.has_failed() {
@@ -125,7 +130,7 @@ impl Engine {
             return None;
         }
         let begin = match self.settings.rate > 0.0 {
-            true => self.queue.take(|| self.has_failed() || self.time_is_over() || self.is_over())?,
+            true => self.queue.take(|| self.should_end())?,
             false => Instant::now(),
         };
         self.at_work.fetch_add(1, Relaxed);
@@ -151,7 +156,7 @@ impl Engine {
 
     /// Makes arrivals for `--rate` until the test is over.
     pub(crate) fn generate_arrivals(&self) {
-        let over = || self.has_failed() || self.time_is_over() || self.is_over();
+        let over = || self.should_end();
         self.queue.generate(self.start(), self.settings.rate, self.rng(u64::MAX), over);
     }
 

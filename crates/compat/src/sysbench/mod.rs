@@ -4,6 +4,7 @@ mod engine;
 mod help;
 mod histogram;
 mod log;
+mod lua;
 mod options;
 mod queue;
 mod report;
@@ -47,10 +48,10 @@ pub fn run(args: &[String], streams: Streams) -> u8 {
         streams.output(format!("{RELEASE}\n").as_bytes());
         return 0;
     }
-    run_line(line, streams)
+    run_line(line, args, streams)
 }
 
-fn run_line(mut line: CommandLine, streams: Streams) -> u8 {
+fn run_line(mut line: CommandLine, args: &[String], streams: Streams) -> u8 {
     let level = match settings::verbosity(&line.options) {
         Ok(level) => level,
         Err(text) => {
@@ -71,10 +72,7 @@ fn run_line(mut line: CommandLine, streams: Streams) -> u8 {
     let name = line.test.clone().unwrap_or_default();
     match tests::find(&name) {
         Some(test) => run_built_in(test, line, settings, log),
-        None => {
-            log.fatal(&format!("Cannot find benchmark '{name}': no such built-in test, file or module"));
-            1
-        }
+        None => lua::run_script(line, args, settings, log),
     }
 }
 

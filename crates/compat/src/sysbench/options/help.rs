@@ -14,7 +14,7 @@ pub(crate) fn print_options(definitions: &[Definition]) -> String {
 }
 
 fn form(definition: &Definition) -> String {
-    let name = definition.name.replace('_', "-");
+    let name = &definition.name;
     let value = match definition.kind {
         Kind::Bool => "[=on|off]",
         Kind::Int | Kind::Double => "=N",
@@ -46,7 +46,7 @@ mod tests {
         ];
         assert_eq!(
             print_options(&list),
-            "  --foo=N        a foo [3]\n  --c-d[=on|off] a switch [on]\n  --d=STRING     dd\n"
+            "  --foo=N        a foo [3]\n  --c_d[=on|off] a switch [on]\n  --d=STRING     dd\n"
         );
     }
 }

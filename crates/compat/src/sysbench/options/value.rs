@@ -97,6 +97,18 @@ impl Options {
         Ok(())
     }
 
+    /// Sets a known option of a script, whose numbers are not checked; `false` when it is not known.
+    pub(crate) fn set_loosely(&mut self, name: &str, value: Option<&str>) -> bool {
+        match self.set(name, value) {
+            Ok(()) => true,
+            Err(Rejected::Unknown) => false,
+            Err(Rejected::NotANumber) => {
+                let number = leading_int(value.unwrap_or_default()).to_string();
+                self.set(name, Some(&number)).is_ok()
+            }
+        }
+    }
+
     /// Gives an option without definition a text, as scripts without options accept it.
     pub(crate) fn set_undefined(&mut self, name: &str, value: Option<&str>) {
         let setting =
@@ -125,10 +137,6 @@ impl Options {
 
     pub(crate) fn size(&self, name: &str) -> u64 {
         parse_size(self.text(name).unwrap_or_default()).unwrap_or(0)
-    }
-
-    pub(crate) fn double(&self, name: &str) -> f64 {
-        self.text(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0.0)
     }
 
     pub(crate) fn is_on(&self, name: &str) -> bool {
@@ -164,7 +172,7 @@ fn elements(text: &str) -> Vec<String> {
 }
 
 /// The number at the beginning of a text, as strtol(3) reads it; 0 where there is none.
-fn leading_int(text: &str) -> i64 {
+pub(crate) fn leading_int(text: &str) -> i64 {
     let text = text.trim_start();
     let sign = usize::from(text.starts_with(['-', '+']));
     let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -172,7 +180,7 @@ fn leading_int(text: &str) -> i64 {
 }
 
 /// Bytes of a size with an optional unit K, M, G or T (powers of 1,024).
-fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text[..digits].parse().ok()?;
     let shift = match text[digits..].to_ascii_uppercase().as_str() {

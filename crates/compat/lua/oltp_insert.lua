@@ -1,0 +1,16 @@
+-- One row inserted by a text.
+require("oltp_common")
+
+function prepare_statements() end
+
+function event()
+   local name = "sbtest" .. sysbench.rand.uniform(1, sysbench.opt.tables)
+   local k, c, pad = sysbench.rand.default(1, sysbench.opt.table_size), get_c_value(), get_pad_value()
+   if sysbench.opt.auto_inc then
+      con:query(string.format("INSERT INTO %s (k, c, pad) VALUES (%d, '%s', '%s')", name, k, c, pad))
+   else
+      -- Ids below zero do not meet those of the rows that were prepared.
+      local id = -sysbench.rand.unique()
+      con:query(string.format("INSERT INTO %s (id, k, c, pad) VALUES (%d, %d, '%s', '%s')", name, id, k, c, pad))
+   end
+end

@@ -1,0 +1,6 @@
+-- One update of a column without index.
+require("oltp_common")
+
+function prepare_statements() prepare_non_index_updates() end
+
+function event() execute_non_index_updates() end

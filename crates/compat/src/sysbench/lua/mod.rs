@@ -1,0 +1,11 @@
+//! Lua scripts: states, the program's functions for them, commands and the test that a script describes.
+
+mod command;
+mod connection;
+mod random;
+mod script;
+mod state;
+mod target;
+mod test;
+
+pub(crate) use command::run_script;

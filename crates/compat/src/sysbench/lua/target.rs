@@ -1,0 +1,115 @@
+//! The servers that the options name, and connections to them in turn.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, TlsMode, WireError};
+
+use super::super::log::Log;
+use super::super::options::Options;
+
+/// The socket that clients take for the host `localhost`.
+const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
+
+/// Servers, account and error numbers of the MySQL driver.
+#[derive(Debug)]
+pub(super) struct Target {
+    options: Vec<ConnectOptions>,
+    next: AtomicUsize,
+    /// Error numbers that restart an event; `None` for all.
+    ignored: Option<Vec<u16>>,
+    pub(super) dry_run: bool,
+    pub(super) prepares: bool,
+}
+
+impl Target {
+    /// The servers that the options name.
+    pub(super) fn new(options: &Options) -> Self {
+        let text = |name: &str| options.text(name).unwrap_or_default().to_owned();
+        let connect = |endpoint: Endpoint| {
+            let mut connect = ConnectOptions::new(endpoint, text("mysql-user"));
+            connect.password = Some(text("mysql-password")).filter(|word| !word.is_empty()).map(Into::into);
+            connect.database = Some(text("mysql-db")).filter(|name| !name.is_empty());
+            connect.multi_statements = true;
+            connect.read_timeout = None;
+            connect.max_result_bytes = usize::MAX >> 1;
+            connect.tls.mode = if options.is_on("mysql-ssl") { TlsMode::Required } else { TlsMode::Disabled };
+            connect.allow_unverified_password = true;
+            if options.is_on("mysql-compression") {
+                connect.compression = vec![Compression::Zlib];
+            }
+            connect
+        };
+        let list = options.list("mysql-ignore-errors");
+        let all = list.iter().any(|word| word == "all");
+        Self {
+            options: endpoints(options).into_iter().map(connect).collect(),
+            next: AtomicUsize::new(0),
+            ignored: (!all).then(|| list.iter().filter_map(|number| number.parse().ok()).collect()),
+            dry_run: options.is_on("mysql-dry-run"),
+            prepares: options.text("db-ps-mode") != Some("disable"),
+        }
+    }
+
+    /// Whether an error restarts the event.
+    pub(super) fn ignores(&self, code: u16) -> bool {
+        self.ignored.as_ref().is_none_or(|list| list.contains(&code))
+    }
+
+    /// The place of the next connection; connections are spread over the servers in turn.
+    pub(super) fn next_place(&self) -> usize {
+        self.next.fetch_add(1, Relaxed) % self.options.len().max(1)
+    }
+
+    /// Connects. `None` after a failure, which is printed.
+    pub(super) fn connect(&self, place: usize, log: &Log) -> Option<Client> {
+        let options = self.options.get(place)?;
+        match Client::connect(options) {
+            Ok(client) => Some(client),
+            Err(error) => {
+                log.fatal(&match &options.endpoint {
+                    Endpoint::Unix(path) if path.as_os_str() != DEFAULT_SOCKET => format!(
+                        "unable to connect to MySQL server on socket '{}', aborting...",
+                        path.display()
+                    ),
+                    Endpoint::Unix(_) => {
+                        "unable to connect to MySQL server on host 'localhost', port 3306, aborting..."
+                            .to_owned()
+                    }
+                    Endpoint::Tcp { host, port } => format!(
+                        "unable to connect to MySQL server on host '{host}', port {port}, aborting..."
+                    ),
+                });
+                log.fatal(&format!("error {}: {}", error.code(), message(&error)));
+                None
+            }
+        }
+    }
+}
+
+/// The server's own text where there is one.
+pub(super) fn message(error: &WireError) -> String {
+    error.server_error().map_or_else(|| error.to_string(), |error| error.message.clone())
+}
+
+/// Sockets where there are any for localhost, else every port of every host.
+fn endpoints(options: &Options) -> Vec<Endpoint> {
+    let sockets = options.list("mysql-socket");
+    let hosts = options.list("mysql-host");
+    let local = hosts.iter().all(|host| host == "localhost");
+    if local && !sockets.is_empty() {
+        return sockets.iter().map(|path| Endpoint::Unix(PathBuf::from(path))).collect();
+    }
+    let ports: Vec<u16> = options.list("mysql-port").iter().filter_map(|port| port.parse().ok()).collect();
+    let mut endpoints = Vec::new();
+    for host in hosts {
+        if host == "localhost" {
+            endpoints.push(Endpoint::Unix(PathBuf::from(DEFAULT_SOCKET)));
+            continue;
+        }
+        for port in if ports.is_empty() { &[3306][..] } else { &ports } {
+            endpoints.push(Endpoint::Tcp { host: host.clone(), port: *port });
+        }
+    }
+    endpoints
+}

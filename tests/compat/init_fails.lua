@@ -1,0 +1,2 @@
+function thread_init() foo.bar() end
+function event() end

@@ -1,0 +1,1 @@
+function prepare() print("p") end

@@ -1,0 +1,1 @@
+function event() return 1 end
