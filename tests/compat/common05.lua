@@ -1,6 +1,6 @@
 function set_vars()
-   oltp_table_size = oltp_table_size or 100
-   oltp_tables_count = oltp_tables_count or 1
+   oltp_table_size = tonumber(oltp_table_size or 100)
+   oltp_tables_count = tonumber(oltp_tables_count or 1)
 end
 function prepare()
    set_vars()

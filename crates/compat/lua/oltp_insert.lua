@@ -9,8 +9,8 @@ function event()
    if sysbench.opt.auto_inc then
       con:query(string.format("INSERT INTO %s (k, c, pad) VALUES (%d, '%s', '%s')", name, k, c, pad))
    else
-      -- Ids below zero do not meet those of the rows that were prepared.
-      local id = -sysbench.rand.unique()
+      -- Numbers of the whole range of INTEGER; few meet a row that is there.
+      local id = sysbench.rand.unique() - 2147483648
       con:query(string.format("INSERT INTO %s (id, k, c, pad) VALUES (%d, %d, '%s', '%s')", name, id, k, c, pad))
    end
 end

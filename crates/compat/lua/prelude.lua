@@ -177,7 +177,9 @@ end
 function connection:query(sql)
    if self.native == nil then error("attempt to use a closed connection", 2) end
    local rs = take(self, nil, self.native:query(sql))
-   return self:check_error(rs, sql)
+   -- No tail call: errors name the line that is three levels up.
+   rs = self:check_error(rs, sql)
+   return rs
 end
 
 function connection:query_row(sql)
@@ -240,7 +242,8 @@ function statement:execute()
    for i = 1, #params do values[i] = params[i].value end
    local con = self.connection
    local rs = take(con, self, con.native:execute(self.native, #params, values))
-   return con:check_error(rs, "<prepared statement>")
+   rs = con:check_error(rs, "<prepared statement>")
+   return rs
 end
 
 function statement:close()
@@ -301,9 +304,9 @@ local json_reports = 0
 
 function sysbench.report_json(stat)
    local tps, reads, writes, other = rates(stat)
-   print(json_reports == 0 and "[" or ",")
+   native.print(json_reports == 0 and "[\n" or ",\n")
    json_reports = json_reports + 1
-   print(string.format([[
+   native.print(string.format([[
   {
     "time": %4.0f,
     "threads": %u,
@@ -319,6 +322,11 @@ function sysbench.report_json(stat)
     "reconnects": %4.2f
   }]], stat.time_total, stat.threads_running, tps, reads + writes + other, reads, writes, other,
       stat.latency_pct * 1000, stat.errors / stat.time_interval, stat.reconnects / stat.time_interval))
+end
+
+-- Called after the last intermediate report.
+function native.finish_reports()
+   if json_reports > 0 then native.print("\n]\n") end
 end
 
 function sysbench.report_default(stat)
@@ -411,7 +419,13 @@ function db_disconnect()
    current = nil
 end
 
-function db_query(sql) return at_hand():query(sql) end
+function db_query(sql)
+   local con = at_hand()
+   local rs = take(con, nil, con.native:query(sql))
+   if rs == nil and con.error == sysbench.sql.error.FATAL then error("db_query() failed", 2) end
+   rs = con:check_error(rs, sql)
+   return rs
+end
 
 function db_bulk_insert_init(sql) return at_hand():bulk_insert_init(sql) end
 

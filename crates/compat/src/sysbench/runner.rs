@@ -38,6 +38,9 @@ pub(crate) trait Reporter {
     fn cumulative(&mut self, engine: &Engine, stat: &Stat) {
         print_general(engine, stat);
     }
+
+    /// After the last intermediate report.
+    fn finish(&mut self) {}
 }
 
 /// Prints the usual line of an intermediate report.
@@ -128,9 +131,10 @@ pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Rep
         engine.log.fatal("Thread initialization failed!");
         return 1;
     }
+    // Before the threads begin, so that what they print follows.
+    engine.log.notice("Threads started!\n");
     engine.begin();
     begun.wait();
-    engine.log.notice("Threads started!\n");
     let mark = engine.mark();
     let others = start_others(engine, test, &mark);
     if !wait_for_threads(engine, &ended, count) {
@@ -203,6 +207,7 @@ fn start_others(
                 reporter.intermediate(engine, &engine.intermediate(&mut mark));
                 next += interval;
             }
+            reporter.finish();
             None
         });
     }

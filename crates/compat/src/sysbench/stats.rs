@@ -109,7 +109,7 @@ impl Stat {
     pub(crate) fn latency(&self) -> (f64, f64, f64, f64) {
         let used = || self.threads.iter().filter(|thread| thread.events > 0);
         let events: u64 = used().map(|thread| thread.events).sum();
-        let sum = used().map(|thread| thread.sum.as_secs_f64()).sum::<f64>();
+        let sum = used().map(|thread| thread.sum).sum::<Duration>().as_secs_f64();
         let min = used().map(|thread| thread.min).min().unwrap_or_default().as_secs_f64();
         let max = used().map(|thread| thread.max).max().unwrap_or_default().as_secs_f64();
         (min, if events == 0 { 0.0 } else { sum / events as f64 }, max, sum)

@@ -68,7 +68,7 @@ pub enum Verb {
     TpccLint(Box<tpcc_lint::Args>),
     /// Show what a server and its host do, every second: rates of both on one clock. It only reads.
     Watch(Box<watch::Args>),
-    /// Take sysbench's place: its command line, built-in tests and reports.
+    /// Take sysbench's place: its command line, Lua scripts, built-in tests and reports.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench(compat::Words),
     /// List the workloads, or explain one.

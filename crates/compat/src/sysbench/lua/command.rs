@@ -122,7 +122,7 @@ fn call(state: State, shared: &Shared, command: &str, declared: Option<&[Definit
         sysbench.get::<Table>("cmdline")?.get::<Function>(function)?.call(command)
     };
     if of_cmdline("command_defined").unwrap_or(false) {
-        if of_cmdline("command_parallel").unwrap_or(false) {
+        if engine.settings.threads > 1 && of_cmdline("command_parallel").unwrap_or(false) {
             return call_in_threads(shared, command);
         }
         return match of_cmdline("call_command") {

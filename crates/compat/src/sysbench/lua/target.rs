@@ -80,10 +80,30 @@ impl Target {
                         "unable to connect to MySQL server on host '{host}', port {port}, aborting..."
                     ),
                 });
-                log.fatal(&format!("error {}: {}", error.code(), message(&error)));
+                log.fatal(&refusal(&options.endpoint, &error));
                 None
             }
         }
+    }
+}
+
+/// A failure to connect in the words of the C client, which scripts look for.
+fn refusal(endpoint: &Endpoint, error: &WireError) -> String {
+    let reason = match error {
+        WireError::Unreachable { source, .. } => source.raw_os_error(),
+        _ => None,
+    };
+    match (endpoint, reason) {
+        (Endpoint::Unix(path), Some(reason)) => {
+            format!(
+                "error 2002: Can't connect to local server through socket '{}' ({reason})",
+                path.display()
+            )
+        }
+        (Endpoint::Tcp { host, .. }, Some(reason)) => {
+            format!("error 2002: Can't connect to server on '{host}' ({reason})")
+        }
+        _ => format!("error {}: {}", error.code(), message(error)),
     }
 }
 

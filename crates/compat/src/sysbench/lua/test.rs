@@ -192,4 +192,10 @@ impl Reporter for ScriptReporter {
         }
         print_general(engine, stat);
     }
+
+    fn finish(&mut self) {
+        if let Ok(finish) = self.state.native.get::<Function>("finish_reports") {
+            let _ = finish.call::<()>(());
+        }
+    }
 }
