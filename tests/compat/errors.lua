@@ -3,7 +3,7 @@ function help() print("own help") end
 function prepare() foo.bar() end
 sysbench.cmdline.commands = {
    own = {function() print("own", sysbench.tid, sysbench.opt.threads) end},
-   par = {function() print("par", sysbench.tid % 1) end, sysbench.cmdline.PARALLEL_COMMAND},
+   par = {function() if sysbench.tid == 1 then print("par") end end, sysbench.cmdline.PARALLEL_COMMAND},
    bad = {function() return false end},
    err = {function() error("x") end},
 }

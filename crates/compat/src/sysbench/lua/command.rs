@@ -135,13 +135,9 @@ fn call(state: State, shared: &Shared, command: &str, declared: Option<&[Definit
     }
     match (command, state.function(command)) {
         ("run", _) => run(state, shared),
-        ("prepare" | "cleanup" | "help" | "prewarm", Some(function)) => match function.call::<()>(()) {
-            Ok(()) => 0,
-            Err(error) => {
-                print_failure(engine, Some(command), &error);
-                1
-            }
-        },
+        ("prepare" | "cleanup" | "help" | "prewarm", Some(_)) => {
+            u8::from(!call_global(&state, engine, command))
+        }
         ("help", None) if declared.is_some() => {
             let list = print_options(declared.unwrap_or_default());
             engine.log.text(&format!("{name} options:\n{list}\n"));
@@ -164,8 +160,9 @@ fn call_in_threads(shared: &Shared, command: &str) -> u8 {
         })
         .collect();
     // Every thread is waited for, also after a failure of one.
-    let fine = threads.into_iter().fold(true, |fine, thread| thread.join().unwrap_or(false) && fine);
-    u8::from(!fine)
+    let failed =
+        threads.into_iter().filter_map(|thread| (!thread.join().unwrap_or(false)).then_some(())).count();
+    u8::from(failed > 0)
 }
 
 fn call_in_thread(shared: &Shared, id: usize, command: &str) -> bool {
@@ -190,24 +187,22 @@ fn run(state: State, shared: &Shared) -> u8 {
         ));
         return 1;
     }
-    if let Some(init) = state.function("init") {
-        if let Err(error) = init.call::<()>(()) {
-            print_failure(engine, Some("init"), &error);
-            return 1;
-        }
+    if !call_global(&state, engine, "init") {
+        return 1;
     }
     runner::print_header(engine);
     let sql = Arc::new(AtomicBool::new(false));
     let test: Arc<dyn runner::Test> = Arc::new(ScriptTest { shared: shared.clone(), sql: Arc::clone(&sql) });
     let mut main = ScriptReporter { state, sql };
     let status = runner::run(engine, &test, &mut main);
-    if status == 0 {
-        if let Some(done) = main.state.function("done") {
-            if let Err(error) = done.call::<()>(()) {
-                print_failure(engine, Some("done"), &error);
-                return 1;
-            }
-        }
+    if status == 0 && !call_global(&main.state, engine, "done") {
+        return 1;
     }
     status
+}
+
+/// Calls a global function where the script has it; `false` after a failure, which is printed.
+fn call_global(state: &State, engine: &Engine, name: &str) -> bool {
+    let called = state.function(name).map_or(Ok(()), |function| function.call::<()>(()));
+    called.map_err(|error| print_failure(engine, Some(name), &error)).is_ok()
 }

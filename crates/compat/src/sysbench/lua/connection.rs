@@ -149,7 +149,7 @@ impl Connection {
             (0, 1..) => Count::Write,
             _ => Count::Other,
         });
-        let rows = if columns > 0 { (cells / columns) as u64 } else { collected.affected };
+        let rows = cells.checked_div(columns).map_or(collected.affected, |rows| rows as u64);
         let kept = match columns {
             0 => LuaValue::Nil,
             _ => LuaValue::UserData(lua.create_userdata(collected.rows)?),
@@ -286,7 +286,7 @@ impl UserData for Int {}
 fn value(value: LuaValue) -> mlua::Result<Value> {
     Ok(match value {
         LuaValue::Nil => Value::Null,
-        LuaValue::Integer(number) => Value::Int(i64::from(number)),
+        LuaValue::Integer(number) => Value::Int(number),
         LuaValue::Number(number) => Value::Double(number),
         LuaValue::Boolean(on) => Value::Int(i64::from(on)),
         LuaValue::String(text) => Value::Bytes(text.as_bytes().to_vec()),

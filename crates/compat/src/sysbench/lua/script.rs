@@ -51,8 +51,8 @@ impl Script {
             let text = std::fs::read(word).map_err(|error| format!("cannot open {word}: {error}"))?;
             return Ok(Self { name: file_name.to_owned(), path: Some(word.to_owned()), text });
         }
-        let in_path = search_path().into_iter().map(|pattern| pattern.replace('?', word));
-        for path in in_path.filter(|path| Path::new(path).is_file()) {
+        let mut in_path = search_path().into_iter().map(|pattern| pattern.replace('?', word));
+        if let Some(path) = in_path.find(|path| Path::new(path).is_file()) {
             let text = std::fs::read(&path).map_err(|error| format!("cannot open {path}: {error}"))?;
             return Ok(Self { name: word.to_owned(), path: Some(path), text });
         }
