@@ -6,6 +6,7 @@ pub mod files;
 pub mod limits;
 pub mod loops;
 pub mod mounts;
+pub mod perf;
 pub mod processes;
 pub mod scheduler;
 pub mod usage;

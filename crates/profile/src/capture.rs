@@ -1,0 +1,336 @@
+//! A capture of one process.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
+use mydyno_linux::calls::perf::{Attributes, Event, Ring, open};
+use mydyno_linux::cpus;
+
+use crate::Profile;
+use crate::error::ProfileError;
+use crate::kernel::KernelSymbols;
+use crate::modules::Modules;
+use crate::records::{REGISTERS, Record, SAMPLE_TYPE, Sample, Switched, parse};
+use crate::switches::Switches;
+use crate::unwind::StackUnwinder;
+
+/// How a capture is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Its length.
+    pub window: Duration,
+    /// Samples on each CPU a second. Not a divisor of the frequencies at which servers do their periodic work.
+    pub frequency_hz: u64,
+    /// One of so many switches has a stack; chosen by the process's switches where it is not given.
+    pub switch_period: Option<u64>,
+    /// Bytes of each user stack that the kernel copies.
+    pub stack_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { window: Duration::from_secs(10), frequency_hz: 99, switch_period: None, stack_bytes: 16 << 10 }
+    }
+}
+
+const PROC: &str = "/proc";
+/// `PERF_TYPE_SOFTWARE`.
+const SOFTWARE: u32 = 1;
+/// `PERF_COUNT_SW_CPU_CLOCK`.
+const CPU_CLOCK: u64 = 0;
+/// `PERF_COUNT_SW_CONTEXT_SWITCHES`: counted for the thread that leaves its CPU.
+const CONTEXT_SWITCHES: u64 = 3;
+
+/// Flags of `perf_event_attr`, by the place of their bit.
+mod flag {
+    pub const DISABLED: u64 = 1;
+    pub const EXCLUDE_IDLE: u64 = 1 << 7;
+    pub const FREQ: u64 = 1 << 10;
+    pub const SAMPLE_ID_ALL: u64 = 1 << 18;
+    pub const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+    pub const USE_CLOCKID: u64 = 1 << 25;
+    pub const CONTEXT_SWITCH: u64 = 1 << 26;
+}
+
+/// Time between two looks at the rings: 16 KiB stacks at a few hundred a second fill a twentieth of a ring until then.
+const LOOK: Duration = Duration::from_millis(20);
+/// Pages of a ring as powers of two, the largest that is permitted: 4 MiB to 256 KiB.
+const RING_POWERS: [u32; 5] = [10, 9, 8, 7, 6];
+/// Stacks of waits a second that are aimed at, over all CPUs.
+const WAITS_PER_S: f64 = 300.0;
+/// How long switches are counted before the capture.
+const COUNTED: Duration = Duration::from_millis(200);
+
+/// Samples a process until the window ends or `stop` says so.
+///
+/// # Errors
+/// The process is not there, or the kernel does not permit or have performance events.
+pub fn capture(pid: u32, options: &Options, stop: &dyn Fn() -> bool) -> Result<Profile, ProfileError> {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return Err(ProfileError::Architecture);
+    }
+    let cpu_before = thread_cpu_s();
+    let mut unwinder = StackUnwinder::default();
+    let modules = Modules::read(Path::new(PROC), pid, &mut unwinder).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => ProfileError::NoProcess { pid },
+        ErrorKind::PermissionDenied => denied(),
+        _ => ProfileError::System { doing: "reading the mappings of the process", source: e },
+    })?;
+    let switch_period = options.switch_period.unwrap_or_else(|| switch_period(pid));
+    let mut cpus = open_all(options, switch_period)?;
+    let mut collected = Collected { unwinder, ..Collected::new(pid) };
+    let begun = Instant::now();
+    for cpu in &cpus {
+        cpu.enable().map_err(ProfileError::system("starting the events"))?;
+    }
+    let mut buffer = Vec::new();
+    while begun.elapsed() < options.window && !stop() && Path::new(PROC).join(pid.to_string()).exists() {
+        std::thread::sleep(LOOK.min(options.window.saturating_sub(begun.elapsed())));
+        cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
+    }
+    for cpu in &cpus {
+        cpu.disable().map_err(ProfileError::system("ending the events"))?;
+    }
+    let window_s = begun.elapsed().as_secs_f64();
+    cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
+    drop(cpus);
+    let names = Names { modules, kernel: KernelSymbols::read(Path::new(PROC)) };
+    let mut profile = collected.into_profile(&names, switch_period);
+    profile.window_s = window_s;
+    profile.frequency_hz = options.frequency_hz;
+    profile.thread_count = threads(pid).len();
+    profile.own_cpu_s = thread_cpu_s().zip(cpu_before).map_or(0.0, |(after, before)| after - before);
+    Ok(profile)
+}
+
+fn denied() -> ProfileError {
+    let setting = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    ProfileError::Denied { paranoid: setting.map_or("unknown".to_owned(), |text| text.trim().to_owned()) }
+}
+
+/// The events of one CPU, with one ring.
+#[derive(Debug)]
+struct Cpu {
+    clock: Event,
+    switches: Event,
+    clock_id: u64,
+    ring: Ring,
+}
+
+fn open_all(options: &Options, switch_period: u64) -> Result<Vec<Cpu>, ProfileError> {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let online = cpus::parse(online.trim(), 1 << 16).unwrap_or_else(|| vec![0]);
+    online.into_iter().map(|cpu| Cpu::open(cpu as u32, options, switch_period)).collect()
+}
+
+impl Cpu {
+    fn open(cpu: u32, options: &Options, switch_period: u64) -> Result<Self, ProfileError> {
+        let both = Attributes {
+            kind: SOFTWARE,
+            sample_type: SAMPLE_TYPE,
+            flags: flag::DISABLED | flag::SAMPLE_ID_ALL | flag::EXCLUDE_CALLCHAIN_USER | flag::USE_CLOCKID,
+            clockid: libc::CLOCK_MONOTONIC,
+            sample_regs_user: REGISTERS.iter().fold(0, |mask, register| mask | 1 << register),
+            sample_stack_user: options.stack_bytes,
+            ..Attributes::default()
+        };
+        let clock = Attributes {
+            config: CPU_CLOCK,
+            sample_period: options.frequency_hz,
+            flags: both.flags | flag::FREQ | flag::EXCLUDE_IDLE | flag::CONTEXT_SWITCH,
+            ..both
+        };
+        let switches = Attributes { config: CONTEXT_SWITCHES, sample_period: switch_period, ..both };
+        let open = |attributes| {
+            open(attributes, cpu).map_err(|e| match e.kind() {
+                ErrorKind::PermissionDenied => denied(),
+                _ => ProfileError::Missing { source: e },
+            })
+        };
+        let (clock, switches) = (open(&clock)?, open(&switches)?);
+        let mut ring = Err(std::io::Error::from(ErrorKind::OutOfMemory));
+        for power in RING_POWERS {
+            ring = Ring::map(&clock, power);
+            if ring.is_ok() {
+                break;
+            }
+        }
+        let ring = ring.map_err(ProfileError::system("mapping the ring of the events"))?;
+        switches.into_ring_of(&clock).map_err(ProfileError::system("joining the events of a CPU"))?;
+        let clock_id = clock.id().map_err(ProfileError::system("reading the number of an event"))?;
+        Ok(Self { clock, switches, clock_id, ring })
+    }
+
+    fn enable(&self) -> std::io::Result<()> {
+        self.clock.enable()?;
+        self.switches.enable()
+    }
+
+    fn disable(&self) -> std::io::Result<()> {
+        self.switches.disable()?;
+        self.clock.disable()
+    }
+
+    fn drain(&mut self, buffer: &mut Vec<u8>, collected: &mut Collected) {
+        let clock_id = self.clock_id;
+        self.ring.drain(buffer, |kind, misc, bytes| collected.take(parse(kind, misc, bytes), clock_id));
+    }
+}
+
+/// A stack by its addresses: of the user, then of the kernel, both innermost first.
+type Addresses = (Vec<u64>, Vec<u64>);
+
+/// What the records of a capture say, in the order in which the rings were read.
+#[derive(Debug)]
+struct Collected {
+    pid: u32,
+    unwinder: StackUnwinder,
+    /// Numbers of the stacks.
+    stacks: HashMap<Addresses, usize>,
+    /// Samples on a CPU by stack.
+    on_cpu: HashMap<usize, u64>,
+    /// Events of threads with their time.
+    events: Vec<(u64, u32, ThreadEvent)>,
+    lost: u64,
+    truncated: u64,
+    samples: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ThreadEvent {
+    /// A switch away from the CPU was sampled, with this stack.
+    Stack(usize),
+    Switch(Switched),
+}
+
+impl Collected {
+    fn new(pid: u32) -> Self {
+        Self {
+            pid,
+            unwinder: StackUnwinder::default(),
+            stacks: HashMap::new(),
+            on_cpu: HashMap::new(),
+            events: Vec::new(),
+            lost: 0,
+            truncated: 0,
+            samples: 0,
+        }
+    }
+
+    fn take(&mut self, record: Record<'_>, clock_id: u64) {
+        match record {
+            Record::Sample(sample) if sample.pid == self.pid => {
+                let stack = self.stack(&sample);
+                match sample.event == clock_id {
+                    true => *self.on_cpu.entry(stack).or_default() += 1,
+                    false => self.events.push((sample.time_ns, sample.tid, ThreadEvent::Stack(stack))),
+                }
+            }
+            Record::Switch { pid, tid, time_ns, what } if pid == self.pid => {
+                self.events.push((time_ns, tid, ThreadEvent::Switch(what)));
+            }
+            Record::Lost(count) => self.lost += count,
+            _ => {}
+        }
+    }
+
+    /// The number of a sample's stack.
+    fn stack(&mut self, sample: &Sample<'_>) -> usize {
+        let (user, complete) = match &sample.registers {
+            Some(registers) => self.unwinder.frames(registers, sample.stack),
+            None => (Vec::new(), true),
+        };
+        self.samples += 1;
+        self.truncated += u64::from(!complete);
+        let next = self.stacks.len();
+        *self.stacks.entry((user, sample.kernel.clone())).or_insert(next)
+    }
+
+    fn into_profile(mut self, names: &Names, switch_period: u64) -> Profile {
+        let mut waited_s: HashMap<usize, f64> = HashMap::new();
+        // The rings are read one after the other, and threads wander between CPUs. A stack comes before the switch of its instant.
+        self.events.sort_by_key(|(time, tid, event)| (*time, *tid, matches!(event, ThreadEvent::Switch(_))));
+        let end_ns = self.events.last().map_or(0, |(time, ..)| *time);
+        let mut switches = Switches::default();
+        let mut pending: HashMap<u32, (usize, u64)> = HashMap::new();
+        for (time, tid, event) in &self.events {
+            match event {
+                ThreadEvent::Stack(stack) => {
+                    pending.insert(*tid, (*stack, *time));
+                }
+                ThreadEvent::Switch(what) => {
+                    let away = switches.note(*tid, *time, *what);
+                    let stack = if *what == Switched::In { pending.remove(tid) } else { None };
+                    if let (Some((Switched::Out, away_ns)), Some((stack, _))) = (away, stack) {
+                        *waited_s.entry(stack).or_default() += away_ns as f64 * 1e-9;
+                    }
+                    if *what == Switched::Preempted {
+                        pending.remove(tid);
+                    }
+                }
+            }
+        }
+        // Waits that outlast the capture count until its end.
+        for (stack, since_ns) in pending.into_values() {
+            *waited_s.entry(stack).or_default() += end_ns.saturating_sub(since_ns) as f64 * 1e-9;
+        }
+        let by_number: HashMap<usize, &Addresses> =
+            self.stacks.iter().map(|(addresses, number)| (*number, addresses)).collect();
+        let named =
+            |number: &usize| by_number.get(number).map(|addresses| names.of(addresses)).unwrap_or_default();
+        let mut profile = Profile {
+            switch_period,
+            lost: self.lost,
+            truncated: self.truncated,
+            stacks: self.samples,
+            ..Profile::default()
+        };
+        self.on_cpu.iter().for_each(|(stack, count)| profile.on_cpu.add(named(stack), *count as f64));
+        let scale = switch_period as f64;
+        waited_s.iter().for_each(|(stack, seconds)| profile.off_cpu.add(named(stack), seconds * scale));
+        profile.threads = switches.into_times(end_ns);
+        profile
+    }
+}
+
+struct Names {
+    modules: Modules,
+    kernel: KernelSymbols,
+}
+
+impl Names {
+    /// Functions of a stack, outermost first.
+    fn of(&self, (user, kernel): &Addresses) -> Vec<String> {
+        let user = user.iter().rev().map(|address| self.modules.name(*address));
+        user.chain(kernel.iter().rev().map(|address| self.kernel.name(*address))).collect()
+    }
+}
+
+fn threads(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("{PROC}/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// A period at which the process's switches give about [`WAITS_PER_S`] stacks: odd, so that it does not keep step with pairs of
+/// switches.
+fn switch_period(pid: u32) -> u64 {
+    let count = || -> u64 {
+        let of = |tid: u32| {
+            let status =
+                std::fs::read_to_string(format!("{PROC}/{pid}/task/{tid}/status")).unwrap_or_default();
+            let field = |key| {
+                mydyno_linux::text::field(&status, key, ':').and_then(|text| text.trim().parse::<u64>().ok())
+            };
+            field("voluntary_ctxt_switches").unwrap_or(0) + field("nonvoluntary_ctxt_switches").unwrap_or(0)
+        };
+        threads(pid).into_iter().map(of).sum()
+    };
+    let (before, begun) = (count(), Instant::now());
+    std::thread::sleep(COUNTED);
+    let per_s = count().saturating_sub(before) as f64 / begun.elapsed().as_secs_f64();
+    let period = (per_s / WAITS_PER_S).floor() as u64;
+    if period < 2 { 1 } else { period | 1 }
+}

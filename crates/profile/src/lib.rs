@@ -1,0 +1,48 @@
+//! Stacks of a process: where its threads run, and where they wait.
+//!
+//! [`capture`] samples a process for a while by the kernel's performance events: on the CPU by its clock, off the CPU at
+//! every n-th context switch, and each switch as an event without a stack, so that the time between is known exactly. User
+//! stacks are copied by the kernel, unwound in memory by their `.eh_frame` and never written: they hold rows and passwords. What leaves
+//! this crate are the names of functions.
+
+mod capture;
+mod error;
+pub mod folded;
+mod kernel;
+mod modules;
+mod records;
+mod switches;
+mod symbols;
+mod unwind;
+
+pub use capture::{Options, capture};
+pub use error::ProfileError;
+pub use folded::Folded;
+pub use switches::ThreadTime;
+
+/// What a capture has seen.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// Length of the capture in seconds.
+    pub window_s: f64,
+    /// Stacks of threads on a CPU, in samples.
+    pub on_cpu: Folded,
+    /// Stacks of threads that wait, in seconds; each sampled wait counts for the switches that were not sampled.
+    pub off_cpu: Folded,
+    /// Samples on the CPU a second.
+    pub frequency_hz: u64,
+    /// One of so many switches has a stack.
+    pub switch_period: u64,
+    /// What each thread did, from all switches.
+    pub threads: Vec<ThreadTime>,
+    /// Threads of the process at the end of the capture.
+    pub thread_count: usize,
+    /// Records that the kernel dropped because the ring was full.
+    pub lost: u64,
+    /// Stacks that did not reach the start of their thread.
+    pub truncated: u64,
+    /// Stacks in all.
+    pub stacks: u64,
+    /// CPU time that this program used for the capture, in seconds; unwinding included.
+    pub own_cpu_s: f64,
+}
