@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("mydyno-facts", 4),
     ("mydyno-sandbox", 4),
     ("mydyno-probe", 4),
+    ("mydyno-profile", 4),
     ("mydyno-workload", 4),
     ("mydyno-sim", 3),
     ("mydyno-tables", 3),

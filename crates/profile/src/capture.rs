@@ -86,6 +86,7 @@ pub fn capture(pid: u32, options: &Options, stop: &dyn Fn() -> bool) -> Result<P
     for cpu in &cpus {
         cpu.enable().map_err(ProfileError::system("starting the events"))?;
     }
+    let delays_before = run_delays(pid);
     let mut buffer = Vec::new();
     while begun.elapsed() < options.window && !stop() && Path::new(PROC).join(pid.to_string()).exists() {
         std::thread::sleep(LOOK.min(options.window.saturating_sub(begun.elapsed())));
@@ -95,11 +96,17 @@ pub fn capture(pid: u32, options: &Options, stop: &dyn Fn() -> bool) -> Result<P
         cpu.disable().map_err(ProfileError::system("ending the events"))?;
     }
     let window_s = begun.elapsed().as_secs_f64();
+    let delays = run_delays(pid);
     cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
     drop(cpus);
     let names = Names { modules, kernel: KernelSymbols::read(Path::new(PROC)) };
     let mut profile = collected.into_profile(&names, switch_period);
     profile.window_s = window_s;
+    for thread in &mut profile.threads {
+        let before = delays_before.get(&thread.tid).copied().unwrap_or(0);
+        let after = delays.get(&thread.tid).filter(|after| **after >= before);
+        thread.run_delay_s = after.map(|after| (after - before) as f64 * 1e-9);
+    }
     profile.frequency_hz = options.frequency_hz;
     profile.thread_count = threads(pid).len();
     profile.own_cpu_s = thread_cpu_s().zip(cpu_before).map_or(0.0, |(after, before)| after - before);
@@ -192,6 +199,8 @@ struct Collected {
     stacks: HashMap<Addresses, usize>,
     /// Samples on a CPU by stack.
     on_cpu: HashMap<usize, u64>,
+    /// A stack of each thread that was seen on a CPU.
+    running: HashMap<u32, usize>,
     /// Events of threads with their time.
     events: Vec<(u64, u32, ThreadEvent)>,
     lost: u64,
@@ -213,6 +222,7 @@ impl Collected {
             unwinder: StackUnwinder::default(),
             stacks: HashMap::new(),
             on_cpu: HashMap::new(),
+            running: HashMap::new(),
             events: Vec::new(),
             lost: 0,
             truncated: 0,
@@ -224,9 +234,11 @@ impl Collected {
         match record {
             Record::Sample(sample) if sample.pid == self.pid => {
                 let stack = self.stack(&sample);
-                match sample.event == clock_id {
-                    true => *self.on_cpu.entry(stack).or_default() += 1,
-                    false => self.events.push((sample.time_ns, sample.tid, ThreadEvent::Stack(stack))),
+                if sample.event == clock_id {
+                    *self.on_cpu.entry(stack).or_default() += 1;
+                    self.running.insert(sample.tid, stack);
+                } else {
+                    self.events.push((sample.time_ns, sample.tid, ThreadEvent::Stack(stack)));
                 }
             }
             Record::Switch { pid, tid, time_ns, what } if pid == self.pid => {
@@ -250,33 +262,10 @@ impl Collected {
     }
 
     fn into_profile(mut self, names: &Names, switch_period: u64) -> Profile {
-        let mut waited_s: HashMap<usize, f64> = HashMap::new();
         // The rings are read one after the other, and threads wander between CPUs. A stack comes before the switch of its instant.
         self.events.sort_by_key(|(time, tid, event)| (*time, *tid, matches!(event, ThreadEvent::Switch(_))));
         let end_ns = self.events.last().map_or(0, |(time, ..)| *time);
-        let mut switches = Switches::default();
-        let mut pending: HashMap<u32, (usize, u64)> = HashMap::new();
-        for (time, tid, event) in &self.events {
-            match event {
-                ThreadEvent::Stack(stack) => {
-                    pending.insert(*tid, (*stack, *time));
-                }
-                ThreadEvent::Switch(what) => {
-                    let away = switches.note(*tid, *time, *what);
-                    let stack = if *what == Switched::In { pending.remove(tid) } else { None };
-                    if let (Some((Switched::Out, away_ns)), Some((stack, _))) = (away, stack) {
-                        *waited_s.entry(stack).or_default() += away_ns as f64 * 1e-9;
-                    }
-                    if *what == Switched::Preempted {
-                        pending.remove(tid);
-                    }
-                }
-            }
-        }
-        // Waits that outlast the capture count until its end.
-        for (stack, since_ns) in pending.into_values() {
-            *waited_s.entry(stack).or_default() += end_ns.saturating_sub(since_ns) as f64 * 1e-9;
-        }
+        let (waits, switches) = waits(&self.events, end_ns);
         let by_number: HashMap<usize, &Addresses> =
             self.stacks.iter().map(|(addresses, number)| (*number, addresses)).collect();
         let named =
@@ -286,14 +275,66 @@ impl Collected {
             lost: self.lost,
             truncated: self.truncated,
             stacks: self.samples,
+            sampled_waits: waits.values().flatten().count() as u64,
             ..Profile::default()
         };
         self.on_cpu.iter().for_each(|(stack, count)| profile.on_cpu.add(named(stack), *count as f64));
-        let scale = switch_period as f64;
-        waited_s.iter().for_each(|(stack, seconds)| profile.off_cpu.add(named(stack), seconds * scale));
         profile.threads = switches.into_times(end_ns);
+        let (mut estimated_s, mut counted_s) = (0.0, 0.0);
+        for thread in &mut profile.threads {
+            let of_thread = waits.get(&thread.tid).map_or(&[][..], Vec::as_slice);
+            let sampled_s: f64 = of_thread.iter().map(|(_, seconds)| seconds).sum();
+            if sampled_s <= 0.0 {
+                profile.off_cpu.add(vec![crate::NOT_SAMPLED.to_owned()], thread.waiting_s);
+            } else {
+                estimated_s += sampled_s * switch_period as f64;
+                counted_s += thread.waiting_s;
+                for (stack, seconds) in of_thread {
+                    profile.off_cpu.add(named(stack), seconds / sampled_s * thread.waiting_s);
+                }
+            }
+            let any =
+                of_thread.first().map(|(stack, _)| *stack).or_else(|| self.running.get(&thread.tid).copied());
+            thread.stack = any.as_ref().map(named).unwrap_or_default();
+        }
+        profile.closure = (counted_s > 0.0).then(|| estimated_s / counted_s);
         profile
     }
+}
+
+/// Sampled waits by thread, each with the number of its stack and its length in seconds.
+type Waits = HashMap<u32, Vec<(usize, f64)>>;
+
+/// The sampled waits of events in the order of time, and all switches.
+fn waits(events: &[(u64, u32, ThreadEvent)], end_ns: u64) -> (Waits, Switches) {
+    let mut waits = Waits::new();
+    let mut switches = Switches::default();
+    let mut pending: HashMap<u32, (usize, u64)> = HashMap::new();
+    let mut add =
+        |tid: u32, stack: usize, ns: u64| waits.entry(tid).or_default().push((stack, ns as f64 * 1e-9));
+    for (time, tid, event) in events {
+        match event {
+            ThreadEvent::Stack(stack) => {
+                pending.insert(*tid, (*stack, *time));
+            }
+            ThreadEvent::Switch(what) => {
+                let away = switches.note(*tid, *time, *what);
+                match (what, away) {
+                    // A thread that could have gone on waits for a CPU, whatever its stack is.
+                    (Switched::Preempted, _) => drop(pending.remove(tid)),
+                    (Switched::In, away) => {
+                        if let (Some((stack, _)), Some((Switched::Out, ns))) = (pending.remove(tid), away) {
+                            add(*tid, stack, ns);
+                        }
+                    }
+                    (Switched::Out, _) => {}
+                }
+            }
+        }
+    }
+    // Waits that outlast the capture count until its end.
+    pending.into_iter().for_each(|(tid, (stack, since_ns))| add(tid, stack, end_ns.saturating_sub(since_ns)));
+    (waits, switches)
 }
 
 struct Names {
@@ -312,6 +353,18 @@ impl Names {
 fn threads(pid: u32) -> Vec<u32> {
     let entries = std::fs::read_dir(format!("{PROC}/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// For how long each thread could run and waited for a CPU since its start, in nanoseconds: the second field of `schedstat`. Where the
+/// kernel does not count it, all fields are 0, and no thread is here.
+fn run_delays(pid: u32) -> HashMap<u32, u64> {
+    let of = |tid: u32| -> Option<(u32, u64)> {
+        let text = std::fs::read_to_string(format!("{PROC}/{pid}/task/{tid}/schedstat")).ok()?;
+        let mut fields = text.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+        let (_running_ns, delay_ns, slices) = (fields.next()??, fields.next()??, fields.next()??);
+        (slices > 0).then_some((tid, delay_ns))
+    };
+    threads(pid).into_iter().filter_map(of).collect()
 }
 
 /// A period at which the process's switches give about [`WAITS_PER_S`] stacks: odd, so that it does not keep step with pairs of
@@ -333,4 +386,33 @@ fn switch_period(pid: u32) -> u64 {
     let per_s = count().saturating_sub(before) as f64 / begun.elapsed().as_secs_f64();
     let period = (per_s / WAITS_PER_S).floor() as u64;
     if period < 2 { 1 } else { period | 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampled_wait_lasts_until_its_thread_runs_and_a_preemption_is_none() {
+        use ThreadEvent::{Stack, Switch};
+        let second = 1_000_000_000;
+        let events = [
+            (second, 1, Stack(7)),
+            (second, 1, Switch(Switched::Out)),
+            (2 * second, 2, Stack(8)),
+            (2 * second, 2, Switch(Switched::Preempted)),
+            (3 * second, 2, Switch(Switched::In)),
+            (4 * second, 1, Switch(Switched::In)),
+            // Not sampled.
+            (5 * second, 1, Switch(Switched::Out)),
+            (6 * second, 1, Switch(Switched::In)),
+            // Until the end.
+            (8 * second, 2, Stack(9)),
+            (8 * second, 2, Switch(Switched::Out)),
+        ];
+        let (waits, switches) = waits(&events, 10 * second);
+        assert_eq!(waits, Waits::from([(1, vec![(7, 3.0)]), (2, vec![(9, 2.0)])]));
+        let times = switches.into_times(10 * second);
+        assert_eq!((times[0].waiting_s, times[1].waiting_s, times[1].preempted_s), (4.0, 2.0, 1.0));
+    }
 }

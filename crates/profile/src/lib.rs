@@ -20,6 +20,9 @@ pub use error::ProfileError;
 pub use folded::Folded;
 pub use switches::ThreadTime;
 
+/// What stands for the stack of a thread none of whose waits was sampled.
+pub const NOT_SAMPLED: &str = "[not sampled]";
+
 /// What a capture has seen.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
@@ -27,8 +30,14 @@ pub struct Profile {
     pub window_s: f64,
     /// Stacks of threads on a CPU, in samples.
     pub on_cpu: Folded,
-    /// Stacks of threads that wait, in seconds; each sampled wait counts for the switches that were not sampled.
+    /// Stacks of threads that wait, in seconds. The sampled waits of a thread share its counted time by their lengths; the time of a
+    /// thread without a sampled wait has the stack [`NOT_SAMPLED`].
     pub off_cpu: Folded,
+    /// Waiting time as the samples alone estimate it, over the time that the switches count: 1 without an error of sampling; of the threads with
+    /// a sample. Absent when nothing waited.
+    pub closure: Option<f64>,
+    /// Waits with a stack.
+    pub sampled_waits: u64,
     /// Samples on the CPU a second.
     pub frequency_hz: u64,
     /// One of so many switches has a stack.

@@ -17,6 +17,11 @@ pub struct ThreadTime {
     pub preempted_s: f64,
     /// Switches away from a CPU.
     pub switches: u64,
+    /// Seconds for which it could run and waited for a CPU, preemptions included, as the scheduler counts them; absent where the kernel does
+    /// not.
+    pub run_delay_s: Option<f64>,
+    /// One of its stacks, outermost function first; empty when none was sampled.
+    pub stack: Vec<String>,
 }
 
 /// The threads of one process.
@@ -91,8 +96,15 @@ mod tests {
         assert_eq!(
             times,
             [
-                ThreadTime { tid: 7, running_s: 4.0, waiting_s: 3.0, preempted_s: 2.0, switches: 2 },
-                ThreadTime { tid: 8, running_s: 0.0, waiting_s: 6.0, preempted_s: 0.0, switches: 1 },
+                ThreadTime {
+                    tid: 7,
+                    running_s: 4.0,
+                    waiting_s: 3.0,
+                    preempted_s: 2.0,
+                    switches: 2,
+                    ..ThreadTime::default()
+                },
+                ThreadTime { tid: 8, running_s: 0.0, waiting_s: 6.0, switches: 1, ..ThreadTime::default() },
             ]
         );
     }
