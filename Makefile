@@ -18,7 +18,7 @@ demo: deps build ## a private server under load, an honest record, a report: abo
 # Most tests wait for servers: twice as many at a time as there are CPUs take two thirds of the time.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: deps ## every test, real servers included
-	@scripts/install-deps file-systems
+	@scripts/install-deps file-systems sysbench mysqlslap
 	@$(CARGO) test --workspace --locked
 
 lint: ## formatting and lints, as CI asks for them

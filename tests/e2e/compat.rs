@@ -6,17 +6,27 @@ use std::process::Command;
 use crate::fixture::Ended;
 use crate::home::Home;
 
+/// A program and the verb that takes its place.
+const SYSBENCH: [&str; 2] = ["sysbench", "sysbench"];
+const SLAP: [&str; 2] = ["mysqlslap", "slap"];
+
 /// Whether a program is there; says so where it is not, since nothing is compared then.
 fn is_there(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
-        println!("skipped: {program} is not installed (scripts/install-deps {program})");
+        println!("skipped: {program} is not installed (scripts/install-deps sysbench mysqlslap)");
     }
     there
 }
 
-/// A text with what may differ made alike: every number is `#`, every run of spaces one space.
+/// A text with what may differ made alike: every number is `#`, every run of spaces one space, a word of more than 60 letters
+/// and digits, as tests generate them, `$`.
 fn alike(text: &str) -> String {
+    let words = text.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()).map(|word| {
+        let letters = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if letters.len() > 60 { word.replace(letters, "$") } else { word.to_owned() }
+    });
+    let text = words.collect::<String>();
     let mut alike = String::new();
     let mut in_number = false;
     for letter in text.chars() {
@@ -54,18 +64,18 @@ fn comparable(line: &str, output: &str) -> String {
 }
 
 /// Runs one command line through both programs, in the same folder.
-fn both(home: &Home, line: &str) -> [Ended; 2] {
+fn both(home: &Home, program: [&str; 2], line: &str) -> [Ended; 2] {
     // Each has a schema of its own.
     let words = |schema: &str| -> Vec<String> {
         line.split(' ').filter(|word| !word.is_empty()).map(|word| word.replace("SCHEMA", schema)).collect()
     };
     let theirs = {
         let mut command = Command::new("timeout");
-        command.args(["30", "sysbench"]).args(words("theirs")).current_dir(home.path());
+        command.args(["30", program[0]]).args(words("theirs")).current_dir(home.path());
         command.stdin(std::process::Stdio::null());
         Ended::from(command.output().unwrap())
     };
-    let words = [vec!["sysbench".to_owned()], words("ours")].concat();
+    let words = [vec![program[1].to_owned()], words("ours")].concat();
     [theirs, home.end(&words.iter().map(String::as_str).collect::<Vec<_>>())]
 }
 
@@ -272,10 +282,10 @@ const ON_A_SERVER: &str = "
 ";
 
 /// Both endings of a command line where they differ.
-fn compare(home: &Home, line: &str) -> Option<String> {
-    let [theirs, ours] = both(home, line);
+fn compare(home: &Home, program: [&str; 2], line: &str) -> Option<String> {
+    let [theirs, ours] = both(home, program, line);
     if theirs.status > 128 {
-        println!("not compared, sysbench crashed: {line}");
+        println!("not compared, the original crashed: {line}");
         return (ours.status != 0).then(|| format!("{line}\n{ours:#?}"));
     }
     let view =
@@ -292,7 +302,7 @@ fn command_lines_end_as_in_sysbench() {
     let home = Home::new();
     let lines: Vec<&str> = LINES.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert!(lines.len() >= 85, "{}", lines.len());
-    let different: Vec<String> = lines.iter().filter_map(|line| compare(&home, line)).collect();
+    let different: Vec<String> = lines.iter().filter_map(|line| compare(&home, SYSBENCH, line)).collect();
     assert!(different.is_empty(), "{} of {}:\n{}", different.len(), lines.len(), different.join("\n\n"));
 }
 
@@ -308,11 +318,21 @@ fn a_process_named_sysbench_is_sysbench() {
 #[test]
 fn passwords_are_removed_from_the_arguments_that_others_see() {
     let home = Home::new();
-    for option in ["--mysql-password", "--mysql_password"] {
-        let given = format!("{option}=Zq7hunter2w");
-        let mut child = home.start(&["sysbench", "cpu", "--time=60", &given, "run"]);
+    // A server that accepts and says nothing: the command waits in its handshake.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = format!("--port={}", listener.local_addr().unwrap().port());
+    let slap = ["slap", "--no-defaults", "--host=127.0.0.1", &port, "-a"];
+    let cpu = ["sysbench", "cpu", "--time=60", "run"];
+    for (words, option) in [
+        (cpu.as_slice(), "--mysql-password="),
+        (&cpu, "--mysql_password="),
+        (&slap, "--password="),
+        (&slap, "-Cp"),
+    ] {
+        let given = format!("{option}Zq7hunter2w");
+        let mut child = home.start(&[words, &[&given]].concat());
         let cmdline = format!("/proc/{}/cmdline", child.id());
-        let hidden = || std::fs::read_to_string(&cmdline).is_ok_and(|line| line.contains("=xxxxxxxxxxx"));
+        let hidden = || std::fs::read_to_string(&cmdline).is_ok_and(|line| line.contains("xxxxxxxxxxx"));
         let shown = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
             hidden()
@@ -331,8 +351,8 @@ fn lay_scripts(home: &Home) {
     }
 }
 
-fn compare_all(home: &Home, lines: &[String]) {
-    let different: Vec<String> = lines.iter().filter_map(|line| compare(home, line)).collect();
+fn compare_all(home: &Home, program: [&str; 2], lines: &[String]) {
+    let different: Vec<String> = lines.iter().filter_map(|line| compare(home, program, line)).collect();
     assert!(different.is_empty(), "{} of {}:\n{}", different.len(), lines.len(), different.join("\n\n"));
 }
 
@@ -347,7 +367,7 @@ fn scripts_without_a_server_end_as_in_sysbench() {
     }
     let home = Home::new();
     lay_scripts(&home);
-    compare_all(&home, &lines_of(SCRIPTS));
+    compare_all(&home, SYSBENCH, &lines_of(SCRIPTS));
 }
 
 #[test]
@@ -366,7 +386,88 @@ fn scripts_on_a_server_end_as_in_sysbench() {
             if line.contains("--mysql-host") { String::new() } else { format!("--mysql-socket={socket} ") };
         format!("--mysql-user=root --mysql-password={password} --mysql-db=SCHEMA {host}{line}")
     };
-    compare_all(&home, &lines_of(ON_A_SERVER).iter().map(target).collect::<Vec<_>>());
+    compare_all(&home, SYSBENCH, &lines_of(ON_A_SERVER).iter().map(target).collect::<Vec<_>>());
+}
+
+/// Command lines of mysqlslap that need a server, or only print.
+const OF_SLAP: &str = "
+    --foo
+    -Z
+    --concurrency
+    --auto-generate-sql-load-type=key -a --only-print
+    -a --query=x
+    -a --only-print
+    -a --only-print --auto-generate-sql-load-type=mixed --number-of-queries=12 --auto-generate-sql-write-number=3
+    -a --only-print --auto-generate-sql-load-type=read --number-of-queries=12 --auto-generate-sql-write-number=3
+    -a --only-print --auto-generate-sql-load-type=write --number-of-queries=12 --auto-generate-sql-write-number=3
+    -a --only-print --auto-generate-sql-load-type=update --number-of-queries=12 --auto-generate-sql-write-number=3
+    -a --only-print --auto-generate-sql-guid-primary --auto-generate-sql-secondary-indexes=2 -x2:1 -y3:1
+    -a --only-print --auto-generate-sql-write-number=2 -x2 -y2 -e innodb,myisam:checksum=1 --number-of-queries=3
+    -a --only-print -c1 -i2 --auto-generate-sql-write-number=2 --number-of-queries=4 --commit=1
+    -a --only-print --no-drop --auto-generate-sql-execute-number=3
+    --query=do_1;do_2 -F; --only-print --number-of-queries=5
+    --create=c1;c2 --query=q1 -F; --only-print
+    -a
+    -a --number-of-queries=20 -c2,4 -i2
+    -a --number-of-queries=20 -c2,4 -i2 --csv
+    -a --number-of-queries=20 -c2 -e innodb,myisam -v
+    -a --number-of-queries=20 -c2 -e innodb --csv
+    -a --number-of-queries=20 -c2 -vv
+    -a --number-of-queries=20 --silent
+    -a --auto-generate-sql-load-type=read --number-of-queries=20 --csv
+    -a --auto-generate-sql-load-type=write --number-of-queries=20 --csv
+    -a --auto-generate-sql-load-type=update --number-of-queries=20 --csv
+    -a --auto-generate-sql-load-type=key --auto-generate-sql-guid-primary --number-of-queries=20 --csv
+    -a --auto-generate-sql-add-autoincrement --auto-generate-sql-load-type=key --number-of-queries=20
+    -a --auto-generate-sql-unique-query-number=3 --auto-generate-sql-unique-write-number=4 --commit=3 --detach=2 -C
+    --create=create/**/table/**/a(b/**/int) --query=select/**/*/**/from/**/a -c3 --number-of-queries=9
+    --create=create/**/table/**/a(b/**/int) --query=select/**/1;select/**/2 -F; --pre-system=true --post-query=select/**/3
+";
+
+#[test]
+fn mysqlslap_and_slap_end_alike() {
+    if !is_there("mysqlslap") {
+        return;
+    }
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let password = std::fs::read_to_string(server.text("password_file")).unwrap();
+    let (socket, password) = (server.text("socket").to_owned(), password.trim().to_owned());
+    let target =
+        |line: &String| format!("--no-defaults -uroot -p{password} -S{socket} --create-schema=SCHEMA {line}");
+    compare_all(&home, SLAP, &lines_of(OF_SLAP).iter().map(target).collect::<Vec<_>>());
+}
+
+#[test]
+fn slap_drops_no_schema_that_it_has_not_made_and_errors_have_a_status() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let password = std::fs::read_to_string(server.text("password_file")).unwrap();
+    let (password, socket) = (format!("-p{}", password.trim()), format!("-S{}", server.text("socket")));
+    let slap = |words: &[&str]| {
+        home.end(&[&["slap", "--no-defaults", "-uroot", &password, &socket], words].concat())
+    };
+    let sql = |text: &str| home.fine(&["server", "cli", "s", "--", "-N", "-e", text]);
+    sql("CREATE DATABASE kept; CREATE TABLE kept.t (a INT)");
+    let refused = slap(&["-a", "--create-schema=kept", "--number-of-queries=4"]);
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(
+        refused.stderr.contains("--allow-drop-schema") && sql("SHOW TABLES FROM kept").contains('t'),
+        "{refused:?}"
+    );
+    let dropped = slap(&["-a", "--create-schema=kept", "--number-of-queries=4", "--allow-drop-schema"]);
+    assert_eq!((dropped.status, sql("SHOW DATABASES LIKE 'kept'").as_str()), (0, ""), "{dropped:?}");
+    let wrong = slap(&["--create-schema=mysql", "-q", "selekt"]);
+    assert_eq!(wrong.status, 1, "{wrong:?}");
+    assert!(wrong.stderr.starts_with("mysqlslap: Cannot run query selekt ERROR : "), "{wrong:?}");
+    assert_eq!(slap(&["-q", "do 1"]).status, 1, "the schema mysqlslap does not exist");
+    assert_eq!(slap(&["-a", "-c0"]).status, 1);
+    let timed =
+        slap(&["-a", "--number-of-queries=40", "-c4", "--latency-percentiles=50,99.9", "--count-connect"]);
+    assert!(
+        timed.status == 0 && timed.stdout.contains("\tLatency of a query, percentile 99.9: "),
+        "{timed:?}"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! This crate neither prints nor exits: it writes to the [`Streams`] of its caller and returns an exit status. The
 //! interface is that of sysbench 1.0.20 and of MariaDB's mysqlslap 10.11; code, texts and scripts are our own.
 
+pub mod slap;
 mod streams;
 pub mod sysbench;
 
@@ -13,6 +14,8 @@ pub use streams::Streams;
 pub enum Program {
     /// sysbench.
     Sysbench,
+    /// mysqlslap.
+    Slap,
 }
 
 impl Program {
@@ -20,6 +23,7 @@ impl Program {
     pub fn of_file_name(path: &str) -> Option<Self> {
         match path.rsplit('/').next().unwrap_or_default() {
             "sysbench" => Some(Self::Sysbench),
+            "mysqlslap" | "mariadb-slap" => Some(Self::Slap),
             _ => None,
         }
     }
@@ -28,14 +32,21 @@ impl Program {
     pub fn of_verb(verb: &str) -> Option<Self> {
         match verb {
             "sysbench" => Some(Self::Sysbench),
+            "slap" => Some(Self::Slap),
             _ => None,
         }
+    }
+
+    /// Whether an argument asks for a password at the terminal.
+    pub fn asks_password(self, arg: &[u8]) -> bool {
+        self == Self::Slap && [b"-p".as_slice(), b"--password"].contains(&arg)
     }
 
     /// Runs the program with the arguments that follow its name.
     pub fn run(self, args: &[String], streams: Streams) -> u8 {
         match self {
             Self::Sysbench => sysbench::run(args, streams),
+            Self::Slap => slap::run(args, &streams),
         }
     }
 
@@ -43,6 +54,7 @@ impl Program {
     pub fn password_at(self, arg: &[u8]) -> Option<usize> {
         match self {
             Self::Sysbench => sysbench::password_at(arg),
+            Self::Slap => slap::password_at(arg),
         }
     }
 }

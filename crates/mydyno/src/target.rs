@@ -278,14 +278,18 @@ fn given(password: Password) -> Result<Option<Secret>, Failure> {
     match password {
         Password::NotGiven => Ok(None),
         Password::Given(secret) => Ok(Some(secret)),
-        Password::Ask => {
-            rpassword::prompt_password("Enter password: ").map(|word| Some(Secret::from(word))).map_err(|e| {
-                Failure::environment(format!(
-                    "cannot ask for the password: {e}; use --password-file or MYSQL_PWD"
-                ))
-            })
-        }
+        Password::Ask => ask().map(Some),
     }
+}
+
+/// Asks for a password at the terminal.
+///
+/// # Errors
+/// There is no terminal.
+pub fn ask() -> Result<Secret, Failure> {
+    rpassword::prompt_password("Enter password: ").map(Secret::from).map_err(|e| {
+        Failure::environment(format!("cannot ask for the password: {e}; use --password-file or MYSQL_PWD"))
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod engine;
 mod help;
-mod histogram;
+pub(crate) mod histogram;
 mod log;
 mod lua;
 mod options;

@@ -1,4 +1,4 @@
-//! `mydyno sysbench`: programs whose place this binary takes. They read their own command lines, so the words after the
+//! `mydyno sysbench` and `mydyno slap`: programs whose place this binary takes. They read their own command lines, so the words after the
 //! verb do not go through this program's parser.
 
 use std::ffi::{OsStr, OsString};
@@ -10,6 +10,7 @@ use mydyno_compat::{Program, Streams};
 
 use crate::failure::Status;
 use crate::secrets;
+use crate::target;
 
 /// The words of another program's command line.
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,17 @@ fn start(program: Program, words: &[OsString]) -> u8 {
     if words.iter().any(|word| at(word).is_some()) {
         secrets::hide_passwords(at);
     }
-    let args: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut args: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    for arg in args.iter_mut().filter(|arg| program.asks_password(arg.as_bytes())) {
+        match target::ask() {
+            Ok(word) => *arg = format!("--password={}", String::from_utf8_lossy(word.expose())),
+            Err(failure) => {
+                eprintln!("{}", failure.problems.join("; "));
+                return 3;
+            }
+        }
+        secrets::forbid_core_dumps();
+    }
     program.run(&args, Streams::new(LineWriter::new(stdout()), stderr(), stdin()))
 }
 

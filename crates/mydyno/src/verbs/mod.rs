@@ -71,6 +71,9 @@ pub enum Verb {
     /// Take sysbench's place: its command line, Lua scripts, built-in tests and reports.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench(compat::Words),
+    /// Take mysqlslap's place: its command line, generated queries and reports.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Slap(compat::Words),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
     /// List the defaults of your file, and where each comes from.
@@ -110,6 +113,7 @@ pub fn run(
         Verb::TpccLint(args) => tpcc_lint::run(&args, password, ui),
         Verb::Watch(args) => watch::run(&args, password, argv, ui),
         Verb::Sysbench(words) => Ok(compat::run(mydyno_compat::Program::Sysbench, &words)),
+        Verb::Slap(words) => Ok(compat::run(mydyno_compat::Program::Slap, &words)),
         Verb::Workloads(args) => workloads::run(&args, ui),
         Verb::Config(args) => config::run(&args, file, ui),
         Verb::Completions(args) => completions::run(&args, ui),

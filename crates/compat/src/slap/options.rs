@@ -1,0 +1,365 @@
+//! Options of mysqlslap: names, letters, forms, the command line and option files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mydyno_wire::target::{Line, parse_option_file};
+
+/// Whether an option has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A switch.
+    Switch,
+    /// A value must follow.
+    Value,
+    /// A value may follow, joined to the option.
+    Optional,
+}
+
+use Form::{Optional, Switch, Value};
+
+/// Name, letter, form, help.
+type Row = (&'static str, Option<char>, Form, &'static str);
+
+/// The options in the order of the help. The last ones are our own.
+pub(crate) const OPTIONS: &[Row] = &[
+    ("help", Some('?'), Switch, "print this help"),
+    ("auto-generate-sql", Some('a'), Switch, "make table, rows and queries"),
+    ("auto-generate-sql-add-autoincrement", None, Switch, "made table: an AUTO_INCREMENT key"),
+    ("auto-generate-sql-execute-number", None, Value, "made queries that each client runs"),
+    ("auto-generate-sql-guid-primary", None, Switch, "made table: a primary key of GUIDs"),
+    ("auto-generate-sql-load-type", None, Value, "made queries: mixed, update, write, key or read [mixed]"),
+    (
+        "auto-generate-sql-secondary-indexes",
+        None,
+        Value,
+        "made table: columns of GUIDs with a unique index each [0]",
+    ),
+    ("auto-generate-sql-unique-query-number", None, Value, "different queries that are made [10]"),
+    ("auto-generate-sql-unique-write-number", None, Value, "different inserts that are made [10]"),
+    ("auto-generate-sql-write-number", None, Value, "inserts before the load [100]"),
+    ("character-sets-dir", None, Value, "accepted and not used"),
+    ("commit", None, Value, "COMMIT after this many queries; 0 leaves autocommit on [0]"),
+    ("compress", Some('C'), Switch, "compress what is sent and received"),
+    ("concurrency", Some('c'), Value, "clients; a list runs one after the other [1]"),
+    ("create", None, Value, "statements that make tables, or a file with them"),
+    ("create-schema", None, Value, "schema that is made and used [mysqlslap]"),
+    ("csv", None, Optional, "print lines of comma-separated values, or append them to this file"),
+    ("debug", Some('#'), Optional, "accepted and not used"),
+    ("debug-check", None, Switch, "accepted and not used"),
+    ("debug-info", Some('T'), Switch, "accepted and not used"),
+    ("default-auth", None, Value, "accepted and not used"),
+    ("delimiter", Some('F'), Value, "character between statements [a newline]"),
+    ("detach", None, Value, "connect again after this many queries; 0 never does [0]"),
+    ("engine", Some('e'), Value, "storage engines, one after the other; ENGINE:OPTION adds an option"),
+    ("host", Some('h'), Value, "host of the server"),
+    ("init-command", None, Value, "statement after each connect"),
+    ("iterations", Some('i'), Value, "times that each load runs [1]"),
+    ("no-drop", None, Switch, "leave the schema in place"),
+    ("number-char-cols", Some('x'), Value, "made table: columns of texts; N:1 with an index each [1]"),
+    ("number-int-cols", Some('y'), Value, "made table: columns of numbers; N:1 with an index each [1]"),
+    ("number-of-queries", None, Value, "queries of all clients together; 0 runs the list once [0]"),
+    ("only-print", None, Switch, "print the statements and connect to no server"),
+    ("password", Some('p'), Optional, "password; asked for without a word"),
+    ("plugin-dir", None, Value, "accepted and not used"),
+    ("port", Some('P'), Value, "port of the server"),
+    ("post-query", None, Value, "statements after each load, or a file with them"),
+    ("post-system", None, Value, "shell command after each load"),
+    ("pre-query", None, Value, "statements before each load, or a file with them"),
+    ("pre-system", None, Value, "shell command before each load"),
+    ("protocol", None, Value, "tcp or socket"),
+    ("query", Some('q'), Value, "queries of the load, or a file with them"),
+    ("silent", Some('s'), Switch, "print no report"),
+    ("socket", Some('S'), Value, "socket of the server"),
+    ("ssl", None, Switch, "encrypt with TLS where the server can; --skip-ssl never does"),
+    ("ssl-ca", None, Value, "file of certificates of authorities"),
+    ("ssl-capath", None, Value, "accepted and not used"),
+    ("ssl-cert", None, Value, "file of this client's certificate"),
+    ("ssl-cipher", None, Value, "accepted; TLS agrees on its cipher"),
+    ("ssl-key", None, Value, "file of this client's key"),
+    ("ssl-crl", None, Value, "accepted and not used"),
+    ("ssl-crlpath", None, Value, "accepted and not used"),
+    ("tls-version", None, Value, "accepted; TLS 1.2 and 1.3 are offered"),
+    ("ssl-verify-server-cert", None, Switch, "check the server's certificate and its name"),
+    ("user", Some('u'), Value, "user"),
+    ("verbose", Some('v'), Switch, "say more; may be given several times"),
+    ("version", Some('V'), Switch, "print the version"),
+    ("defaults-file", None, Value, "read this option file only"),
+    ("defaults-extra-file", None, Value, "read this option file too"),
+    ("defaults-group-suffix", None, Value, "read groups with this suffix too"),
+    ("no-defaults", None, Switch, "read no option file"),
+    ("print-defaults", None, Switch, "print the options of files and of the command line"),
+    ("allow-drop-schema", None, Switch, "own: a schema that exists may be dropped and made anew"),
+    ("count-connect", None, Switch, "own: connecting counts as part of the load"),
+    ("latency-percentiles", None, Value, "own: percentiles of the latency of a query, as in 50,95,99"),
+];
+
+/// Groups of option files that count.
+const GROUPS: [&str; 5] = ["mysqlslap", "mariadb-slap", "client", "client-server", "client-mariadb"];
+
+/// Why a command line was refused: the line for the error stream, and the exit status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    pub(crate) status: u8,
+}
+
+/// Options with their values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    values: BTreeMap<&'static str, Option<String>>,
+    /// How often `--verbose` was given.
+    pub(crate) verbose: u32,
+}
+
+impl Given {
+    /// Reads option files and then the command line, which wins.
+    ///
+    /// # Errors
+    /// An option that is not known or lacks its value.
+    pub(crate) fn read(args: &[String]) -> Result<Self, Refused> {
+        let mut line = Self::default();
+        line.read_words(args)?;
+        let mut given = Self::default();
+        if !line.is_on("no-defaults") {
+            for (path, text) in line.files() {
+                given.read_file(&path, &text)?;
+            }
+        }
+        given.verbose = 0;
+        given.read_words(args)?;
+        Ok(given)
+    }
+
+    fn read_words(&mut self, args: &[String]) -> Result<(), Refused> {
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if let Some(option) = word.strip_prefix("--") {
+                let (name, joined) = match option.split_once('=') {
+                    Some((name, value)) => (name, Some(value.to_owned())),
+                    None => (option, None),
+                };
+                self.set_long(name, joined, || words.next().cloned())?;
+            } else if let Some(letters) = word.strip_prefix('-') {
+                self.set_letters(letters, || words.next().cloned())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_long(
+        &mut self,
+        written: &str,
+        joined: Option<String>,
+        next: impl FnOnce() -> Option<String>,
+    ) -> Result<(), Refused> {
+        let name = written.replace('_', "-");
+        let loose = name.strip_prefix("loose-");
+        let name = loose.unwrap_or(&name);
+        let off = ["skip-", "disable-"].iter().find_map(|prefix| name.strip_prefix(prefix));
+        if let Some(row) = off.and_then(find) {
+            self.values.insert(row.0, Some("0".to_owned()));
+            return Ok(());
+        }
+        let Some(row) = find(name.strip_prefix("enable-").unwrap_or(name)) else {
+            return match loose {
+                Some(_) => Ok(()),
+                None => Err(Refused { message: format!("unknown option '--{written}'"), status: 2 }),
+            };
+        };
+        self.set(row, joined, next)
+    }
+
+    fn set_letters(&mut self, letters: &str, next: impl FnOnce() -> Option<String>) -> Result<(), Refused> {
+        for (at, letter) in letters.char_indices() {
+            let Some(row) = OPTIONS.iter().find(|row| row.1 == Some(letter)) else {
+                return Err(Refused { message: format!("unknown option '-{letter}'"), status: 2 });
+            };
+            if row.2 != Form::Switch {
+                let rest = &letters[at + letter.len_utf8()..];
+                return self.set(row, Some(rest.to_owned()).filter(|rest| !rest.is_empty()), next);
+            }
+            self.set(row, None, || None)?;
+        }
+        Ok(())
+    }
+
+    fn set(
+        &mut self,
+        row: &Row,
+        joined: Option<String>,
+        next: impl FnOnce() -> Option<String>,
+    ) -> Result<(), Refused> {
+        let (name, _, form, _) = *row;
+        let value = match (form, joined) {
+            (Form::Value, None) => Some(next().ok_or_else(|| Refused {
+                message: format!("option '--{name}' requires an argument"),
+                status: 5,
+            })?),
+            (_, joined) => joined,
+        };
+        if name == "verbose" {
+            self.verbose += 1;
+        }
+        self.values.insert(name, value);
+        Ok(())
+    }
+
+    /// Option files that are there, in the order in which they are read.
+    fn files(&self) -> Vec<(PathBuf, String)> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let mut paths = vec![PathBuf::from("/etc/my.cnf"), PathBuf::from("/etc/mysql/my.cnf")];
+        paths.extend(self.text("defaults-extra-file").map(PathBuf::from));
+        paths.extend(home.map(|home| home.join(".my.cnf")));
+        if let Some(only) = self.text("defaults-file") {
+            paths = vec![PathBuf::from(only)];
+        }
+        paths
+            .into_iter()
+            .filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
+            .collect()
+    }
+
+    /// Takes the groups that count. Options of the groups of all clients that are not known here belong to others.
+    fn read_file(&mut self, path: &Path, text: &str) -> Result<(), Refused> {
+        let lines = parse_option_file(text.as_bytes(), path).map_err(|(line, problem)| Refused {
+            message: format!("{}, line {line}: {problem}", path.display()),
+            status: 1,
+        })?;
+        for line in lines {
+            let Line::Option(entry) = line else { continue };
+            if !GROUPS.contains(&entry.group.as_str()) {
+                continue;
+            }
+            let value = entry.value.as_ref().map(|value| value.as_str().to_owned());
+            let own = ["mysqlslap", "mariadb-slap"].contains(&entry.group.as_str());
+            match self.set_long(&entry.name, value, || None) {
+                Err(refused) if own && !entry.loose => {
+                    let message = format!("{}, line {}: {}", path.display(), entry.line, refused.message);
+                    return Err(Refused { message, ..refused });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name)?.as_deref()
+    }
+
+    /// Whether an option was given, with or without a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(|value| {
+            !value
+                .as_deref()
+                .is_some_and(|value| ["0", "off", "false"].contains(&value.to_ascii_lowercase().as_str()))
+        })
+    }
+
+    /// A number with an optional unit K, M or G.
+    ///
+    /// # Errors
+    /// The value is none.
+    pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, Refused> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let unit = match text[digits..].to_ascii_uppercase().as_str() {
+            "" => Some(1),
+            "K" => Some(1 << 10),
+            "M" => Some(1 << 20),
+            "G" => Some(1 << 30),
+            _ => None,
+        };
+        let number =
+            text[..digits].parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+        number.ok_or_else(|| Refused {
+            message: format!(
+                "Unknown suffix '{}' used for variable '{name}' (value '{text}')",
+                &text[digits..]
+            ),
+            status: 1,
+        })
+    }
+}
+
+/// The option of a name, or of the beginning of one name only.
+fn find(name: &str) -> Option<&'static Row> {
+    if let Some(row) = OPTIONS.iter().find(|row| row.0 == name) {
+        return Some(row);
+    }
+    let mut beginning = OPTIONS.iter().filter(|row| row.0.starts_with(name) && !name.is_empty());
+    beginning.next().filter(|_| beginning.next().is_none())
+}
+
+/// The text of `--help`.
+pub(crate) fn help() -> String {
+    let mut text = String::from(
+        "Load a server with queries of several clients at a time.\n\nUsage: mysqlslap [OPTIONS]\n\nOption files: /etc/my.cnf \
+         /etc/mysql/my.cnf ~/.my.cnf\nGroups: mysqlslap mariadb-slap client client-server client-mariadb\n\n",
+    );
+    for (name, letter, form, help) in OPTIONS {
+        let letter = letter.map_or("    ".to_owned(), |letter| format!("-{letter}, "));
+        let value = match form {
+            Switch => "",
+            Value => "=VALUE",
+            Optional => "[=VALUE]",
+        };
+        // The password's value is optional as well; a bare option asks.
+        let value = if *name == "password" { "=WORD" } else { value };
+        text.push_str(&format!("  {letter}--{name}{value}\n                      {help}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Given, Refused> {
+        let words: Vec<String> =
+            std::iter::once("--no-defaults").chain(line.split(' ')).map(str::to_owned).collect();
+        Given::read(&words)
+    }
+
+    #[test]
+    fn values_stand_behind_or_joined_and_letters_in_a_row() {
+        let given = read("-as -c4,8 --iterations 3 -q x --csv=f --auto-generate-sql-load=key").unwrap();
+        assert!(given.is_on("auto-generate-sql") && given.is_on("silent"));
+        assert_eq!((given.text("concurrency"), given.text("csv")), (Some("4,8"), Some("f")));
+        assert_eq!(given.number("iterations", 1).unwrap(), 3);
+        assert_eq!(given.text("auto-generate-sql-load-type"), Some("key"));
+        assert!(!read("--skip-ssl").unwrap().is_on("ssl"));
+    }
+
+    #[test]
+    fn mistakes_have_the_words_and_status_of_the_client() {
+        assert_eq!(
+            read("--foo").unwrap_err(),
+            Refused { message: "unknown option '--foo'".into(), status: 2 }
+        );
+        let lacking = read("--concurrency").unwrap_err();
+        assert_eq!(
+            (lacking.message.as_str(), lacking.status),
+            ("option '--concurrency' requires an argument", 5)
+        );
+        assert!(read("--loose-foo=3").is_ok());
+    }
+
+    #[test]
+    fn groups_of_option_files_count_and_others_do_not() {
+        let mut given = Given::default();
+        let text =
+            "[client]\nuser=app\nmax_allowed_packet=1M\n[mysqlslap]\nconcurrency = 7\n[mysqld]\nport=1\n";
+        given.read_file(Path::new("f"), text).unwrap();
+        assert_eq!(
+            (given.text("user"), given.text("concurrency"), given.text("port")),
+            (Some("app"), Some("7"), None)
+        );
+        assert!(given.read_file(Path::new("f"), "[mysqlslap]\nfoo=1").is_err());
+    }
+}
