@@ -3,6 +3,7 @@
 //! This crate neither prints nor exits: it writes to the [`Streams`] of its caller and returns an exit status. The
 //! interface is that of sysbench 1.0.20 and of MariaDB's mysqlslap 10.11; code, texts and scripts are our own.
 
+pub mod links;
 pub mod slap;
 mod streams;
 pub mod sysbench;

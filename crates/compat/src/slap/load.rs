@@ -68,7 +68,8 @@ fn client(load: &Load, id: u64, ready: &Barrier) -> Result<(), String> {
             Query::Text(text) => session.send(text, true)?,
             Query::WithKey(text) => {
                 let key = match load.keys.len() as u64 {
-                    0 => "'1'",
+                    // Stands for a key where statements are only printed, in the length of one.
+                    0 => "'00000000-0000-0000-0000-00000000'",
                     count => load.keys[rng.below(count) as usize].as_str(),
                 };
                 session.send(&format!("{text} {key}"), true)?;

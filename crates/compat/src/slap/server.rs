@@ -90,7 +90,10 @@ impl<'a> Control<'a> {
     /// # Errors
     /// The line for the error stream.
     pub(super) fn make_schema(&mut self, generated: Option<&Generated>) -> Result<(), String> {
-        self.drop_schema()?;
+        // With --no-drop a schema that exists is the server's error, but this run's own is made anew.
+        if !self.settings.no_drop || self.made {
+            self.drop_schema()?;
+        }
         self.send(&format!("CREATE SCHEMA {}", self.quoted_schema()))?;
         self.made = true;
         match &mut self.client {

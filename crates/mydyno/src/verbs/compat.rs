@@ -1,16 +1,18 @@
-//! `mydyno sysbench` and `mydyno slap`: programs whose place this binary takes. They read their own command lines, so the words after the
+//! `mydyno sysbench`, `mydyno slap` and `mydyno compat`: programs whose place this binary takes. They read their own command lines, so the words after the
 //! verb do not go through this program's parser.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{LineWriter, stderr, stdin, stdout};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use mydyno_compat::{Program, Streams};
+use mydyno_compat::{Program, Streams, links};
 
-use crate::failure::Status;
+use crate::failure::{Failure, Status};
 use crate::secrets;
 use crate::target;
+use crate::ui::Ui;
 
 /// The words of another program's command line.
 #[derive(Debug, clap::Args)]
@@ -18,6 +20,45 @@ pub struct Words {
     /// The words after the verb, as the other program takes them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
     words: Vec<OsString>,
+}
+
+/// Options of `mydyno compat`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Make links named sysbench, mysqlslap and mariadb-slap that lead to this program.
+    Install {
+        /// The folder, which must exist; one of PATH before that of the originals.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Take the links away again.
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+/// Makes the links, or takes them away.
+///
+/// # Errors
+/// A name is taken, or the folder cannot be written.
+pub fn links(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let Action::Install { folder, remove } = &args.action;
+    let binary = std::env::current_exe()
+        .map_err(|error| Failure::environment(format!("this program's own path is not known: {error}")))?;
+    let changed = if *remove { links::remove(folder, &binary) } else { links::install(folder, &binary) };
+    let changed = changed.map_err(|error| Failure::environment(error.to_string()))?;
+    let paths: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    match ui.json {
+        true => ui.out(&serde_json::json!({ "removed": remove, "links": paths }).to_string()),
+        false => paths.iter().for_each(|path| ui.out(path)),
+    }
+    Ok(Status::Fine)
 }
 
 /// The program that a command line asks for, by the name of this process or its first word, and the program's words.

@@ -74,6 +74,8 @@ pub enum Verb {
     /// Take mysqlslap's place: its command line, generated queries and reports.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Slap(compat::Words),
+    /// Put this program in the place of sysbench and mysqlslap under their own names.
+    Compat(compat::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
     /// List the defaults of your file, and where each comes from.
@@ -114,6 +116,7 @@ pub fn run(
         Verb::Watch(args) => watch::run(&args, password, argv, ui),
         Verb::Sysbench(words) => Ok(compat::run(mydyno_compat::Program::Sysbench, &words)),
         Verb::Slap(words) => Ok(compat::run(mydyno_compat::Program::Slap, &words)),
+        Verb::Compat(args) => compat::links(&args, ui),
         Verb::Workloads(args) => workloads::run(&args, ui),
         Verb::Config(args) => config::run(&args, file, ui),
         Verb::Completions(args) => completions::run(&args, ui),
