@@ -45,6 +45,7 @@ mod mixes;
 mod own_session;
 mod passwords;
 mod probe;
+mod profile;
 mod prove;
 mod prove_host;
 mod prove_on_server;

@@ -16,6 +16,9 @@ pub enum JudgeError {
         /// The most similar id.
         near: Option<String>,
     },
+    /// Rules for stacks that are not valid.
+    #[error("the rules for stacks: {0}")]
+    StackRules(String),
     /// Data of settings that are not valid, or a setting that does not exist.
     #[error(transparent)]
     Settings(#[from] mydyno_settings::SettingsError),

@@ -6,6 +6,7 @@
 
 pub mod accept;
 mod audit;
+pub mod budget;
 mod claim;
 mod claims;
 pub mod diagnosis;

@@ -20,6 +20,7 @@ pub mod latency;
 pub mod lever;
 pub mod plan;
 pub mod probe;
+pub mod profile;
 pub mod record;
 pub mod run_list;
 pub mod sample;

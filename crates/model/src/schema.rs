@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     change, claim, comparison, config, crash, diagnosis, experiment, facts, finding, knob, lever, plan,
-    probe, record, run_list, sample, server, summary, tpcc_lint, watch,
+    probe, profile, record, run_list, sample, server, summary, tpcc_lint, watch,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -40,6 +40,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("tpcc-lint", of::<tpcc_lint::TpccLint>()),
         ("runs", of::<run_list::RunList>()),
         ("config", of::<config::Configuration>()),
+        ("profile", of::<profile::ProfileReport>()),
         ("diagnosis", of::<diagnosis::Diagnosis>()),
         ("watch", of::<watch::WatchManifest>()),
         ("watch-interval", of::<watch::WatchInterval>()),

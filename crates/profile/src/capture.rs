@@ -61,6 +61,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const RING_POWERS: [u32; 5] = [10, 9, 8, 7, 6];
 /// Stacks of waits a second that are aimed at, over all CPUs.
 const WAITS_PER_S: f64 = 300.0;
+/// A thread counts for the closure when about so many of its waits are sampled: one wait of a thread that hardly waits stands for far
+/// too much or nothing.
+const JUDGED: u64 = 10;
 /// How long switches are counted before the capture.
 const COUNTED: Duration = Duration::from_millis(200);
 
@@ -287,8 +290,10 @@ impl Collected {
             if sampled_s <= 0.0 {
                 profile.off_cpu.add(vec![crate::NOT_SAMPLED.to_owned()], thread.waiting_s);
             } else {
-                estimated_s += sampled_s * switch_period as f64;
-                counted_s += thread.waiting_s;
+                if thread.switches >= JUDGED * switch_period {
+                    estimated_s += sampled_s * switch_period as f64;
+                    counted_s += thread.waiting_s;
+                }
                 for (stack, seconds) in of_thread {
                     profile.off_cpu.add(named(stack), seconds / sampled_s * thread.waiting_s);
                 }

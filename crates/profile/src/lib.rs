@@ -34,7 +34,7 @@ pub struct Profile {
     /// thread without a sampled wait has the stack [`NOT_SAMPLED`].
     pub off_cpu: Folded,
     /// Waiting time as the samples alone estimate it, over the time that the switches count: 1 without an error of sampling; of the threads with
-    /// a sample. Absent when nothing waited.
+    /// ten samples or more. Absent when there is none.
     pub closure: Option<f64>,
     /// Waits with a stack.
     pub sampled_waits: u64,

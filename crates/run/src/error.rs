@@ -74,6 +74,12 @@ pub enum RunError {
     /// The user's signal came before all facts of an audit were read.
     #[error("interrupted before all facts were read: nothing is judged")]
     Interrupted,
+    /// A profile.
+    #[error(transparent)]
+    Profile(#[from] mydyno_profile::ProfileError),
+    /// The process that is to be profiled is not known.
+    #[error("the server's process cannot be profiled: {0}")]
+    NoProcess(String),
     /// Facts, a bundle or another host.
     #[error(transparent)]
     Facts(#[from] FactsError),
@@ -88,7 +94,7 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The embedded rules of the diagnosis.
+    /// The embedded rules of the diagnosis and of stacks.
     #[error(transparent)]
     Rules(#[from] mydyno_judge::JudgeError),
     /// Levers of a load, on a command that runs none.

@@ -2,6 +2,7 @@
 
 mod live;
 mod openmetrics;
+mod profile;
 mod recent;
 mod record;
 mod replay;
@@ -16,6 +17,7 @@ use mydyno_samples::Interval;
 use mydyno_wire::ConnectOptions;
 
 pub use live::watch;
+pub use profile::{ProfilePlan, Profiled, profile};
 pub use replay::replay;
 
 /// What is watched, and for how long.

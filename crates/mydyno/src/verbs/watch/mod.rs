@@ -1,6 +1,7 @@
 //! `mydyno watch`: what a server and its host do, every second.
 
 mod csv;
+mod profile;
 mod text;
 
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::document::Document as _;
 use mydyno_model::units::parse_duration;
 use mydyno_model::watch::{WatchInterval, WatchManifest};
-use mydyno_run::watch::{self, Seen, WatchPlan};
+use mydyno_run::watch::{self, ProfilePlan, Seen, WatchPlan};
 use mydyno_samples::Interval;
 
 use crate::failure::{Failure, Status};
@@ -28,6 +29,8 @@ const EXAMPLES: &str = "Examples:
   mydyno watch --record /var/tmp/night --duration 8h --quiet > /dev/null
   mydyno watch --replay /var/tmp/night --csv
                            a night of raw counters, and its intervals again
+  mydyno watch --profile=30s
+                           where the time of statements goes, and which functions run
 
 Ctrl-C ends the watch with exit status 130. It only reads; the account needs no privilege, and shows more with PROCESS.
 Guide: docs/guides/watch.md";
@@ -63,6 +66,9 @@ pub struct Args {
     /// Write each sample as OpenMetrics text to this file, as in node_exporter's textfile folder (FILE.prom).
     #[arg(long, value_name = "FILE")]
     openmetrics: Option<PathBuf>,
+    /// Profile.
+    #[command(flatten)]
+    profile: profile::ProfileArgs,
     /// Server.
     #[command(flatten)]
     server: ServerArgs,
@@ -73,6 +79,14 @@ pub struct Args {
 
 /// Watches and prints each interval.
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
+    if let Some(window) = &args.profile.profile {
+        let window = duration("--profile", window)?;
+        let plan = match args.profile.pid {
+            Some(pid) => ProfilePlan::Process(pid, window),
+            None => ProfilePlan::Server(Box::new(target::resolve(&args.server, password, ui)?), window),
+        };
+        return profile::run(&args.profile, &plan, ui);
+    }
     let mut printer = Printer { form: form(args, ui), once: args.once, ui, csv: csv::Table::default() };
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Begins(manifest) => printer.begin(manifest),

@@ -1,0 +1,140 @@
+//! `mydyno watch --profile`: where the time of statements goes, and what runs.
+
+use std::path::{Path, PathBuf};
+
+use mydyno_model::document::Document as _;
+use mydyno_model::profile::{ProfileReport, TimeClass};
+use mydyno_model::text;
+use mydyno_profile::Folded;
+use mydyno_run::watch::{self, ProfilePlan, Profiled};
+
+use crate::failure::{Failure, Status};
+use crate::ui::Ui;
+use crate::{private, signals};
+
+/// Options of a profile.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Profile")]
+pub struct ProfileArgs {
+    /// Sample the stacks of the server's threads for this long instead, and show where the time of its statements goes and which functions
+    /// run [default: 10s].
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10s", require_equals = true,
+        conflicts_with_all = ["count", "duration", "once", "csv", "host_only", "record", "replay", "openmetrics"])]
+    pub profile: Option<String>,
+    /// Profile this process instead of the server's; no connection is made.
+    #[arg(long, value_name = "PID", requires = "profile")]
+    pub pid: Option<u32>,
+    /// Write the stacks on the CPU to this file: folded, in samples.
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub folded: Option<PathBuf>,
+    /// Write the stacks of waiting threads to this file: folded, in microseconds.
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub folded_waits: Option<PathBuf>,
+}
+
+/// Microseconds in a second: folded stacks have whole numbers.
+const US: f64 = 1e6;
+
+/// Columns of a bar.
+const BAR: f64 = 40.0;
+
+/// Takes a profile and prints it.
+pub fn run(args: &ProfileArgs, plan: &ProfilePlan, ui: &Ui) -> Result<Status, Failure> {
+    let stop = signals::stop_flag()?;
+    let (ProfilePlan::Server(_, window) | ProfilePlan::Process(_, window)) = plan;
+    ui.note(&format!("Sampling stacks for {} s", window.as_secs_f64()));
+    let found = watch::profile(plan, &stop);
+    let found = found.map_err(|e| private::or_interrupted(private::run_failure(e), &stop))?;
+    let Profiled { report, on_cpu, off_cpu, interrupted } = &found;
+    for (file, folded, scale) in [(&args.folded, on_cpu, 1.0), (&args.folded_waits, off_cpu, US)] {
+        if let Some(file) = file {
+            write(file, folded, scale)?;
+        }
+    }
+    match ui.json {
+        true => ui.out(&report.to_json()),
+        false => ui.out(&page(report)),
+    }
+    Ok(if *interrupted { Status::Interrupted } else { Status::Fine })
+}
+
+fn write(file: &Path, folded: &Folded, scale: f64) -> Result<(), Failure> {
+    mydyno_run::writer::write_output(file, &folded.to_text(scale))
+        .map_err(|e| Failure::environment(e.to_string()))
+}
+
+/// A class as people say it.
+fn named(class: TimeClass) -> &'static str {
+    match class {
+        TimeClass::CpuUser => "on a CPU, in the server",
+        TimeClass::CpuKernel => "on a CPU, in the kernel",
+        TimeClass::Spin => "on a CPU, spinning",
+        TimeClass::CpuWait => "waiting for a CPU",
+        TimeClass::DataRead => "reading data files",
+        TimeClass::DataWrite => "writing data files",
+        TimeClass::RedoSync => "redo log write and sync",
+        TimeClass::BinlogSync => "binary log write and sync",
+        TimeClass::RowLock => "row locks",
+        TimeClass::MetadataLock => "metadata locks",
+        TimeClass::Latch => "InnoDB's latches",
+        TimeClass::Mutex => "mutexes of the server",
+        TimeClass::Network => "sending to the client",
+        TimeClass::Throttled => "throttled by the kernel",
+        TimeClass::Swap => "swapping",
+        TimeClass::Unexplained => "unexplained",
+        TimeClass::ClientIdle => "idle for the client",
+    }
+}
+
+/// The profile for a terminal.
+fn page(report: &ProfileReport) -> String {
+    let budget = &report.budget;
+    let mut lines = vec![format!(
+        "{} (process {}) over {:.1} s: {} samples on the CPU at {} Hz, {} waits with a stack (1 of {} switches); it cost {:.1} % of a CPU",
+        text::line(&report.program),
+        report.pid,
+        report.window_s,
+        report.cpu_samples,
+        report.frequency_hz,
+        report.sampled_waits,
+        report.switch_period,
+        100.0 * report.own_cpu
+    )];
+    if let Some(closure) = report.closure {
+        lines.push(format!("Sampled waits estimate {:.0} % of the counted waiting time", 100.0 * closure));
+    }
+    if !budget.classes.is_empty() {
+        lines.push(String::new());
+        lines.push(format!(
+            "Where the time of statements goes: {:.2} thread-seconds of {} connections, which waited another {:.2} for their clients",
+            budget.busy_s, budget.threads, budget.idle_s
+        ));
+        for class in &budget.classes {
+            let bar = "#".repeat((class.share * BAR).round() as usize);
+            lines.push(
+                format!("  {:<26} {:5.1} %  {bar}", named(class.class), 100.0 * class.share)
+                    .trim_end()
+                    .to_owned(),
+            );
+        }
+        lines.push(format!("All other threads: {:.2} seconds on the CPU", budget.background_cpu_s));
+    }
+    if !report.functions.is_empty() {
+        lines.push(String::new());
+        lines.push("The hottest functions on the CPU".to_owned());
+        lines.push("     own   total  function".to_owned());
+        for function in &report.functions {
+            lines.push(format!(
+                "  {:5.1} % {:5.1} %  {}",
+                100.0 * function.own,
+                100.0 * function.total,
+                text::line(&function.name)
+            ));
+        }
+    }
+    if !report.notes.is_empty() {
+        lines.push(String::new());
+        lines.extend(report.notes.iter().map(|note| format!("Note: {}", text::line(note))));
+    }
+    lines.join("\n")
+}
