@@ -61,6 +61,24 @@ fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
         assert!(text.contains("do_command"), "{text}");
     }
 
+    let flame = home.path().join("flame.html");
+    let pid = server.pid().to_string();
+    home.fine(&[
+        "watch",
+        "--profile=1s",
+        "--pid",
+        &pid,
+        "--flame",
+        flame.to_str().unwrap(),
+        "--baseline",
+        folded.to_str().unwrap(),
+    ]);
+    let page = fs::read_to_string(&flame).unwrap();
+    assert!(page.contains("On the CPU") && page.contains("Waiting") && page.contains("flame-data"), "{page}");
+    let wrong =
+        home.fails(2, &["watch", "--profile", "--pid", &pid, "--flame", "x", "--baseline", "/dev/null/x"]);
+    assert!(wrong.contains("--baseline"), "{wrong}");
+
     let update = ["oltp_update_non_index", "--dsn", dsn, "--connections", "4"];
     let unsynced = profile(&home, &update, &["--dsn", dsn]).unwrap();
     server.sql("SET GLOBAL innodb_flush_log_at_trx_commit=1");

@@ -10,6 +10,7 @@ mod contrast;
 pub mod factorial;
 mod figures;
 pub mod findings;
+pub mod flame;
 mod latency;
 mod markdown;
 mod merge;

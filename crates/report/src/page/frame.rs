@@ -22,10 +22,15 @@ pub struct Section {
 
 /// The HTML file. Its policy forbids every request, and every style and script except the two whose hashes it lists.
 pub fn document(title: &str, body: &Markup, data: &Markup) -> String {
+    document_of(title, STYLE, SCRIPT, body, data)
+}
+
+/// The same with a style and a script of its own: constants of the program.
+pub fn document_of(title: &str, style: &str, script: &str, body: &Markup, data: &Markup) -> String {
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
+        hash(style),
+        hash(script)
     );
     let page = html! {
         (DOCTYPE) "\n"
@@ -40,10 +45,10 @@ pub fn document(title: &str, body: &Markup, data: &Markup) -> String {
                 meta name="referrer" content="no-referrer"; "\n"
                 title { (esc(title)) } "\n"
                 // Constants of the program, with the bytes that the policy's hashes are of.
-                style { (PreEscaped(STYLE)) } "\n"
+                style { (PreEscaped(style)) } "\n"
             }
             "\n"
-            body { "\n" (body) (data) script { (PreEscaped(SCRIPT)) } "\n" }
+            body { "\n" (body) (data) script { (PreEscaped(script)) } "\n" }
         }
         "\n"
     };

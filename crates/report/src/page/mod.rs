@@ -8,7 +8,7 @@ mod operations;
 mod origin;
 mod warnings;
 
-pub use frame::{Section, document, in_sections};
+pub use frame::{Section, document, document_of, in_sections};
 use maud::{Markup, html};
 
 use crate::RunView;

@@ -6,6 +6,7 @@ use mydyno_model::document::Document as _;
 use mydyno_model::profile::{ProfileReport, TimeClass};
 use mydyno_model::text;
 use mydyno_profile::Folded;
+use mydyno_report::flame::{self, Flame};
 use mydyno_run::watch::{self, ProfilePlan, Profiled};
 
 use crate::failure::{Failure, Status};
@@ -30,6 +31,12 @@ pub struct ProfileArgs {
     /// Write the stacks of waiting threads to this file: folded, in microseconds.
     #[arg(long, value_name = "FILE", requires = "profile")]
     pub folded_waits: Option<PathBuf>,
+    /// Write flame graphs to this file: one HTML page, with a search.
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub flame: Option<PathBuf>,
+    /// Colour the flame graph of the CPU by the difference from these folded stacks of an earlier profile.
+    #[arg(long, value_name = "FILE", requires = "flame")]
+    pub baseline: Option<PathBuf>,
 }
 
 /// Microseconds in a second: folded stacks have whole numbers.
@@ -40,6 +47,7 @@ const BAR: f64 = 40.0;
 
 /// Takes a profile and prints it.
 pub fn run(args: &ProfileArgs, plan: &ProfilePlan, ui: &Ui) -> Result<Status, Failure> {
+    let baseline = args.baseline.as_deref().map(folded_of).transpose()?.unwrap_or_default();
     let stop = signals::stop_flag()?;
     let (ProfilePlan::Server(_, window) | ProfilePlan::Process(_, window)) = plan;
     ui.note(&format!("Sampling stacks for {} s", window.as_secs_f64()));
@@ -48,8 +56,11 @@ pub fn run(args: &ProfileArgs, plan: &ProfilePlan, ui: &Ui) -> Result<Status, Fa
     let Profiled { report, on_cpu, off_cpu, interrupted } = &found;
     for (file, folded, scale) in [(&args.folded, on_cpu, 1.0), (&args.folded_waits, off_cpu, US)] {
         if let Some(file) = file {
-            write(file, folded, scale)?;
+            write(file, &folded.to_text(scale))?;
         }
+    }
+    if let Some(file) = &args.flame {
+        write(file, &flames(&found, &baseline))?;
     }
     match ui.json {
         true => ui.out(&report.to_json()),
@@ -58,9 +69,38 @@ pub fn run(args: &ProfileArgs, plan: &ProfilePlan, ui: &Ui) -> Result<Status, Fa
     Ok(if *interrupted { Status::Interrupted } else { Status::Fine })
 }
 
-fn write(file: &Path, folded: &Folded, scale: f64) -> Result<(), Failure> {
-    mydyno_run::writer::write_output(file, &folded.to_text(scale))
-        .map_err(|e| Failure::environment(e.to_string()))
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    mydyno_run::writer::write_output(file, text).map_err(|e| Failure::environment(e.to_string()))
+}
+
+/// Folded stacks of a file.
+fn folded_of(file: &Path) -> Result<Folded, Failure> {
+    let wrong = |why: String| Failure::usage(format!("--baseline: {}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+    Folded::parse(&text).map_err(|e| wrong(e.to_string()))
+}
+
+/// The page with the flame graphs.
+fn flames(found: &Profiled, baseline: &Folded) -> String {
+    let report = &found.report;
+    let title = format!("Profile of {} (process {})", report.program, report.pid);
+    let about = format!(
+        "{}, {:.1} s, {} samples on the CPU at {} Hz; width is share of samples or of waiting time, callers stand below what they call",
+        report.header.created, report.window_s, report.cpu_samples, report.frequency_hz
+    );
+    let cpu = Flame {
+        title: "On the CPU",
+        unit: "samples",
+        stacks: found.on_cpu.iter().collect(),
+        baseline: baseline.iter().collect(),
+    };
+    let waits = Flame {
+        title: "Waiting",
+        unit: "seconds",
+        stacks: found.off_cpu.iter().collect(),
+        baseline: Vec::new(),
+    };
+    flame::html(&title, &[about], &[cpu, waits])
 }
 
 /// A class as people say it.
