@@ -30,6 +30,13 @@ fn share(profile: &Value, class: &str) -> f64 {
     classes.iter().find(|c| c["class"] == class).map_or(0.0, |c| c["share"].as_f64().unwrap())
 }
 
+/// Share of a class in the waits for something else than a CPU: how much of the whole these are depends on the host's other load.
+fn share_of_waits(profile: &Value, class: &str) -> f64 {
+    let of_cpu: f64 =
+        ["cpu-user", "cpu-kernel", "cpu-wait", "spin"].iter().map(|class| share(profile, class)).sum();
+    share(profile, class) / (1.0 - of_cpu)
+}
+
 #[test]
 fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
     let home = Home::new();
@@ -45,8 +52,8 @@ fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
     let classes = hot["budget"]["classes"].as_array().unwrap();
     let sum: f64 = classes.iter().map(|class| class["share"].as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{hot}");
-    let locked = share(&hot, "row-lock");
-    assert!(locked > 0.15, "{hot}");
+    let locked = share_of_waits(&hot, "row-lock");
+    assert!(locked > 0.5, "{hot}");
     assert!(share(&hot, "unexplained") < 0.2, "{hot}");
     // All of what the threads of 16 connections did in the window is in the budget or idle.
     let budget = &hot["budget"];
@@ -83,9 +90,9 @@ fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
     let unsynced = profile(&home, &update, &["--dsn", dsn]).unwrap();
     server.sql("SET GLOBAL innodb_flush_log_at_trx_commit=1");
     let synced = profile(&home, &update, &["--dsn", dsn]).unwrap();
-    let (without, with) = (share(&unsynced, "redo-sync"), share(&synced, "redo-sync"));
-    assert!(without < 0.05 && with > without + 0.05, "redo-sync: {without} without syncs, {with} with them");
-    assert!(locked > 3.0 * share(&synced, "row-lock"), "{synced}");
+    assert!(share(&unsynced, "redo-sync") < 0.05, "{unsynced}");
+    assert!(share_of_waits(&synced, "redo-sync") > 0.5, "{synced}");
+    assert!(share_of_waits(&synced, "row-lock") < 0.3, "{synced}");
 }
 
 #[test]
