@@ -69,6 +69,9 @@ test-disk: ## the emulated disk against its own model, within 5 % (needs root an
 bench-audit: build ## an audit's time, and what it costs the server: 1,000 tables idle, 100,000 beside a load (about ten minutes)
 	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
 
+bench-watch: build ## `mydyno watch` beside iostat, mpstat and vmstat (Debian: sysstat) under load, and its cost at one second: two minutes
+	@bench/watch_beside_sysstat.py target/release/mydyno
+
 bench-aa: build ## 20 experiments whose arms do not differ (root, a quiet machine; two hours; goes on where it stopped): OUT=DIR, BUDGET=5m
 	@bench/live_aa.py --out $(or $(OUT),target/live_aa) --budget $(or $(BUDGET),5m)
 
@@ -146,5 +149,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wh
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
