@@ -202,6 +202,12 @@ fn a_record_replays_as_it_was_seen_also_when_the_watch_was_killed() {
     assert!(none.contains("no recorded watch"), "{none}");
     home.fails(2, &["watch", "--replay", record, "--once"]);
 
+    let options = ["--table-size", "500", "--connections", "1", "--time", "3s", "--warmup", "0s"];
+    home.fine(&server.bench("oltp_point_select", &[&options[..], &["--quiet", "--allow-load"]].concat()));
+    let run = home.json(&["runs", "--json"])["runs"][0]["path"].as_str().unwrap().to_owned();
+    let samples = intervals(&home.fine(&["watch", "--replay", &run, "--json", "--quiet"]));
+    assert!(samples.len() >= 3 && figure(&samples[1], "server.cpus") > 0.0, "{samples:?}");
+
     let killed = home.path().join("killed");
     let mut child = home.start(&[
         "watch",
@@ -235,35 +241,41 @@ fn a_hot_row_and_a_pile_up_of_metadata_locks_are_named_and_gone_afterwards() {
     let dsn = server.text("dsn").to_owned();
     let names = |found: &[(String, Value)]| found.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
     let has = |found: &[(String, Value)], id: &str| found.iter().any(|(found, _)| found == id);
-    home.fine(&server.bench("hot_row", &["prepare", "--allow-load"]));
-    let mut load = home.spawn(&server.bench(
-        "hot_row",
-        &["run", "--connections", "16", "--time", "40s", "--warmup", "0s", "--allow-load"],
-    ));
-    until("load", || server.counter("Threads_running") > 4);
+    let sleeping = || {
+        let sql = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+        server.sql(sql)[0][0] == "1"
+    };
+    let end_sleeper = || {
+        let sql = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'";
+        server.sql(sql).iter().for_each(|row| _ = server.sql(&format!("KILL {}", row[0])));
+    };
+    server.sql("CREATE DATABASE d");
+    server.sql("CREATE TABLE d.t (a INT PRIMARY KEY, n INT)");
+    server.sql("INSERT INTO d.t VALUES (1, 0)");
+    let client = |sql: &str| home.spawn(&["server", "cli", "s", "-e", sql]);
+    let update = "UPDATE d.t SET n = n + 1 WHERE a = 1";
+    let mut clients = vec![client(&format!("START TRANSACTION; {update}; DO SLEEP(60)"))];
+    until("a transaction", sleeping);
+    clients.extend((0..4).map(|_| client(update)));
+    until("waiting sessions", || server.counter("Innodb_row_lock_current_waits") == 4);
     let found = bottlenecks(&home, &dsn);
-    signal(load.id() as i32, libc::SIGINT);
-    load.wait().unwrap();
     let (_, hot) = found.iter().find(|(id, _)| id == "row-lock.waits").unwrap_or_else(|| panic!("{found:?}"));
     assert!(hot["share"].as_f64().unwrap() > 0.3 && hot["experiment"] == "hot-row", "{hot}");
+    let evidence = hot["evidence"].as_array().unwrap();
     assert!(
-        hot["evidence"].as_array().unwrap().iter().any(|e| e["figure"] == "innodb.row_lock_waiting"),
+        evidence.iter().any(|e| e["figure"] == "innodb.row_lock_waiting_now" && e["value"] == 4.0),
         "{hot}"
     );
+    end_sleeper();
+    clients.iter_mut().for_each(|client| _ = client.wait().unwrap());
 
-    server.sql("CREATE DATABASE d");
-    server.sql("CREATE TABLE d.t (a INT PRIMARY KEY)");
-    let client = |sql: &str| home.spawn(&["server", "cli", "s", "-e", sql]);
     let locked = || {
         let states = server
             .sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%metadata lock%'");
         states[0][0].parse::<u32>().unwrap()
     };
     let mut clients = vec![client("START TRANSACTION; SELECT * FROM d.t; DO SLEEP(60)")];
-    until("a transaction", || {
-        server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'")[0][0]
-            == "1"
-    });
+    until("a transaction", sleeping);
     clients.push(client("ALTER TABLE d.t ADD b INT, ALGORITHM=COPY"));
     until("a waiting ALTER", || locked() == 1);
     clients.extend((0..3).map(|_| client("SELECT * FROM d.t")));
@@ -274,8 +286,7 @@ fn a_hot_row_and_a_pile_up_of_metadata_locks_are_named_and_gone_afterwards() {
         client.kill().unwrap();
         client.wait().unwrap();
     }
-    let sleepers = server.sql("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'");
-    sleepers.iter().for_each(|row| _ = server.sql(&format!("KILL {}", row[0])));
+    end_sleeper();
     until("no waiting session", || locked() == 0);
     let found = bottlenecks(&home, &dsn);
     assert!(!has(&found, "metadata-lock.pile-up") && !has(&found, "row-lock.waits"), "{:?}", names(&found));

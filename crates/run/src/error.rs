@@ -46,8 +46,10 @@ pub enum RunError {
         /// The file that is missing.
         missing: &'static str,
     },
-    /// A folder without a recorded watch in it.
-    #[error("{path} is no recorded watch: it has no watch.json; `mydyno watch --record DIR` makes one")]
+    /// A folder with neither a recorded watch nor a run in it.
+    #[error(
+        "{path} is no recorded watch and no run: it has neither watch.json nor manifest.json; `mydyno watch --record DIR` makes one"
+    )]
     NotAWatch {
         /// The folder.
         path: PathBuf,

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use mydyno_facts::{open_regular, read_regular};
-use mydyno_model::Document as _;
-use mydyno_model::record::file::OBSERVE;
+use mydyno_model::document::{Document as _, Header};
+use mydyno_model::record::{self, Manifest};
 use mydyno_model::sample::Sample;
 use mydyno_model::watch::{WatchManifest, WatchNote, file};
+use mydyno_samples::Interval;
 use mydyno_samples::series::Series;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -20,7 +21,7 @@ use crate::lines;
 use crate::target::Cancel;
 
 /// Most bytes of a manifest.
-const LARGEST_MANIFEST: u64 = 1 << 20;
+const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// Most bytes of notes.
 const LARGEST_NOTES: u64 = 64 << 20;
@@ -34,10 +35,10 @@ const LARGEST_SAMPLES: u64 = 8 << 30;
 /// Values of one frame; a damaged file must not fill the memory.
 const MOST_VALUES: usize = 100_000;
 
-/// Reads a recorded watch from its start and passes on what a live one would have shown. Samples are expanded one at a time.
+/// Reads a recorded watch, or the samples of a bench, from the start and passes on what a live one would have shown. Samples are expanded one at a time.
 ///
 /// # Errors
-/// The folder holds no watch. Samples that cannot be read are left out, which is a note.
+/// The folder holds neither. Samples that cannot be read are left out, which is a note.
 pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
     let manifest = manifest(folder)?;
     let mut recent = Recent::new()?;
@@ -69,13 +70,35 @@ pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Re
     Ok(end)
 }
 
+/// The manifest of a recorded watch, or of a bench, which samples once a second.
 fn manifest(folder: &Path) -> Result<WatchManifest, RunError> {
     let path = folder.join(file::MANIFEST);
-    let text = read_regular(&path, LARGEST_MANIFEST).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => RunError::NotAWatch { path: folder.to_owned() },
-        _ => RunError::file("reading", &path)(source),
-    })?;
-    WatchManifest::from_json(&text).map_err(|source| RunError::Document { path, source })
+    if let Some(text) = text(&path)? {
+        return WatchManifest::from_json(&text).map_err(|source| RunError::Document { path, source });
+    }
+    let path = folder.join(record::file::MANIFEST);
+    let Some(text) = text(&path)? else { return Err(RunError::NotAWatch { path: folder.to_owned() }) };
+    let bench = Manifest::from_json(&text).map_err(|source| RunError::Document { path, source })?;
+    let header =
+        Header { created: bench.header.created, ..Header::of::<WatchManifest>(OffsetDateTime::UNIX_EPOCH) };
+    Ok(WatchManifest {
+        header,
+        interval_s: Interval::SECOND.seconds(),
+        address: Some(bench.plan.target.address),
+        version: None,
+        argv: bench.argv,
+        gaps: Vec::new(),
+        extra: serde_json::Map::new(),
+    })
+}
+
+/// The text of a file; `None` when there is no such file.
+fn text(path: &Path) -> Result<Option<String>, RunError> {
+    match read_regular(path, LARGEST_MANIFEST) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(RunError::file("reading", path)(error)),
+    }
 }
 
 fn started(manifest: &WatchManifest) -> OffsetDateTime {
@@ -90,7 +113,7 @@ fn notes(folder: &Path) -> Vec<WatchNote> {
 
 /// Passes each full frame to `give` until that returns `false`; what could not be read, if anything.
 fn samples(folder: &Path, mut give: impl FnMut(Sample) -> bool) -> Result<Option<String>, RunError> {
-    let path = folder.join(OBSERVE);
+    let path = folder.join(record::file::OBSERVE);
     let open = || -> std::io::Result<_> {
         let mut decoder = zstd::Decoder::new(open_regular(&path)?)?;
         // As in the reader of runs: the writer's level uses at most 8 MB.

@@ -60,7 +60,7 @@ pub struct Args {
     /// Keep the raw samples in this folder, which must not exist yet or be empty.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Show a recorded watch again, in any form.
+    /// Show a recorded watch again, or the samples of a bench, in any form.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "openmetrics", "host_only", "interval", "count", "duration", "once"])]
     replay: Option<PathBuf>,
     /// Write each sample as OpenMetrics text to this file, as in node_exporter's textfile folder (FILE.prom).
