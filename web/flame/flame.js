@@ -13,10 +13,11 @@
 
   function kind(part, node) {
     if (part.baseline > 0) {
-      const now = node.v / part.total;
-      const before = node.b / part.baseline;
-      const change = now - before;
-      if (Math.abs(change) >= 0.005) return change > 0 ? "more" : "less";
+      const change = node.v / part.total - node.b / part.baseline;
+      // Two standard errors of the difference of two shares of samples.
+      const both = (node.v + node.b) / (part.total + part.baseline);
+      const noise = 2 * Math.sqrt(both * (1 - both) * (1 / part.total + 1 / part.baseline));
+      if (Math.abs(change) >= Math.max(0.005, noise)) return change > 0 ? "more" : "less";
       return "hidden";
     }
     if (node.n.endsWith("_[k]") || node.n === "[kernel]") return "kernel";

@@ -68,7 +68,7 @@ pub fn html(title: &str, about: &[String], flames: &[Flame<'_>]) -> String {
             section {
                 h2 { (esc(flame.title)) } "\n"
                 @if part.baseline > 0.0 {
-                    p { "Red: a larger share than before; blue: a smaller one; grey: within 0.5 points." }
+                    p { "Red: a larger share than before; blue: a smaller one; grey: within the noise of sampling (two standard errors) or 0.5 points." }
                 }
                 @if part.total > 0.0 {
                     button type="button" id={ "reset-" (nth) } hidden { "All of it" }
