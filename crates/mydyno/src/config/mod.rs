@@ -58,7 +58,8 @@ impl Config {
         };
         let text = match text(&path) {
             Ok(text) => text,
-            Err(Problem::Missing) if named.is_none() => {
+            // A home folder that is another user's, as with sudo without -H, has no file of this one's.
+            Err(Problem::Missing | Problem::Denied) if named.is_none() => {
                 return Ok(Self { path: Some(path), exists: false, entries: Vec::new() });
             }
             Err(problem) => return Err(Failure::usage(problem.about(&path))),
@@ -117,6 +118,7 @@ fn default_path() -> Option<PathBuf> {
 /// Why a file is not read.
 enum Problem {
     Missing,
+    Denied,
     Writable,
     Large,
     Other(String),
@@ -128,6 +130,9 @@ impl Problem {
         match self {
             Self::Missing => format!(
                 "{path}, the file of defaults, is not there: name another with --config before the verb, or unset {VARIABLE}"
+            ),
+            Self::Denied => format!(
+                "{path}, the file of defaults, may not be read by this user: permit it, or name another with --config before the verb"
             ),
             Self::Writable => {
                 format!("{path} can be written by everybody, and it says where loads go: chmod o-w {path}")
@@ -145,6 +150,7 @@ impl Problem {
 fn text(path: &Path) -> Result<String, Problem> {
     let other = |e: std::io::Error| match e.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::Missing,
+        ErrorKind::PermissionDenied => Problem::Denied,
         _ => Problem::Other(e.to_string()),
     };
     let file = File::open(path).map_err(other)?;
