@@ -197,9 +197,9 @@ const SCRIPTS: &str = "
     plain.lua prepare
     plain.lua help
     plain.lua foo
-    plain.lua --time=1 --report-interval=1 run
+    plain.lua --time=2 --report-interval=1 run
     plain.lua --events=4 --rate=1000 --time=1 run
-    hooks.lua --time=1 --threads=2 --report-checkpoints=1 run
+    hooks.lua --time=2 --threads=2 --report-checkpoints=1 run
     errors.lua --events=1 run
     errors.lua help
     errors.lua prepare
