@@ -96,7 +96,7 @@ fn every_workload_runs_and_keeps_its_rows() {
     let home = Home::new();
     let server = home.server("s", &[]);
     let list: Value = serde_json::from_str(&home.fine(&["workloads", "--json"])).unwrap();
-    for workload in list.as_array().unwrap() {
+    for workload in list["workloads"].as_array().unwrap() {
         let name = workload["name"].as_str().unwrap();
         let has_option =
             |option: &str| workload["options"].as_array().unwrap().iter().any(|o| o["name"] == option);

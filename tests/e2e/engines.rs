@@ -103,7 +103,7 @@ fn run_all(home: &Home, engine: &str, loads: &[Load]) -> Vec<(String, String)> {
 fn in_other_engines(home: &Home, engine: &Loaded) -> Vec<Load> {
     let catalogue = home.json(&["workloads", "--json"]);
     let takes_one = |name: &str| {
-        catalogue.as_array().unwrap().iter().any(|workload| {
+        catalogue["workloads"].as_array().unwrap().iter().any(|workload| {
             workload["name"] == name
                 && workload["options"].as_array().unwrap().iter().any(|o| o["name"] == "storage-engine")
         })
@@ -140,7 +140,7 @@ fn by_storage_engine(cells: &[(String, String)]) -> Vec<(String, String)> {
 fn workloads(home: &Home) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     let catalogue = home.json(&["workloads", "--json"]);
-    for workload in catalogue.as_array().unwrap() {
+    for workload in catalogue["workloads"].as_array().unwrap() {
         let name = workload["name"].as_str().unwrap();
         let options: Vec<&str> =
             workload["options"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();

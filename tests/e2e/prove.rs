@@ -88,13 +88,14 @@ fn levers_are_swapped_in_one_server_and_the_verdict_is_in_the_ledger_with_its_pr
     let blocks = verdict["blocks"].as_u64().unwrap() as usize;
     assert_eq!(verdict["block_ratios"].as_array().unwrap().len(), blocks);
     let listed: Value = serde_json::from_str(&home.end(&["verdicts", "flush", "--json"]).stdout).unwrap();
-    assert_eq!(listed[0]["verdict"], "supported", "{listed:#}");
+    assert_eq!(listed["verdicts"][0]["verdict"], "supported", "{listed:#}");
     assert_eq!(document(&out.join("verdict.json")), verdict);
     let (file, other) = (home.path().join("verdicts.jsonl"), Home::new());
     let file = file.display().to_string();
     home.fine(&["verdicts", "--export", &file]);
     other.fine(&["verdicts", "--import", &file]);
     let there: Value = serde_json::from_str(&other.fine(&["verdicts", "flush", "--json"])).unwrap();
+    let there = &there["verdicts"];
     assert_eq!((&there[0]["answer"], &there[0]["imported"]), (&verdict["answer"], &file.into()), "{there:#}");
     assert!(there[0]["fingerprint"]["memory_bytes"].as_u64() > Some(0), "{there:#}");
     assert_eq!(home.lasting_traces(), [""; 0]);

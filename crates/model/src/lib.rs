@@ -4,6 +4,7 @@
 //! that it does not know. A reader refuses a document that a newer major version wrote.
 
 pub mod arrivals;
+pub mod catalogue;
 pub mod change;
 pub mod claim;
 pub mod comparison;
@@ -33,6 +34,7 @@ pub mod tpcc_lint;
 pub mod units;
 pub mod warning;
 pub mod watch;
+pub mod work;
 
 pub use document::{Document, DocumentError, Header, Writer};
 pub use estimate::Estimate;

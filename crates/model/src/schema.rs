@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::{
-    change, claim, comparison, config, crash, diagnosis, experiment, facts, finding, knob, lever, plan,
-    probe, profile, record, run_list, sample, server, summary, tpcc_lint, watch,
+    catalogue, change, claim, comparison, config, crash, diagnosis, experiment, facts, finding, knob, lever,
+    plan, probe, profile, record, run_list, sample, server, summary, tpcc_lint, watch, work,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -20,8 +20,15 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("comparisons", of::<comparison::Comparisons>()),
         ("facts", of::<facts::FactSet>()),
         ("claim", of::<claim::Claim>()),
+        ("claims", of::<catalogue::ClaimList>()),
+        ("workloads", of::<catalogue::WorkloadList>()),
+        ("experiments", of::<catalogue::ExperimentList>()),
+        ("verdicts", of::<catalogue::VerdictList>()),
+        ("tables", of::<work::TablesReport>()),
+        ("disk", of::<work::DiskReport>()),
+        ("links", of::<work::LinksReport>()),
         ("findings", of::<finding::Findings>()),
-        ("server", of::<server::ServerInfo>()),
+        ("server", of::<server::StartedServer>()),
         ("server-list", of::<server::ServerList>()),
         ("kept-data-list", of::<server::KeptDataList>()),
         ("host-status", of::<change::HostStatus>()),

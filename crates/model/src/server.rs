@@ -65,6 +65,22 @@ pub struct ServerList {
     pub extra: Map<String, Value>,
 }
 
+/// `mydyno server up --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StartedServer {
+    /// Schema, time and writer.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The server that was started.
+    #[serde(flatten)]
+    pub server: ServerInfo,
+}
+
+impl Document for StartedServer {
+    const NAME: &'static str = "mydyno.server";
+    const MAJOR: u32 = 1;
+}
+
 impl Document for ServerList {
     const NAME: &'static str = "mydyno.server-list";
     const MAJOR: u32 = 1;

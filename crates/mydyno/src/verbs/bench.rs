@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use mydyno_model::work::TablesReport;
+use mydyno_model::{Document, Header};
 use mydyno_run::request::Machine;
 use mydyno_run::steps::Work;
 use mydyno_run::{
     Cancel, PrivateServer, RecordPlan, Request, Resolved, RunError, Target, TrialPlan, Verdict, request,
 };
 use mydyno_tables::prepare::{PrepareError, Prepared, Tuning};
-use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -236,8 +237,8 @@ fn prepare(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure>
         .map_err(private::run_failure)?;
     drop(shower);
     if ui.json {
-        let made = prepared == Prepared::Made;
-        ui.out(&json!({"database": trial.resolved.draft.database, "made": made}).to_string());
+        let made = Some(prepared == Prepared::Made);
+        ui.out(&TablesReport { made, ..tables_report(trial) }.to_json());
     }
     ui.note(match prepared {
         Prepared::Made => "The tables are ready.",
@@ -250,7 +251,8 @@ fn check(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
     let database = &trial.resolved.draft.database;
     match mydyno_run::check(trial, stop) {
         Ok(data) if ui.json => {
-            ui.out(&json!({"database": database, "consistent": true, "used": data.used}).to_string());
+            let (consistent, used) = (Some(true), Some(data.used));
+            ui.out(&TablesReport { consistent, used, ..tables_report(trial) }.to_json());
             Ok(Status::Fine)
         }
         Ok(data) => {
@@ -269,11 +271,16 @@ fn check(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
     }
 }
 
+fn tables_report(trial: &TrialPlan) -> TablesReport {
+    let header = Header::of::<TablesReport>(OffsetDateTime::now_utc());
+    TablesReport::on(header, &trial.resolved.draft.database)
+}
+
 fn cleanup(trial: &TrialPlan, stop: &Cancel, ui: &Ui) -> Result<Status, Failure> {
     let dropped = mydyno_run::cleanup(trial, stop).map_err(private::run_failure)?;
     let database = &trial.resolved.draft.database;
     if ui.json {
-        ui.out(&json!({"database": database, "dropped": dropped}).to_string());
+        ui.out(&TablesReport { dropped: Some(dropped), ..tables_report(trial) }.to_json());
     }
     ui.note(&if dropped {
         format!("Database {database} is gone.")

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mydyno_judge::{Claim, Claims, examine, unused_bindings};
+use mydyno_model::catalogue::{ClaimList, ListedClaim};
 use mydyno_model::claim::{Step, StepKind};
-use mydyno_model::text;
+use mydyno_model::{Document, Header, text};
 use mydyno_prove::experiment::{Experiments, unresolved};
-use serde_json::json;
+use serde_json::Map;
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
@@ -52,8 +54,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let facts = mydyno_facts::bundle::load(bundle).map_err(|e| Failure::environment(e.to_string()))?;
         ui.out(&text::visible(&mydyno_judge::record(claim, &facts)));
     } else if ui.json {
-        let list: Vec<_> = chosen.iter().map(|c| document(c)).collect();
-        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        let header = Header::of::<ClaimList>(OffsetDateTime::now_utc());
+        let claims = chosen.iter().map(|claim| listed(claim)).collect();
+        ui.out(&ClaimList { header, claims, extra: Map::new() }.to_json());
     } else if let (Some(_), [claim]) = (&args.id, chosen.as_slice()) {
         ui.out(&text::visible(&explain(claim)));
     } else {
@@ -147,15 +150,12 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })
 }
 
-/// The claim as a document, with what is read off its file. Fixtures are for its authors.
-fn document(claim: &Claim) -> serde_json::Value {
-    let mut document = json!({"area": claim.area, "needs": claim.needs()});
-    if let (Some(out), Ok(serde_json::Value::Object(fields))) =
-        (document.as_object_mut(), serde_json::to_value(&claim.document))
-    {
-        out.extend(fields.into_iter().filter(|(name, _)| name != "fixture" && name != "facts"));
-    }
-    document
+/// The claim with what is derived from its file. Fixtures are for its authors.
+fn listed(claim: &Claim) -> ListedClaim {
+    let mut document = claim.document.clone();
+    document.facts.clear();
+    document.fixtures.clear();
+    ListedClaim { area: claim.area.clone(), needs: claim.needs(), claim: document }
 }
 
 fn explain(claim: &Claim) -> String {

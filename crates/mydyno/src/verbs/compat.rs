@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use mydyno_compat::{Program, Streams, links};
+use mydyno_model::work::LinksReport;
+use mydyno_model::{Document, Header};
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::secrets;
@@ -55,7 +58,11 @@ pub fn links(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let changed = changed.map_err(|error| Failure::environment(error.to_string()))?;
     let paths: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
     match ui.json {
-        true => ui.out(&serde_json::json!({ "removed": remove, "links": paths }).to_string()),
+        true => {
+            let header = Header::of::<LinksReport>(OffsetDateTime::now_utc());
+            let extra = serde_json::Map::new();
+            ui.out(&LinksReport { header, removed: *remove, links: paths, extra }.to_json());
+        }
         false => paths.iter().for_each(|path| ui.out(path)),
     }
     Ok(Status::Fine)

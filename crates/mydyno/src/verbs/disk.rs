@@ -9,7 +9,10 @@ use mydyno_host::emulated::{self, LABEL, Service, Spec, State};
 use mydyno_host::named_disk::{self, Wanted};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
-use serde_json::json;
+use mydyno_model::work::DiskReport;
+use mydyno_model::{Document, Header};
+use serde_json::{Map, Value};
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::private::{environment, find_host, open_host};
@@ -164,7 +167,7 @@ fn prices(args: &Up) -> Vec<String> {
 fn introduce(name: &str, disk: &Disk, ui: &Ui) {
     let (device, point) = (disk.device.display().to_string(), disk.point.display().to_string());
     ui.out(&if ui.json {
-        json!({"name": name, "kind": LABEL, "device": device, "mount": point}).to_string()
+        DiskReport { device: Some(device), mount: Some(point), ..report(name, Map::new()) }.to_json()
     } else {
         [
             format!("Disk {name} is up ({LABEL})"),
@@ -176,12 +179,15 @@ fn introduce(name: &str, disk: &Disk, ui: &Ui) {
     });
 }
 
+fn report(name: &str, state: Map<String, Value>) -> DiskReport {
+    let header = Header::of::<DiskReport>(OffsetDateTime::now_utc());
+    DiskReport { header, name: name.to_owned(), kind: LABEL.to_owned(), device: None, mount: None, state }
+}
+
 fn show(name: &str, state: &State, ui: &Ui) {
     if ui.json {
-        let mut document = serde_json::to_value(state).unwrap_or_default();
-        document["name"] = json!(name);
-        document["kind"] = json!(LABEL);
-        return ui.out(&document.to_string());
+        let state = serde_json::to_value(state).unwrap_or_default();
+        return ui.out(&report(name, state.as_object().cloned().unwrap_or_default()).to_json());
     }
     let counters = &state.counters;
     let ms = |ns: u64| ns as f64 / 1e6 / counters.accesses.max(1) as f64;

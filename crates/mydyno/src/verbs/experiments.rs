@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mydyno_model::catalogue::ExperimentList;
 use mydyno_model::experiment::definition::{Definition, Extent};
-use mydyno_model::text;
+use mydyno_model::{Document, Header, text};
 use mydyno_prove::experiment::{Experiment, Experiments};
+use serde_json::Map;
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
@@ -37,8 +40,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         None => all.iter().collect(),
     };
     if ui.json {
-        let list: Vec<&Definition> = chosen.iter().map(|experiment| &experiment.definition).collect();
-        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        let header = Header::of::<ExperimentList>(OffsetDateTime::now_utc());
+        let experiments = chosen.iter().map(|experiment| experiment.definition.clone()).collect();
+        ui.out(&ExperimentList { header, experiments, extra: Map::new() }.to_json());
     } else if let (Some(_), [experiment]) = (&args.name, chosen.as_slice()) {
         ui.out(&text::visible(&explain(&experiment.definition)));
     } else {

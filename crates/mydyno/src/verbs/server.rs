@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 
 use clap::{Args as ClapArgs, Subcommand};
-use mydyno_model::server::{ServerInfo, ServerList, ServerState};
+use mydyno_model::server::{ServerInfo, ServerList, ServerState, StartedServer};
 use mydyno_model::units::show_bytes;
 use mydyno_model::{Document, Header};
 use mydyno_sandbox::data::{self, Keeping};
@@ -130,7 +130,8 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     };
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
-        ui.out(&serde_json::to_string_pretty(&info).unwrap_or_default());
+        let header = Header::of::<StartedServer>(OffsetDateTime::now_utc());
+        ui.out(&StartedServer { header, server: info }.to_json());
     } else {
         ui.out(&introduce(&info));
     }

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use mydyno_host::StateDir;
+use mydyno_model::catalogue::VerdictList;
 use mydyno_model::experiment::proved::Proved;
-use mydyno_model::text;
+use mydyno_model::{Document, Header, text};
 use mydyno_prove::ledger;
+use serde_json::Map;
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
@@ -47,7 +50,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         return Ok(Status::Fine);
     }
     if ui.json {
-        ui.out(&serde_json::to_string_pretty(&chosen).unwrap_or_default());
+        let header = Header::of::<VerdictList>(OffsetDateTime::now_utc());
+        let verdicts = chosen.into_iter().cloned().collect();
+        ui.out(&VerdictList { header, verdicts, extra: Map::new() }.to_json());
     } else if chosen.is_empty() {
         ui.note("Nothing has been proved on this host yet: `mydyno experiments` lists the experiments");
     } else {

@@ -1,6 +1,10 @@
 //! `mydyno workloads`: the catalogue of workloads.
 
+use mydyno_model::catalogue::{ListedWorkload, WorkloadList, WorkloadOption};
+use mydyno_model::{Document, Header};
 use mydyno_workload::catalogue::{self, Spec};
+use serde_json::Map;
+use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
@@ -20,8 +24,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         None => catalogue::all().collect(),
     };
     if ui.json {
-        let list: Vec<_> = specs.iter().map(|s| json(s)).collect();
-        ui.out(&serde_json::to_string_pretty(&list).unwrap_or_default());
+        let header = Header::of::<WorkloadList>(OffsetDateTime::now_utc());
+        let workloads = specs.iter().map(|spec| listed(spec)).collect();
+        ui.out(&WorkloadList { header, workloads, extra: Map::new() }.to_json());
     } else if let (Some(_), [spec]) = (&args.name, specs.as_slice()) {
         ui.out(&explain(spec));
     } else {
@@ -33,15 +38,19 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-fn json(spec: &Spec) -> serde_json::Value {
-    let options: Vec<_> = spec
-        .options
-        .iter()
-        .map(|o| serde_json::json!({"name": o.name, "form": form_text(&o.form), "default": o.default.value(), "help": o.help}))
-        .collect();
-    serde_json::json!({
-        "name": spec.name, "summary": spec.summary, "transaction": spec.transaction, "options": options
-    })
+fn listed(spec: &Spec) -> ListedWorkload {
+    let option = |o: &mydyno_workload::options::OptionSpec| WorkloadOption {
+        name: o.name.to_owned(),
+        form: form_text(&o.form),
+        default: o.default.value(),
+        help: o.help.to_owned(),
+    };
+    ListedWorkload {
+        name: spec.name.to_owned(),
+        summary: spec.summary.to_owned(),
+        transaction: spec.transaction.to_owned(),
+        options: spec.options.iter().map(option).collect(),
+    }
 }
 
 fn explain(spec: &Spec) -> String {
