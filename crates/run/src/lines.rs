@@ -110,9 +110,13 @@ impl<T> Lines<T> {
 
 /// Removes windows that cannot be right, such as doubled ones, and reports them and the gaps between the others.
 pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>) -> Vec<Interval> {
-    let (mut missing_s, mut gaps, mut wrong) = (0.0, 0, 0);
-    let mut kept: Vec<Interval> = Vec::with_capacity(intervals.len());
-    for interval in intervals {
+    let (mut missing_s, mut gaps) = (0.0, 0);
+    let order = longest_in_order(&intervals);
+    let mut wrong = intervals.len() - order.len();
+    let mut kept: Vec<Interval> = Vec::with_capacity(order.len());
+    let mut order = order.into_iter().peekable();
+    let in_order = |(at, interval)| order.next_if_eq(&at).map(|_| interval);
+    for interval in intervals.into_iter().enumerate().filter_map(in_order) {
         let last = kept.last();
         let end_s = last.map_or(0.0, |last| last.start_s + last.width_s);
         let latest_s = end_s + if last.is_some() { LONGEST_GAP_S } else { 30.0 * LONGEST_GAP_S };
@@ -146,6 +150,26 @@ pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>
         ));
     }
     kept
+}
+
+/// Positions of the most windows whose starts do not go backwards. One damaged start thus costs its own window, also
+/// where it lies ahead of those after it. Fredman's algorithm for the longest increasing subsequence, O(n log n).
+fn longest_in_order(intervals: &[Interval]) -> Vec<usize> {
+    // The last position of the best chain of each length, and each position's predecessor.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(intervals.len());
+    for (at, interval) in intervals.iter().enumerate() {
+        let length = ends.partition_point(|&end| intervals[end].start_s <= interval.start_s);
+        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut chain: Vec<usize> = std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
+    chain.reverse();
+    chain
 }
 
 /// Whether no count of the window is beyond [`LARGEST_COUNT`].
@@ -320,6 +344,7 @@ mod tests {
             (String::new(), 4, "1 seconds are missing in 1 places"),
             (line(2.0) + &line(2.0), 5, "1 windows are doubled"),
             (line(2.0) + &line(1e15), 5, "an impossible time"),
+            (line(4.0), 4, "an impossible time"),
             ("x".repeat(5 << 20) + "\n", 4, "line 3 of intervals.jsonl cannot be read"),
         ] {
             let text = line(0.0) + &line(1.0) + &bad + &line(3.0) + &line(4.0);
