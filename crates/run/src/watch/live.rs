@@ -58,7 +58,9 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
         false => Sampler::following(&source, &pid, &sampling::disks(&source)),
     };
     gaps.extend(files.gaps());
-    let started = OffsetDateTime::now_utc();
+    // As the manifest keeps it, in milliseconds, so that a replay names the same instants.
+    let now = OffsetDateTime::now_utc();
+    let started = now.replace_millisecond(now.millisecond()).unwrap_or(now);
     let clock = MonotonicClock::start();
     let manifest = manifest(plan, server.as_ref(), gaps, started);
     let recent = Recent::new()?;
