@@ -21,8 +21,13 @@ test: deps ## every test, real servers included
 	@scripts/install-deps file-systems sysbench mysqlslap
 	@$(CARGO) test --workspace --locked
 
-lint: ## formatting and lints, as CI asks for them
+build-tests: deps ## build the tests and run none
+	@$(CARGO) test --quiet --workspace --locked --no-run
+
+format: ## check the formatting
 	@$(CARGO) fmt --all --check
+
+lint: format ## formatting and lints, as CI asks for them
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 fmt: ## format the code
@@ -149,5 +154,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wh
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build demo test lint fmt docs bench bench-table bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build build-tests demo test lint format fmt docs bench bench-table bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
