@@ -6,6 +6,7 @@ mod bench;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;
+mod checkup;
 mod clock;
 mod compare;
 mod compat;

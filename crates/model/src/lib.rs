@@ -6,6 +6,7 @@
 pub mod arrivals;
 pub mod catalogue;
 pub mod change;
+pub mod checkup;
 pub mod claim;
 pub mod comparison;
 pub mod config;

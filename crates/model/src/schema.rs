@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::{
-    catalogue, change, claim, comparison, config, crash, diagnosis, experiment, facts, finding, knob, lever,
-    plan, probe, profile, record, run_list, sample, server, summary, tpcc_lint, watch, work,
+    catalogue, change, checkup, claim, comparison, config, crash, diagnosis, experiment, facts, finding,
+    knob, lever, plan, probe, profile, record, run_list, sample, server, summary, tpcc_lint, watch, work,
 };
 
 /// All documents, each with its file name (without `.schema.json`) and its schema.
@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("tables", of::<work::TablesReport>()),
         ("disk", of::<work::DiskReport>()),
         ("links", of::<work::LinksReport>()),
+        ("checkup", of::<checkup::Checkup>()),
         ("findings", of::<finding::Findings>()),
         ("server", of::<server::StartedServer>()),
         ("server-list", of::<server::ServerList>()),

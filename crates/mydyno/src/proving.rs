@@ -22,7 +22,7 @@ use crate::ui::Ui;
 use crate::{private, signals};
 
 /// How an experiment is carried out, as options of `compare` and `prove`.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct ProvingArgs {
     /// Seed of rows, operations and the order of slices [default: 1].
     #[arg(long, value_name = "N")]
@@ -107,26 +107,58 @@ pub fn carry_out(
         let levers = comparison.of_the_host.join(", ");
         ui.always(&format!("Changing the whole host until this command ends: {levers}"));
     }
-    let now = OffsetDateTime::now_utc();
     let stop = signals::stop_flag()?;
-    let host = private::open_host("prove")?;
     let folder = match resume.or(args.out.as_ref()) {
         Some(folder) => folder.clone(),
-        None => host.state.runs().join(folder_name(&comparison.design.experiment, now)),
+        None => {
+            let state = StateDir::default_path().map_err(private::environment)?;
+            state.join("runs").join(folder_name(&comparison.design.experiment, OffsetDateTime::now_utc()))
+        }
     };
+    let how = Measuring { folder: &folder, resume: resume.is_some(), stop: &stop, purpose: "prove" };
+    let verdict = measure(comparison, args, &how, ui)?;
+    tell(&verdict, ui);
+    ui.note(&format!("Kept in {}", folder.display()));
+    Ok(status(&verdict, args.fail_if_worse))
+}
+
+/// Where and for whom an experiment is measured.
+pub struct Measuring<'a> {
+    /// Folder of its documents.
+    pub folder: &'a Path,
+    /// Whether the folder holds the beginning of it.
+    pub resume: bool,
+    /// The user's stop flag.
+    pub stop: &'a Cancel,
+    /// The command that its journal entries name.
+    pub purpose: &'a str,
+}
+
+/// Carries an experiment out, writes its folder and page, and enters the verdict in the ledger.
+///
+/// # Errors
+/// As [`Comparison::run`].
+pub fn measure(
+    comparison: &Comparison,
+    args: &ProvingArgs,
+    how: &Measuring<'_>,
+    ui: &Ui,
+) -> Result<Verdict, Failure> {
+    let host = private::open_host(how.purpose)?;
+    let folder = how.folder;
     let options = RunOptions {
         host: &host,
         allow_host_change: args.allow_host_change.then(AllowHostChange::by_the_user),
         allow_change: args.allow_change,
-        folder: folder.clone(),
-        resume: resume.is_some(),
+        folder: folder.to_owned(),
+        resume: how.resume,
         command: Some(command()),
         set_up: host_lines(),
-        stop: &stop,
+        stop: how.stop,
     };
     let mut watch = |progress: Progress<'_>| show(&progress, comparison, ui);
     let verdict =
-        comparison.run(&options, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
+        comparison.run(&options, &mut watch).map_err(|error| failure(error, Some(folder), how.stop))?;
     // The server is the first line of the set-up.
     let server = verdict.set_up.first().cloned().unwrap_or_default();
     let proved = Proved::of(&verdict, host_lines().join("; "), server, folder.display().to_string());
@@ -138,9 +170,7 @@ pub fn carry_out(
     if let Err(error) = std::fs::write(&page, mydyno_report::verdict::html(&verdict)) {
         ui.note(&format!("{}: {error}", page.display()));
     }
-    tell(&verdict, ui);
-    ui.note(&format!("Kept in {}", folder.display()));
-    Ok(status(&verdict, args.fail_if_worse))
+    Ok(verdict)
 }
 
 /// Puts what was proved on this host beside the findings of an audit of it.

@@ -7,6 +7,7 @@
 
 pub mod analyse;
 pub mod budget;
+pub mod checkup;
 pub mod comparison;
 pub mod design;
 mod duet;

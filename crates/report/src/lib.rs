@@ -4,6 +4,7 @@
 
 mod chart;
 mod charts;
+pub mod checkup;
 mod compare;
 mod comparison;
 mod contrast;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod checkup;
 mod claims;
 mod compare;
 pub mod compat;
@@ -46,6 +47,8 @@ pub enum Verb {
     Compare(Box<compare::Args>),
     /// Carry out a controlled experiment in private servers: the answer with its interval, its price, and everything put back.
     Prove(Box<prove::Args>),
+    /// Audit a server, prove its advice in private servers one by one and together, and say what to do. The server is only read.
+    Checkup(Box<checkup::Args>),
     /// List the experiments, explain one, or examine a folder of your own.
     Experiments(experiments::Args),
     /// List the verdicts of experiments on this host.
@@ -103,6 +106,7 @@ pub fn run(
         Verb::Bench(args) => bench::run(&args, password, argv, ui),
         Verb::Compare(args) => compare::run(&args, ui),
         Verb::Prove(args) => prove::run(&args, password, ui),
+        Verb::Checkup(args) => checkup::run(&args, password, ui),
         Verb::Experiments(args) => experiments::run(&args, ui),
         Verb::Verdicts(args) => verdicts::run(&args, ui),
         Verb::Probe(args) => probe::run(&args, ui),
