@@ -48,6 +48,13 @@ bench-table: build ## the whole speed table beside sysbench, its loads with auto
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads $(if $(AGAINST),--against $(AGAINST))
 
+bench-compat: build ## `mydyno sysbench` beside sysbench, the same words, with autogroups off and on, with what must hold: about twenty minutes on a quiet host
+	@scripts/install-deps sysbench
+	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
+	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench_compat.py
+	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
+	  kernel.sched_autogroup_enabled=1 -- bench/beside_sysbench_compat.py
+
 bench-probe: build ## fsync and random-I/O probes beside fio, same parameters, interleaved: within 5 %
 	@scripts/install-deps fio
 	@bench/beside_fio.py $(if $(FOLDER),--folder $(FOLDER))
@@ -154,5 +161,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wh
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build build-tests demo test lint format fmt docs bench bench-table bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build build-tests demo test lint format fmt docs bench bench-table bench-compat bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

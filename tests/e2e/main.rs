@@ -10,6 +10,7 @@ mod checkup;
 mod clock;
 mod compare;
 mod compat;
+mod compat_twins;
 mod config_file;
 mod convergence;
 mod disk;

@@ -43,6 +43,15 @@ impl Program {
         self == Self::Slap && [b"-p".as_slice(), b"--password"].contains(&arg)
     }
 
+    /// The nice value of a session of its own in which the command line runs best, on a host that schedules sessions as
+    /// groups; `None` where it gains nothing.
+    pub fn session_nice(self, args: &[String]) -> Option<u8> {
+        match self {
+            Self::Sysbench => sysbench::session_nice(args),
+            Self::Slap => None,
+        }
+    }
+
     /// Runs the program with the arguments that follow its name.
     pub fn run(self, args: &[String], streams: Streams) -> u8 {
         match self {

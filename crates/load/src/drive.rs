@@ -37,8 +37,11 @@ pub async fn drive<W: Workload, T: Transport>(
     connection.done_ns = shared.now_ns();
     let began_ns = connection.done_ns;
     while let Some(intended_ns) = pace.next(shared, &connection).await {
-        shared.recorder.borrow_mut().started += 1;
         stream.begin();
+        if stream.is_over() {
+            break;
+        }
+        shared.recorder.borrow_mut().started += 1;
         connection.begin(intended_ns);
         transactions += 1;
         let mut attempt_ns = 0;

@@ -32,6 +32,7 @@ pub mod retry;
 mod ring;
 mod schedule;
 mod send_queue;
+pub mod session;
 mod shared;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
@@ -45,7 +46,7 @@ mod worker;
 
 pub use error::LoadError;
 pub use event::{End, Shortfalls, StepEvent, StepSpec};
-pub use net::{available, cheapest as cheapest_backend};
+pub use net::{available, cheapest as cheapest_backend, default_workers};
 pub use recorder::FirstError;
 pub use step::run_step;
 pub use window::{Warmup, Windows};

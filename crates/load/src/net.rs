@@ -54,6 +54,16 @@ pub fn cheapest() -> Backend {
     if available(Backend::IoUring).is_ok() { Backend::IoUring } else { Backend::Epoll }
 }
 
+/// The number of worker threads where nobody says one. A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
+/// than one, but where CPUs and connections are few, one costs less with epoll: more answers come with each of its
+/// wake-ups. See docs/journal/load-engine.md.
+pub fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
+    match (backend, cpus, connections) {
+        (Backend::Epoll, ..=4, ..=64) => 1,
+        _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
+    }
+}
+
 impl EventLoop {
     fn new(backend: Backend, connections: usize, clock: MonotonicClock) -> io::Result<Self> {
         Ok(match backend {

@@ -31,10 +31,10 @@ impl Warmup<'_> {
 /// Windows of about a second that tile warm-up and measurement without gaps.
 #[derive(Debug)]
 pub struct Windows {
-    /// Ends of the windows of the warm-up, in nanoseconds after the step's load began.
-    warmup: Vec<u64>,
-    /// Ends of those of the measurement, after it began.
-    measure: Vec<u64>,
+    /// Windows of the warm-up, whose ends are in nanoseconds after the step's load began.
+    warmup: Tiles,
+    /// Those of the measurement, after it began.
+    measure: Tiles,
     /// Number of windows that the warm-up took; less than planned where it ended early.
     warmed_up_after: AtomicUsize,
 }
@@ -46,7 +46,7 @@ impl Windows {
     /// a phase makes a shorter one, or, when it is under half a second, lengthens the one before.
     pub fn tile(warmup: Duration, measure: Duration) -> Self {
         let warmup = tile(warmup);
-        Self { warmed_up_after: AtomicUsize::new(warmup.len()), warmup, measure: tile(measure) }
+        Self { warmed_up_after: AtomicUsize::new(warmup.count), warmup, measure: tile(measure) }
     }
 
     /// Ends the warm-up after so many windows. All workers must still be in earlier ones.
@@ -60,34 +60,47 @@ impl Windows {
 
     /// Number of windows.
     pub fn count(&self) -> usize {
-        self.warmup_windows() + self.measure.len()
+        self.warmup_windows() + self.measure.count
     }
 
     /// Length of the measurement in seconds.
     pub fn measure_s(&self) -> f64 {
-        self.measure.last().copied().unwrap_or(0) as f64 / 1e9
+        self.measure.length_ns as f64 / 1e9
     }
 
     /// Phase and end of a window; `None` after the last.
     pub fn get(&self, index: usize) -> Option<(Phase, u64)> {
         let warmup = self.warmup_windows();
         if index < warmup {
-            return self.warmup.get(index).map(|end| (Phase::Warmup, *end));
+            return self.warmup.end_ns(index).map(|end| (Phase::Warmup, end));
         }
-        let began = warmup.checked_sub(1).and_then(|last| self.warmup.get(last)).copied().unwrap_or(0);
-        self.measure.get(index - warmup).map(|end| (Phase::Measure, began + end))
+        let began = warmup.checked_sub(1).and_then(|last| self.warmup.end_ns(last)).unwrap_or(0);
+        self.measure.end_ns(index - warmup).map(|end| (Phase::Measure, began + end))
     }
 }
 
-fn tile(length: Duration) -> Vec<u64> {
-    let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX / 4);
-    let mut ends: Vec<u64> = (1..=length / SECOND_NS).map(|n| n * SECOND_NS).collect();
-    match ends.last_mut() {
-        Some(last) if length % SECOND_NS < SECOND_NS / 2 => *last = length,
-        _ if length % SECOND_NS > 0 => ends.push(length),
-        _ => {}
+/// The windows of a phase, by number and length: a load without end has too many for a list.
+#[derive(Debug)]
+struct Tiles {
+    count: usize,
+    length_ns: u64,
+}
+
+impl Tiles {
+    /// End of a window; `None` after the last.
+    fn end_ns(&self, index: usize) -> Option<u64> {
+        match index + 1 {
+            number if number < self.count => Some(number as u64 * SECOND_NS),
+            number => (number == self.count).then_some(self.length_ns),
+        }
     }
-    ends
+}
+
+fn tile(length: Duration) -> Tiles {
+    let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4);
+    let (whole, rest) = (length_ns / SECOND_NS, length_ns % SECOND_NS);
+    let own = rest >= SECOND_NS / 2 || (whole == 0 && rest > 0);
+    Tiles { count: whole as usize + usize::from(own), length_ns }
 }
 
 #[cfg(test)]

@@ -191,6 +191,12 @@ pub trait TransactionStream {
     fn operation(&self) -> Option<usize> {
         None
     }
+
+    /// Whether the connection has nothing more to send: it then says goodbye and ends, and the load ends with its last
+    /// connection. Asked after each [`Self::begin`].
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// A workload, as the load engine uses it.

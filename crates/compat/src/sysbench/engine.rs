@@ -84,8 +84,9 @@ impl Engine {
         self.start().elapsed()
     }
 
-    pub(crate) fn thread_has_ended(&self) {
-        self.running.fetch_sub(1, Relaxed);
+    /// Notes that a thread has no more events; how many still have.
+    pub(crate) fn thread_has_ended(&self) -> u64 {
+        self.running.fetch_sub(1, Relaxed) - 1
     }
 
     pub(crate) fn count(&self, thread: usize, count: Count) {

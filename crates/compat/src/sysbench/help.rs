@@ -1,7 +1,12 @@
 //! The text of `--help`.
 
-use super::options::{DATABASE, GENERAL, LOG, MYSQL, PGSQL, RANDOM, print_options};
+use super::options::{DATABASE, GENERAL, LOG, MYSQL, PGSQL, RANDOM, additions, print_options};
 use super::tests::ALL;
+
+/// The options that sysbench 1.0.20 has not.
+pub(crate) fn own_text() -> String {
+    format!("Options that sysbench 1.0.20 has not:\n{}\n", print_options(&additions()))
+}
 
 /// The options of every test in the order of sysbench 1.0.20, and the tests.
 pub(crate) fn text() -> String {

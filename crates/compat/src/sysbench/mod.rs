@@ -23,6 +23,9 @@ use tests::{BuiltIn, Ready};
 
 use crate::streams::Streams;
 
+/// Hosts that are this one.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
 /// The release whose interface this is.
 const RELEASE: &str = "sysbench 1.0.20";
 
@@ -42,6 +45,10 @@ pub fn run(args: &[String], streams: Streams) -> u8 {
     }
     if line.options.is_on("help") {
         streams.output(help::text().as_bytes());
+        return 0;
+    }
+    if line.options.is_on("help-mydyno") {
+        streams.output(help::own_text().as_bytes());
         return 0;
     }
     if line.options.is_on("version") {
@@ -121,6 +128,17 @@ fn take_options(line: &mut CommandLine) -> Option<Other> {
     let mut unknown =
         |other: &Other| options.set(&other.name, other.value.as_deref()).is_err() && other.from_line;
     std::mem::take(&mut line.others).into_iter().find(|other| unknown(other))
+}
+
+/// The nice value of a session of its own in which a command line runs best, on a host that schedules sessions as groups.
+/// `None` where it does not load a server of this host by the load engine, or gains nothing.
+pub fn session_nice(args: &[String]) -> Option<u8> {
+    let line = options::read(args).ok()?;
+    let options = &line.options;
+    let local = options.list("mysql-host").iter().all(|host| LOCAL.contains(&host.as_str()));
+    let threads = options.int(if options.given("num-threads") { "num-threads" } else { "threads" });
+    let gains = usize::try_from(threads).is_ok_and(mydyno_load::session::gains);
+    (local && gains && lua::may_have_twin(&line)).then_some(mydyno_load::session::NICE)
 }
 
 /// Offset of a password within an argument; `None` when the argument holds none.

@@ -16,8 +16,27 @@ pub(crate) trait Test: Send + Sync {
     /// Makes the worker of a thread, in this thread. `None` when it cannot be made, which has been printed.
     fn worker(&self, engine: &Arc<Engine>, thread: usize) -> Option<Box<dyn Worker>>;
 
+    /// Starts all threads of the test together, by other means than a thread of the system each. `None` where the test
+    /// has none, or where they cannot start; nothing is printed then.
+    fn start_together(&self, engine: &Arc<Engine>) -> Option<Started> {
+        let _ = engine;
+        None
+    }
+
     /// Makes what prints reports in a thread of its own.
     fn reporter(&self, engine: &Arc<Engine>) -> Option<Box<dyn Reporter>>;
+}
+
+/// Threads that wait for the beginning of the test.
+pub(crate) struct Started {
+    /// Lets the threads begin.
+    pub(crate) begin: Box<dyn FnOnce()>,
+    /// Gets one message of each worker that has ended.
+    pub(crate) ended: mpsc::Receiver<()>,
+    /// Messages until the test is over.
+    pub(crate) workers: usize,
+    /// Work that remains after the last message.
+    pub(crate) rest: Option<thread::JoinHandle<()>>,
 }
 
 /// What one thread does.
@@ -94,6 +113,37 @@ const FORCED: u8 = 2;
 /// Runs a test and prints its reports; the exit status.
 pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Reporter) -> u8 {
     engine.log.notice("Initializing worker threads...\n");
+    let Some(started) = test.start_together(engine).or_else(|| start_threads(engine, test)) else { return 1 };
+    // Before the threads begin, so that what they print follows.
+    engine.log.notice("Threads started!\n");
+    engine.begin();
+    (started.begin)();
+    let mark = engine.mark();
+    let others = start_others(engine, test, &mark);
+    if !wait_for_threads(engine, &started.ended, started.workers) {
+        return forced_end(engine, main, mark);
+    }
+    engine.finish();
+    let last = others.into_iter().filter_map(|other| other.join().ok().flatten()).next_back();
+    if engine.has_failed() {
+        return 1;
+    }
+    engine.log.line(Level::Info, "Done.\n");
+    if engine.settings.histogram {
+        let text = engine.latency().print();
+        engine.log.text(&format!("Latency histogram (values are in milliseconds)\n{text} \n"));
+    }
+    let stat = engine.cumulative(&mut last.unwrap_or(mark));
+    main.cumulative(engine, &stat);
+    if let Some(rest) = started.rest {
+        // It has printed its failure.
+        let _ = rest.join();
+    }
+    0
+}
+
+/// Starts a thread of the system for each thread of the test. `None` after a failure, which is printed.
+fn start_threads(engine: &Arc<Engine>, test: &Arc<dyn Test>) -> Option<Started> {
     let count = engine.settings.threads;
     let ready = Arc::new(Barrier::new(count + 1));
     let begun = Arc::new(Barrier::new(count + 1));
@@ -123,36 +173,18 @@ pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Rep
         };
         if thread::Builder::new().name(format!("sb-{id}")).spawn(work).is_err() {
             engine.log.fatal(&format!("cannot start thread #{id}: the system permits no more threads"));
-            return 1;
+            return None;
         }
     }
     ready.wait();
     if unusable.load(Relaxed) {
         engine.log.fatal("Thread initialization failed!");
-        return 1;
+        return None;
     }
-    // Before the threads begin, so that what they print follows.
-    engine.log.notice("Threads started!\n");
-    engine.begin();
-    begun.wait();
-    let mark = engine.mark();
-    let others = start_others(engine, test, &mark);
-    if !wait_for_threads(engine, &ended, count) {
-        return forced_end(engine, main, mark);
-    }
-    engine.finish();
-    let last = others.into_iter().filter_map(|other| other.join().ok().flatten()).next_back();
-    if engine.has_failed() {
-        return 1;
-    }
-    engine.log.line(Level::Info, "Done.\n");
-    if engine.settings.histogram {
-        let text = engine.latency().print();
-        engine.log.text(&format!("Latency histogram (values are in milliseconds)\n{text} \n"));
-    }
-    let stat = engine.cumulative(&mut last.unwrap_or(mark));
-    main.cumulative(engine, &stat);
-    0
+    let begin = Box::new(move || {
+        begun.wait();
+    });
+    Some(Started { begin, ended, workers: count, rest: None })
 }
 
 /// Waits for all threads; `false` when the time of a forced end comes first.

@@ -13,6 +13,7 @@ use mydyno_model::{Document, Header};
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
+use crate::own_session;
 use crate::secrets;
 use crate::target;
 use crate::ui::Ui;
@@ -107,6 +108,10 @@ fn start(program: Program, words: &[OsString]) -> u8 {
             }
         }
         secrets::forbid_core_dumps();
+    }
+    if let Some(nice) = program.session_nice(&args).filter(|_| own_session::is_scheduled_as_group()) {
+        // Without it the load takes more CPU, which is no failure; the other program's output has no place for a note.
+        let _ = own_session::enter(nice);
     }
     program.run(&args, Streams::new(LineWriter::new(stdout()), stderr(), stdin()))
 }

@@ -1,6 +1,5 @@
 //! How connections are opened and kept, how their answers are waited for, and which errors end the run.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, Scheduling, StepPlan, StopOnError, WaitPlan};
@@ -56,16 +55,10 @@ pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     if at_once { Scheduling::Batch } else { Scheduling::Normal }
 }
 
-/// Connections of a step whose load runs in a session of low priority: with fewer, rates fall; with more, it gathers no more
-/// answers (measured: docs/journal/load-engine.md).
-const NICE_SESSION_CONNECTIONS: RangeInclusive<usize> = 32..=511;
-
-/// The nice value of the load generator's session: a tenth of the weight of another session (sched_prio_to_weight in the
-/// kernel: 1,024 at 0, 110 at 10). Lower weights gather no more answers, and starve the client beside foreign load.
-/// `None`: the load stays in the session of its user. `groups`: the kernel schedules the load and its server as sessions.
+/// The nice value of the load generator's session. `None`: the load stays in the session of its user. `groups`: the kernel schedules the load and its server as sessions.
 pub(super) fn session_nice(scheduling: Scheduling, steps: &[StepPlan], groups: bool) -> Option<u8> {
-    let gains = steps.iter().all(|step| NICE_SESSION_CONNECTIONS.contains(&step.connections));
-    (groups && scheduling == Scheduling::Batch && gains).then_some(10)
+    let gains = steps.iter().all(|step| mydyno_load::session::gains(step.connections));
+    (groups && scheduling == Scheduling::Batch && gains).then_some(mydyno_load::session::NICE)
 }
 
 pub(super) fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {

@@ -1,5 +1,6 @@
 //! From the request as text to the plan, with all errors at once.
 
+use mydyno_load::default_workers;
 use mydyno_model::plan::{Allow, Arrivals, Backend, CapacityPlan, Spread, Think, WorkloadPlan};
 use mydyno_workload::Options;
 use mydyno_workload::catalogue::{self, Spec};
@@ -118,16 +119,6 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
         fail_if: request.fail_if.clone(),
     };
     Ok(Resolved { draft, spec, options, bounds, requirements })
-}
-
-/// A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
-/// than one, but where CPUs and connections are few, one costs less with epoll: more answers come with each of its
-/// wake-ups. See docs/journal/load-engine.md.
-fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
-    match (backend, cpus, connections) {
-        (Backend::Epoll, ..=4, ..=64) => 1,
-        _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
-    }
 }
 
 fn workload(request: &Request, errors: &mut Vec<PlanError>) -> Option<(&'static Spec, Options)> {

@@ -15,6 +15,7 @@ use super::script::Script;
 use super::state::{Shared, State};
 use super::target::Target;
 use super::test::{ScriptReporter, ScriptTest, print_failure};
+use super::twin::Twin;
 
 /// Runs a script's command; the exit status.
 pub(crate) fn run_script(mut line: CommandLine, words: &[String], settings: Settings, log: Arc<Log>) -> u8 {
@@ -190,15 +191,37 @@ fn run(state: State, shared: &Shared) -> u8 {
     if !call_global(&state, engine, "init") {
         return 1;
     }
+    let twin = match twin(shared) {
+        Ok(twin) => twin.map(Arc::new),
+        Err(text) => {
+            engine.log.fatal(&text);
+            return 1;
+        }
+    };
     runner::print_header(engine);
     let sql = Arc::new(AtomicBool::new(false));
-    let test: Arc<dyn runner::Test> = Arc::new(ScriptTest { shared: shared.clone(), sql: Arc::clone(&sql) });
+    let test: Arc<dyn runner::Test> =
+        Arc::new(ScriptTest { shared: shared.clone(), sql: Arc::clone(&sql), twin });
     let mut main = ScriptReporter { state, sql };
     let status = runner::run(engine, &test, &mut main);
     if status == 0 && !call_global(&main.state, engine, "done") {
         return 1;
     }
     status
+}
+
+/// The twin that runs in the place of the script, as `--mydyno-engine` wants it.
+///
+/// # Errors
+/// One is wanted and there is none: the text of a fatal line.
+fn twin(shared: &Shared) -> Result<Option<Twin>, String> {
+    let of = || Twin::of(&shared.script, &shared.options, &shared.target, &shared.unique);
+    match shared.options.text("mydyno-engine").unwrap_or("auto") {
+        "auto" => Ok(of().ok()),
+        "lua" => Ok(None),
+        "native" => of().map(Some).map_err(|why| format!("--mydyno-engine=native is not possible: {why}.")),
+        other => Err(format!("Invalid value for --mydyno-engine: '{other}'")),
+    }
 }
 
 /// Calls a global function where the script has it; `false` after a failure, which is printed.

@@ -10,14 +10,11 @@ use mydyno_wire::{Client, Column, Prepared, Value, WireError};
 use super::super::engine::Engine;
 use super::super::log::Log;
 use super::super::stats::Count;
-use super::target::{Target, message};
+use super::target::{LOST, Target, message};
 
 /// Levels of errors, as `sysbench.sql.error` has them.
 const IGNORABLE: u8 = 1;
 const FATAL: u8 = 2;
-
-/// Numbers of errors after which the connection is gone.
-const LOST: [u16; 4] = [2006, 2011, 2013, 2055];
 
 /// What a connection needs of its thread.
 #[derive(Clone)]
@@ -37,7 +34,7 @@ pub(super) struct Connection {
 
 /// A statement that the server has prepared, or its text where statements are sent as texts.
 pub(super) enum Statement {
-    Prepared(Rc<Prepared>),
+    Prepared(Rc<Prepared>, Vec<u8>),
     Text(Vec<u8>),
 }
 
@@ -209,7 +206,7 @@ impl Connection {
         let Some(client) = &mut self.client else { return Ok(MultiValue::new()) };
         match client.prepare(&String::from_utf8_lossy(&sql)) {
             Ok(prepared) => {
-                Ok(MultiValue::from_iter([statement(lua, Statement::Prepared(Rc::new(prepared)))?]))
+                Ok(MultiValue::from_iter([statement(lua, Statement::Prepared(Rc::new(prepared), sql))?]))
             }
             // 1295: the protocol of prepared statements does not know this one.
             Err(error) if error.code() == 1295 => {
@@ -239,9 +236,9 @@ impl Connection {
             given.push(value(params.raw_get::<LuaValue>(position)?)?);
         }
         match of {
-            Statement::Prepared(prepared) => {
+            Statement::Prepared(prepared, sql) => {
                 let prepared = Rc::clone(prepared);
-                self.answer(lua, "mysql_stmt_execute()", b"", |client, sink| {
+                self.answer(lua, "mysql_stmt_execute()", sql, |client, sink| {
                     client.stream_prepared(&prepared, &given, sink)
                 })
             }
@@ -353,7 +350,7 @@ impl UserData for Connection {
             },
         );
         methods.add_method_mut("close_statement", |_, connection, of: mlua::AnyUserData| {
-            if let (Statement::Prepared(prepared), Some(client)) =
+            if let (Statement::Prepared(prepared, _), Some(client)) =
                 (&*of.borrow::<Statement>()?, &mut connection.client)
             {
                 let _ = client.close_statement(prepared);

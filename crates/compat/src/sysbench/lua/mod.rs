@@ -7,5 +7,9 @@ mod script;
 mod state;
 mod target;
 mod test;
+mod twin;
+mod twin_load;
+mod twin_start;
 
 pub(crate) use command::run_script;
+pub(crate) use twin::may_have_twin;

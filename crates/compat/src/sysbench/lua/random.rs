@@ -64,7 +64,7 @@ pub(super) fn add(
 }
 
 /// The options of a distribution for [`Keys`]; those that are out of range keep their defaults.
-fn key_options(options: &Options, kind: &str) -> KeyOptions {
+pub(super) fn key_options(options: &Options, kind: &str) -> KeyOptions {
     let mut given = vec![("distribution".to_owned(), kind.to_owned())];
     for name in ["rand-pareto-h", "rand-spec-iter", "rand-spec-pct", "rand-spec-res"] {
         let pair = (name.to_owned(), options.text(name).unwrap_or_default().to_owned());
@@ -78,7 +78,7 @@ fn key_options(options: &Options, kind: &str) -> KeyOptions {
 }
 
 /// Puts a digit in the place of every `#` and a letter in the place of every `@`.
-fn fill(text: &mut [u8], rng: &mut Rng) {
+pub(super) fn fill(text: &mut [u8], rng: &mut Rng) {
     for byte in text {
         match byte {
             b'#' => *byte = b'0' + rng.below(10) as u8,
@@ -89,7 +89,7 @@ fn fill(text: &mut [u8], rng: &mut Rng) {
 }
 
 /// A bijection of the numbers below 2^32: four rounds of a Feistel network over their halves.
-fn permuted(number: u32) -> u32 {
+pub(super) fn permuted(number: u32) -> u32 {
     let (mut left, mut right) = (number >> 16, number & 0xffff);
     for round in 0..4_u64 {
         (left, right) = (right, left ^ (mix(u64::from(right) | round << 32) as u32 & 0xffff));

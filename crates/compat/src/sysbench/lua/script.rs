@@ -28,6 +28,8 @@ pub(crate) struct Script {
     /// Its path as the script sees it; `None` for the input.
     pub(crate) path: Option<String>,
     pub(crate) text: Vec<u8>,
+    /// Name of the bundled script that it is.
+    pub(crate) module: Option<&'static str>,
 }
 
 /// The text of a script that the program carries.
@@ -44,25 +46,27 @@ impl Script {
     pub(crate) fn find(word: Option<&str>, streams: &Streams) -> Result<Self, String> {
         let Some(word) = word.filter(|word| *word != "-") else {
             let text = streams.read_input().map_err(|error| format!("cannot read the script: {error}"))?;
-            return Ok(Self { name: "stdin".to_owned(), path: None, text });
+            return Ok(Self { name: "stdin".to_owned(), path: None, text, module: None });
         };
         let file_name = word.rsplit('/').next().unwrap_or(word);
         if Path::new(word).is_file() {
             let text = std::fs::read(word).map_err(|error| format!("cannot open {word}: {error}"))?;
-            return Ok(Self { name: file_name.to_owned(), path: Some(word.to_owned()), text });
+            return Ok(Self { name: file_name.to_owned(), path: Some(word.to_owned()), text, module: None });
         }
         let mut in_path = search_path().into_iter().map(|pattern| pattern.replace('?', word));
         if let Some(path) = in_path.find(|path| Path::new(path).is_file()) {
             let text = std::fs::read(&path).map_err(|error| format!("cannot open {path}: {error}"))?;
-            return Ok(Self { name: word.to_owned(), path: Some(path), text });
+            return Ok(Self { name: word.to_owned(), path: Some(path), text, module: None });
         }
         // Paths of a sysbench that is not installed lead to the script of the same name.
         let of_installation = word.contains("sysbench/").then(|| file_name.trim_end_matches(".lua"));
-        match bundled(word).or_else(|| bundled(of_installation?)) {
-            Some(text) => Ok(Self {
+        let known = |name: &str| BUNDLED.iter().find(|(module, _)| *module == name);
+        match known(word).or_else(|| known(of_installation?)) {
+            Some((module, text)) => Ok(Self {
                 name: file_name.to_owned(),
                 path: Some(word.to_owned()),
                 text: text.as_bytes().to_vec(),
+                module: Some(module),
             }),
             None => Err(format!("Cannot find benchmark '{word}': no such built-in test, file or module")),
         }

@@ -11,6 +11,9 @@ use super::super::options::Options;
 /// The socket that clients take for the host `localhost`.
 const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
 
+/// Numbers of errors after which the connection is gone.
+pub(super) const LOST: [u16; 4] = [2006, 2011, 2013, 2055];
+
 /// Servers, account and error numbers of the MySQL driver.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -54,6 +57,19 @@ impl Target {
     /// Whether an error restarts the event.
     pub(super) fn ignores(&self, code: u16) -> bool {
         self.ignored.as_ref().is_none_or(|list| list.contains(&code))
+    }
+
+    /// Whether the loss of a connection restarts the event.
+    pub(super) fn restarts_after_loss(&self) -> bool {
+        LOST.iter().any(|code| self.ignores(*code))
+    }
+
+    /// Connects to the next server.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub(super) fn client(&self) -> Result<Client, WireError> {
+        Client::connect(&self.options[self.next_place()])
     }
 
     /// The place of the next connection; connections are spread over the servers in turn.

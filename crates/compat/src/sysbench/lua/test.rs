@@ -8,9 +8,11 @@ use mlua::{Function, Table};
 use super::super::engine::Engine;
 use super::super::log::Level;
 use super::super::report;
-use super::super::runner::{Reporter, Test, Worker, print_general, print_intermediate};
+use super::super::runner::{Reporter, Started, Test, Worker, print_general, print_intermediate};
 use super::super::stats::{Count, Stat};
 use super::state::{Shared, State};
+use super::twin::Twin;
+use super::twin_start;
 
 /// Prints a Lua error as a fatal line, its traceback below at a higher verbosity.
 pub(super) fn print_failure(engine: &Engine, function: Option<&str>, error: &mlua::Error) {
@@ -40,6 +42,8 @@ pub(super) struct ScriptTest {
     pub(super) shared: Shared,
     /// Whether the script has used a database, which decides the form of reports.
     pub(super) sql: Arc<AtomicBool>,
+    /// The same events without Lua.
+    pub(super) twin: Option<Arc<Twin>>,
 }
 
 struct ScriptWorker {
@@ -71,6 +75,10 @@ impl Test for ScriptTest {
         let event = state.native.get("run_event").ok();
         let whole = state.function("thread_run");
         Some(Box::new(ScriptWorker { state, thread, event, whole }))
+    }
+
+    fn start_together(&self, engine: &Arc<Engine>) -> Option<Started> {
+        twin_start::start(self.twin.as_ref()?, &self.shared.target, engine)
     }
 
     fn reporter(&self, engine: &Arc<Engine>) -> Option<Box<dyn Reporter>> {

@@ -122,9 +122,16 @@ pub(crate) const PGSQL: Group = Group {
 /// Options of sysbench's development branch that drivers pass already, and our own: not in the help of 1.0.20.
 pub(crate) fn additions() -> Vec<Definition> {
     let rows: &[Row] = &[
-        ("luajit-cmd", Text, None, ""),
-        ("warmup-time", Int, Some("0"), ""),
-        ("thread-init-timeout", Int, Some("30"), ""),
+        ("luajit-cmd", Text, None, "accepted, without effect"),
+        ("warmup-time", Int, Some("0"), "accepted, without effect"),
+        ("thread-init-timeout", Int, Some("30"), "accepted, without effect"),
+        (
+            "mydyno-engine",
+            Text,
+            Some("auto"),
+            "auto sends the events of bundled oltp_* scripts without Lua where it can, native wants that, lua never does it",
+        ),
+        ("help-mydyno", Bool, Some("off"), "print the options that sysbench 1.0.20 has not"),
     ];
     Group { rows }.definitions()
 }

@@ -1,0 +1,16 @@
+//! When a load gains from a session of its own with a low priority, on a host that schedules sessions as groups.
+
+use std::ops::RangeInclusive;
+
+/// Connections with which it gains: with fewer, rates fall; with more, it gathers no more answers (measured:
+/// docs/journal/load-engine.md).
+const CONNECTIONS: RangeInclusive<usize> = 32..=511;
+
+/// The nice value of the session: a tenth of the weight of another session (sched_prio_to_weight in the kernel: 1,024 at
+/// 0, 110 at 10). Lower weights gather no more answers, and starve the client beside foreign load.
+pub const NICE: u8 = 10;
+
+/// Whether a closed loop of so many connections gains from such a session.
+pub fn gains(connections: usize) -> bool {
+    CONNECTIONS.contains(&connections)
+}
