@@ -105,12 +105,12 @@ fn candidate(finding: &Finding, facts: &FactSet, taken: &[&Candidate]) -> Result
 fn not_of_a_server(finding: &Finding) -> String {
     match (&finding.proof.experiment, &finding.proof.factor) {
         (Some(experiment), _) => format!(
-            "Its remedy is no setting of a server's start: `mydyno prove {experiment}` measures the advice by itself."
+            "Its remedy sets no value at a server's start: `mydyno prove {experiment}` measures the advice by itself."
         ),
         (None, Some(factor)) => format!(
-            "Its remedy is no setting of a server's start: `mydyno compare` takes {factor} under a load of yours."
+            "Its remedy sets no value at a server's start: `mydyno compare` takes {factor} under a load of yours."
         ),
-        (None, None) => "Its remedy is no setting of a server's start.".to_owned(),
+        (None, None) => "Its remedy sets no value at a server's start.".to_owned(),
     }
 }
 

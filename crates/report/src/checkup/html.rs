@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use mydyno_model::Estimate;
 use mydyno_model::checkup::{Advice, Checkup};
 
-use super::{SCOPE, Section, changes, figure, lines, result, sections, steps};
+use super::{SCOPE, Section, changes, figure, lines, result, sections, server, steps};
 use crate::text::html as esc;
 
 const STYLE: &str = include_str!("../../../../web/checkup/checkup.css");
@@ -29,6 +29,7 @@ pub fn html(checkup: &Checkup) -> String {
             body {
                 "\n"
                 h1 { "Check-up" } "\n"
+                p.scope { (esc(&server(checkup))) ", " (esc(&checkup.header.created)) } "\n"
                 p.answer { (esc(&checkup.answer)) } "\n"
                 @if let Some(ratio) = checkup.joint.as_ref().and_then(|joint| joint.effect_ratio.as_ref()) {
                     p.together { "All gains together: " b { (figure(ratio)) } " transactions per second " (bar(ratio, reach)) } "\n"

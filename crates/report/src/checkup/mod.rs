@@ -79,17 +79,21 @@ fn steps(advice: &Advice) -> Vec<(&'static str, String)> {
     [of("now", &advice.now), of("lasting", &advice.persistent), of("undo", &advice.undo)].concat()
 }
 
-/// Facts about the check-up, line by line.
-fn lines(checkup: &Checkup) -> Vec<(&'static str, String)> {
+/// The audited server: release, host, port and data directory, as far as they were seen.
+fn server(checkup: &Checkup) -> String {
     let scope = &checkup.scope;
     let place = [
         scope.host_name.clone(),
         scope.port.map(|port| format!("port {port}")),
         scope.data_directory.clone(),
     ];
-    let server = [vec![scope.server.clone()], place.into_iter().flatten().collect()].concat().join(", ");
+    [vec![scope.server.clone()], place.into_iter().flatten().collect()].concat().join(", ")
+}
+
+/// Facts about the check-up, line by line.
+fn lines(checkup: &Checkup) -> Vec<(&'static str, String)> {
     let mut lines = vec![
-        ("server", server),
+        ("server", server(checkup)),
         ("load", checkup.load.clone()),
         ("host", checkup.host.join("; ")),
         (

@@ -89,11 +89,11 @@ fn what_no_private_server_can_take_has_its_reason() {
             ("other", "same changes the same setting, to another value."),
             (
                 "host",
-                "Its remedy is no setting of a server's start: `mydyno prove dirty-limits` measures the advice by itself."
+                "Its remedy sets no value at a server's start: `mydyno prove dirty-limits` measures the advice by itself."
             ),
             (
                 "path",
-                "Its remedy is no setting of a server's start: `mydyno prove x` measures the advice by itself."
+                "Its remedy sets no value at a server's start: `mydyno prove x` measures the advice by itself."
             ),
             ("untestable", "It is no speed."),
         ]
