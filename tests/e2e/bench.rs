@@ -72,6 +72,7 @@ fn a_sweep_leaves_a_whole_and_consistent_record() {
             .sum();
         assert_eq!(summary["queries"].as_u64().unwrap(), by_operation);
         assert!(summary["server"]["cpu_us_per_query"].as_f64().unwrap() > 0.0);
+        assert!(summary["diagnosis"]["intervals"].as_u64().unwrap() >= 1, "{summary}");
         // The kernel splits a process's CPU time by the ticks that it met in user space: a short window may have met none.
         let client = |part: &str| summary["client"][part].as_f64().unwrap();
         assert!(client("cpu_user_us_per_query") + client("cpu_system_us_per_query") > 0.0);

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::diagnosis::{Bottleneck, NotSaid};
 use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 pub use crate::latency::LatencySummary;
@@ -122,6 +123,9 @@ pub struct StepSummary {
     pub client: ClientSummary,
     /// Resource use of the server; fields are `null` where this host cannot observe it.
     pub server: ServerSummary,
+    /// Bottlenecks that the server's counters show in the window; absent where they were not sampled.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub diagnosis: Option<StepDiagnosis>,
     /// Whether throughput was steady in the window; `null` when the window is too short to tell.
     pub steady: Option<bool>,
     /// Warnings about this step (the run's list contains them too).
@@ -129,6 +133,20 @@ pub struct StepSummary {
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// Bottlenecks of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepDiagnosis {
+    /// Seconds between the first and the last sample in the window.
+    pub over_s: f64,
+    /// Intervals between samples.
+    pub intervals: usize,
+    /// Bottlenecks, the largest share first.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Bottlenecks that the figures suggest and that another figure contradicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_said: Vec<NotSaid>,
 }
 
 /// Attempts and their outcomes: a measure of the work that the server did in vain.

@@ -2,6 +2,7 @@
 //!
 //! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
 
+mod bottlenecks;
 mod chart;
 mod charts;
 pub mod checkup;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::RunView;
+use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
@@ -10,7 +11,7 @@ use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
 use crate::tpcc;
-use crate::words::{self, Seen};
+use crate::words::{self, GroupedWarning, Seen};
 
 /// Markdown (CommonMark with tables).
 pub fn markdown(runs: &[RunView<'_>]) -> String {
@@ -38,14 +39,7 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     if warnings.is_empty() {
         out.push_str("No warnings.\n\n");
     }
-    for warning in warnings {
-        for Seen { steps, text } in &warning.seen {
-            let label = words::steps_label(run, steps);
-            let label = if label.is_empty() { String::new() } else { format!("{}: ", esc(&label)) };
-            let _ = writeln!(out, "- **{}**: {label}{}", esc(&warning.id), esc(text));
-        }
-        let _ = writeln!(out, "  → {}\n", esc(&warning.next_step));
-    }
+    grouped(out, run, warnings);
     out.push_str("## Headline\n\n");
     match run.summary.steps.as_slice() {
         [] => out.push_str("No step was measured.\n\n"),
@@ -74,6 +68,14 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         table(out, tpcc::transactions(summary));
         table(out, tpcc::requirements(summary));
     }
+    if is_diagnosed(run) {
+        out.push_str("## Bottlenecks\n\n");
+        let found = bottlenecks(run);
+        if found.is_empty() {
+            let _ = writeln!(out, "{NONE}\n");
+        }
+        grouped(out, run, found);
+    }
     let errors = sheet::errors(run);
     if errors.rows() > 0 {
         out.push_str("## Errors\n\n");
@@ -101,6 +103,17 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         "\nThe command that repeats it:\n\n{}",
         markdown_code(&shell(&run.record.manifest.argv))
     );
+}
+
+fn grouped(out: &mut String, run: &RunView<'_>, warnings: Vec<GroupedWarning>) {
+    for warning in warnings {
+        for Seen { steps, text } in &warning.seen {
+            let label = words::steps_label(run, steps);
+            let label = if label.is_empty() { String::new() } else { format!("{}: ", esc(&label)) };
+            let _ = writeln!(out, "- **{}**: {label}{}", esc(&warning.id), esc(text));
+        }
+        let _ = writeln!(out, "  → {}\n", esc(&warning.next_step));
+    }
 }
 
 fn difference(out: &mut String, runs: &[RunView<'_>], first: &RunView<'_>, other: &RunView<'_>, n: usize) {

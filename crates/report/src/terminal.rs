@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::RunView;
+use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
@@ -96,6 +97,7 @@ impl Page {
         self.notpm(run);
         self.warnings(run);
         self.headline(run);
+        self.bottlenecks(run);
         self.errors(run);
         self.tpcc(run);
         if runs.len() == 1 {
@@ -117,8 +119,26 @@ impl Page {
         if warnings.is_empty() {
             self.named("warnings", "32", "none");
         }
-        for GroupedWarning { id, next_step, seen } in warnings {
-            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), "1;31");
+        self.grouped(run, warnings, "1;31");
+        self.gap();
+    }
+
+    /// What the server's counters beside the load say.
+    fn bottlenecks(&mut self, run: &RunView<'_>) {
+        if !is_diagnosed(run) {
+            return;
+        }
+        let found = bottlenecks(run);
+        if found.is_empty() {
+            self.named("bottleneck", "", NONE);
+        }
+        self.grouped(run, found, "1");
+        self.gap();
+    }
+
+    fn grouped(&mut self, run: &RunView<'_>, grouped: Vec<GroupedWarning>, first: &'static str) {
+        for GroupedWarning { id, next_step, seen } in grouped {
+            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), first);
             for Seen { steps, text } in seen {
                 let text = match words::steps_label(run, &steps) {
                     label if label.is_empty() => safe(&text),
@@ -131,7 +151,6 @@ impl Page {
             let arrow = format!("→ {}", safe(&next_step));
             self.named(&name, "", &arrow);
         }
-        self.gap();
     }
 
     fn headline(&mut self, run: &RunView<'_>) {

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod audit;
+mod beside;
 pub mod bound;
 pub mod capacity;
 mod control;
@@ -16,10 +17,12 @@ mod lines;
 mod operation;
 mod own_flag;
 mod progress;
+mod reconnect;
 mod recording;
 mod repeats;
 pub mod request;
 mod sample_stream;
+mod samples_in;
 mod sampling;
 mod server;
 mod settled;

@@ -1,16 +1,93 @@
-//! Samples beside the load, on a thread of their own.
+//! Samples beside the load, on threads of their own.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mydyno_facts::Source;
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::sample::Sample;
-use mydyno_samples::{Bus, Interval, MachineClock, Sampler, Stop};
+use mydyno_model::watch::WatchNote;
+use mydyno_samples::watched_server::{ServerNote, WatchedServer};
+use mydyno_samples::{Bus, Interval, MachineClock, Sampler, ServerPid, Stop};
+use mydyno_wire::ConnectOptions;
+
+use crate::reconnect::Reconnect;
+
+/// Why counters are missing from the samples. Observation that fails is no reason to end a run.
+#[derive(Clone, Default)]
+pub struct Notes(Arc<Mutex<Vec<WatchNote>>>);
+
+impl Notes {
+    /// Adds a sentence.
+    pub fn add(&self, at_s: f64, text: impl Into<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(WatchNote { at_s, text: text.into() });
+    }
+
+    /// The sentences so far, which are taken away.
+    pub fn take(&self) -> Vec<WatchNote> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The counters of the loaded server, over a connection of their own.
+pub struct Counted {
+    server: WatchedServer<Reconnect>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Counted {
+    /// Connects; a server that refuses is a note, and its counters are missing from the record.
+    pub fn connect(options: &ConnectOptions, clock: &MonotonicClock, notes: &Notes) -> Option<Self> {
+        let cancel = Arc::new(AtomicBool::new(false));
+        let mut reconnect = Reconnect::new(options, &Source::live(), &cancel);
+        let first = match reconnect.first() {
+            Ok((first, _)) => first,
+            Err(error) => {
+                notes.add(clock.now_s(), format!("Not sampled: the server's counters: {error}"));
+                return None;
+            }
+        };
+        let (heard, clock, ended) = (notes.clone(), *clock, Arc::clone(&cancel));
+        let note = move |note: ServerNote| {
+            // What is cut off by the end of the run is no loss.
+            if !ended.load(Ordering::Relaxed) {
+                heard.add(clock.now_s(), sentence(&note));
+            }
+        };
+        let server = WatchedServer::<Reconnect>::new(reconnect, first, ServerPid::new(None), note);
+        Some(Self { server, cancel })
+    }
+
+    /// Set by the end of the run, it ends a statement that is not answered.
+    pub fn cancel(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.cancel)
+    }
+}
+
+/// A note of the sampler as a sentence.
+pub fn sentence(note: &ServerNote) -> String {
+    match note {
+        ServerNote::Lost(lost) => format!("The server is lost: {}; watching for its return", lost.why),
+        ServerNote::Back => "The server answers again".to_owned(),
+        ServerNote::Refused(why) => format!("Not sampled: {why}"),
+    }
+}
 
 /// Takes a sample at the start, at every whole second of the run's clock and at the end, until `stop` is set.
-pub fn sample_until(stop: &Stop, clock: &MonotonicClock, sampler: &mut Sampler, to: &Sender<Sample>) {
+pub fn sample_until(
+    stop: &Stop,
+    clock: &MonotonicClock,
+    sampler: &mut Sampler,
+    server: Option<Counted>,
+    to: &Sender<Sample>,
+) {
     let clock = MachineClock(|| clock.now_ns());
-    Bus::new(&clock, Interval::SECOND, sampler).run(stop, |sample| {
+    let mut bus = Bus::new(&clock, Interval::SECOND, sampler);
+    if let Some(counted) = server {
+        bus = bus.beside(Interval::SECOND, Box::new(counted.server));
+    }
+    bus.run(stop, |sample| {
         // The receiver outlives this thread; if it has gone, so has the run.
         let _ = to.send(sample);
     });

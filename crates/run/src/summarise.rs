@@ -16,7 +16,8 @@ use time::OffsetDateTime;
 use crate::bound::Bound;
 use crate::capacity::Search;
 use crate::operation::{latency, operation_summary, time_s};
-use crate::{due, repeats, tpcc, warnings};
+use crate::samples_in::samples_within;
+use crate::{beside, due, repeats, tpcc, warnings};
 
 /// Derives the summary.
 pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
@@ -143,6 +144,7 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         server: ServerSummary {
             cpu_us_per_query: server_cpu_us_per_query(record, &windows, queries, window_s),
         },
+        diagnosis: beside::diagnose_step(record, &windows),
         steady: interval::steadiness(&transactions, &widths_s).steady,
         warnings: Vec::new(),
         extra: Map::new(),
@@ -194,7 +196,7 @@ fn server_cpu_us_per_query(
     queries: u64,
     window_s: f64,
 ) -> Option<f64> {
-    let (first, last) = warnings::samples_within(record, windows)?;
+    let (first, last) = samples_within(record, windows)?;
     let cpus = mydyno_samples::rates::Rates::between(first, last).server_cpus?;
     (queries > 0 && last.at_s - first.at_s >= window_s / 3.0).then(|| cpus * 1e6 * window_s / queries as f64)
 }

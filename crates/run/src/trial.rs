@@ -1,7 +1,7 @@
 //! A trial: a plan, a server and a workload, from the guard to the summary.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use mydyno_facts::Source;
@@ -21,10 +21,11 @@ use time::OffsetDateTime;
 use crate::control::control;
 use crate::course::{self, How};
 use crate::error::RunError;
+use crate::guard::has_room_for_observer;
 use crate::progress::{Progress, Watch};
 use crate::recording::Recording;
 use crate::request::Resolved;
-use crate::sampling;
+use crate::sampling::{self, Counted, Notes};
 use crate::server::RealServer;
 use crate::step::Cut;
 use crate::steps::Work;
@@ -177,12 +178,13 @@ fn measure(
     {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
     }
+    let room = has_room_for_observer(place.plan, &found);
     let pace = Pace::of(found.emulated_disks);
-    let server_pid = client.peer_pid();
+    let observed = Observed { server_pid: client.peer_pid(), room };
     let noted = if trial.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
     let how = noted
         .map_err(RunError::from)
-        .and_then(|()| observed_steps(place, &manifest, &clock, &mut writer, server_pid, stop, watch));
+        .and_then(|()| observed_steps(place, &manifest, &clock, &mut writer, observed, stop, watch));
     // A server that is gone has already ended the run, and one that hangs does not hold up the record's end.
     client.set_read_timeout(Some(LAST_READS));
     for warning in tables.doubts(&mut client).unwrap_or_default().into_iter().chain(pace.warning()) {
@@ -248,23 +250,44 @@ fn manifest(
     }
 }
 
+/// What the samplers need to know of the server.
+#[derive(Clone, Copy)]
+struct Observed {
+    /// Its process, where it is visible.
+    server_pid: Option<u32>,
+    /// Whether it has room for one connection more than the load needs.
+    room: bool,
+}
+
 fn observed_steps(
     place: Place<'_>,
     manifest: &Manifest,
     clock: &MonotonicClock,
     writer: &mut Writer,
-    server_pid: Option<u32>,
+    Observed { server_pid, room }: Observed,
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
 ) -> Result<How, RunError> {
     let stop_sampling = Stop::new();
     let (to_writer, samples) = channel();
+    let notes = Notes::default();
+    let counted = match (place.plan.observe, room) {
+        (true, true) => Counted::connect(place.connect, clock, &notes),
+        (true, false) => {
+            notes.add(clock.now_s(), "Not sampled: the server's counters: max_connections leaves no room");
+            None
+        }
+        (false, _) => None,
+    };
+    let cancel = counted.as_ref().map(Counted::cancel);
     std::thread::scope(|scope| {
         if place.plan.observe {
             let source = Source::live();
             let mut sampler = Sampler::new(&source, server_pid, &sampling::disks(&source));
             let stop_sampling = &stop_sampling;
-            scope.spawn(move || sampling::sample_until(stop_sampling, clock, &mut sampler, &to_writer));
+            scope.spawn(move || {
+                sampling::sample_until(stop_sampling, clock, &mut sampler, counted, &to_writer);
+            });
         } else {
             drop(to_writer);
         }
@@ -272,10 +295,14 @@ fn observed_steps(
         let mut recording = Recording::new(place, manifest, &server, &mut *writer, &samples, watch);
         let how = course::run(&mut recording, stop);
         stop_sampling.set();
+        if let Some(cancel) = cancel {
+            cancel.store(true, Ordering::Relaxed);
+        }
         // The last sample comes after the last interval; the sampler hangs up behind it.
         for sample in &samples {
             writer.sample(sample)?;
         }
+        writer.notes(&notes.take());
         how
     })
 }

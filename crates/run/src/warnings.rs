@@ -5,7 +5,6 @@ use mydyno_host::sync_delay;
 use mydyno_model::Warning;
 use mydyno_model::plan::Warmup;
 use mydyno_model::record::{End, Interval, Phase, RunRecord};
-use mydyno_model::sample::Sample;
 use mydyno_model::summary::{LatencySummary, StepSummary};
 use mydyno_model::units::{show_count, show_seconds, show_us};
 use mydyno_samples::rates::Rates;
@@ -13,6 +12,7 @@ use mydyno_tables::engine::Engine;
 
 use crate::capacity::reached;
 use crate::guard::Found;
+use crate::samples_in::samples_within;
 use crate::settled::settled;
 use crate::stall;
 use crate::summarise::{measured, windows_of, written_warnings};
@@ -143,18 +143,6 @@ pub fn of_step(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
         warnings.extend(of_host(step, &Rates::between(first, last)));
     }
     warnings.into_iter().map(|w| w.at_step(step.step)).collect()
-}
-
-/// The first and the last sample inside the windows; `None` without two of them.
-pub(crate) fn samples_within<'a>(
-    record: &'a RunRecord,
-    windows: &[&Interval],
-) -> Option<(&'a Sample, &'a Sample)> {
-    let start_s = windows.first()?.start_s;
-    let end_s = windows.last().map(|w| w.start_s + w.width_s)?;
-    let mut inside = record.samples.iter().filter(|s| s.at_s >= start_s && s.at_s <= end_s);
-    let first = inside.next()?;
-    Some((first, inside.next_back()?))
 }
 
 fn of_answers(step: &StepSummary) -> Vec<Warning> {

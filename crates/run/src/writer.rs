@@ -11,6 +11,7 @@ use mydyno_model::facts::FactSet;
 use mydyno_model::record::{End, Event, EventKind, Interval, Manifest, file};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::Summary;
+use mydyno_model::watch::{self, WatchNote};
 use serde::Serialize;
 
 use crate::error::RunError;
@@ -191,6 +192,18 @@ impl Writer {
     /// The file cannot be written.
     pub fn sample(&mut self, sample: Sample) -> Result<(), RunError> {
         self.samples.as_mut().map_or(Ok(()), |samples| samples.push(sample))
+    }
+
+    /// Writes why counters are missing from the samples. Notes that cannot be written are no reason to lose a run.
+    pub fn notes(&self, notes: &[WatchNote]) {
+        if notes.is_empty() {
+            return;
+        }
+        let written = Lines::create(&self.folder, watch::file::NOTES)
+            .and_then(|mut lines| notes.iter().try_for_each(|note| lines.push(note)));
+        if let Err(error) = written {
+            tracing::debug!("{error}");
+        }
     }
 
     /// Ends the streams. The summary follows by [`Writer::summary`].

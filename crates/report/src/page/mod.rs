@@ -26,6 +26,7 @@ pub fn page(runs: &[RunView<'_>]) -> String {
         Section { id: "warnings", title: "Is it trustworthy", html: warnings::html(runs) },
         Section { id: "difference", title: "Difference", html: compare::html(runs) },
         Section { id: "headline", title: "Headline", html: headline::html(runs) },
+        Section { id: "bottlenecks", title: "Bottlenecks", html: warnings::bottlenecks(runs) },
         Section { id: "time", title: "Over time", html: figures(&time, "wide") },
         Section {
             id: "latency",

@@ -5,6 +5,7 @@ use mydyno_model::Warning;
 
 use super::run_heading;
 use crate::RunView;
+use crate::bottlenecks::{self, NONE, is_diagnosed};
 use crate::latency::unreadable;
 use crate::text::html as esc;
 use crate::words::{self, GroupedWarning, Seen};
@@ -14,6 +15,17 @@ pub fn html(runs: &[RunView<'_>]) -> Markup {
     html! {
         @if let [first, others @ ..] = runs { (list(first, &unequal(first, others))) }
         @for (n, run) in runs.iter().enumerate() { (run_heading(runs, n)) (of_run(run)) }
+    }
+}
+
+/// What the server's counters beside the load say.
+pub fn bottlenecks(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @for (n, run) in runs.iter().enumerate().filter(|(_, run)| is_diagnosed(run)) {
+            @let found = bottlenecks::bottlenecks(run);
+            (run_heading(runs, n))
+            @if found.is_empty() { p.fine { (NONE) } "\n" } @else { (list(run, &found)) }
+        }
     }
 }
 

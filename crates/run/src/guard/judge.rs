@@ -36,6 +36,15 @@ fn open_connections(plan: &Plan) -> u64 {
     load + plan.connections.idle as u64 + churning
 }
 
+/// Whether the limits on connections leave one for the observer. One that does not fit is left out: it must not take a
+/// place of the load.
+pub fn has_room_for_observer(plan: &Plan, found: &Found) -> bool {
+    let own = open_connections(plan) + CONTROL_CONNECTIONS + 1;
+    let all = own + found.other_sessions.unwrap_or(0);
+    found.max_connections.is_none_or(|limit| limit >= all)
+        && found.max_user_connections.is_none_or(|limit| limit == 0 || limit >= own)
+}
+
 fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
     let load = open_connections(plan);
     let needed = load + CONTROL_CONNECTIONS + found.other_sessions.unwrap_or(0);

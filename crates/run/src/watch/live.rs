@@ -19,10 +19,10 @@ use time::OffsetDateTime;
 
 use super::recent::Recent;
 use super::record::Record;
-use super::server::Reconnect;
 use super::{Seen, WatchEnd, WatchPlan, openmetrics};
 use crate::error::RunError;
-use crate::sampling;
+use crate::reconnect::Reconnect;
+use crate::sampling::{self, sentence};
 use crate::target::Cancel;
 
 /// Longest time until the user's signal is seen.
@@ -226,13 +226,5 @@ impl Watching<'_> {
             Err(error) => see(Seen::Note(error.to_string())),
         }
         Ok(())
-    }
-}
-
-fn sentence(note: &ServerNote) -> String {
-    match note {
-        ServerNote::Lost(lost) => format!("The server is lost: {}; watching for its return", lost.why),
-        ServerNote::Back => "The server answers again".to_owned(),
-        ServerNote::Refused(why) => format!("Not sampled: {why}"),
     }
 }

@@ -6,10 +6,8 @@ mod profile;
 mod recent;
 mod record;
 mod replay;
-mod server;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::watch::{WatchInterval, WatchManifest};
@@ -36,9 +34,6 @@ pub struct WatchPlan {
     /// The command line, without secrets.
     pub argv: Vec<String>,
 }
-
-/// Longest time for opening a connection again, so that a server that is back is seen soon.
-const RECONNECT: Duration = Duration::from_secs(2);
 
 /// What a watch tells its caller, on the caller's thread.
 #[derive(Debug)]

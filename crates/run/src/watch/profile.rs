@@ -13,8 +13,8 @@ use mydyno_profile::{Folded, Options, Profile, capture};
 use mydyno_wire::ConnectOptions;
 use time::OffsetDateTime;
 
-use super::server::Reconnect;
 use crate::error::RunError;
+use crate::reconnect::Reconnect;
 use crate::target::Cancel;
 
 /// What is profiled, and for how long.

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use mydyno_facts::Source;
 use mydyno_samples::watched_server::{Connect, Connected, Lost};
 use mydyno_wire::{Client, ConnectOptions, Endpoint, WireError};
 
-use super::RECONNECT;
 use crate::audit::{is_loopback, process_behind};
 use crate::control::connect;
+
+/// Longest time for opening a connection again, so that a server that is back is seen soon.
+const RECONNECT: Duration = Duration::from_secs(2);
 
 /// Opens connections for the sampler.
 pub struct Reconnect {
