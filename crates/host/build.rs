@@ -1,4 +1,4 @@
-//! Builds the library that delays syncs with the compiler that builds this package, for the same target.
+//! Builds the library that delays syncs with this package's compiler, for the same target.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     let out = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
     let out = Path::new(&out);
     let library = out.join("sync_delay.so");
-    // Without it the program is whole all the same, and its lever says what it lacks.
+    // Without the library the program is complete, and the lever reports what is missing.
     let missing = build(&library).err().unwrap_or_default();
     if !missing.is_empty() {
         println!("cargo:warning=server.sync_delay cannot be turned by this build: {missing}");
@@ -24,19 +24,19 @@ fn main() -> io::Result<()> {
     fs::write(out.join("sync_delay.missing"), missing)
 }
 
-/// The reason is one line.
+/// Builds it; the error is one line.
 fn build(library: &Path) -> Result<(), String> {
     let variable = |name: &str| env::var_os(name).ok_or_else(|| format!("there is no {name}"));
     let is = |name: &str, value: &str| env::var_os(name).is_some_and(|found| found == value);
     let mut rustc = Command::new(variable("RUSTC")?);
-    // The flags of the package are not for it: it has no room for their profilers and sanitizers.
+    // The package's flags do not apply: the library cannot contain profilers and sanitizers.
     rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=sync_delay", "--target"]);
     rustc.arg(variable("TARGET")?);
     rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols", "-Clink-arg=-nostartfiles"]);
     if is("CARGO_CFG_TARGET_ENV", "musl") {
         rustc.arg("-Ctarget-feature=-crt-static");
     }
-    // Else a constructor asks the C library which atomics the CPU has.
+    // Otherwise a constructor asks the C library which atomics the CPU supports.
     if is("CARGO_CFG_TARGET_ARCH", "aarch64") {
         rustc.arg("-Ctarget-feature=-outline-atomics");
     }

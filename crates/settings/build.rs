@@ -1,4 +1,4 @@
-//! Embeds the data of `knobs/`.
+//! Embeds the files of `knobs/`.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,7 +1,7 @@
 //! A library for `LD_PRELOAD` that delays every sync of a file: it makes the system call, then sleeps.
 //!
-//! The package's build script builds it separately, and the program contains it. It has to load into servers whose C library
-//! is older than that of the build machine, so it is linked to no library and needs three symbols without a version, which
+//! The package's build script builds it separately, and the program contains it. It must load into servers whose C
+//! library is older than that of the build machine, so it links to no library and needs three unversioned symbols that
 //! every C library for Linux has: `syscall`, `getenv`, `__errno_location`.
 #![no_std]
 
@@ -66,8 +66,8 @@ const UNREAD: u64 = u64::MAX;
 static DELAY_US: AtomicU64 = AtomicU64::new(UNREAD);
 static DELAYED: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
-/// The delay. The environment is read at the first sync and not when the library is loaded: then the C library may not have
-/// its own copy of it yet.
+/// The delay. The environment is read at the first sync and not when the library is loaded, because the C library may
+/// not have set up its own copy by then.
 fn delay_us() -> u64 {
     match DELAY_US.load(Ordering::Acquire) {
         UNREAD => {
@@ -75,7 +75,7 @@ fn delay_us() -> u64 {
             if us > 0 {
                 DELAYED.store(counter(), Ordering::Release);
             }
-            // Threads that come here at once all read the same.
+            // Concurrent threads read the same value.
             DELAY_US.store(us, Ordering::Release);
             us
         }
@@ -88,7 +88,7 @@ fn value(name: &CStr) -> *const c_char {
     unsafe { getenv(name.as_ptr()) }
 }
 
-/// The number that a text begins with; 0 without one. Nine digits at the most.
+/// The number at the beginning of a text; 0 without one. At most nine digits.
 fn number(text: *const c_char) -> u64 {
     let mut number = 0;
     let mut at = text;
@@ -96,7 +96,7 @@ fn number(text: *const c_char) -> u64 {
         if at.is_null() {
             break;
         }
-        // SAFETY: `at` is within a text that ends with a NUL, and stops there.
+        // SAFETY: `at` is within a text that ends with a NUL, and reading stops there.
         let byte = unsafe { *at } as u8;
         if !byte.is_ascii_digit() {
             break;
@@ -107,14 +107,14 @@ fn number(text: *const c_char) -> u64 {
     number
 }
 
-/// The counter in its file; none when there is no such file.
+/// The counter in its file; `None` when there is no such file.
 fn counter() -> *mut AtomicU64 {
     let path = value(COUNT);
     if path.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: openat, mmap and close as in syscall(2); the file is at least as long as what is used of it, or this
-    // program's first sync would end it, which the program that starts it would see.
+    // SAFETY: openat, mmap and close as in syscall(2). The file is at least as long as the mapped value; if it were
+    // not, this program's first sync would end it, which the program that started it would notice.
     unsafe {
         let file = syscall(call::OPENAT, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0 as c_int);
         if file < 0 {
@@ -136,9 +136,9 @@ fn counter() -> *mut AtomicU64 {
     }
 }
 
-/// Waits until the delay is over, whatever interrupts the sleep, and counts it. `errno` stays what the system call made of it.
+/// Sleeps until the delay is over, restarting after signals, and counts it. `errno` keeps the value of the system call.
 fn delay() {
-    // SAFETY: the place of this thread's errno, and two calls that write no more than one `Timespec`.
+    // SAFETY: the address of this thread's errno, and two calls that write at most one `Timespec`.
     unsafe {
         let errno = __errno_location();
         let before = *errno;

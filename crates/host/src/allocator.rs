@@ -1,4 +1,4 @@
-//! Memory allocators that a program can be started with: found on this host, or said to be missing.
+//! Memory allocators that a program can be started with, and their libraries on this host.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,11 @@ pub enum Allocator {
     Mimalloc,
 }
 
-/// All of them.
+/// All allocators, the default first.
 pub const ALLOCATORS: [Allocator; 4] =
     [Allocator::Glibc, Allocator::Jemalloc, Allocator::Tcmalloc, Allocator::Mimalloc];
 
-/// Folders of libraries, of Debian, Fedora and those built by hand.
+/// Folders that are searched for libraries: those of Debian, of Fedora, and of builds from source.
 const FOLDERS: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -43,15 +43,15 @@ impl Allocator {
         }
     }
 
-    /// The one with a name.
+    /// The allocator with this name.
     pub fn named(name: &str) -> Option<Self> {
         ALLOCATORS.into_iter().find(|a| a.name() == name)
     }
 
-    /// The library to preload; `None` for the C library's own.
+    /// The library to preload; `None` for the C library's own allocator.
     ///
     /// # Errors
-    /// It is not on this host; which package brings it.
+    /// The library is not on this host; the error names the package that provides it.
     pub fn library(self) -> Result<Option<PathBuf>, HostError> {
         let extra = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let folders = std::env::split_paths(&extra)

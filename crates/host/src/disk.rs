@@ -1,4 +1,4 @@
-//! A disk of mydyno's own: a file in a folder of its own, attached as a loop device, with a file system, mounted.
+//! A disk that mydyno makes: an image file in a marked folder, attached as a loop device, formatted and mounted.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,26 +21,28 @@ use crate::process::Ended;
 use crate::room::check_space;
 use crate::setting::{self, AllowHostChange, ChangedSetting};
 use crate::{loops, mounts, process};
-/// Kept free on the disk below.
+/// Free space that stays on the file system of the image.
 const SPACE_KEPT: u64 = 1 << 30;
-/// Queue attributes that the kernel cannot detect on an emulated drive: that it rotates, that FUSE takes no more at once,
-/// and how many requests it takes. Of the last, a scheduler orders only what exceeds it, and only without one it can be set.
+/// Queue attributes of an emulated drive that the kernel cannot detect: it rotates, FUSE limits the size of a request,
+/// and `nr_requests`. A scheduler reorders only the requests beyond the drive's own queue, and `nr_requests` can be set
+/// only without a scheduler.
 const EMULATED_QUEUE: [(&str, &str); 3] =
     [("rotational", "1"), ("max_sectors_kb", "1024"), ("nr_requests", "32")];
-/// Making a file system takes seconds.
+/// Time limit for making a file system, which takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The medium of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Medium {
-    /// A file: as fast as the disk that it lies on.
+    /// A file: as fast as the disk below.
     #[default]
     File,
     /// A drive that is emulated.
     Emulated(emulated::Spec),
 }
 
-/// Prerequisites of an emulated drive: its program, and the user's permission, since a global `sync` waits for the drive.
+/// Prerequisites of an emulated drive: the program that serves it, and the user's permission, because a global `sync`
+/// waits for the drive.
 #[derive(Debug, Clone)]
 pub struct Emulation {
     /// The program.
@@ -49,7 +51,7 @@ pub struct Emulation {
     pub allowed: AllowHostChange,
 }
 
-/// The disk that is wanted.
+/// The parameters of a disk.
 #[derive(Debug, Clone)]
 pub struct DiskSpec {
     /// Its medium.
@@ -62,28 +64,28 @@ pub struct DiskSpec {
     pub options: Options,
 }
 
-/// The folder of a disk, and what its changes are journalled under.
+/// The folder of a disk, with the lease and purpose of its journal entries.
 #[derive(Debug, Clone, Copy)]
 pub struct DiskFolder<'a> {
     /// The journal.
     pub journal: &'a Journal,
-    /// Of the command that answers for the changes.
+    /// The lease of the command that owns the changes.
     pub lease: &'a Lease,
-    /// The purpose of its journal entries; the folder's entry has the same.
+    /// The purpose of its journal entries, the folder's included.
     pub purpose: &'a str,
-    /// The folder. The disk is mounted at `disk` in it.
+    /// The folder. The disk is mounted at its subfolder `disk`.
     pub path: &'a Path,
 }
 
-/// A disk that is there.
+/// A mounted disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
     /// As in `/dev/loop3`.
     pub device: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub point: PathBuf,
-    /// Whether its file is read and written past the page cache of the host. The kernel does without where the file system
-    /// below cannot.
+    /// Whether the loop device bypasses the host's page cache (direct I/O). The kernel falls back to buffered I/O where
+    /// the file system below does not support it.
     pub direct_io: bool,
     /// Its journal entries, oldest first.
     pub ids: Vec<u64>,
@@ -92,7 +94,7 @@ pub struct Disk {
 /// Whether such a disk can be made here.
 ///
 /// # Errors
-/// Something is missing; the error says what, and how to get it.
+/// A prerequisite is missing; the error names it and how to get it.
 pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostError> {
     loops::check(lease.machine())?;
     spec.file_system.check(lease.machine())?;
@@ -110,17 +112,17 @@ pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostEr
     }
     match spec.medium {
         Medium::File => check_space(folder, spec.bytes.saturating_add(SPACE_KEPT)),
-        // It lies in memory.
+        // The backing file is in memory (tmpfs).
         Medium::Emulated(_) => Ok(()),
     }
 }
 
 impl DiskFolder<'_> {
-    /// Makes a disk and mounts it. All of it is put back with the purpose; after an error, what was made so far too. An
-    /// emulated one needs the permission and the means in `emulation`.
+    /// Makes a disk and mounts it. Restoring the purpose removes all of it, also after an error half-way. An emulated
+    /// disk needs the permission and the program in `emulation`.
     ///
     /// # Errors
-    /// Something is missing here or not permitted, or a step failed.
+    /// A prerequisite is missing or not permitted, or a step failed.
     pub fn make(&self, spec: &DiskSpec, emulation: Option<&Emulation>) -> Result<Disk, HostError> {
         check(self.lease, self.path, spec)?;
         let image = match &spec.medium {
@@ -139,7 +141,7 @@ impl DiskFolder<'_> {
         self.open(spec)
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn point(&self) -> PathBuf {
         self.path.join("disk")
     }
@@ -156,12 +158,13 @@ impl DiskFolder<'_> {
             .mode(0o600)
             .open(&image)
             .map_err(|e| HostError::io("create", &image, e))?;
-        // All its blocks, so that the disk below is never full in the middle.
+        // All blocks are allocated at once, so that the file system below cannot run full later.
         files::allocate(&file, bytes).map_err(|e| HostError::io("write", &image, e))?;
         Ok(image)
     }
 
-    /// Attaches and mounts a disk that was made in this folder; one that is emulated takes its time from then on.
+    /// Attaches and mounts an existing disk of this folder; an emulated one is served with the delays of its model from
+    /// then on.
     ///
     /// # Errors
     /// It is attached already, or a step failed.
@@ -191,11 +194,11 @@ impl DiskFolder<'_> {
         Ok(Disk { device: attached.device, point, direct_io, ids: vec![loop_id, mount_id] })
     }
 
-    /// Cuts the power of the emulated disk, and takes its file system and its device away. [`Self::power_on`] brings them
-    /// back, as the cut left them.
+    /// Cuts the power of the emulated disk, then unmounts its file system and detaches its device. [`Self::power_on`]
+    /// attaches them again with the content that survived the cut.
     ///
     /// # Errors
-    /// The disk is not emulated, or it is in use: whatever works on it has to be ended first.
+    /// The disk is not emulated, or it is in use: processes that use it must be ended first.
     pub fn cut_power(&self) -> Result<(), HostError> {
         let Some(drive) = EmulatedDisk::of(self.path) else {
             return Err(HostError::Missing {
@@ -208,15 +211,16 @@ impl DiskFolder<'_> {
         self.detach(&drive.image(), false)
     }
 
-    /// Unmounts a disk that is a file, and detaches its device; what is on it stays in the file.
+    /// Unmounts a disk that is a file and detaches its device; the data stay in the file.
     ///
     /// # Errors
-    /// It is in use, or a living command answers for it.
+    /// It is in use, or a running command owns it.
     pub fn close(&self) -> Result<(), HostError> {
         self.detach(&self.file(), false)
     }
 
-    /// The same also where a living command has made them: the caller knows that no command needs them any more.
+    /// As [`Self::close`], but also where a running command owns the mount: the caller knows that no command needs it
+    /// any more.
     ///
     /// # Errors
     /// It is in use.
@@ -253,11 +257,11 @@ impl DiskFolder<'_> {
         }
     }
 
-    /// Switches the emulated disk on again after [`Self::cut_power`], and attaches and mounts it: the file system's own
-    /// recovery runs.
+    /// Switches the emulated disk on again after [`Self::cut_power`], attaches and mounts it; the file system recovers
+    /// as after a crash.
     ///
     /// # Errors
-    /// It is on, it is not served any more, or a step failed.
+    /// It is on, its process is gone, or a step failed.
     pub fn power_on(&self, spec: &DiskSpec) -> Result<Disk, HostError> {
         if let Some(drive) = EmulatedDisk::of(self.path) {
             self.check_detached(&drive.image())?;
@@ -266,7 +270,7 @@ impl DiskFolder<'_> {
         self.open(spec)
     }
 
-    /// Two devices over one image would have a cache each.
+    /// Two loop devices over one image would each have a cache of their own.
     fn check_detached(&self, image: &Path) -> Result<(), HostError> {
         let known = self.attached_to(image)?.map(|device| device.device);
         match known
@@ -285,7 +289,7 @@ impl DiskFolder<'_> {
         }
     }
 
-    /// The loop device that the journal has for an image.
+    /// The loop device of an image, from the journal.
     fn attached_to(&self, image: &Path) -> Result<Option<AttachedLoop>, HostError> {
         let of_image = |open: &Open| {
             open.as_kind::<AttachedLoop>().filter(|attached| attached.backing == image).cloned()
@@ -308,7 +312,7 @@ impl DiskFolder<'_> {
                 None if Instant::now() >= deadline => {
                     let why = format!("it took longer than {} s", PATIENCE.as_secs());
                     if let Ended::Not(still) = process::end(self.lease.machine(), &started.identity)? {
-                        // Its entry stays open: a restore tries again.
+                        // The journal entry stays open, so a restore tries again.
                         return Err(HostError::Program { program, why: format!("{why}, and {still}") });
                     }
                     let _ = started.child.wait();

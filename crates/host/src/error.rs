@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use mydyno_journal::JournalError;
 use thiserror::Error;
-/// The reason why a host cannot be changed, or a change cannot be put back.
+/// The reason why a host cannot be changed, or a change cannot be restored.
 #[derive(Debug, Error)]
 pub enum HostError {
-    /// No folder to keep the journal in.
+    /// There is no folder for the journal.
     #[error("there is no home folder to keep mydyno's state in: set MYDYNO_STATE=/some/private/folder")]
     NoHome,
     /// The state folder is not private.
@@ -16,12 +16,12 @@ pub enum HostError {
     StateFolder {
         /// The folder.
         path: PathBuf,
-        /// Its defect.
+        /// The defect.
         problem: String,
-        /// The way out.
+        /// The remedy.
         way_out: String,
     },
-    /// A folder of mydyno's own would be a schema of somebody's server.
+    /// A new folder of mydyno's would be inside a data directory, where a server takes it for a schema.
     #[error(
         "{} would lie in {}, the data directory of a server, which takes folders in it for schemas: set {variable} to a private \
          folder elsewhere", path.display(), data.display()
@@ -31,49 +31,49 @@ pub enum HostError {
         path: PathBuf,
         /// The data directory, without symbolic links.
         data: PathBuf,
-        /// The variable that names another place.
+        /// The variable that selects another place.
         variable: &'static str,
     },
     /// A file or folder could not be read, written or made.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// As in `create`.
+        /// The operation, as in `create`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The folder that was to be made exists.
+    /// The folder to be made exists.
     #[error("{} exists already and is not mydyno's: move it away", path.display())]
     FolderExists {
         /// The folder.
         path: PathBuf,
     },
-    /// A program did not start.
+    /// A program could not be started.
     #[error("cannot start {}: {source}", program.display())]
     Start {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A process that could not become another user.
+    /// A process could not become another user.
     #[error(
         "a process could not be started as user {user}: {step}: {source}: run as the host's root, or all of mydyno as that user"
     )]
     Become {
         /// The user.
         user: String,
-        /// Which step of it failed.
+        /// The step that failed.
         step: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A setting that mydyno may not write to.
+    /// A setting that mydyno may not write.
     #[error("{name:?} is not a kernel setting that mydyno changes")]
     SettingUnknown {
-        /// The value that was given.
+        /// The given name.
         name: String,
     },
     /// A setting that this kernel does not have.
@@ -91,20 +91,20 @@ pub enum HostError {
         name: String,
         /// Its file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A value that a setting does not take.
+    /// A value that the setting does not accept.
     #[error("{name} cannot be {value:?}: it takes {form}")]
     SettingValue {
         /// The setting.
         name: String,
-        /// The value that was given.
+        /// The given value.
         value: String,
-        /// The values that it takes.
+        /// The accepted values.
         form: String,
     },
-    /// The kernel made another value of it.
+    /// The kernel stored another value.
     #[error(
         "{name} was set to {value}, but the kernel changed it to {became}; the value before was put back"
     )]
@@ -116,24 +116,24 @@ pub enum HostError {
         /// The value that was read back.
         became: String,
     },
-    /// Something that this machine lacks.
+    /// A prerequisite that this machine lacks.
     #[error("{what} cannot be had here: {missing}: {way_out}")]
     Missing {
-        /// The thing that was wanted.
+        /// The thing that was requested.
         what: String,
-        /// The thing that is missing.
+        /// The prerequisite.
         missing: String,
-        /// The way to get it.
+        /// How to get it.
         way_out: String,
     },
-    /// Too little room.
+    /// Too little free space.
     #[error("{} has {free} free, and {needed} are needed: free some, or set MYDYNO_STATE to a folder on a larger disk", path.display())]
     NoSpace {
         /// The folder.
         path: PathBuf,
-        /// The free amount.
+        /// The free space.
         free: String,
-        /// The amount that is needed.
+        /// The required space.
         needed: String,
     },
     /// Too little memory.
@@ -141,19 +141,19 @@ pub enum HostError {
         "the host has {free} of memory to spare, and {needed} have to stay free: end something that uses memory"
     )]
     NoMemory {
-        /// The free amount.
+        /// The free memory.
         free: String,
-        /// The amount that has to stay free.
+        /// The memory that must stay free.
         needed: String,
     },
     /// A mount option that is not on the list.
     #[error("{option:?} is not a mount option that mydyno gives to {file_system}: it knows {known}")]
     MountOption {
-        /// The value that was given.
+        /// The given option.
         option: String,
         /// As in `xfs`.
         file_system: &'static str,
-        /// The list.
+        /// The accepted options.
         known: String,
     },
     /// A mount that the kernel refused.
@@ -161,9 +161,9 @@ pub enum HostError {
     Mount {
         /// File system and options.
         what: String,
-        /// Where.
+        /// The mount point.
         point: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A process whose scheduling cannot be read or set.
@@ -171,9 +171,9 @@ pub enum HostError {
     Task {
         /// The process.
         pid: u32,
-        /// As in `nice`.
+        /// The attribute, as in `nice`.
         attribute: &'static str,
-        /// Why.
+        /// The cause.
         why: String,
     },
     /// A program that failed.
@@ -181,7 +181,7 @@ pub enum HostError {
     Program {
         /// The program.
         program: PathBuf,
-        /// Its message.
+        /// Its error message.
         why: String,
     },
     /// A change of the whole host that was not permitted.
@@ -197,25 +197,25 @@ pub enum HostError {
         state: PathBuf,
         /// The value before its change.
         was: String,
-        /// Which command holds it, or has left it.
+        /// The command that holds it, or that left it.
         source: Box<JournalError>,
     },
-    /// A setting that another process sets and puts back several times.
+    /// A setting that another process has reserved.
     #[error("kernel setting {name} is in use by the mydyno with pid {pid}, which keeps its state in {}: wait for it, or end it", state.display())]
     Reserved {
         /// The setting.
         name: String,
-        /// That process.
+        /// The reserving process.
         pid: String,
         /// Its state folder.
         state: PathBuf,
     },
-    /// A name that no lever has.
+    /// There is no lever with this name.
     #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
     NoLever {
-        /// The value that was given.
+        /// The given name.
         name: String,
-        /// One that looks like it.
+        /// The most similar name.
         nearest: Option<String>,
     },
     /// The journal refuses a change or cannot be used.
@@ -233,7 +233,7 @@ impl From<HostError> for JournalError {
 }
 
 impl HostError {
-    /// An I/O error with what was tried.
+    /// An I/O error with the operation and the path.
     pub fn io(action: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
         Self::Io { action, path: path.as_ref().to_owned(), source }
     }

@@ -1,4 +1,4 @@
-//! File systems that mydyno makes on its own devices, and the mount options that each takes.
+//! File systems for mydyno's own devices, and the mount options accepted for each.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::Command;
 use mydyno_journal::Machine;
 
 use crate::error::HostError;
-/// A file system with the way it is made.
+/// A file system, and the options with which it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
     /// ext4 with its journal.
     Ext4,
-    /// ext4 without a journal: a crash can leave the file system itself damaged.
+    /// ext4 without a journal: a crash can damage the file system itself.
     Ext4NoJournal,
     /// XFS.
     Xfs,
@@ -20,11 +20,11 @@ pub enum FileSystem {
     Btrfs,
 }
 
-/// All of them.
+/// All file systems.
 pub const FILE_SYSTEMS: [FileSystem; 4] =
     [FileSystem::Ext4, FileSystem::Ext4NoJournal, FileSystem::Xfs, FileSystem::Btrfs];
 
-/// Mount options of a file system, checked against its list.
+/// Mount options, checked against the list of the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     list: Vec<String>,
@@ -39,7 +39,7 @@ const FLAGS: &[(&str, u64)] = &[
     ("lazytime", 1 << 25),
 ];
 
-/// Options of one, as its page in Documentation/filesystems of the kernel has them; `=` takes a number or word.
+/// Options of ext4, from Documentation/filesystems of the kernel; after `=` comes a number or word.
 const EXT4: &[&str] = &[
     "barrier=",
     "nobarrier",
@@ -94,7 +94,7 @@ const BTRFS: &[&str] = &[
     "max_inline=",
 ];
 
-/// XFS refuses to be made smaller than 300 MB, btrfs than 109 MiB.
+/// Minimum sizes: mkfs.xfs refuses less than 300 MB, mkfs.btrfs less than 109 MiB.
 const LEAST_BYTES: [(FileSystem, u64); 4] = [
     (FileSystem::Ext4, 16 << 20),
     (FileSystem::Ext4NoJournal, 16 << 20),
@@ -113,7 +113,7 @@ impl FileSystem {
         }
     }
 
-    /// The one with a name.
+    /// The file system with this name.
     pub fn named(name: &str) -> Option<Self> {
         FILE_SYSTEMS.into_iter().find(|f| f.name() == name)
     }
@@ -127,15 +127,15 @@ impl FileSystem {
         }
     }
 
-    /// The smallest that can be made.
+    /// The minimum size in bytes.
     pub fn least_bytes(self) -> u64 {
         LEAST_BYTES.iter().find(|(f, _)| *f == self).map_or(0, |(_, bytes)| *bytes)
     }
 
-    /// Whether it can be made and mounted here, apart from the device.
+    /// Whether it can be made and mounted here, given a device.
     ///
     /// # Errors
-    /// Something is missing; the error says what, and how to get it.
+    /// A prerequisite is missing; the error names it and how to get it.
     pub fn check(self, machine: &Machine) -> Result<(), HostError> {
         self.maker()?;
         if machine.knows_file_system(self.kind())? {
@@ -161,14 +161,14 @@ impl FileSystem {
         })
     }
 
-    /// The command that makes it in a file.
+    /// The command that formats a file.
     ///
     /// # Errors
     /// The program is missing.
     pub(crate) fn make_command(self, image: &Path) -> Result<Command, HostError> {
         let mut command = Command::new(self.maker()?);
         match self {
-            // Without lazy initialisation, which would write behind the back of what is measured.
+            // Without lazy initialisation, which would write in the background during a measurement.
             Self::Ext4 => {
                 command.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"])
             }
@@ -221,12 +221,12 @@ impl fmt::Display for FileSystem {
 }
 
 impl Options {
-    /// Whether there are none.
+    /// Whether there are no options.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Flags and data for mount(2). Nothing on such a device is ever a program or a device.
+    /// Flags and data for mount(2); always with `nosuid`, `nodev` and `noexec`.
     pub(crate) fn for_mount(&self) -> (u64, String) {
         let flag = |option: &str| FLAGS.iter().find(|(n, _)| *n == option).map(|(_, flag)| *flag);
         let always = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -242,7 +242,7 @@ impl fmt::Display for Options {
     }
 }
 
-/// A program on the PATH or where administrators' programs are.
+/// A program on the PATH or in the usual sbin folders.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/sbin", "/usr/bin"].map(PathBuf::from);

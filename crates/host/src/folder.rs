@@ -1,4 +1,4 @@
-//! Folders that mydyno makes: marked from inside, so that only what it made is ever removed.
+//! Folders that mydyno makes. A mark file inside identifies each, so that only mydyno's own folders are ever removed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::HostError;
-/// The file inside a folder of ours that says so.
+/// The mark file inside a folder.
 pub const MARK_FILE: &str = ".mydyno-mark";
 
 /// The prefix of the name of a folder that is being removed; its mark follows.
@@ -28,11 +28,11 @@ pub struct MarkedFolder {
 /// Makes a folder (mode 0700), journalled and marked. Its parent must exist. Returns the journal entry's number.
 ///
 /// # Errors
-/// Something with that name exists, or is journalled; or the folder or its mark cannot be written, and then nothing is
-/// left of it.
+/// A file with that name exists or is journalled; or the folder or its mark cannot be written, and then it is removed
+/// again.
 pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> Result<u64, HostError> {
     if path.symlink_metadata().is_ok() {
-        // The journal is read first: it names the command that has the folder.
+        // The journal is read first: its entry names the owner of an existing folder.
         let known = journal
             .read()?
             .open
@@ -47,7 +47,7 @@ pub fn create(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -> R
     match folder.make() {
         Ok(()) => Ok(id),
         Err(error) => {
-            // Only a folder that carries this mark is removed, so one that existed before stays.
+            // Restore removes only a folder that carries this mark, so a folder that existed before stays.
             let outcome = folder.remove_if_ours(lease.machine())?;
             journal.close_with(id, &outcome)?;
             Err(error)
@@ -76,13 +76,13 @@ pub fn give_away(journal: &Journal, lease: &Lease, purpose: &str, path: &Path) -
     path.parent().map_or(Ok(()), sync_names)
 }
 
-/// Whether a folder has the name of one that is being removed.
+/// Whether a folder has the temporary name of one that is being removed.
 pub fn is_leaving(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.and_then(|name| name.strip_prefix(LEAVING)).is_some_and(is_mark)
 }
 
-/// Whether a text can be a mark; names of folders are made of it.
+/// Whether a text is a valid mark; names of folders contain it.
 pub(crate) fn is_mark(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -100,7 +100,7 @@ pub(crate) fn random_mark() -> Result<String, HostError> {
 }
 
 impl MarkedFolder {
-    /// A folder that is there, with the mark that it carries.
+    /// An existing folder with the mark that it carries.
     pub(crate) fn found(path: &Path) -> Result<Self, HostError> {
         let file = path.join(MARK_FILE);
         let mark = fs::read_to_string(&file).map_err(|e| HostError::io("read", &file, e))?;
@@ -130,8 +130,8 @@ impl MarkedFolder {
         self.path.parent().map_or(Ok(()), sync_names)
     }
 
-    /// Removes the folder if mydyno made it: it carries the recorded mark, or a crash left it half made or half removed.
-    /// Never follows a symbolic link and never removes what is mounted below it.
+    /// Removes the folder if mydyno made it: it carries the recorded mark, or a crash left it half made or half
+    /// removed. Never follows a symbolic link and never removes anything on a mount below it.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -183,7 +183,7 @@ impl MarkedFolder {
             .open(self.path.join(MARK_FILE));
         match mark {
             Ok(file) => {
-                // A mark that is not text, or is longer, is not ours.
+                // A mark that is longer or no text is another program's.
                 let limit = self.mark.len() as u64 + 1;
                 if file.take(limit).read_to_string(&mut found).is_err() {
                     return Ok(Ownership::Foreign);
@@ -196,15 +196,16 @@ impl MarkedFolder {
         if found == self.mark {
             return Ok(Ownership::Ours);
         }
-        // A crash between mkdir and the mark's sync leaves an empty folder or a part of the mark, alone in it.
+        // A crash between mkdir and the sync of the mark leaves an empty folder, or one with a partial mark and nothing
+        // else.
         let others =
             fs::read_dir(&self.path)?.filter(|e| !e.as_ref().is_ok_and(|e| e.file_name() == MARK_FILE));
         let alone = others.count() == 0;
         Ok(if alone && self.mark.starts_with(&found) { Ownership::Ours } else { Ownership::Foreign })
     }
 
-    /// The name that it has while it is removed. Nobody else can have made one of this name, so a crash at any point leaves
-    /// something that is known as ours, with or without its mark.
+    /// Its temporary name while it is removed. The name contains the random mark, so after a crash at any point what is
+    /// left is known to be mydyno's, with or without its mark file.
     fn leaving(&self) -> Option<PathBuf> {
         is_mark(&self.mark).then(|| self.path.with_file_name(format!("{LEAVING}{}", self.mark)))
     }
@@ -254,8 +255,8 @@ impl Change for MarkedFolder {
     }
 }
 
-/// Removes a folder by descriptors, without following symbolic links. A process that is on its way out may still put
-/// something into it.
+/// Removes a folder by descriptors, without following symbolic links. A process that is ending may still add files to
+/// it.
 fn remove_all(folder: &Path) -> io::Result<()> {
     let mut tries = 0;
     loop {
@@ -272,10 +273,10 @@ enum Ownership {
     Foreign,
 }
 
-/// Makes sure that a folder's new names are on its disk: a new file survives a power cut only once its folder is synced.
+/// Syncs the names in a folder: a new file survives a power cut only once its folder is synced.
 ///
 /// # Errors
-/// It cannot be opened or synced.
+/// The folder cannot be opened or synced.
 pub fn sync_names(path: &Path) -> Result<(), HostError> {
     File::open(path).and_then(|f| f.sync_all()).map_err(|e| HostError::io("sync", path, e))
 }

@@ -1,4 +1,4 @@
-//! A host under the lease of one command.
+//! A host and the lease under which one command changes it.
 
 use mydyno_journal::Journal;
 use mydyno_journal::Lease;
@@ -6,28 +6,29 @@ use mydyno_journal::Machine;
 
 use crate::error::HostError;
 use crate::state::StateDir;
-/// All that changing a host rests on: the state folder, its journal, and the lease of the command that answers.
+/// The state folder, its journal, and the lease of the command: everything that a change needs.
 #[derive(Debug, Clone)]
 pub struct Host {
     /// Where mydyno keeps its state.
     pub state: StateDir,
-    /// The journal of changes that are not yet put back.
+    /// The journal of changes that are not yet restored.
     pub journal: Journal,
-    /// The lease of the command that answers for changes.
+    /// The lease of the command that owns the changes.
     pub lease: Lease,
 }
 
 impl Host {
-    /// This host with the user's state folder, which is made if it is not there. `command` names the command in messages, as in
-    /// `server up demo`.
+    /// This host with the user's state folder, which is made if it does not exist. `command` names the command in
+    /// messages, as in `server up demo`.
     ///
     /// # Errors
-    /// There is no place for the state folder, it is open to others, or `/proc` cannot be read.
+    /// There is no place for the state folder, others can access it, or `/proc` cannot be read.
     pub fn open(command: &str) -> Result<Self, HostError> {
         Self::of(StateDir::open(&StateDir::default_path()?)?, &Machine::real()?, command)
     }
 
-    /// The same without making the state folder: `None` when there is none, and then nothing is changed either.
+    /// As [`open`](Self::open), but without making the state folder: `None` when there is none, and then nothing is
+    /// changed either.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -38,7 +39,7 @@ impl Host {
         }
     }
 
-    /// A state folder on a machine, held by this process.
+    /// The state folder on a machine, with a lease of this process.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -46,7 +47,7 @@ impl Host {
         Ok(Self::held(state, Lease::take(machine, command)?))
     }
 
-    /// A state folder under a lease that was taken.
+    /// A state folder with an existing lease.
     pub fn held(state: StateDir, lease: Lease) -> Self {
         Self { journal: state.journal(), state, lease }
     }

@@ -13,7 +13,7 @@ use crate::swap::SwapFile;
 use crate::task::ChangedTask;
 use crate::variable::ChangedVariable;
 use crate::zram::ZramSwap;
-/// All kinds, under their names in the journal. A name that was once written is never used for another kind.
+/// All kinds by their names in the journal. A name is never reused for another kind.
 pub const KINDS: Kinds = &[
     Kind::of::<MarkedFolder>("folder"),
     Kind::of::<StartedProcess>("process"),

@@ -1,4 +1,4 @@
-//! Limits of a process: getrlimit(2). A private server gets them before its first instruction, and they go with it.
+//! Resource limits of a process: getrlimit(2). A private server gets them before it runs its program.
 
 use std::io;
 
@@ -10,20 +10,20 @@ use mydyno_linux::calls;
 /// The resources that are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Files that it may have open: `RLIMIT_NOFILE`.
+    /// Open files: `RLIMIT_NOFILE`.
     OpenFiles,
-    /// Bytes of memory that it may lock: `RLIMIT_MEMLOCK`.
+    /// Bytes of locked memory: `RLIMIT_MEMLOCK`.
     LockedMemory,
-    /// Bytes of the file that is written when it crashes: `RLIMIT_CORE`.
+    /// Bytes of a core file: `RLIMIT_CORE`.
     Core,
-    /// Processes and threads of its user: `RLIMIT_NPROC`. The superuser is not held to it.
+    /// Processes and threads of its user: `RLIMIT_NPROC`. It does not apply to root.
     Processes,
 }
 
 /// All limits.
 pub const LIMITS: [Limit; 4] = [Limit::OpenFiles, Limit::LockedMemory, Limit::Core, Limit::Processes];
 
-/// The text for no limit.
+/// The text for an unlimited resource.
 const UNLIMITED: &str = "unlimited";
 
 impl Limit {
@@ -37,7 +37,7 @@ impl Limit {
         }
     }
 
-    /// The one with a name.
+    /// The limit with this name.
     pub fn named(name: &str) -> Option<Self> {
         LIMITS.into_iter().find(|limit| limit.name() == name)
     }
@@ -52,7 +52,7 @@ impl Limit {
         }
     }
 
-    /// The values that it takes, for people.
+    /// The accepted values, for people.
     pub fn form(self) -> &'static str {
         match self {
             Self::OpenFiles | Self::Processes => "a whole number, or unlimited",
@@ -69,10 +69,10 @@ impl Limit {
         }
     }
 
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// It is none of this limit.
+    /// This limit does not accept it.
     pub fn parse(self, value: &str) -> Result<u64, HostError> {
         let read = match (value, self) {
             (UNLIMITED, _) => Some(libc::RLIM_INFINITY),
@@ -86,15 +86,15 @@ impl Limit {
         })
     }
 
-    /// The limit that this process has, and that a program started by it would have.
+    /// The limit of this process, which a program that it starts inherits.
     pub fn now(self) -> Option<String> {
         calls::limits::limit(std::process::id(), self.resource()).ok().map(|(soft, _)| show(soft))
     }
 
-    /// Whether a program can be given a limit from here: above the hard limit of this process only CAP_SYS_RESOURCE goes.
+    /// Whether this process can give a program this limit: exceeding its own hard limit needs CAP_SYS_RESOURCE.
     ///
     /// # Errors
-    /// It cannot, and how to get it.
+    /// It cannot; the error says how to get it.
     pub fn check(self, machine: &Machine, value: u64) -> Result<(), HostError> {
         const CAP_SYS_RESOURCE: u32 = 24;
         let (_, hard) = calls::limits::limit(std::process::id(), self.resource())
@@ -113,7 +113,7 @@ impl Limit {
         })
     }
 
-    /// Gives it to a process, soft and hard, and reads it back.
+    /// Sets it for a process, soft and hard, and reads it back.
     pub(crate) fn give(self, pid: u32, value: u64) -> Result<(), HostError> {
         let failed = |e: io::Error| HostError::Task { pid, attribute: self.name(), why: e.to_string() };
         calls::limits::set_limit(pid, self.resource(), value).map_err(failed)?;

@@ -1,8 +1,8 @@
-//! Loop devices: a file as a block device. Attached with a random label, so that a device with the same number that another
-//! program uses later is never detached.
+//! Loop devices: a file as a block device. Each is attached with a random label, so that another program's device that
+//! later gets the same number is never detached.
 //!
-//! The kernel's flag that detaches a device with its last user is not used: settings of a device's queue stay with its
-//! number, and are put back before it is detached.
+//! The kernel's flag for detaching on last close is not used: settings of a device's queue persist with its number and
+//! are restored before it is detached.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -21,10 +21,10 @@ use crate::mounts::Mounted;
 use crate::privilege::check_admin;
 use mydyno_linux::calls;
 const CONTROL: &str = "/dev/loop-control";
-/// Others take devices too; each try takes another number.
+/// Other programs attach devices too; each attempt takes another number.
 const ATTEMPTS: usize = 16;
-/// How long the last user of a device may take to let go: a file system that was unmounted on a busy machine, a look of
-/// another program at the device. The kernel then detaches it by itself.
+/// Time limit for the last user of a device to close it: a file system that is unmounted on a busy machine, another
+/// program that reads the device. After it the kernel detaches the device on its last close.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attached loop device.
@@ -41,7 +41,7 @@ pub struct AttachedLoop {
 }
 
 impl AttachedLoop {
-    /// As in `loop3`.
+    /// The name, as in `loop3`.
     pub fn name(&self) -> String {
         self.device.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -50,7 +50,7 @@ impl AttachedLoop {
 /// Whether files can be attached here.
 ///
 /// # Errors
-/// It cannot; the error says why, and how to get it.
+/// They cannot; the error says why, and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     check_admin(machine, "a loop device")?;
     open_control().map(drop)
@@ -70,7 +70,7 @@ fn open_control() -> Result<File, HostError> {
     })
 }
 
-/// Attaches a file to a free device. Returns the number of the journal entry too.
+/// Attaches a file to a free device. Returns it with the number of the journal entry.
 ///
 /// # Errors
 /// There are no loop devices here, or the file cannot be opened.
@@ -126,18 +126,18 @@ pub fn attached_to(machine: &Machine, backing: &Path) -> Result<Option<PathBuf>,
 }
 
 impl AttachedLoop {
-    /// Whether the kernel reads and writes the file past its page cache. It is asked to; it drops the wish without a word
-    /// where the file system below cannot (`loop_update_dio` of drivers/block/loop.c).
+    /// Whether the device does direct I/O on its file. The kernel ignores the request silently where the file system
+    /// below does not support it (`loop_update_dio` of drivers/block/loop.c).
     ///
     /// # Errors
-    /// The device cannot be asked.
+    /// The device cannot be queried.
     pub fn direct_io(&self) -> Result<bool, HostError> {
         let device = File::open(&self.device).map_err(|e| HostError::io("open", &self.device, e))?;
         let found = calls::loops::attached(&device).map_err(|e| HostError::io("ask", &self.device, e))?;
         Ok(found.is_some_and(|found| found.direct_io))
     }
 
-    /// Detaches the device if it is still the one that was attached.
+    /// Detaches the device if its label is still the recorded one.
     fn detach_if_ours(&self) -> Outcome {
         let opened = OpenOptions::new().read(true).write(true).open(&self.device);
         let device = match opened {
@@ -164,7 +164,7 @@ impl AttachedLoop {
         self.wait_until_free()
     }
 
-    /// A device that is in use is detached only when its last user closes it.
+    /// Waits for the last close of a device that is in use.
     fn wait_until_free(&self) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         loop {

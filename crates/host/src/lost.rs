@@ -27,12 +27,13 @@ use mydyno_linux::calls;
 /// Hexadecimal digits of a random mark.
 const MARK_DIGITS: usize = 32;
 
-/// Writes a marked folder into a journal that has lost it, together with the loop devices, mounts and swap files below it, the
-/// process that works in it, and that process's control group: in the order in which they were made, so that putting them back
-/// newest first takes them apart.
+/// Adds entries for a marked folder that the journal has lost, and for the loop devices, mounts and swap files below
+/// it, the process that works in it, and that process's control group: in the order in which they were made, so that a
+/// restore, newest first, removes them in reverse.
 ///
 /// # Errors
-/// The folder has no mark, the journal knows it, or the journal, `/proc` or `/sys` cannot be read or written.
+/// The folder has no mark, the journal has an entry for it, or the journal, `/proc` or `/sys` cannot be read or
+/// written.
 pub fn adopt(
     journal: &Journal,
     lease: &Lease,
@@ -70,7 +71,7 @@ pub fn adopt(
     Ok(())
 }
 
-/// Marked folders directly below a folder whose names `wanted` accepts. A folder that is not there holds none.
+/// Marked folders directly below a folder whose names `wanted` accepts. A folder that does not exist contains none.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -88,7 +89,7 @@ pub fn marked_below(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<
     Ok(found)
 }
 
-/// Loop devices with one of our labels whose file lies below a folder.
+/// Loop devices that have a label of mydyno's and whose file is below a folder.
 fn loops_below(machine: &Machine, folder: &Path) -> Result<Vec<AttachedLoop>, HostError> {
     let devices =
         block::devices(machine.sys()).map_err(|e| HostError::io("read", machine.sys().join("block"), e))?;

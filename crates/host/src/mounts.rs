@@ -1,4 +1,4 @@
-//! Mounts of mydyno's own block devices in its own folders.
+//! Mounts of mydyno's block devices on its own folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use crate::error::HostError;
 use crate::file_system::{FileSystem, Options};
 use crate::folder::MarkedFolder;
 use mydyno_linux::calls;
-/// Time limit for a process that was ended to release a mount.
+/// Time limit for an ended process to release a mount.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mounted {
-    /// Where: absolute, without symbolic links, below a folder of mydyno's.
+    /// The mount point: absolute, without symbolic links, below a folder of mydyno's.
     pub point: PathBuf,
     /// The device, as in `/dev/loop3`.
     pub device: PathBuf,
-    /// As in `ext4`.
+    /// The file system, as in `ext4`.
     pub file_system: String,
-    /// The options that were asked for.
+    /// The requested options.
     pub options: String,
-    /// The mount namespace: elsewhere it is not to be seen.
+    /// The mount namespace; the mount is not visible in others.
     pub namespace: Option<String>,
 }
 
-/// Mounts a device. Returns the number of the journal entry too.
+/// Mounts a device. Returns it with the number of the journal entry.
 ///
 /// # Errors
-/// The kernel does not know the file system, or refuses the options; then nothing is mounted.
+/// The kernel does not support the file system, or refuses the options; nothing is then mounted.
 pub fn mount(
     journal: &Journal,
     lease: &Lease,
@@ -56,7 +56,7 @@ pub fn mount(
     let id = journal.record(lease, purpose, mounted.clone())?;
     let (flags, data) = options.for_mount();
     let done = calls::mounts::mount(device, point, file_system.kind(), flags, &data);
-    // Read back: what the kernel lists is what is mounted.
+    // Verified in the kernel's mount table.
     let problem = match done {
         Ok(()) if mounted.line(machine)?.is_some() => return Ok((id, mounted)),
         Ok(()) => io::Error::other("it is not in /proc/self/mountinfo"),
@@ -76,7 +76,7 @@ pub fn mount(
 }
 
 impl Mounted {
-    /// A mount that is there, as if it had been made here.
+    /// An existing mount, as the value that [`mount`] would have returned.
     pub(crate) fn found(machine: &Machine, line: &Mount) -> Self {
         Self {
             point: line.point.clone(),
@@ -87,17 +87,17 @@ impl Mounted {
         }
     }
 
-    /// Whether it is mounted on top there.
+    /// Whether it is the topmost mount at its mount point.
     pub(crate) fn is_there(&self, machine: &Machine) -> Result<bool, HostError> {
         Ok(self.line(machine)?.is_some())
     }
 
-    /// The topmost mount there, if it is ours.
+    /// The topmost mount at the mount point, if it is this one.
     fn line(&self, machine: &Machine) -> Result<Option<Mount>, HostError> {
         Ok(self.stack(machine)?.pop().filter(|line| self.is(line)))
     }
 
-    /// All that is mounted there, the one on top last.
+    /// All mounts at the mount point, the topmost last.
     fn stack(&self, machine: &Machine) -> Result<Vec<Mount>, HostError> {
         Ok(machine.mounts()?.into_iter().filter(|line| line.point == self.point).collect())
     }
@@ -106,7 +106,7 @@ impl Mounted {
         line.kind == self.file_system && line.source == self.device
     }
 
-    /// Unmounts it if it is what was mounted.
+    /// Unmounts it if it is still the mount that was made.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -195,7 +195,7 @@ impl Change for Mounted {
             || earlier.device() == Some(&self.device)
     }
 
-    /// Folders of other purposes: other servers live on the disk of kept data.
+    /// Folders of other purposes on it: several servers can use one disk of kept data.
     fn carries(&self, other: &dyn Change) -> bool {
         other.as_kind::<MarkedFolder>().is_some_and(|folder| folder.path.starts_with(&self.point))
     }
@@ -204,8 +204,8 @@ impl Change for Mounted {
         true
     }
 
-    /// Unmounting waits for dirty data at the speed of an emulated disk, and for ever where that does not answer, unless its process
-    /// is ended before: then all requests fail at once.
+    /// Prepares the disk below for umount(2), which waits for dirty data at the speed of an emulated disk, and for ever
+    /// where its process does not answer. Such a process is ended first: all requests then fail at once.
     fn prepare(&self) -> Preparation {
         match control::skip_delays(&self.file_system, &self.device, &self.point) {
             true => Preparation::Ready,

@@ -1,4 +1,4 @@
-//! Emulated disks that users make by name: kept until they are taken down.
+//! Emulated disks with names, which exist until the user removes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::file_system::FileSystem;
 use crate::folder;
 use crate::host::Host;
 use crate::lost;
-/// An emulated disk as it was asked for.
+/// Parameters of a named disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wanted {
     /// As in `ext4`.
@@ -29,10 +29,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The disk to make.
+    /// The specification of the disk.
     ///
     /// # Errors
-    /// There is no such file system, or it does not take the options.
+    /// There is no such file system, or it does not accept the options.
     pub fn spec(&self) -> Result<DiskSpec, HostError> {
         let file_system = FileSystem::named(&self.file_system).ok_or_else(|| HostError::SettingValue {
             name: "disk.file_system".to_owned(),
@@ -83,7 +83,7 @@ fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
 /// Makes a disk that is kept.
 ///
 /// # Errors
-/// Something is missing here, or a step failed; then nothing is left of it.
+/// A prerequisite is missing, or a step failed; all of it is then removed again.
 pub fn up(host: &Host, name: &str, wanted: &Wanted, means: &Emulation) -> Result<Disk, HostError> {
     let (path, purpose, spec) = (folder_of(host, name)?, purpose(name), wanted.spec()?);
     disk::check(&host.lease, host.state.path(), &spec)?;
@@ -114,7 +114,7 @@ fn put_back(host: &Host, purpose: &str) -> Result<Vec<(Open, Outcome)>, HostErro
     Ok(restore::put_back(&host.journal, host.machine(), &ours, &NoHooks)?)
 }
 
-/// Cuts its power, and takes its mount and its device away.
+/// Cuts its power, unmounts it and detaches its device.
 ///
 /// # Errors
 /// There is no such disk, or it is in use.
@@ -138,7 +138,7 @@ pub fn on(host: &Host, name: &str) -> Result<Disk, HostError> {
     disk
 }
 
-/// Its state, as its process reports it.
+/// Its state as reported by its process.
 ///
 /// # Errors
 /// There is no such disk, or it is not served.
@@ -155,7 +155,7 @@ pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
     }
 }
 
-/// Takes it away. Returns what could not be put back, and what was left alone.
+/// Removes it. The report lists changes that could not be restored, and those left unchanged on purpose.
 ///
 /// # Errors
 /// There is no such disk, or the journal cannot be written.
@@ -164,7 +164,7 @@ pub fn down(host: &Host, name: &str) -> Result<Vec<String>, HostError> {
     let purpose_of_it = purpose(name);
     let known = host.journal.read()?.open.iter().any(|open| open.entry.purpose == purpose_of_it);
     if !known && folder::is_marked(&path) {
-        // Its journal was lost; the mark in the folder shows that mydyno made it.
+        // The journal was lost; the mark in the folder shows that mydyno made it.
         lost::adopt(&host.journal, &host.lease, &purpose_of_it, &path, None)?;
     }
     let done = put_back(host, &purpose(name))?;

@@ -1,13 +1,13 @@
-//! State folders that change kernel settings of one host: each has a journal of its own, and none may change what another has
-//! changed, since the second would take the first one's value for the one before.
+//! State folders that change kernel settings of the same host. Each has a journal of its own, and none may change a
+//! setting that another has changed: the second would record the first one's value as the original.
 //!
-//! A folder below `/run` holds a symbolic link to each state folder that has changed a setting since boot, and its flock(2) lock
-//! is held from the check of the other journals until the own journal has the entry and the kernel has the value. Their journals
-//! decide: a link to a state folder that is gone, or whose journal has no entry in force, is removed. A command that was killed
-//! leaves its entry, and with it the refusal, until `mydyno host restore` puts the value back.
+//! A folder below `/run` holds a symbolic link to each state folder that has changed a setting since boot. Its flock(2)
+//! lock is held from the check of the other journals until the own journal has the entry and the kernel has the value.
+//! The journals decide: a link to a state folder that is gone, or whose journal has no entry in force, is removed. A
+//! killed command leaves its entry, so the setting stays refused until `mydyno host restore` restores it.
 //!
-//! A command that sets and puts back a setting several times, as an experiment does, reserves it meanwhile by a file there that it
-//! keeps locked: the kernel gives the lock up with the process, whatever ends it.
+//! A command that sets and restores a setting several times, as an experiment does, reserves it meanwhile by a locked
+//! file in that folder: the kernel releases the lock when the process ends for any reason.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -22,9 +22,9 @@ use crate::error::HostError;
 use crate::setting::{ChangedSetting, touches};
 use crate::whitelist::{self, Known};
 
-/// Time limit of waiting for another mydyno to set a setting; one takes milliseconds.
+/// Time limit for the lock. Another mydyno holds it for the milliseconds that setting a value takes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-/// End of the names of reservations.
+/// Suffix of the names of reservations.
 const RESERVED: &str = ".reserved";
 
 /// The state folders of this host, locked.
@@ -35,13 +35,13 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Locks them. `None` where this process may not make the folder: only root may, and only root may change settings of the
-    /// real kernel.
+    /// Locks them. `None` where this process may not make the folder: only root may, and only root may change settings
+    /// of the real kernel.
     ///
     /// # Errors
-    /// The folder cannot be made or locked, or the lock is held for ten seconds.
+    /// The folder cannot be made or locked, or another process holds the lock for ten seconds.
     pub(crate) fn lock(machine: &Machine) -> Result<Option<Self>, HostError> {
-        // Beside /proc, so that machines of tests have their own.
+        // Beside /proc, so that simulated machines in tests have their own.
         let folder = machine.proc().with_file_name("run").join("mydyno");
         match DirBuilder::new().recursive(true).mode(0o700).create(&folder) {
             Err(e)
@@ -69,7 +69,7 @@ impl Neighbours {
         Ok(Some(Self { folder, lock }))
     }
 
-    /// Refuses a change that an entry in force of another state folder is in the way of.
+    /// Refuses a change that conflicts with an entry in force of another state folder.
     ///
     /// # Errors
     /// There is one, or another state folder's journal cannot be read.
@@ -98,7 +98,7 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Refuses a setting that another process has reserved, or one that the kernel changes along with it.
+    /// Refuses a setting that another process has reserved, or one that the kernel changes along with a reserved one.
     fn check_reservations(&self, known: &Known) -> Result<(), HostError> {
         for path in self.entries()? {
             let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(RESERVED)) else {
@@ -126,7 +126,7 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Makes a state folder known to the others.
+    /// Registers a state folder.
     ///
     /// # Errors
     /// The link cannot be made.
@@ -137,7 +137,7 @@ impl Neighbours {
         if fs::read_link(&link).is_ok_and(|there| there == state) {
             return Ok(());
         }
-        // A removed state folder's number is used again.
+        // Inode numbers of removed state folders are reused.
         match fs::remove_file(&link) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(HostError::io("remove", &link, e)),
             _ => symlink(state, &link).map_err(|e| HostError::io("create", &link, e)),
@@ -156,7 +156,8 @@ impl Neighbours {
     }
 }
 
-/// A child that another thread forks has a copy of the descriptor until it runs its program, so the lock is given up by name.
+/// A child that another thread forks holds a copy of the descriptor until it executes its program, so the lock is
+/// released explicitly.
 impl Drop for Neighbours {
     fn drop(&mut self) {
         unlock(&self.lock);
@@ -173,8 +174,8 @@ impl Reservation {
     /// Reserves settings for the commands of this process.
     ///
     /// # Errors
-    /// Another process has reserved one of them, a command with another state folder has changed one, or a name is not that of a
-    /// setting.
+    /// Another process has reserved one of them, a command with another state folder has changed one, or a name is not
+    /// that of a setting.
     pub fn take(journal: &Journal, machine: &Machine, names: &[String]) -> Result<Self, HostError> {
         let mut taken = Self { files: Vec::new() };
         let Some(neighbours) = Neighbours::lock(machine)?.filter(|_| !names.is_empty()) else {
@@ -198,7 +199,7 @@ impl Reservation {
             };
             let mut file = File::create(&path).map_err(io("create"))?;
             if !try_lock(&file, true).map_err(io("lock"))? {
-                // Another experiment of this very process.
+                // Another experiment of the same process.
                 let (pid, state) = (std::process::id().to_string(), PathBuf::from("this state folder"));
                 return Err(HostError::Reserved { name: name.clone(), pid, state });
             }
@@ -213,7 +214,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         for (path, file) in &self.files {
-            // What stays is removed by the next command, which finds it unlocked.
+            // The next command removes a file that remains: it finds it unlocked.
             let _ = fs::remove_file(path);
             unlock(file);
         }

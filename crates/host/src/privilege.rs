@@ -1,4 +1,4 @@
-//! The capability that mounting, attaching and swapping need.
+//! The capability that mounting, attaching loop devices and swapping need.
 
 use mydyno_journal::Machine;
 
@@ -6,7 +6,7 @@ use crate::error::HostError;
 /// Checks that this process has CAP_SYS_ADMIN on the host.
 ///
 /// # Errors
-/// It does not, or in a user namespace only.
+/// It does not, or only in a user namespace.
 pub(crate) fn check_admin(machine: &Machine, what: &str) -> Result<(), HostError> {
     const CAP_SYS_ADMIN: u32 = 21;
     if !machine.has_capability(CAP_SYS_ADMIN) {

@@ -1,4 +1,5 @@
-//! Processes that mydyno starts and ends: journalled before they run their program, and never another one killed.
+//! Processes that mydyno starts and ends: each is journalled before it executes its program, and no other process is
+//! ever killed.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -25,38 +26,38 @@ use crate::task::Attribute;
 use crate::user::User;
 use crate::view::View;
 use mydyno_linux::calls::users::Credentials;
-/// A process that mydyno started.
+/// The identity of a process that mydyno started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedProcess {
     /// The process.
     #[serde(flatten)]
     pub identity: ProcessIdentity,
-    /// The program that it runs.
+    /// The program that it executes.
     pub program: PathBuf,
 }
 
-/// Time limit for a killed process to give its memory back.
+/// Time limit for a killed process to release its memory.
 const END_PATIENCE: Duration = Duration::from_secs(60);
 
-/// A process that was started and is in the journal.
+/// A started process with its journal entry.
 #[derive(Debug)]
 pub struct Started {
     /// Its journal entry.
     pub id: u64,
-    /// Which process it is.
+    /// Its identity.
     pub identity: ProcessIdentity,
-    /// The child, to wait for.
+    /// The child, to be waited for.
     pub child: Child,
 }
 
-/// Starts a program in a session of its own, without any open file of this process but its standard streams.
+/// Starts a program in a new session, without the open files of this process except its standard streams.
 ///
-/// The child waits at a barrier, between fork and exec, until its process id and start time are in the journal. The barrier is a
-/// pipe: when this process dies before that, the pipe closes and the child ends without having run anything. So no instant
-/// exists at which the program runs and the journal does not know which process it is.
+/// The child waits at a barrier between fork and exec until the journal has its process id and start time. The barrier
+/// is a pipe: when this process dies before that, the pipe closes and the child exits without having executed the
+/// program. So the program never runs without a journal entry that identifies its process.
 ///
 /// # Errors
-/// The journal cannot be written or the program cannot be started; then nothing runs.
+/// The journal cannot be written or the program cannot be started; nothing then runs.
 pub fn start(
     journal: &Journal,
     lease: &Lease,
@@ -66,25 +67,25 @@ pub fn start(
     start_placed(journal, lease, purpose, command, &Placement::default())
 }
 
-/// Where a process runs from its first instruction on.
+/// Resources and identity of a process, set before it executes its program.
 #[derive(Debug, Clone, Default)]
 pub struct Placement<'a> {
-    /// The control group that it is started in.
+    /// Its control group.
     pub group: Option<&'a MadeGroup>,
     /// Scheduling attributes; all its threads inherit them.
     pub scheduling: &'a [(Attribute, String)],
     /// Resource limits; its children inherit them.
     pub limits: &'a [(Limit, u64)],
-    /// The user that it becomes once the rest is given: raising a limit is root's right.
+    /// The user that it becomes last: raising a limit needs root.
     pub user: Option<OtherUser<'a>>,
 }
 
 /// Another user, for a process that root starts.
 #[derive(Debug, Clone, Copy)]
 pub struct OtherUser<'a> {
-    /// Who.
+    /// The user.
     pub user: &'a User,
-    /// Folders that it is shown under their own names, though only root may enter those above them: absolute paths without
+    /// Folders that stay accessible under their own paths although only root may enter their parents: absolute, without
     /// symbolic links.
     pub folders: &'a [PathBuf],
 }
@@ -104,10 +105,10 @@ impl Placement<'_> {
     }
 }
 
-/// The same in its place: nothing of the program runs elsewhere before.
+/// As [`start`], with a placement that applies before the program runs.
 ///
 /// # Errors
-/// As [`start`], and the kernel does not let it into its place; then nothing runs.
+/// As [`start`], and the kernel refuses the placement; nothing then runs.
 pub fn start_placed(
     journal: &Journal,
     lease: &Lease,
@@ -122,7 +123,8 @@ pub fn start_placed(
         (user, view)
     });
     let (user, view) = guest.unzip();
-    // One start at a time: a child that is forked meanwhile would hold a copy of this pipe's end, and keep it from closing.
+    // One start at a time: a child forked meanwhile would inherit this pipe's write end and keep the barrier from
+    // closing.
     static STARTS: Mutex<()> = Mutex::new(());
     let one_start = STARTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (mut announcement, announce) = io::pipe().map_err(fail)?;
@@ -130,8 +132,8 @@ pub fn start_placed(
     let mut command = command;
     let credentials = user.map(User::credentials);
     wait_at_barrier(&mut command, Barrier { announce, barrier, release: release.as_raw_fd(), credentials });
-    // `spawn` returns only after exec, so it waits in a thread of its own while this one releases the child. The view that another
-    // user gets is that thread's, and the child's after it.
+    // `spawn` returns only after exec, so it runs in another thread while this one releases the child. A private mount
+    // namespace for another user is made in that thread, and the child inherits it.
     let spawning = thread::spawn(move || {
         view.map_or(Ok(()), |view| view.enter()).map_err(Unspawned::View)?;
         command.spawn().map_err(Unspawned::Exec)
@@ -148,7 +150,7 @@ pub fn start_placed(
                 Ok(Some(recorded))
             })
         }
-        // There was no fork; the thread says why.
+        // There was no fork; the thread returns the error.
         Err(_) => Ok(None),
     };
     if matches!(journalled, Ok(Some(_))) {
@@ -162,7 +164,8 @@ pub fn start_placed(
         (Ok(Some((id, identity))), Ok(child)) => Ok(Started { id, identity, child }),
         (Ok(Some((id, _))), Err(Unspawned::Exec(source))) => {
             journal.close(id, Closing::Released, "it did not start")?;
-            // The child is gone, so this ends. It has said which call failed, if it was one for another user.
+            // The child has exited, so the read ends. It has reported which call failed, if it was one for another
+            // user.
             let mut call = [0u8; 1];
             let call = announcement
                 .read_exact(&mut call)
@@ -195,17 +198,17 @@ fn record(
     Ok((journal.record(lease, purpose, process)?, identity))
 }
 
-/// The child's ends of the pipes at which it waits.
+/// The child's ends of the two pipes of the barrier.
 struct Barrier {
     announce: io::PipeWriter,
     barrier: io::PipeReader,
-    /// The parent's handle, of which the child must not keep a copy.
+    /// The parent's end, which the child must not keep.
     release: RawFd,
-    /// The user that the child becomes when it is released.
+    /// The user that the child becomes after its release.
     credentials: Option<Credentials>,
 }
 
-/// The reason why there is no child.
+/// The reason why no child exists.
 enum Unspawned {
     View(HostError),
     Exec(io::Error),
@@ -239,8 +242,8 @@ fn wait_at_barrier(command: &mut Command, child: Barrier) {
     }
 }
 
-/// Files that this process has open beyond its standard streams. Those that it inherited itself would otherwise be
-/// held open by the server for as long as it lives: a pipe, a lock, a deleted file.
+/// Descriptors of this process beyond the standard streams. They are closed on exec: the server would otherwise hold
+/// inherited ones, such as a pipe, a lock or a deleted file, for as long as it lives.
 fn open_files() -> Vec<RawFd> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).filter(|fd| *fd > 2).collect()
@@ -267,7 +270,7 @@ impl Change for StartedProcess {
         Value::from("running")
     }
 
-    /// Its identity says so.
+    /// The identity contains the boot id.
     fn ends_with_boot(&self) -> bool {
         false
     }
@@ -276,7 +279,7 @@ impl Change for StartedProcess {
         Some(&self.identity)
     }
 
-    /// It may use all of its purpose.
+    /// It may use everything of the same purpose.
     fn rests_on(&self, earlier: &dyn Change) -> bool {
         earlier.tree().is_some() || earlier.takes_processes()
     }
@@ -308,16 +311,16 @@ impl Change for StartedProcess {
 pub enum Ended {
     /// It ran and was killed.
     Killed,
-    /// It was not there.
+    /// It did not exist.
     Already(Presence),
-    /// It still runs, and why.
+    /// It still runs, with the reason.
     Not(String),
 }
 
-/// Asks a process to end by itself (SIGTERM), if it still is the one that was started.
+/// Sends SIGTERM to a process if it still is the one that was started.
 ///
 /// # Errors
-/// `/proc` cannot be read, or the process cannot be sent a signal.
+/// `/proc` cannot be read, or the signal cannot be sent.
 pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), HostError> {
     let fail = |e| HostError::io("send a signal to", machine.proc().join(process.pid.to_string()), e);
     let opened = match processes::open_pidfd(process.pid) {
@@ -337,12 +340,12 @@ pub fn ask_to_end(machine: &Machine, process: &ProcessIdentity) -> Result<(), Ho
     }
 }
 
-/// Kills a process (SIGKILL: what mydyno starts is made to be thrown away) and waits until it has ended.
+/// Sends SIGKILL to a process (its data are disposable) and waits until it has ended.
 ///
 /// # Errors
 /// `/proc` cannot be read.
 pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostError> {
-    // The descriptor is opened before the identity is checked: then it cannot mean a later process with the same id.
+    // The descriptor is opened before the identity is checked, so it cannot refer to a later process with the same id.
     let opened = processes::open_pidfd(process.pid);
     match machine.presence(process)? {
         Presence::Running => {}
@@ -355,7 +358,7 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
     }
     let pidfd = match opened {
         Ok(pidfd) => pidfd,
-        // It ended in between, or a filter of the container forbids the call: then the pid has to do.
+        // It ended meanwhile, or a seccomp filter forbids the call: the pid is used instead.
         Err(e) if matches!(e.raw_os_error(), Some(libc::ESRCH | libc::EPERM)) => None,
         Err(e) => return Ok(Ended::Not(format!("cannot open process {}: {e}", process.pid))),
     };
@@ -374,7 +377,7 @@ pub fn end(machine: &Machine, process: &ProcessIdentity) -> Result<Ended, HostEr
         }
     }
     let deadline = Instant::now() + END_PATIENCE;
-    // Readable once all threads are gone: a leader can be a zombie while others still hold memory and files.
+    // Readable once all threads have ended: a leader can be a zombie while others still hold memory and files.
     let at_work = |pidfd: &Option<_>| match pidfd {
         Some(pidfd) => !processes::wait_readable(pidfd, Duration::ZERO).unwrap_or(true),
         None => false,

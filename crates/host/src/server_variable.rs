@@ -1,4 +1,5 @@
-//! Global variables of a user's own server that an experiment has changed. A client of the server puts them back.
+//! Global variables of a user's own server that an experiment has changed. They are restored through a client
+//! connection.
 
 use std::path::PathBuf;
 
@@ -6,13 +7,14 @@ use mydyno_journal::{Change, Context, JournalError, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How to connect to a server again, without a password: `host restore` takes that from the same files, or from the user.
+/// How to connect to a server again, without the password: `host restore` reads it from the same files, or asks the
+/// user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     /// Unix socket; else TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Host name or address, where there is no socket.
+    /// Host name or address; empty with a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_host: Option<String>,
     /// TCP port.
@@ -46,15 +48,16 @@ impl Reach {
 pub struct ServerVariable {
     /// How to connect to the server.
     pub reach: Reach,
-    /// Host name, port and data directory as the server shows them: another server at the same address is left alone.
+    /// Host name, port and data directory as the server shows them: another server at the same address is left
+    /// unchanged.
     pub identity: String,
-    /// When the server was started, in seconds since 1970 by its own clock.
+    /// Start of the server, in seconds since 1970 by its own clock.
     pub started: i64,
     /// As in `sort_buffer_size`.
     pub name: String,
     /// The value before, as the server shows it.
     pub was: String,
-    /// The value that was set, as the server shows it: one that it rounds is refused.
+    /// The new value, as the server shows it: a value that the server rounds is refused.
     pub now: String,
     /// Variables that the server may change along with it, with their values before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +85,7 @@ impl Change for ServerVariable {
         Value::from(self.now.as_str())
     }
 
-    /// The server may run on another host, and one on this host says itself when it was started.
+    /// The server may run on another host, and a local one reports its own start.
     fn ends_with_boot(&self) -> bool {
         false
     }

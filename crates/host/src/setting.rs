@@ -1,4 +1,4 @@
-//! Kernel settings: check, read, set, put back; each change goes through the journal.
+//! Kernel settings: check, read, set, restore. Each change goes through the journal.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,36 +14,36 @@ use serde_json::Value;
 use crate::error::HostError;
 use crate::neighbours::Neighbours;
 use crate::whitelist::{self, Form, Known};
-/// The user's permission to change what concerns the whole host (`--allow-host-change`).
+/// The user's permission for changes of the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]
 pub struct AllowHostChange(());
 
 impl AllowHostChange {
-    /// To be called only where the user has said so by name.
+    /// To be called only where the user named the permission.
     pub fn by_the_user() -> Self {
         Self(())
     }
 }
 
-/// A changed kernel setting. The journal holds its name, not a path: only names of the whitelist are ever written to.
+/// A changed kernel setting. The journal stores its name, not a path: only names on the whitelist are ever written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedSetting {
     /// As in `vm.swappiness`, `thp.enabled` or `queue.sda.scheduler`.
     pub name: String,
     /// The value before.
     pub was: String,
-    /// The value that was set, as the kernel shows it.
+    /// The new value, as the kernel shows it.
     pub now: String,
-    /// Which device, for settings of one: names are used again.
+    /// The device of a queue setting: device names are reused.
     pub device: Option<String>,
-    /// Which network namespace, for settings of one: as in `net:[4026531840]`.
+    /// The network namespace of a network setting, as in `net:[4026531840]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Settings that the kernel changes along with this one, and their values before.
+    /// Settings that the kernel changes along with this one, with their values before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<(String, String)>,
-    /// The values that they had once this one was set. The journal has them in a line of their own; none of them when the
-    /// command was killed before it wrote that line.
+    /// Their values after this one was set. A separate line of the journal has them; it is missing when the command was
+    /// killed before it wrote that line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along_after: Vec<(String, String)>,
 }
@@ -57,15 +57,16 @@ pub fn read(machine: &Machine, name: &str) -> Result<String, HostError> {
     read_known(machine, &known)
 }
 
-/// Names of settings that mydyno may change on a machine; `queue.DEVICE.…` of loop devices are known too.
+/// Names of settings that mydyno may change on a machine, those of the loop devices' queues (`queue.DEVICE.…`)
+/// included.
 pub fn names(machine: &Machine) -> Vec<String> {
     whitelist::names(machine)
 }
 
-/// Whether settings of block queues can be written here at all, as those of a disk that is not there yet.
+/// Whether settings of block queues can be written here, also those of a disk that does not exist yet.
 ///
 /// # Errors
-/// They cannot, and how to get it.
+/// They cannot; the error says how to get it.
 pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
     let folder = machine.sys().join("block");
     if files::may_write(&folder) {
@@ -88,7 +89,7 @@ pub fn is_known(name: &str) -> bool {
     whitelist::find(name).is_some() && !whitelist::only_along(name)
 }
 
-/// The values that a setting takes, for people.
+/// The accepted values of a setting, for people.
 ///
 /// # Errors
 /// It is not on the whitelist.
@@ -97,7 +98,7 @@ pub fn form(machine: &Machine, name: &str) -> Result<String, HostError> {
     Ok(known.form.describe(&known, machine))
 }
 
-/// Whether a setting can be changed here, without changing it.
+/// Whether a setting can be changed here. Changes nothing.
 ///
 /// # Errors
 /// It cannot; the error says why, and how to get it.
@@ -105,7 +106,7 @@ pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
     read(machine, name)?;
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
     for path in known.files(machine) {
-        // register_irq_proc of kernel/irq/proc.c: nobody may write to the file, which does not keep root from opening it.
+        // register_irq_proc of kernel/irq/proc.c gives the file no write permission, but root can open it anyway.
         if known.form == Form::Cpus && path.metadata().is_ok_and(|meta| meta.mode() & 0o200 == 0) {
             return Err(managed(name));
         }
@@ -118,10 +119,10 @@ pub fn check(machine: &Machine, name: &str) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Whether a setting can be given a value here, without changing it.
+/// Whether a setting can be given a value here. Changes nothing.
 ///
 /// # Errors
-/// As [`check`], and when the setting does not take the value.
+/// As [`check`], and when the setting does not accept the value.
 pub fn check_value(machine: &Machine, name: &str, value: &str) -> Result<(), HostError> {
     if whitelist::only_along(name) {
         return Err(HostError::SettingUnknown { name: name.to_owned() });
@@ -137,12 +138,12 @@ pub fn check_value(machine: &Machine, name: &str, value: &str) -> Result<(), Hos
     Err(HostError::SettingValue { name: name.to_owned(), value: value.to_owned(), form })
 }
 
-/// Sets a kernel setting: journal first, then the value, then it is read back. Returns the number of the journal entry;
-/// `None` when the setting has the value already.
+/// Sets a kernel setting: writes the journal entry, then the value, then reads it back. Returns the number of the
+/// journal entry; `None` when the setting has the value already.
 ///
 /// # Errors
-/// The setting or value is not on the whitelist, cannot be set here, or the kernel made something else of it; then it is as
-/// before.
+/// The setting or value is not on the whitelist, cannot be set here, or the kernel stored another value; the setting
+/// then has its previous value again.
 pub fn set(
     journal: &Journal,
     lease: &Lease,
@@ -153,7 +154,7 @@ pub fn set(
 ) -> Result<Option<u64>, HostError> {
     let machine = lease.machine();
     let known = whitelist::find(name).ok_or_else(|| HostError::SettingUnknown { name: name.to_owned() })?;
-    // Held until the journal has the entry and the kernel the value.
+    // Held until the journal has the entry and the kernel has the value.
     let neighbours = Neighbours::lock(machine)?;
     if let Some(neighbours) = &neighbours {
         neighbours.check(journal, machine, &known)?;
@@ -162,9 +163,9 @@ pub fn set(
     set_beside(journal, lease, purpose, name, value, in_the_way)
 }
 
-/// The same for the queue of a disk that mydyno made, without the user's permission. Its settings build on each other: with
-/// `nr_requests` set before the scheduler and again after it, the first holds for the driver and the second for the
-/// scheduler. So the command that made the disk may set what it has set before; the last change is put back first.
+/// As [`set`] for the queue of a disk that mydyno made; needs no permission. These settings depend on each other:
+/// `nr_requests` set before the scheduler applies to the driver, and set again after it, to the scheduler. So the
+/// command that made the disk may set a setting twice; restore goes from the newest to the oldest.
 ///
 /// # Errors
 /// As [`set`].
@@ -229,23 +230,23 @@ fn set_beside(
         Ok(now) => HostError::SettingKernel { name: name.to_owned(), value: value.to_owned(), became: now },
         Err(error) => error,
     };
-    // It was this command that made the kernel's value what it is, so the old one goes back whatever it is now.
+    // This command set the kernel's current value, so the old value is restored whatever the current one is.
     write_known(machine, &known, &was)?;
     write_where_different(machine, &unmoved)?;
     journal.close(id, Closing::Restored, "it could not be set")?;
     Err(problem)
 }
 
-/// Whether a change in force keeps a setting from being set: it is of the same setting, of one that the kernel changes
-/// along with it, or of one that it was changed along with. For the last, the same purpose may: it puts the later change
-/// back first.
+/// Whether a change in force conflicts with setting a setting: it changes the same one, one that the kernel changes
+/// along with it, or one whose change affects it. The last case is allowed within one purpose, which restores the later
+/// change first.
 fn in_the_way(open: &Open, known: &Known, lease: &Lease, purpose: &str) -> bool {
     let Some(there) = open.as_kind::<ChangedSetting>() else { return false };
     touches(there, known, !is_own(open, lease, purpose))
 }
 
-/// Whether a change in force is of a setting, of one that the kernel changes along with it, or, if asked, of one that it was
-/// changed along with.
+/// Whether a change in force affects a setting: the setting itself, one that the kernel changes along with it, or, if
+/// `also_along`, one that it was changed along with.
 pub(crate) fn touches(there: &ChangedSetting, known: &Known, also_along: bool) -> bool {
     there.name == known.name
         || known.along.contains(&there.name)
@@ -278,7 +279,7 @@ impl Change for ChangedSetting {
         Value::from(self.now.as_str())
     }
 
-    /// It compares the boots itself, and leaves the value alone.
+    /// It compares boot ids itself and leaves the value unchanged after a reboot.
     fn ends_with_boot(&self) -> bool {
         false
     }
@@ -296,7 +297,7 @@ impl Change for ChangedSetting {
         })
     }
 
-    /// Settings of a queue stay with the device's number: its next user would get them.
+    /// Queue settings persist with the device's number: the next user of the number would get them.
     fn rests_on(&self, earlier: &dyn Change) -> bool {
         let name = earlier.device().and_then(|device| device.file_name());
         name.is_some_and(|name| self.name.starts_with(&format!("queue.{}.", name.to_string_lossy())))
@@ -312,7 +313,7 @@ impl Change for ChangedSetting {
 }
 
 impl ChangedSetting {
-    /// Puts the value back if it is still the one that was set, on the same device and in the same boot.
+    /// Restores the value if the setting still has the one that was set, on the same device and in the same boot.
     fn set_back(&self, machine: &Machine, place: &Place) -> Outcome {
         if place.boot_id != machine.place().boot_id {
             return Outcome::left_alone("it ended with an earlier boot");
@@ -330,8 +331,8 @@ impl ChangedSetting {
         }
         match read_known(machine, &known) {
             Err(error) => Outcome::failed(error.to_string()),
-            // A command that was killed before it set it, or after it had put it back. Where what the kernel made of the
-            // neighbours in between is not known, they get the values that they had before.
+            // The command was killed before it set the value, or after it restored it. Where the values that the kernel
+            // gave to the neighbours are unknown, the neighbours get their original values.
             Ok(current) if current == self.was => {
                 let (along, foreign) = self.neighbours(machine);
                 match write_where_different(machine, &along) {
@@ -348,7 +349,7 @@ impl ChangedSetting {
     }
 
     fn write_back(&self, machine: &Machine, known: &Known) -> Outcome {
-        // Read before the kernel changes them once more.
+        // Read before the kernel changes them again.
         let (along, foreign) = self.neighbours(machine);
         let written = write_known(machine, known, &self.was);
         match written.and_then(|()| read_known(machine, known)) {
@@ -364,8 +365,8 @@ impl ChangedSetting {
         Outcome::restored(format!("set back to {}{}", self.was, kept(&foreign)))
     }
 
-    /// The values that its neighbours are to have once it is put back, and the names of those that somebody else has set
-    /// since: these keep the value that they have now.
+    /// The values for the neighbours after the restore, and the names of those that another program has changed
+    /// meanwhile: these keep their current values.
     fn neighbours(&self, machine: &Machine) -> (Vec<(String, String)>, Vec<String>) {
         let mut values = Vec::new();
         let mut foreign = Vec::new();
@@ -394,7 +395,7 @@ fn along_failed(error: &HostError) -> Outcome {
     Outcome::failed(format!("what changed along with it cannot be set back: {error}"))
 }
 
-/// Sets those of some settings that have other values by now.
+/// Writes the settings whose current values differ.
 fn write_where_different(machine: &Machine, values: &[(String, String)]) -> Result<(), HostError> {
     for (name, value) in values {
         let Some(known) = whitelist::find(name) else { continue };
@@ -424,7 +425,7 @@ fn read_known(machine: &Machine, known: &Known) -> Result<String, HostError> {
     let first = read_file(known, &files[0])?;
     Ok(match &known.form {
         Form::Bracketed => chosen(&first).map(str::to_owned).unwrap_or(first),
-        // Bytes are 0 when the share is what counts.
+        // The bytes setting is 0 while the ratio is in force.
         Form::ShareOrBytes => match read_file(known, &files[1])?.as_str() {
             "0" => format!("{first}%"),
             bytes => bytes.to_owned(),
@@ -446,13 +447,13 @@ fn write_known(machine: &Machine, known: &Known, value: &str) -> Result<(), Host
         .open(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|source| match (&known.form, source.raw_os_error()) {
-            // write_irq_affinity of kernel/irq/proc.c; EIO in releases before it said EPERM.
+            // write_irq_affinity of kernel/irq/proc.c: EPERM, and EIO in earlier releases.
             (Form::Cpus, Some(libc::EIO | libc::EPERM)) => managed(&known.name),
             _ => HostError::SettingDenied { name: known.name.clone(), path: path.clone(), source },
         })
 }
 
-/// Drivers that spread their queues over the CPUs keep them there.
+/// Drivers that spread their queues over the CPUs keep these interrupts fixed.
 fn managed(name: &str) -> HostError {
     HostError::Missing {
         what: name.to_owned(),
@@ -461,7 +462,7 @@ fn managed(name: &str) -> HostError {
     }
 }
 
-/// The choices that the kernel lists for a setting.
+/// The choices in a setting's file, as in `always [madvise] never`.
 fn choices(machine: &Machine, known: &Known) -> Result<Option<Vec<String>>, HostError> {
     if !matches!(known.form, Form::Bracketed) {
         return Ok(None);

@@ -20,24 +20,24 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Where the state of this user lies: `$MYDYNO_STATE`, else the folder of [`Self::configure`], else `/var/lib/mydyno` for
-    /// root, else `$XDG_STATE_HOME/mydyno` or `~/.local/state/mydyno`.
+    /// The default state folder of this user: `$MYDYNO_STATE`, else the folder of [`Self::configure`], else
+    /// `/var/lib/mydyno` for root, else `$XDG_STATE_HOME/mydyno` or `~/.local/state/mydyno`.
     ///
     /// # Errors
-    /// No variable says where, and there is no home folder.
+    /// No variable names a folder, and there is no home folder.
     pub fn default_path() -> Result<PathBuf, HostError> {
         choose(|name| std::env::var_os(name), CONFIGURED.get(), calls::effective_uid() == 0)
     }
 
-    /// Sets the default of this process, as the user's file of defaults names it. Only the first call has an effect.
+    /// Sets the default of this process from the user's file of defaults. Only the first call has an effect.
     pub fn configure(path: PathBuf) {
         let _ = CONFIGURED.set(path);
     }
 
-    /// Opens the folder, and makes it (mode 0700) if it is not there.
+    /// Opens the folder; makes it (mode 0700) if it does not exist.
     ///
     /// # Errors
-    /// It cannot be made, would lie in a server's data directory, or is open to others.
+    /// It cannot be made, would be inside a data directory, or others can access it.
     pub fn open(path: &Path) -> Result<Self, HostError> {
         if let Some(found) = Self::find(path)? {
             return Ok(found);
@@ -52,10 +52,10 @@ impl StateDir {
             .ok_or_else(|| HostError::io("open the state folder", path, io::ErrorKind::NotFound.into()))
     }
 
-    /// Opens the folder if it is there; makes nothing.
+    /// Opens the folder if it exists.
     ///
     /// # Errors
-    /// It is there and open to others, somebody else's, or no folder.
+    /// It belongs to another user, others can access it, or it is no folder.
     pub fn find(path: &Path) -> Result<Option<Self>, HostError> {
         let path = match fs::canonicalize(path) {
             Ok(path) => path,
@@ -119,7 +119,7 @@ fn choose(
     root: bool,
 ) -> Result<PathBuf, HostError> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    // A relative MYDYNO_STATE is the user's own choice; the XDG specification says to ignore relative folders.
+    // A relative MYDYNO_STATE is the user's choice; the XDG specification says to ignore relative folders.
     if let Some(path) = env("MYDYNO_STATE").filter(|v| !v.is_empty()) {
         return Ok(PathBuf::from(path));
     }

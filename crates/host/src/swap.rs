@@ -1,4 +1,4 @@
-//! Swap files of mydyno's own. Swapping concerns the whole host: it needs the user's permission.
+//! Swap files that mydyno makes. Swapping affects the whole host, so it needs the user's permission.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -15,47 +15,47 @@ use crate::error::HostError;
 use crate::privilege::check_admin;
 use crate::room::{MEMORY_KEPT, check_memory, check_space};
 use crate::setting::AllowHostChange;
-/// Kept free on the disk beside a swap file.
+/// Free space that stays on the disk of a swap file.
 const SPACE_KEPT: u64 = 1 << 30;
-/// The smallest that is worth having; the kernel wants ten pages.
+/// The smallest useful size; the kernel needs ten pages.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Where the label stands in a swap header (`sws_volume`), and its length.
+/// Offset of the label in a swap header (`sws_volume`).
 const LABEL_AT: usize = 1052;
 /// Bytes of a label.
 pub(crate) const LABEL_BYTES: usize = 16;
-/// At the end of a swap header's page.
+/// Signature at the end of the header's page.
 const SIGNATURE: &[u8] = b"SWAPSPACE2";
 
-/// A file that is swapped to.
+/// A swap file in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapFile {
-    /// Absolute, below a folder of mydyno's, which also removes the file.
+    /// Its path: absolute, below a folder of mydyno's, whose removal removes the file.
     pub path: PathBuf,
     /// Its inode.
     pub inode: u64,
-    /// The number of the file system that the inode is of, as stat(2) gives it.
+    /// The device number of its file system, as in stat(2).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
     /// Its size.
     pub bytes: u64,
-    /// The mount namespace: elsewhere the path is another file, or none.
+    /// The mount namespace in which the path is valid.
     pub namespace: Option<String>,
 }
 
-/// Whether a file can be swapped to here, without room on its disk.
+/// Whether swap files are possible here, disk space aside.
 ///
 /// # Errors
-/// Something is missing; the error says what, and how to get it.
+/// A prerequisite is missing; the error names it and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     check_admin(machine, "a swap file")?;
     check_memory(machine)
 }
 
-/// The same with room for a file of a size in a folder.
+/// As [`check`], with space for a file of this size in a folder.
 ///
 /// # Errors
-/// As [`check`]; the size is too small; there is too little room.
+/// As [`check`]; the size is too small; there is too little space.
 pub fn check_file(machine: &Machine, folder: &Path, bytes: u64) -> Result<(), HostError> {
     let bytes = whole_pages("swap.file", bytes)?;
     check(machine)?;
@@ -65,7 +65,7 @@ pub fn check_file(machine: &Machine, folder: &Path, bytes: u64) -> Result<(), Ho
 /// Makes a file in a folder of mydyno's and swaps to it. Returns the number of the journal entry.
 ///
 /// # Errors
-/// There is too little room or memory, or swapping is not permitted; then nothing is swapped to the file.
+/// There is too little space or memory, or swapping is not permitted; the file is then not used.
 pub fn turn_on(
     journal: &Journal,
     lease: &Lease,
@@ -108,7 +108,7 @@ pub(crate) fn whole_pages(lever: &str, bytes: u64) -> Result<u64, HostError> {
     })
 }
 
-/// A file with the header of swap.
+/// Makes a file with a swap header.
 fn make(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     files::allocate(&file, bytes)?;
@@ -136,8 +136,8 @@ pub(crate) fn label(page: &[u8]) -> Option<&[u8]> {
 }
 
 impl SwapFile {
-    /// Where the kernel lists it: by inode, since its folder may have been renamed, and the list is the same in all mount
-    /// namespaces while paths are not.
+    /// Finds it in the kernel's list by inode: its folder may have been renamed, and the list is the same in all mount
+    /// namespaces while paths differ.
     fn listed(&self, machine: &Machine) -> Result<Listed, HostError> {
         let all = swaps(machine)?;
         let is_it = |swap: &Swap| {
@@ -148,13 +148,13 @@ impl SwapFile {
         if let Some(found) = all.iter().find(|swap| is_it(swap)) {
             return Ok(Listed::Here(found.clone()));
         }
-        // Without its header, one page: `swapon` of mm/swapfile.c.
+        // The size without the header page: `swapon` of mm/swapfile.c.
         let size = self.bytes.saturating_sub(calls::page_bytes() as u64);
         let may_be = |swap: &&Swap| swap.bytes == size && !swap.path.exists();
         Ok(all.iter().find(may_be).map_or(Listed::No, |swap| Listed::Unseen(swap.path.clone())))
     }
 
-    /// Brings back what was swapped to the file and stops swapping to it.
+    /// Stops swapping to the file; the kernel reads its pages back first.
     ///
     /// # Errors
     /// `/proc/swaps` cannot be read.
@@ -227,7 +227,7 @@ impl Change for SwapFile {
 enum Listed {
     /// It does, under this path.
     Here(Swap),
-    /// It may: this one is of its size, and is not a path here.
+    /// Unknown: an entry has its size and a path that does not exist in this namespace.
     Unseen(PathBuf),
     /// It does not.
     No,

@@ -1,9 +1,10 @@
-//! A delay of each sync of a program, by a library that is preloaded into it: `shim/sync_delay.rs`.
+//! A delay of each sync of a program, by a preloaded library: `shim/sync_delay.rs`.
 //!
-//! The library does what the C library does, then sleeps. So `fsync`, `fdatasync` and `msync` with `MS_SYNC` take longer by at
-//! least the delay, and nothing is less durable. These are what MySQL and MariaDB call; `sync` and `syncfs` none of them does, and
-//! `sync_file_range` does not flush a disk's cache: sync_file_range(2). What waits for a disk without these calls is not
-//! delayed: writes to a file that is open with `O_DSYNC` or `O_SYNC`, stores to a mapped log, syncs through io_uring or aio.
+//! The library calls the C library's function, then sleeps. So `fsync`, `fdatasync` and `msync` with `MS_SYNC` take
+//! longer by at least the delay, and durability is unchanged. MySQL and MariaDB call these functions; neither calls
+//! `sync` or `syncfs`, and `sync_file_range` does not flush a disk's cache: sync_file_range(2). Writes that become
+//! durable without these calls are not delayed: to a file opened with `O_DSYNC` or `O_SYNC`, stores to a mapped log,
+//! syncs through io_uring or aio.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -20,15 +21,15 @@ use mydyno_model::units::parse_duration;
 use crate::error::HostError;
 /// The lever's name.
 pub const NAME: &str = "server.sync_delay";
-/// The values that it takes, for people.
+/// The accepted values, for people.
 pub const FORM: &str = "a duration from 100us to 1s in whole microseconds, as in 5ms";
-/// Below this most of a delay would be the timer's: a sleep ends about 50 µs late (PR_SET_TIMERSLACK).
+/// The shortest delay. A sleep ends about 50 µs late (PR_SET_TIMERSLACK), which would dominate a shorter one.
 const LEAST: Duration = Duration::from_micros(100);
-/// A server syncs up to 150 times until it accepts connections.
+/// The longest delay. A server syncs up to 150 times until it accepts connections.
 const MOST: Duration = Duration::from_secs(1);
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sync_delay.so"));
-/// The reason why there is no library for this target; empty when there is one.
+/// The reason why this target has no library; empty when it has one.
 const LACK: &str = include_str!(concat!(env!("OUT_DIR"), "/sync_delay.missing"));
 
 const FILE: &str = "sync_delay.so";
@@ -36,10 +37,10 @@ const COUNT_FILE: &str = "sync_delay.count";
 const DELAY_US: &str = "MYDYNO_SYNC_DELAY_US";
 const COUNT: &str = "MYDYNO_SYNC_DELAY_COUNT";
 
-/// Reads a delay.
+/// Parses a delay.
 ///
 /// # Errors
-/// It is none from 100 µs to 1 s in whole microseconds.
+/// It is not 100 µs to 1 s in whole microseconds.
 pub fn parse(value: &str) -> Result<Duration, HostError> {
     let delay = parse_duration(value).ok();
     let fits = |delay: &Duration| (LEAST..=MOST).contains(delay) && delay.subsec_nanos().is_multiple_of(1000);
@@ -53,7 +54,7 @@ pub fn parse(value: &str) -> Result<Duration, HostError> {
 /// Whether this build has the library.
 ///
 /// # Errors
-/// It has not, and why.
+/// It does not; the error says why.
 pub fn check() -> Result<(), HostError> {
     if LACK.is_empty() {
         return Ok(());
@@ -67,10 +68,10 @@ pub fn check() -> Result<(), HostError> {
 /// Whether the library can be preloaded from below a folder.
 ///
 /// # Errors
-/// The loader would take the path for several, or not map what lies there.
+/// The loader would split the path, or cannot map files from there.
 pub fn check_folder(folder: &Path) -> Result<(), HostError> {
     check()?;
-    // Both separate, and neither can be escaped; a dollar sign begins what is replaced: ld.so(8).
+    // Colons and spaces separate paths and cannot be escaped; a dollar sign begins a substitution: ld.so(8).
     let special = |byte: &u8| *byte == b':' || *byte == b'$' || byte.is_ascii_whitespace();
     let shown = folder.display();
     if folder.as_os_str().as_bytes().iter().any(special) {
@@ -95,17 +96,17 @@ fn missing_error(missing: &str, way_out: &str) -> HostError {
     HostError::Missing { what: NAME.to_owned(), missing: missing.to_owned(), way_out: way_out.to_owned() }
 }
 
-/// Where the library lies in a folder.
+/// The path of the library in a folder.
 pub fn library(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// Where it counts in a folder; the program writes there.
+/// The path of its counter in a folder; the program maps and writes it.
 pub fn count_file(folder: &Path) -> PathBuf {
     folder.join(COUNT_FILE)
 }
 
-/// Writes the library and the file of its count, which must not be there, into a folder.
+/// Writes the library and its counter file into a folder, where neither may exist.
 ///
 /// # Errors
 /// They cannot be written, or this build has no library.
@@ -120,9 +121,9 @@ pub fn write(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-/// The environment of a program whose syncs are delayed, the library in `folder`. `others` are libraries that are preloaded too.
+/// The environment of a program whose syncs are delayed by the library in `folder`; `others` are preloaded too.
 pub fn environment(folder: &Path, delay: Duration, others: Option<&OsStr>) -> Vec<(OsString, OsString)> {
-    // Of several libraries with the same function the first one's counts.
+    // The first library that defines a function takes precedence.
     let mut libraries = library(folder).into_os_string();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
         libraries.push(":");
@@ -135,20 +136,20 @@ pub fn environment(folder: &Path, delay: Duration, others: Option<&OsStr>) -> Ve
     ]
 }
 
-/// Syncs that the library in a folder has delayed.
+/// Number of syncs that the library in a folder has delayed.
 ///
 /// # Errors
-/// Its count cannot be read.
+/// The counter cannot be read.
 pub fn delayed(folder: &Path) -> Result<u64, HostError> {
     let path = count_file(folder);
-    // The program may have made more of the file.
+    // The program can write to the file, so its size is not trusted.
     let mut count = [0; 8];
     let read = File::open(&path).and_then(|mut file| file.read_exact(&mut count));
     read.map_err(|e| HostError::io("read", &path, e))?;
     Ok(u64::from_ne_bytes(count))
 }
 
-/// The delay of a process that has the library: as `/proc` shows both, which only its user and root may read.
+/// The delay in a process, from `/proc`, which only its user and root can read.
 pub fn of_process(machine: &Machine, pid: u32) -> Option<Duration> {
     let environment = fs::read(of(machine, pid, "environ")).ok()?;
     let value = environment.split(|byte| *byte == 0).find_map(|one| {
@@ -159,12 +160,13 @@ pub fn of_process(machine: &Machine, pid: u32) -> Option<Duration> {
     loaded.then(|| Duration::from_micros(value))
 }
 
-/// Whether a process has a library, by its real path: proc_pid_maps(5).
+/// Whether a process has mapped a library, by its real path: proc_pid_maps(5).
 pub fn is_mapped(maps: &[u8], end_of_path: &[u8]) -> bool {
     maps.split(|byte| *byte == b'\n').any(|line| line.ends_with(end_of_path))
 }
 
-/// A file that a process writes for good without a sync that the library sees, and how; `None` when there is none.
+/// A file that a process writes durably without a sync that the library sees, with the mechanism; `None` when there is
+/// none.
 ///
 /// # Errors
 /// Its open files cannot be read.
@@ -173,7 +175,7 @@ pub fn passes_by(machine: &Machine, pid: u32) -> Result<Option<(PathBuf, &'stati
     let entries = fs::read_dir(&folder).map_err(|e| HostError::io("read", &folder, e))?;
     for entry in entries.filter_map(Result::ok) {
         let about = of(machine, pid, "fdinfo").join(entry.file_name());
-        // One that was closed meanwhile is none.
+        // The descriptor was closed meanwhile.
         let (Ok(about), Ok(path)) = (fs::read_to_string(about), fs::read_link(entry.path())) else {
             continue;
         };
@@ -193,7 +195,8 @@ fn writes_through(about: &str) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY && flags & libc::O_DSYNC != 0
 }
 
-/// InnoDB's redo log, when it is written by stores to memory: MariaDB does so in persistent memory and on `/dev/shm`.
+/// InnoDB's redo log when it is written by stores to mapped memory: MariaDB does so on persistent memory and on
+/// `/dev/shm`.
 fn mapped_log(maps: &str) -> Option<&str> {
     maps.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);

@@ -1,4 +1,4 @@
-//! Scheduling of a process of mydyno's: CPUs, nice value, class. Each holds for all its threads.
+//! Scheduling attributes of a process that mydyno started: CPUs, nice value, class. Each applies to all its threads.
 
 use std::fs;
 use std::io;
@@ -24,26 +24,26 @@ pub enum Attribute {
     Nice,
     /// `other`, `batch` or `idle`: sched(7).
     Class,
-    /// Addend of its score for the out-of-memory killer: proc_pid_oom_score_adj(5). Only raised, which needs
-    /// no privilege.
+    /// Adjustment of its score for the out-of-memory killer: proc_pid_oom_score_adj(5). It is only ever raised, which
+    /// needs no privilege.
     OomScoreAdj,
 }
 
 const CLASSES: [(&str, i32); 3] =
     [("other", libc::SCHED_OTHER), ("batch", libc::SCHED_BATCH), ("idle", libc::SCHED_IDLE)];
-/// Threads that are made meanwhile inherit from their makers; a few rounds reach all.
+/// New threads inherit from the thread that creates them, so a few rounds reach all.
 const ROUNDS: usize = 20;
 
 /// A process whose scheduling was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedTask {
-    /// Which.
+    /// The process.
     pub process: ProcessIdentity,
     /// The attribute.
     pub attribute: Attribute,
     /// The value before.
     pub was: String,
-    /// The value that was set.
+    /// The new value.
     pub now: String,
 }
 
@@ -86,7 +86,7 @@ impl Attribute {
         }
     }
 
-    /// Gives it to a process that has one thread, as before its program runs.
+    /// Sets it for a process with one thread, as before its program runs.
     pub(crate) fn give(self, pid: u32, value: &str) -> Result<(), HostError> {
         let value = self.normal(value)?;
         let failed = |why: String| HostError::Task { pid, attribute: self.name(), why };
@@ -98,7 +98,7 @@ impl Attribute {
         }
     }
 
-    /// The one spelling of a value.
+    /// The canonical spelling of a value.
     ///
     /// # Errors
     /// It is not a value of this attribute.
@@ -118,7 +118,7 @@ impl Attribute {
         })
     }
 
-    /// The values that it takes, for people.
+    /// The accepted values, for people.
     pub fn form(self) -> &'static str {
         match self {
             Self::Affinity => "a list of CPUs like 0-1,3",
@@ -129,10 +129,10 @@ impl Attribute {
     }
 }
 
-/// Whether a process of this command's can be given a value, without giving it.
+/// Whether a process of this command can be given a value. Changes nothing.
 ///
 /// # Errors
-/// It cannot, and how to get it.
+/// It cannot; the error says how to get it.
 pub fn check(machine: &Machine, attribute: Attribute, value: &str) -> Result<(), HostError> {
     match attribute {
         Attribute::Nice => check_nice(machine, value),
@@ -164,7 +164,7 @@ fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
 
 fn check_affinity(machine: &Machine, value: &str) -> Result<(), HostError> {
     let path = machine.sys().join("devices/system/cpu/online");
-    // A machine that does not say which there are is asked when the server starts.
+    // Where the machine does not list its CPUs, the check happens when the server starts.
     let Some(online) = fs::read_to_string(path).ok().and_then(|text| parse_cpus(text.trim())) else {
         return Ok(());
     };
@@ -178,7 +178,7 @@ fn check_affinity(machine: &Machine, value: &str) -> Result<(), HostError> {
     })
 }
 
-/// The value of a process: that of all its threads.
+/// The value of a process, which all its threads have.
 ///
 /// # Errors
 /// It ended, or its threads have different values.
@@ -188,7 +188,7 @@ pub fn read(machine: &Machine, process: &ProcessIdentity, attribute: Attribute) 
         match attribute.read(tid) {
             Ok(value) if values.contains(&value) => {}
             Ok(value) => values.push(value),
-            // A thread that ended meanwhile.
+            // The thread ended meanwhile.
             Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
             Err(e) => return Err(failed(process, attribute, &e)),
         }
@@ -203,10 +203,11 @@ pub fn read(machine: &Machine, process: &ProcessIdentity, attribute: Attribute) 
     }
 }
 
-/// Sets it for all threads of a process of mydyno's. Returns the number of the journal entry; `None` when they have it.
+/// Sets it for all threads of a process that mydyno started. Returns the number of the journal entry; `None` when they
+/// have the value already.
 ///
 /// # Errors
-/// It is no such value, or not permitted; then the threads have the value that they had.
+/// It is not a value of this attribute, or not permitted; the threads then have their previous value.
 pub fn set(
     journal: &Journal,
     lease: &Lease,
@@ -253,7 +254,7 @@ fn key(process: &ProcessIdentity, attribute: Attribute) -> String {
 }
 
 impl ChangedTask {
-    /// Sets all threads, again until a round finds none that differs.
+    /// Sets all threads; repeated until a round finds no thread with another value.
     fn write(&self, machine: &Machine, value: &str) -> Result<(), HostError> {
         for _ in 0..ROUNDS {
             let mut differed = false;
@@ -279,7 +280,7 @@ impl ChangedTask {
         Err(failed(&self.process, self.attribute, &io::Error::other("its threads do not keep it")))
     }
 
-    /// Sets it back for the threads that have the value that was set; those that have another are left alone.
+    /// Restores the value of threads that still have the one that was set; others stay unchanged.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -293,7 +294,7 @@ impl ChangedTask {
             Presence::Ended | Presence::OtherBoot => return Ok(Outcome::restored("it ended")),
         }
         let mut others = 0;
-        // A command that was killed half way has left some threads as they were.
+        // A command that was killed half-way has left some threads unchanged.
         let threads = match threads(machine, &self.process) {
             Ok(threads) => threads,
             Err(_) if machine.presence(&self.process)? != Presence::Running => {
@@ -349,16 +350,15 @@ impl Change for ChangedTask {
     }
 }
 
-/// Reads a list of CPUs that a mask of the kernel can hold.
-/// The CPUs that the calling thread may run on, as the kernel shows lists of CPUs.
+/// The CPUs that the calling thread may run on, in the kernel's list format.
 pub fn own_cpus() -> Option<String> {
     scheduler::affinity(0).ok().map(|cpus| cpus::show(&cpus))
 }
 
-/// Runs something with the calling thread, and the threads that it starts meanwhile, on some CPUs.
+/// Runs a closure with the calling thread, and the threads that it creates meanwhile, restricted to some CPUs.
 ///
 /// # Errors
-/// None of the CPUs is one of this process's.
+/// The calling thread may run on none of these CPUs.
 pub fn on_cpus<T>(cpus: &[usize], run: impl FnOnce() -> T) -> io::Result<T> {
     let before = scheduler::affinity(0)?;
     scheduler::set_affinity(0, cpus)?;
@@ -367,7 +367,7 @@ pub fn on_cpus<T>(cpus: &[usize], run: impl FnOnce() -> T) -> io::Result<T> {
     Ok(done)
 }
 
-/// Reads a list of CPUs, as in `0-1,3`; `None` where it is none.
+/// Parses a list of CPUs, as in `0-1,3`; `None` when it is not a list, or a number exceeds a mask of the kernel.
 pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     cpus::parse(text, 1023)
 }

@@ -1,4 +1,5 @@
-//! Another user, for a process that root starts: its numbers, what it owns, and whether a process became it.
+//! Another user, for a process that root starts: ids, ownership of files, and verification of the process's
+//! credentials.
 
 use std::fs;
 use std::io;
@@ -17,12 +18,12 @@ pub struct User {
     name: String,
     uid: u32,
     gid: u32,
-    /// Sorted, its own among them.
+    /// Sorted, the primary group included.
     groups: Vec<u32>,
 }
 
-/// Capabilities that root needs to give files to another user, to start a process as it, and to see and end that process:
-/// capabilities(7).
+/// Capabilities that root needs to give files to another user, to start a process as that user, and to inspect and end
+/// it: capabilities(7).
 const CAPABILITIES: [(u32, &str); 7] = [
     (0, "CAP_CHOWN"),
     (1, "CAP_DAC_OVERRIDE"),
@@ -37,7 +38,7 @@ const LEVER: &str = "server.user";
 /// Whether a process can be started as another user here.
 ///
 /// # Errors
-/// It cannot, and how to get it.
+/// It cannot; the error says how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     let missing_error = |missing: String, way_out: &str| {
         Err(HostError::Missing { what: LEVER.to_owned(), missing, way_out: way_out.to_owned() })
@@ -68,7 +69,7 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
 }
 
 impl User {
-    /// The user with a name, or with a number.
+    /// The user with this name or number.
     ///
     /// # Errors
     /// There is none, or the user database cannot be read.
@@ -107,7 +108,7 @@ impl User {
     /// Whether a process can be started as this user here.
     ///
     /// # Errors
-    /// It cannot, and how to get it.
+    /// It cannot; the error says how to get it.
     pub fn check(&self, machine: &Machine) -> Result<(), HostError> {
         check(machine)?;
         for (file, id) in [("uid_map", self.uid), ("gid_map", self.gid)] {
@@ -126,7 +127,7 @@ impl User {
         Ok(())
     }
 
-    /// The topmost folder above a path that this user may not enter: the kernel is asked, so access control lists count.
+    /// The topmost folder above a path that this user may not enter. The kernel decides, so access control lists count.
     pub(crate) fn closed_above(&self, path: &Path) -> Result<Option<PathBuf>, HostError> {
         let mut steps: Vec<&Path> = path.ancestors().collect();
         steps.reverse();
@@ -138,10 +139,11 @@ impl User {
         looked.map_err(|e| HostError::io("look as another user at", path, e))
     }
 
-    /// Whether this user can reach a program. What is said of one that it may not run is the kernel's own word.
+    /// Whether this user can reach a program. If the file itself is not executable, the kernel's error at its start is
+    /// reported instead.
     ///
     /// # Errors
-    /// A folder above it is closed.
+    /// The user may not enter a folder above it.
     pub fn check_reaches(&self, program: &Path) -> Result<(), HostError> {
         match self.closed_above(program)? {
             None => Ok(()),
@@ -157,7 +159,7 @@ impl User {
         }
     }
 
-    /// Gives it one file or folder. A symbolic link is not followed.
+    /// Changes the owner of one file or folder to this user; does not follow a symbolic link.
     ///
     /// # Errors
     /// The file system refuses.
@@ -165,7 +167,7 @@ impl User {
         lchown(path, Some(self.uid), Some(self.gid)).map_err(|e| HostError::io("give away", path, e))
     }
 
-    /// Gives it a folder and its contents. The caller ensures that no other user can change them meanwhile.
+    /// Changes the owner of a folder and its contents. The caller ensures that no other user can modify them meanwhile.
     ///
     /// # Errors
     /// It cannot be read, or the file system refuses.
@@ -182,11 +184,11 @@ impl User {
         self.own(folder)
     }
 
-    /// Checks that a process runs as this user, in its groups, without a capability but those that its program file gives to
-    /// everybody: proc_pid_status(5).
+    /// Checks that a process runs as this user, in its groups, without capabilities beyond those that its program file
+    /// grants to all users: proc_pid_status(5).
     ///
     /// # Errors
-    /// It is another one, has more, or has ended.
+    /// It has other ids or more capabilities, or has ended.
     pub fn read_back(&self, machine: &Machine, pid: u32, program: &Path) -> Result<(), HostError> {
         let path = machine.proc().join(pid.to_string()).join("status");
         let text = fs::read_to_string(&path).map_err(|e| HostError::io("read", &path, e))?;
@@ -209,7 +211,8 @@ impl User {
     }
 }
 
-/// Whether a table of user_namespaces(7) has a number: its lines say from where, to where, how many.
+/// Whether a map of user_namespaces(7) contains an id; its lines are the first id inside, the first id outside, and the
+/// length.
 fn has_number(map: &str, id: u32) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|n| n.parse().ok()).collect();

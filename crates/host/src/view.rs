@@ -1,12 +1,13 @@
-//! A view of root's folders for a process of another user: its own folder, and nothing else.
+//! A private mount namespace in which another user's process can reach its own folder inside folders that only root may
+//! enter.
 //!
-//! Its folder lies in one that only root may enter, and nothing of the host is opened for it. So the process gets a mount
-//! namespace of its own, mount_namespaces(7), in which an empty file system lies over the topmost folder that the user may not
-//! enter, with nothing in it but the process's own folder, under its own name. The user loses nothing by that: it could reach
-//! nothing there. No capability is needed for it, and the namespace ends with the process.
+//! Nothing on the host is opened for that user. Instead an empty file system covers the topmost folder that the user
+//! may not enter, and contains nothing but the process's own folder under its own path: mount_namespaces(7). The user
+//! loses nothing, because it could reach nothing there. The process needs no capability, and the namespace ends with
+//! it.
 //!
-//! A thread can have a namespace of its own, and what it starts inherits it: so the view is made by the thread that starts the
-//! process, before the fork.
+//! A thread can have its own namespace, and its children inherit it, so the thread that starts the process enters the
+//! namespace before the fork.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -20,7 +21,7 @@ use mydyno_linux::Mount;
 use crate::error::HostError;
 use crate::user::User;
 use mydyno_linux::calls::mounts as storage;
-/// The folders of root's that a process of another user is shown, under their own names.
+/// Folders below root's folders that another user's process can reach under their own paths.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) machine: Machine,
@@ -28,19 +29,19 @@ pub(crate) struct View {
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// A folder that is shown, and the topmost one above it that is closed to the user.
+/// A visible folder, and the topmost folder above it that the user may not enter.
 struct Shown<'a> {
     folder: &'a Path,
     closed: PathBuf,
-    /// The folder itself, whatever lies over its path.
+    /// A descriptor of the folder, whatever is mounted over its path.
     place: File,
 }
 
 impl View {
-    /// Gives the calling thread the view. It must start its process and end.
+    /// Moves the calling thread into the namespace. The thread must start its process and then end.
     ///
     /// # Errors
-    /// A step of it failed, which is named.
+    /// A step failed; the error names it.
     pub(crate) fn enter(&self) -> Result<(), HostError> {
         let failed =
             |step| move |source| HostError::Become { user: self.user.name().to_owned(), step, source };
@@ -74,8 +75,8 @@ impl View {
         Ok(())
     }
 
-    /// Mounts of kinds that mydyno makes (on loop devices, FUSE) which the user cannot reach. A copy of them in the
-    /// namespace would keep the disks of other servers in use where mounts are not shared, as in containers.
+    /// Mounts of the kinds that mydyno makes (on loop devices, FUSE) that the user cannot reach. Where mounts are not
+    /// shared, as in containers, a copy of them in the namespace would keep the disks of other servers in use.
     fn out_of_reach(&self) -> Result<Vec<File>, HostError> {
         let is_ours = |mount: &Mount| {
             mount.kind == "fuse" || mount.source.as_os_str().as_encoded_bytes().starts_with(b"/dev/loop")
@@ -83,7 +84,7 @@ impl View {
         let mut found = Vec::new();
         for mount in self.machine.mounts_of_this_thread()?.iter().filter(|mount| is_ours(mount)) {
             if self.user.closed_above(&mount.point)?.is_some() {
-                // One that is hidden below another mount cannot be opened, nor used.
+                // A mount that another one hides cannot be opened, nor used.
                 found.extend(place(&mount.point).ok());
             }
         }
@@ -91,11 +92,11 @@ impl View {
     }
 }
 
-/// Whether a view can be begun here: a security profile may forbid mounts to a process that has the capability for them. Tried by a
-/// thread that ends, and its namespace with it.
+/// Whether such a namespace is possible here: a security profile may forbid mounts to a process that has the
+/// capability. Tried by a thread, whose namespace ends with it.
 ///
 /// # Errors
-/// The step that is refused, and why.
+/// The refused step, with the reason.
 pub(crate) fn try_to_begin() -> Result<(), (&'static str, io::Error)> {
     let begin = || {
         storage::own_mounts().map_err(|e| ("a mount namespace of its own", e))?;
@@ -105,13 +106,13 @@ pub(crate) fn try_to_begin() -> Result<(), (&'static str, io::Error)> {
 }
 
 impl Shown<'_> {
-    /// Shows the folder, and what is mounted in it, in the empty file system.
+    /// Bind-mounts the folder, with the mounts in it, into the empty file system.
     fn show(&self) -> io::Result<()> {
         let mut steps: Vec<&Path> = self.folder.ancestors().take_while(|path| *path != self.closed).collect();
         steps.reverse();
         for step in steps {
             match DirBuilder::new().mode(0o755).create(step) {
-                // Whatever the umask is.
+                // Independent of the umask.
                 Ok(()) => fs::set_permissions(step, Permissions::from_mode(0o755))?,
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
@@ -121,7 +122,7 @@ impl Shown<'_> {
     }
 }
 
-/// A folder as a path only (`O_PATH`): it is not read, so a file system that does not answer does not block.
+/// Opens a folder with `O_PATH`: it is not read, so a file system that does not answer cannot block.
 fn place(folder: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -129,17 +130,17 @@ fn place(folder: &Path) -> io::Result<File> {
         .open(folder)
 }
 
-/// The name under which an open file leads to itself: proc_pid_fd(5).
+/// The path that refers to an open file itself: proc_pid_fd(5).
 fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Makes all mounts slaves: nothing goes from here to the host, and what the host unmounts is unmounted here.
+/// Makes all mounts slaves: no event propagates to the host, and mounts that the host removes are removed here.
 fn make_mounts_slaves() -> io::Result<()> {
     storage::mount(Path::new("none"), Path::new("/"), "", libc::MS_REC | libc::MS_SLAVE, "")
 }
 
-/// Lays an empty file system over a folder: all may pass it, nobody but root may write there.
+/// Mounts an empty file system over a folder: all users may enter it, only root may write to it.
 fn cover(folder: &Path) -> io::Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     storage::mount(Path::new("mydyno"), folder, "tmpfs", flags, "mode=0755")

@@ -1,5 +1,5 @@
-//! The kernel settings that mydyno may write to, and the values that each takes: the rows of the table of settings that name a
-//! file of procfs or sysfs. Nothing else is ever written.
+//! The kernel settings that mydyno may write, and their values: the rows of the table of settings that name a file of
+//! procfs or sysfs. No other file is ever written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::task::parse_cpus;
 /// The values of a setting. All of them read back as they were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A whole number within bounds that is a multiple of a step.
+    /// An integer within bounds that is a multiple of a step.
     Number { low: u64, high: u64, step: u64 },
     /// One of these words.
     OneOf(Vec<String>),
-    /// One of the words that the file lists, with brackets around the one in force.
+    /// One of the words in the file, where brackets mark the current one.
     Bracketed,
-    /// A list of CPUs, as the kernel shows it.
+    /// A list of CPUs in the kernel's format.
     Cpus,
-    /// A share of memory (`20%`) or a number of bytes, in two files of which one is 0: writing either zeroes the other, so
-    /// they are one setting here. The kernel's least number of bytes is two pages.
+    /// A share of memory (`20%`) or a number of bytes, in two files of which one is 0: writing either zeroes the other,
+    /// so they are one setting here. The kernel's minimum is two pages.
     ShareOrBytes,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Known {
     pub(crate) form: Form,
     /// Relative to `/proc` or `/sys`.
     files: Vec<(Root, String)>,
-    /// The block device, for settings of one.
+    /// The block device of a queue setting.
     device: Option<String>,
-    /// Settings that the kernel gives new values along with this one; they go back with it.
+    /// Settings that the kernel changes along with this one; they are restored with it.
     pub(crate) along: Vec<String>,
-    /// Settings that the kernel resets without need when this one is set; they get their values again at once.
+    /// Settings that the kernel needlessly resets when this one is set; they are set again at once.
     pub(crate) unmoved: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ enum Root {
 /// `BLKDEV_DEFAULT_RQ`.
 const MOST_REQUESTS: u64 = 16 * 128;
 
-/// The row of a setting, with what stands for the `*` of its name.
+/// The row of a setting, with the part of its name that `*` stands for.
 fn row(name: &str) -> Option<(&'static Row, Option<&str>)> {
     table().rows().filter(|row| row.path.is_some()).find_map(|row| match &row.lever {
         Some(lever) => instance(lever, name).map(|middle| (row, middle)),
@@ -59,16 +59,17 @@ fn row(name: &str) -> Option<(&'static Row, Option<&str>)> {
     })
 }
 
-/// What stands for the `*` of a pattern in a name that has the pattern: `None` inside for a pattern without one.
+/// The part of a name that the `*` of a pattern stands for; `Some(None)` for a pattern without one, `None` when the
+/// name does not match.
 fn instance<'a>(pattern: &str, name: &'a str) -> Option<Option<&'a str>> {
     let Some((head, tail)) = pattern.split_once('*') else { return (pattern == name).then_some(None) };
-    // A device is one name, so that no name leads out of its folder.
+    // A device name has one component, so no name leads out of its folder.
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '!');
     let middle = name.strip_prefix(head)?.strip_suffix(tail)?;
     (!middle.is_empty() && middle.chars().all(plain)).then_some(Some(middle))
 }
 
-/// The values of a row. `None` for rows whose values are not those of a file of the kernel.
+/// The values of a row. `None` for rows that are not a file of the kernel.
 fn form(row: &Row) -> Option<Form> {
     use mydyno_settings::Form as Of;
     Some(match &row.form {
@@ -85,7 +86,7 @@ fn form(row: &Row) -> Option<Form> {
     })
 }
 
-/// The setting with a name, if mydyno may write to it.
+/// The setting with this name, if mydyno may write it.
 pub(crate) fn find(name: &str) -> Option<Known> {
     let (row, middle) = row(name)?;
     let form = form(row)?;
@@ -108,14 +109,14 @@ pub(crate) fn find(name: &str) -> Option<Known> {
     })
 }
 
-/// A file's root and its path below that.
+/// A file's root and its path below the root.
 fn relative(path: &str) -> Option<(Root, String)> {
     let roots = [(Root::Proc, "/proc/"), (Root::Sys, "/sys/")];
     roots.into_iter().find_map(|(root, prefix)| Some((root, path.strip_prefix(prefix)?.to_owned())))
 }
 
-/// The names that a pattern of a row stands for: its first `*` is the device of the name that was asked for, a second one each
-/// lever of the table that fits.
+/// The names that a pattern of a row stands for: its first `*` is the device of the requested name, a second one each
+/// matching lever of the table.
 fn expand(pattern: &str, device: Option<&str>) -> Vec<String> {
     let of_device = |pattern: &str| match device {
         Some(device) => pattern.replacen('*', device, 1),
@@ -129,7 +130,7 @@ fn expand(pattern: &str, device: Option<&str>) -> Vec<String> {
     }
 }
 
-/// Whether a setting only ever goes back with another.
+/// Whether a setting is only ever restored along with another one.
 pub(crate) fn only_along(name: &str) -> bool {
     row(name).is_some_and(|(row, _)| row.lever.is_none())
 }
@@ -147,7 +148,7 @@ pub(crate) fn queue_files() -> Vec<String> {
     levers().filter_map(|lever| lever.strip_prefix("queue.*.")).map(str::to_owned).collect()
 }
 
-/// Names of the settings that are listed for a machine: those of block queues for disks that hold something.
+/// Names of the settings that are listed for a machine; those of block queues for disks with a size.
 pub(crate) fn names(machine: &Machine) -> Vec<String> {
     let mut names: Vec<String> = levers().filter(|lever| !lever.contains('*')).map(str::to_owned).collect();
     let entries = fs::read_dir(machine.sys().join("block"));
@@ -167,7 +168,7 @@ pub(crate) fn names(machine: &Machine) -> Vec<String> {
         let there = |name: &String| find(name).is_some_and(|known| known.files(machine)[0].exists());
         for file in queue_files() {
             let name = format!("queue.{disk}.{file}");
-            // Tunables are there while their scheduler is the queue's.
+            // Tunables exist while their scheduler is in use.
             if !file.starts_with("iosched.") || there(&name) {
                 names.push(name);
             }
@@ -177,7 +178,7 @@ pub(crate) fn names(machine: &Machine) -> Vec<String> {
     names
 }
 
-/// Numbers of the interrupts that somebody handles: /proc/irq of the kernel's Documentation/core-api/irq/irq-affinity.rst.
+/// Numbers of interrupts that have a handler: /proc/irq of the kernel's Documentation/core-api/irq/irq-affinity.rst.
 fn interrupts(machine: &Machine) -> Vec<u32> {
     let folder = machine.proc().join("irq");
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -206,8 +207,8 @@ impl Known {
         self.files.iter().map(path).collect()
     }
 
-    /// The largest number that the kernel takes, where that is less than the form's: without a scheduler a queue has as many
-    /// requests as its driver has tags (blk_mq_update_nr_requests of block/blk-mq.c).
+    /// The kernel's maximum where it is below the form's: without a scheduler a queue has as many requests as its
+    /// driver has tags (blk_mq_update_nr_requests of block/blk-mq.c).
     pub(crate) fn cap(&self, machine: &Machine) -> Option<u64> {
         let device = self.device.as_ref().filter(|_| self.name.ends_with(".nr_requests"))?;
         let folder = machine.sys().join("block").join(device);
@@ -218,12 +219,13 @@ impl Known {
         }
     }
 
-    /// The network namespace whose setting it is: `/proc/sys/net` shows that of the reader, network_namespaces(7).
+    /// The network namespace of the setting: `/proc/sys/net` shows that of the reader, network_namespaces(7).
     pub(crate) fn namespace(&self, machine: &Machine) -> Option<String> {
         self.name.starts_with("net.").then(|| machine.namespace("net")).flatten()
     }
 
-    /// Tells a device from a later one with its name. An interrupt is identified by its handlers.
+    /// Identity of a device, which distinguishes it from a later one with its name. An interrupt is identified by its
+    /// handlers.
     pub(crate) fn device_identity(&self, machine: &Machine) -> Option<String> {
         if self.form == Form::Cpus {
             return handlers(self.files(machine)[0].parent()?);
@@ -232,7 +234,7 @@ impl Known {
     }
 }
 
-/// Tells a disk from a later one with its name: its number, and the kernel's count of disks (diskseq, Linux 5.15).
+/// Identity of a disk: its device number, and the kernel's sequence number of disks (diskseq, Linux 5.15).
 pub(crate) fn disk_identity(machine: &Machine, disk: &str) -> Option<String> {
     let folder = machine.sys().join("block").join(disk);
     let line = |file: &str| fs::read_to_string(folder.join(file)).ok().map(|t| t.trim().to_owned());
@@ -242,7 +244,7 @@ pub(crate) fn disk_identity(machine: &Machine, disk: &str) -> Option<String> {
 impl Form {
     /// Whether a value has the form; the choices of `Bracketed` are the kernel's.
     pub(crate) fn fits(&self, value: &str) -> bool {
-        // A number has one spelling, since it is compared with what the kernel shows.
+        // A number has one spelling, because it is compared with the kernel's.
         let number = || value.parse::<u64>().ok().filter(|n| n.to_string() == value);
         match self {
             Self::Number { low, high, step } => {
@@ -260,7 +262,7 @@ impl Form {
         }
     }
 
-    /// The values that it takes, for people.
+    /// The accepted values, for people.
     pub(crate) fn describe(&self, known: &Known, machine: &Machine) -> String {
         match self {
             Self::Number { low, high, step: 1 } => {

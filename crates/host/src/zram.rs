@@ -1,8 +1,8 @@
-//! Swap in compressed memory (zram). Swapping concerns the whole host: it needs the user's permission.
+//! Swap in compressed memory (zram). Swapping affects the whole host, so it needs the user's permission.
 //!
-//! mydyno takes an unused device and recognises it by a random label in its swap header: a device that another program has set up
-//! since has another label. The reset that empties it also clears the settings for its next use; they are written again.
-//! Documentation/admin-guide/blockdev/zram.rst of the kernel.
+//! mydyno takes an unused device and recognises it by a random label in its swap header: a device that another program
+//! has set up since has another label. The reset that empties it also clears settings that its next user may expect;
+//! they are written again. Documentation/admin-guide/blockdev/zram.rst of the kernel.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,38 +23,38 @@ use crate::room::{MEMORY_KEPT, check_memory_for};
 use crate::setting::AllowHostChange;
 use crate::swap::{self, LABEL_BYTES};
 use crate::whitelist::disk_identity;
-/// Time limit for others, as udev, to close a device that was made or turned off.
+/// Time limit for other programs, such as udev, to close a device that was made or released.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A zram device that is swapped to.
+/// A zram device in use as swap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZramSwap {
     /// As in `zram0`.
     pub device: String,
-    /// Its size, of what is stored before it is compressed.
+    /// Its size before compression.
     pub bytes: u64,
     /// The label in its swap header.
     pub label: String,
-    /// Tells it from a later device with its name.
+    /// The identity that distinguishes it from a later device with its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
-    /// Attributes with their values that were chosen on it before and that a reset loses.
+    /// Attributes that were set on it before and that a reset clears, with their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chosen: Vec<(String, String)>,
 }
 
-/// Attributes that a reset sets to the kernel's own choice: the algorithm since Linux 6.2, the number of streams before 4.7.
-/// `zram_reset_device` of drivers/block/zram/zram_drv.c.
+/// Attributes that a reset sets to the kernel's default: the algorithm since Linux 6.2, the number of streams before
+/// 4.7. `zram_reset_device` of drivers/block/zram/zram_drv.c.
 const CHOSEN: [&str; 2] = ["comp_algorithm", "max_comp_streams"];
 
 /// The content of a device.
 #[derive(Debug, PartialEq, Eq)]
 enum Holds {
-    /// Nothing: it has no size.
+    /// None: it has no size.
     Nothing,
-    /// mydyno's swap header, or none yet: a command was killed before it wrote one.
+    /// mydyno's swap header, or none yet because a command was killed before it wrote one.
     Ours,
-    /// Something else.
+    /// Data of another program.
     Another,
 }
 
@@ -73,10 +73,10 @@ fn none_free() -> HostError {
     )
 }
 
-/// Whether so many bytes can be swapped to memory here.
+/// Whether this many bytes can be swapped to memory here.
 ///
 /// # Errors
-/// Something is missing; the error says what, and how to get it.
+/// A prerequisite is missing; the error names it and how to get it.
 pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
     let devices = devices(machine);
     if devices.is_empty() {
@@ -95,14 +95,14 @@ pub fn check(machine: &Machine, bytes: u64) -> Result<(), HostError> {
             "run as root, outside a container that keeps it read-only",
         ));
     }
-    // What does not compress takes as much memory as it has bytes.
+    // Incompressible data need as much memory as they have bytes.
     check_memory_for(machine, bytes)
 }
 
 /// Swaps to a free device. Returns the number of the journal entry.
 ///
 /// # Errors
-/// There is no free device, too little memory, or swapping is not permitted; then nothing is swapped to.
+/// There is no free device, too little memory, or swapping is not permitted; no device is then used.
 pub fn turn_on(
     journal: &Journal,
     lease: &Lease,
@@ -124,7 +124,7 @@ pub fn turn_on(
         wanted = Some(swap.clone());
         Ok(Some(Box::new(swap)))
     })?;
-    // Otherwise another program has taken the last free device since the check.
+    // Another program has taken the last free device since the check.
     let (Some(id), Some(swap)) = (recorded, wanted) else { return Err(none_free()) };
     let problem = match swap.set_up(machine) {
         Ok(()) if swap.swapped(machine)?.is_some() => return Ok(id),
@@ -159,8 +159,8 @@ fn free<'a>(machine: &Machine, devices: &'a [String]) -> Option<&'a String> {
     devices.iter().find(|device| empty(device) && !is_set_up(machine, device))
 }
 
-/// Whether an empty device has a memory limit, a backing disk or a second algorithm, which another program has set. A reset clears
-/// all of them.
+/// Whether another program has set a memory limit, a backing disk or a second algorithm on an empty device. A reset
+/// would clear them.
 fn is_set_up(machine: &Machine, device: &str) -> bool {
     let read = |file| fs::read_to_string(attribute(machine, device, file)).unwrap_or_default();
     let limit = read("mm_stat").split_whitespace().nth(3).is_some_and(|bytes| bytes != "0");
@@ -168,7 +168,7 @@ fn is_set_up(machine: &Machine, device: &str) -> bool {
     limit || backing || read("recomp_algorithm").contains('[')
 }
 
-/// The value of an attribute: of a list of choices the one in force.
+/// The value of an attribute; of a list of choices the current one.
 fn value(machine: &Machine, device: &str, file: &str) -> Option<String> {
     let text = fs::read_to_string(attribute(machine, device, file)).ok()?;
     Some(text::chosen(&text).unwrap_or(text.trim()).to_owned())
@@ -214,7 +214,7 @@ impl ZramSwap {
         })
     }
 
-    /// Brings back what was swapped to it, stops swapping to it and empties it, if it is ours still.
+    /// Stops swapping to it, which reads its pages back, and empties it, if it still carries the recorded label.
     fn turn_off(&self, machine: &Machine) -> Outcome {
         match self.holds(machine) {
             Err(why) => return Outcome::failed(why),
@@ -256,7 +256,7 @@ impl ZramSwap {
         }
     }
 
-    /// Chooses on the empty device what was chosen on it before. A command that was killed after the reset finds it empty too.
+    /// Writes the cleared attributes again. A command that was killed after the reset leaves an empty device, too.
     fn choose_again(&self, machine: &Machine, done: &str) -> Outcome {
         if disk_identity(machine, &self.device) != self.disk {
             return Outcome::restored(done);

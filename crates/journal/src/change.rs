@@ -13,9 +13,9 @@ use crate::error::JournalError;
 use crate::machine::{Machine, Place, ProcessIdentity};
 use crate::outcome::Outcome;
 
-/// Something that mydyno changes on a host. The journal holds it before it happens.
+/// A change of a host. The journal stores it before it is made.
 ///
-/// A kind is a struct with its serde fields, this trait, and a line in the list of kinds. Restoring knows changes by this trait
+/// A kind is a struct with its serde fields, this trait, and a line in the list of kinds. Restoring uses this trait
 /// only. Its order follows from [`rests_on`](Self::rests_on), which by default compares [`path`](Self::path) with
 /// [`tree`](Self::tree).
 pub trait Change: Any + fmt::Debug + Send + Sync + Fields {
@@ -31,27 +31,28 @@ pub trait Change: Any + fmt::Debug + Send + Sync + Fields {
     /// The value before the change.
     fn was(&self) -> Value;
 
-    /// The value that is set.
+    /// The new value.
     fn now(&self) -> Value;
 
-    /// Puts the change back if it still is what was made. Called again after an interruption, it must come to the same end.
+    /// Restores the previous state if the current one is still what the change made. It must be idempotent: it is
+    /// called again after an interruption.
     ///
     /// # Errors
-    /// `/proc` cannot be read. What cannot be put back is an [`Outcome`], not an error.
+    /// `/proc` cannot be read. A change that cannot be restored is an [`Outcome`], not an error.
     fn put_back(&self, context: &Context) -> Result<Outcome, JournalError>;
 
-    /// The reason why it cannot be put back from here, though it can from elsewhere (another namespace).
+    /// The reason why it cannot be restored from this process, though it can from another namespace.
     fn out_of_reach(&self, _machine: &Machine) -> Option<String> {
         None
     }
 
-    /// Whether the change ends when the machine reboots, so that what is in its place afterwards is somebody else's. Kinds that
-    /// outlive a boot, or tell by themselves, say `false`.
+    /// Whether the change ends when the machine reboots, so that whatever has its name afterwards belongs to another
+    /// program. Kinds that survive a reboot, or check this themselves, return `false`.
     fn ends_with_boot(&self) -> bool {
         true
     }
 
-    /// The path at which the change lies.
+    /// The path that the change made.
     fn path(&self) -> Option<&Path> {
         None
     }
@@ -71,52 +72,53 @@ pub trait Change: Any + fmt::Debug + Send + Sync + Fields {
         None
     }
 
-    /// Whether processes are started inside of it (a control group).
+    /// Whether processes are started inside it (a control group).
     fn takes_processes(&self) -> bool {
         false
     }
 
-    /// Whether this change needs an earlier one of its purpose for as long as it is there.
+    /// Whether this change depends on an earlier one of the same purpose.
     fn rests_on(&self, earlier: &dyn Change) -> bool {
         matches!((self.path(), earlier.tree()), (Some(path), Some(tree)) if path.starts_with(tree))
     }
 
-    /// Whether [`rests_on`](Self::rests_on) is presumed: a process may use every folder of its purpose. Then it counts between
-    /// changes of one command only.
+    /// Whether [`rests_on`](Self::rests_on) is an assumption: a process may use every folder of its purpose. The
+    /// dependency then holds between changes of one command only.
     fn rests_by_presumption(&self) -> bool {
         false
     }
 
-    /// Whether a change of any purpose uses this one, so that this one stays until that one is put back.
+    /// Whether a change of any purpose uses this one; this one then stays until that one is restored.
     fn carries(&self, _other: &dyn Change) -> bool {
         false
     }
 
-    /// Whether the change ends by itself when another one is put back (a variable with its server).
+    /// Whether the change ends by itself when another one is restored (a variable with its server).
     fn ends_with(&self, _other: &dyn Change) -> bool {
         false
     }
 
-    /// The outcome when the change that this one [ends with](Self::ends_with) was put back.
+    /// The outcome when the change that this one [ends with](Self::ends_with) was restored.
     fn ended_with(&self, other: &Outcome) -> Outcome {
         other.clone()
     }
 
-    /// Whether others may use it without an entry in the journal; [`Hooks::claim`] is called before it is put back.
+    /// Whether other commands may use it without a journal entry; [`Hooks::claim`] is called before it is restored.
     fn may_be_shared(&self) -> bool {
         false
     }
 
-    /// Called before anything is put back.
+    /// Called before any change is restored.
     fn prepare(&self) -> Preparation {
         Preparation::Ready
     }
 
-    /// Takes over what other values became with this change: a line that the journal writes after the change was made.
+    /// Adds the values that other settings got through this change, from the line that the journal writes after it was
+    /// made.
     fn note_side_effects(&mut self, _values: &[(String, String)]) {}
 }
 
-/// The surroundings in which a change is put back.
+/// The environment in which a change is restored.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// This machine.
@@ -127,16 +129,17 @@ pub struct Context<'a> {
     pub hooks: &'a dyn Hooks,
 }
 
-/// Steps of restoring that need a crate above the one that makes the changes: a client of private servers, the locks of kept data.
+/// Steps of a restore that need a higher crate than the one that makes the changes: clients of private servers, locks
+/// of kept data.
 pub trait Hooks: fmt::Debug {
-    /// Puts a change back whose kind calls this.
+    /// Restores a change whose kind delegates to this hook.
     fn put_back(&self, change: &dyn Change) -> Outcome;
 
-    /// Claims a change that [may be shared](Change::may_be_shared) before it is put back. A lock, where there is one, is held until
-    /// all is put back, so that nobody begins to use the thing meanwhile.
+    /// Claims a change that [may be shared](Change::may_be_shared) before it is restored. A lock, where there is one,
+    /// is held until all changes are restored, so that no other command begins to use it.
     ///
     /// # Errors
-    /// The user of the thing: it stays for now.
+    /// The user of the change; it stays for now.
     fn claim(&self, _purpose: &str, _change: &dyn Change) -> Result<Option<File>, String> {
         Ok(None)
     }
@@ -152,12 +155,12 @@ impl Hooks for NoHooks {
     }
 }
 
-/// Whether a change can be put back before the process that serves it has ended.
+/// Whether a change can be restored before the process that serves it has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preparation {
     /// It can.
     Ready,
-    /// It cannot: that process, which is the next one of the same purpose, is ended first.
+    /// It cannot: that process, the next one of the same purpose, is ended first.
     AfterItsProcess,
 }
 
@@ -230,7 +233,7 @@ impl fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// The kind with a name in the journal.
+    /// Registers a kind under its name in the journal.
     pub const fn of<T: Change + DeserializeOwned>(name: &'static str) -> Self {
         Self { name, read: read::<T> }
     }
@@ -248,7 +251,7 @@ fn read<T: Change + DeserializeOwned>(fields: Map<String, Value>) -> serde_json:
 /// The kinds that a program can read.
 pub type Kinds = &'static [Kind];
 
-/// Reads a stored change. A kind that is not registered, or whose fields do not fit, is an [`UnknownChange`].
+/// Parses a stored change. A kind that is not registered, or whose fields do not match, becomes an [`UnknownChange`].
 pub(crate) fn parse(kinds: Kinds, stored: Map<String, Value>) -> Box<dyn Change> {
     let name = stored.get("kind").and_then(Value::as_str).unwrap_or_default();
     let known = kinds.iter().find(|kind| kind.name == name).and_then(|kind| {
@@ -259,7 +262,7 @@ pub(crate) fn parse(kinds: Kinds, stored: Map<String, Value>) -> Box<dyn Change>
     known.unwrap_or_else(|| Box::new(UnknownChange(stored)))
 }
 
-/// A change of a kind that this build does not know; a newer mydyno made it. It is kept and left alone.
+/// A change of a kind that this build does not know; a newer mydyno made it. It is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct UnknownChange(pub Map<String, Value>);

@@ -1,14 +1,14 @@
-//! Which changes rest on which, and the order in which changes are put back.
+//! Dependencies between changes, and the order in which changes are restored.
 
 use std::cmp::Reverse;
 
 use crate::change::Preparation;
 use crate::replay::Open;
 
-/// The order in which changes are put back: newest first, with two exceptions.
+/// The order in which changes are restored: newest first, with two exceptions.
 ///
-/// A change that ends with another one of these comes last: only then is it known whether that one is gone. A process that has to
-/// end before what it serves can be put back comes first.
+/// A change that ends with another one of the list comes last: only then is it known whether that one has ended. A
+/// process that must end before the change that it serves can be restored comes first.
 pub(crate) fn in_order(ours: &[Open]) -> Vec<&Open> {
     let mut ours: Vec<&Open> = ours.iter().collect();
     let last: Vec<u64> =
@@ -20,7 +20,7 @@ pub(crate) fn in_order(ours: &[Open]) -> Vec<&Open> {
     ours
 }
 
-/// The entry of the process that serves a change: the next process of its purpose.
+/// The entry of the process that serves a change: the next process of the same purpose.
 fn served_by(ours: &[&Open], served: &Open) -> Option<u64> {
     let after = ours.iter().filter(|open| {
         open.entry.purpose == served.entry.purpose
@@ -30,13 +30,13 @@ fn served_by(ours: &[&Open], served: &Open) -> Option<u64> {
     after.map(|open| open.entry.id).min()
 }
 
-/// The entry among these that a change ends with by itself.
+/// The entry of the list that a change ends with by itself.
 pub(crate) fn ends_with(ours: &[&Open], open: &Open) -> Option<u64> {
     let other = ours.iter().find(|other| open.entry.change.ends_with(&*other.entry.change))?;
     Some(other.entry.id)
 }
 
-/// Whether a change that stays needs an earlier one.
+/// Whether a change that stays depends on an earlier one.
 pub(crate) fn keeps(later: &Open, earlier: &Open) -> bool {
     let one_command = later.entry.lease.process == earlier.entry.lease.process;
     later.entry.purpose == earlier.entry.purpose
@@ -44,8 +44,8 @@ pub(crate) fn keeps(later: &Open, earlier: &Open) -> bool {
         && later.entry.change.rests_on(&*earlier.entry.change)
 }
 
-/// The changes of other purposes that use a change, directly or through one of its own purpose. The command that mounted a disk
-/// need not be the last one that uses it, so it stays while one of them is there.
+/// Changes of other purposes that use a change, directly or through one of its own purpose. The command that mounted a
+/// disk need not be the last one that uses it, so the disk stays while such a change exists.
 pub(crate) fn users<'a>(open: &Open, all: &'a [Open]) -> Vec<&'a Open> {
     let carried = all.iter().filter(|other| open.entry.change.carries(&*other.entry.change));
     carried

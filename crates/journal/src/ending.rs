@@ -1,4 +1,4 @@
-//! Processes that are being killed: they still run in the kernel, and no longer for their user.
+//! Processes that are being killed: the kernel has not finished to end them, but they execute no user code any more.
 
 use std::fs;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use mydyno_linux::process::{is_pending, state_and_flags};
 
-/// Longest wait for such a process. It has to get a CPU once more, and to give its memory back.
+/// Time limit for such a process to end. It has to be scheduled once more and to release its memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 
-/// Its number on every architecture: signal(7).
+/// The same number on every architecture: signal(7).
 const SIGKILL: u32 = 9;
 
 /// `PF_EXITING` among the flags of `/proc/PID/stat` (include/linux/sched.h).
 const EXITING: u64 = 0x4;
 
-/// Waits while a process is being killed, ten seconds at most. A command may have started a process that the kernel
-/// kills with it; when the command has ended, that process has a moment to go.
+/// Waits while a process is being killed, ten seconds at most. The kernel may kill a process together with the command
+/// that started it; it ends a moment after that command.
 pub fn wait_for_killed(proc: &Path, pid: u32) {
     let folder = proc.join(pid.to_string());
     let began = Instant::now();
-    // The kernel clears the pending signal shortly before it sets the flag, so what was seen once holds.
+    // The kernel clears the pending signal shortly before it sets the flag, so having seen either once is enough.
     let mut killed = false;
     while let Some(flags) = flags_if_alive(&folder) {
         killed |= flags & EXITING != 0 || has_sigkill(&folder);
@@ -32,7 +32,7 @@ pub fn wait_for_killed(proc: &Path, pid: u32) {
     }
 }
 
-/// The flags of a process that is there and no zombie.
+/// The flags of a process; `None` when it does not exist or is a zombie.
 fn flags_if_alive(folder: &Path) -> Option<u64> {
     let stat = fs::read(folder.join("stat")).ok()?;
     let (state, flags) = state_and_flags(&String::from_utf8_lossy(&stat))?;

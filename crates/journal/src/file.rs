@@ -1,7 +1,7 @@
-//! The journal: what mydyno has changed and not yet put back.
+//! The journal: changes that mydyno has made and not yet restored.
 //!
-//! A file of JSON lines, only ever appended to under a lock, each line synced before what it announces happens.
-//! When no change is in force the file is emptied.
+//! A file of JSON lines, appended to under a lock; each line is synced before the change that it announces is made. The
+//! file is emptied when no change is in force.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,11 +22,11 @@ use crate::machine::Machine;
 use crate::outcome::{Closing, Outcome};
 use crate::replay::{Open, Replay, replay};
 
-/// Time limit of waiting for another mydyno's append; one takes milliseconds.
+/// Time limit for the lock. Another mydyno holds it for the milliseconds of an append.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Kept free on the disk with each change, so that it can be put back and closed when the disk is full by then: ending
-/// a private server may be what frees it.
+/// Disk space that is reserved with each change, so that it can be restored and closed on a full disk: ending a private
+/// server may be what frees space.
 const RESERVE_BYTES: u64 = 64 << 10;
 
 /// The journal of one state folder.
@@ -37,7 +37,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in a file, which is made by the first entry, with the kinds of change that this program knows.
+    /// The journal in a file, which the first entry creates, with the kinds of change that this program knows.
     pub fn at(path: PathBuf, kinds: Kinds) -> Self {
         Self { path, kinds }
     }
@@ -65,16 +65,17 @@ impl Journal {
         self.load(&mut *self.lock(file, false)?)
     }
 
-    /// Writes a change down, synced, before it is made. Give the number back to [`close`](Self::close) when it is undone.
+    /// Appends a change, synced, before it is made. Pass the returned number to [`close`](Self::close) once the change
+    /// is undone.
     ///
     /// # Errors
-    /// The same thing is changed already (by a living command, a dead one, or on purpose), or the journal cannot be
-    /// written; then the change must not be made.
+    /// The same thing is changed already (by a running command, by one that has ended, or on purpose), or the journal
+    /// cannot be written; the change must then not be made.
     pub fn record(&self, lease: &Lease, purpose: &str, change: impl Change) -> Result<u64, JournalError> {
         self.record_boxed(lease, purpose, Box::new(change))
     }
 
-    /// The same for a change whose type is not known.
+    /// As [`record`](Self::record), for a change of a type that is not known at compile time.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -87,15 +88,16 @@ impl Journal {
         let key = change.key();
         let needed = || Ok::<_, JournalError>(Some(change));
         let recorded = self.record_if_needed(lease, purpose, &key, needed)?;
-        // What was given was needed.
+        // The closure above always returns a change.
         Ok(recorded.unwrap_or_default())
     }
 
-    /// The same for a change that is only known once nobody else can make it: `needed` reads the value before, under the
-    /// journal's lock and after the check that nobody holds `key`. It says `None` when there is nothing to change.
+    /// As [`record`](Self::record), for a change that depends on the current value: `needed` reads it under the
+    /// journal's lock, after the check that no other command holds `key`, and returns `None` when there is nothing to
+    /// change.
     ///
     /// # Errors
-    /// As [`record`](Self::record), and what `needed` says.
+    /// As [`record`](Self::record), and those of `needed`.
     pub fn record_if_needed<E: From<JournalError>>(
         &self,
         lease: &Lease,
@@ -106,7 +108,7 @@ impl Journal {
         self.record_beside(lease, purpose, |open| open.entry.change.key() == key, needed)
     }
 
-    /// The same for a change that several others can be in the way of.
+    /// As [`record_if_needed`](Self::record_if_needed), for a change that conflicts with several others.
     ///
     /// # Errors
     /// As [`record_if_needed`](Self::record_if_needed).
@@ -139,7 +141,7 @@ impl Journal {
         })
     }
 
-    /// Writes down what other settings became with the change of one.
+    /// Records the values that other settings got through a change.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -148,7 +150,7 @@ impl Journal {
         self.update(|_| Ok(((), vec![line])))
     }
 
-    /// Hands changes over: they stay until the user runs `until`.
+    /// Marks changes as kept: they stay until the user runs `until`.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -157,10 +159,10 @@ impl Journal {
         self.update(|_| Ok(((), vec![line])))
     }
 
-    /// Makes this command answer for the changes that `wanted` chooses, all or none, and returns them, oldest first.
+    /// Makes this command the owner of the changes that `wanted` chooses, all or none, and returns them, oldest first.
     ///
     /// # Errors
-    /// A living command answers for one of them, or the journal cannot be written.
+    /// A running command owns one of them, or the journal cannot be written.
     pub fn take_over(
         &self,
         lease: &Lease,
@@ -169,8 +171,8 @@ impl Journal {
         self.take(lease, wanted, true)
     }
 
-    /// The same also from commands that live: the caller knows by other means that they do not need these changes any more,
-    /// as by a lock that they would hold.
+    /// As [`take_over`](Self::take_over), but also from running commands: the caller knows by other means, as by a
+    /// lock, that they no longer need these changes.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -214,7 +216,7 @@ impl Journal {
         })
     }
 
-    /// Writes down that a change is no longer in force. The file is emptied when it was the last one.
+    /// Records that a change is no longer in force. The file is emptied when it was the last one.
     ///
     /// # Errors
     /// The journal cannot be written; the change stays listed, and `host restore` finds nothing left to do.
@@ -224,7 +226,7 @@ impl Journal {
         self.update(|_| Ok(((), vec![line])))
     }
 
-    /// Empties a journal that holds NUL bytes only, so that what it lost can be written down again.
+    /// Empties a journal that contains NUL bytes only, so that lost changes can be recorded again.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -242,7 +244,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Closes an entry as its change was put back; one that could not be stays open.
+    /// Closes the entry of a change with the outcome of its restore; after a failed restore it stays open.
     ///
     /// # Errors
     /// As [`close`](Self::close).
@@ -272,7 +274,7 @@ impl Journal {
         if before.only_nul && !lines.is_empty() {
             return match lines.iter().any(|line| matches!(line, Line::Change(_))) {
                 true => Err(JournalError::Lost { path: self.path.clone() }.into()),
-                // No entry is known that could be closed or handed over; the damage must stay in sight.
+                // There is no known entry to close or keep, and the damage must stay visible.
                 false => Ok(answer),
             };
         }
@@ -285,7 +287,8 @@ impl Journal {
             return Ok(answer);
         }
         if length != before.sound_bytes {
-            // A torn tail announced nothing that happened; cut it off so that the next line starts on its own.
+            // A torn last line announced a change that was never made; it is cut off so that the next line starts at a
+            // line's beginning.
             file.set_len(before.sound_bytes).map_err(io("write"))?;
         }
         if lines.iter().any(|line| matches!(line, Line::Change(_))) {
@@ -293,7 +296,7 @@ impl Journal {
         }
         let fresh = before.sound_bytes == 0;
         if let Err(e) = append(&mut file, &lines, fresh) {
-            // Half a line (a full disk) must not stay as if it were an announcement.
+            // A partial line (the disk is full) must not remain as if it announced a change.
             let _ = file.set_len(before.sound_bytes);
             return Err(io("write")(e).into());
         }
@@ -344,9 +347,9 @@ impl Journal {
 
 /// The journal's file while it is locked.
 ///
-/// A lock lasts until its last descriptor is closed, and a child that another thread forks meanwhile has a copy until it
-/// runs its program; a child that waits to be journalled runs it only once the journal was
-/// written again. So the lock is given up by name, which counts for all copies.
+/// A flock(2) lock lasts until the last descriptor is closed, and a child that another thread forks has a copy until it
+/// executes its program, which a child that waits for its journal entry does only after the next write. So the lock is
+/// released explicitly, which applies to all copies.
 #[derive(Debug)]
 struct Locked(File);
 
@@ -370,8 +373,8 @@ impl Drop for Locked {
     }
 }
 
-/// A number that no entry had before, also in a file that was emptied: a process that still knows an old one must not close a new
-/// entry with it. Microseconds since 1970, since nothing of an emptied file is left to count on from.
+/// A number that no entry had before, not even in a file that was emptied since: a process with an old number must not
+/// close a new entry. Microseconds since 1970, because an emptied file leaves no counter.
 fn fresh_id(replay: &Replay) -> u64 {
     let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
     replay.next_id.max(u64::try_from(micros).unwrap_or_default())
@@ -388,7 +391,7 @@ fn append(file: &mut File, lines: &[Line], fresh: bool) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The reason why a change in force keeps another one from being made.
+/// The reason why a change in force conflicts with a new one.
 ///
 /// # Errors
 /// `/proc` cannot be read.

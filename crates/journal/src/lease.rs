@@ -1,31 +1,32 @@
-//! Leases: the running command that answers for a change. A lease ends with its process, so a dead one is always seen.
+//! Leases: the running command that owns a change. A lease ends with its process, so ownership by a dead command is
+//! always detected.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::JournalError;
 use crate::machine::{Machine, Presence, ProcessIdentity};
 
-/// A lease as the journal keeps it.
+/// A lease as the journal stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseIdentity {
-    /// The process that answers.
+    /// The owning process.
     pub process: ProcessIdentity,
     /// Its command, as in `server up`.
     pub command: String,
 }
 
-/// Whether the command of a lease still answers.
+/// Whether the owner of a lease still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     /// The process of the lease runs: boot, process id and start time are those of the lease.
     Alive,
     /// It ended.
     Dead,
-    /// It belongs to another machine or container; whether it runs cannot be seen from here.
+    /// It belongs to another machine or container, whose processes are not visible here.
     Unseen,
 }
 
-/// This command's lease: every change is made under one.
+/// This command's lease, under which it makes its changes.
 #[derive(Debug, Clone)]
 pub struct Lease {
     machine: Machine,
@@ -41,7 +42,7 @@ impl Lease {
         Self::of_process(machine, std::process::id(), command)
     }
 
-    /// A lease of another process that runs now.
+    /// A lease of another running process.
     ///
     /// # Errors
     /// `/proc` cannot be read, or there is no such process.
@@ -55,19 +56,19 @@ impl Lease {
         })
     }
 
-    /// The machine that it holds on.
+    /// The machine of its process.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// The part that the journal keeps.
+    /// The part that the journal stores.
     pub fn identity(&self) -> &LeaseIdentity {
         &self.identity
     }
 }
 
 impl LeaseIdentity {
-    /// Whether the command still answers.
+    /// Whether the owner still runs.
     ///
     /// # Errors
     /// `/proc` cannot be read.

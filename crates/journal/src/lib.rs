@@ -1,8 +1,8 @@
 //! The journal of changes to a host.
 //!
-//! A command writes each change to the [`Journal`] and syncs it before it makes the change. [`restore::restore`] puts the changes
-//! of commands that died back: after SIGKILL, a crash or a reboot. The journal knows changes by the trait [`Change`] only; the
-//! crate that makes changes registers their kinds ([`Kind`]).
+//! A command appends each change to the [`Journal`] and syncs it before it makes the change. [`restore::restore`]
+//! restores the changes of commands that have ended: after SIGKILL, a crash or a reboot. The journal knows changes by
+//! the trait [`Change`] only; the crate that makes changes registers their kinds ([`Kind`]).
 
 pub mod change;
 pub mod error;

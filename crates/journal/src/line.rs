@@ -8,56 +8,56 @@ use crate::lease::LeaseIdentity;
 use crate::machine::{Machine, Place};
 use crate::outcome::Closing;
 
-/// The form of the file; the first line says it.
+/// The format of the file, which its first line names.
 pub const SCHEMA: &str = "mydyno.journal/1";
 
-/// One line. A line is appended and synced as a whole before what it announces happens.
+/// One line. It is appended and synced as a whole before the change that it announces is made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Line {
     /// The first line of the file.
     Journal {
-        /// The form of the lines that follow.
+        /// The format of the following lines.
         schema: String,
     },
     /// A change that is about to be made.
     Change(Box<Entry<StoredChange>>),
-    /// The values of other settings after a change of a setting.
+    /// The values of other settings after a change of one.
     Along {
         /// The entry.
         id: u64,
         /// Names and values.
         values: Vec<(String, String)>,
-        /// When: RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
-    /// Changes are handed over: they stay until a command of the user takes them away.
+    /// Changes are kept until the user runs a command.
     Kept {
         /// The entries.
         ids: Vec<u64>,
         /// The command that ends them, as in `mydyno server down demo`.
         until: String,
-        /// When: RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
-    /// Another command answers for changes from now on.
+    /// Another command owns changes from now on.
     Taken {
         /// The entries.
         ids: Vec<u64>,
-        /// The command that answers.
+        /// The lease of the new owner.
         lease: LeaseIdentity,
-        /// When: RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
     /// The change is no longer in force.
     Closed {
         /// The entry.
         id: u64,
-        /// The end.
+        /// The outcome.
         how: Closing,
-        /// In words.
+        /// The outcome in words.
         why: String,
-        /// When: RFC 3339.
+        /// Time, RFC 3339.
         at: String,
     },
 }
@@ -65,24 +65,24 @@ pub enum Line {
 /// A change as the journal stores it: an object with the field `kind`.
 pub type StoredChange = Map<String, Value>;
 
-/// A change, as it is written down before it is made.
+/// A change as it is recorded before it is made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Entry<C = Box<dyn Change>> {
     /// A number that no other entry has or had; later ones are larger.
     pub id: u64,
-    /// The purpose, as in `server demo`; all entries of one purpose are put back together.
+    /// The purpose, as in `server demo`; all entries of one purpose are restored together.
     pub purpose: String,
     /// The change.
     pub change: C,
     /// The value before.
     pub was: Value,
-    /// The value that is set.
+    /// The new value.
     pub now: Value,
     /// Machine, boot and PID namespace in which it was made.
     pub place: Place,
-    /// The command that answers for it.
+    /// The lease of its owner.
     pub lease: LeaseIdentity,
-    /// When: RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
 }
 
@@ -102,7 +102,7 @@ impl Entry<StoredChange> {
 }
 
 impl Entry {
-    /// The entry as the journal stores it.
+    /// The entry as the journal stores it, with its change as an object.
     pub(crate) fn stored(self) -> serde_json::Result<Entry<StoredChange>> {
         let stored = self.change.stored()?;
         Ok(self.with(stored).0)
@@ -113,8 +113,8 @@ impl Entry {
         self.change.as_kind()
     }
 
-    /// The reason why it cannot be put back from here, though it can from elsewhere. Namespaces end with their boot, and their
-    /// numbers are used again.
+    /// The reason why it cannot be restored from this process, though it can from another namespace. Namespaces end
+    /// with their boot, and their numbers are reused.
     pub fn out_of_reach(&self, machine: &Machine) -> Option<String> {
         let this_boot = self.place.boot_id == machine.place().boot_id;
         this_boot.then(|| self.change.out_of_reach(machine)).flatten()

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::ending;
 use crate::error::JournalError;
 
-/// Where process ids mean something: one boot of one machine, seen from one PID namespace.
+/// The scope of a process id: one boot of one machine, seen from one PID namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The machine's node name, for people: names are given twice and change.
+    /// The machine's node name, for people: names are not unique and change.
     pub host: String,
-    /// `/etc/machine-id`, machine-id(5): the same from boot to boot, and another on each machine. State folders may lie on
-    /// a network file system that several machines see. `None` where there is none.
+    /// `/etc/machine-id`, machine-id(5): constant across boots and unique to a machine. Several machines may share
+    /// state folders on a network file system. `None` where there is none.
     #[serde(default)]
     pub machine_id: Option<String>,
     /// `/proc/sys/kernel/random/boot_id`: new with each boot.
@@ -25,14 +25,14 @@ pub struct Place {
     pub pid_namespace: String,
 }
 
-/// A process beyond doubt: ids are used again, but not within the clock tick in which their process started.
+/// The unique identity of a process: ids are reused, but not within the clock tick in which their process started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     /// Process id in its namespace.
     pub pid: u32,
     /// Start in clock ticks after boot: field 22 of `/proc/PID/stat`, proc_pid_stat(5).
     pub start_ticks: u64,
-    /// Where the id means something.
+    /// The scope of the id.
     pub place: Place,
 }
 
@@ -43,15 +43,15 @@ pub enum Presence {
     Running,
     /// It ended: there is no such process, or a zombie that its parent has not collected.
     Ended,
-    /// It ended, and another process has its id now.
+    /// It ended, and its id was reused.
     Recycled,
     /// It ended with an earlier boot of this machine.
     OtherBoot,
-    /// It belongs to another machine or container, whose processes cannot be seen from here.
+    /// It belongs to another machine or container, whose processes are not visible here.
     Unseen,
 }
 
-/// The machine that mydyno runs on; tests give it a made-up `/proc`.
+/// The machine that mydyno runs on; tests simulate its `/proc`.
 #[derive(Debug, Clone)]
 pub struct Machine {
     root: Root,
@@ -103,15 +103,15 @@ impl Machine {
         self.root.sys()
     }
 
-    /// Where this machine's process ids mean something.
+    /// The scope of process ids on this machine.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The identity of a process that runs now; `None` when there is none or only its zombie.
+    /// The identity of a running process; `None` when it does not exist or is a zombie.
     ///
     /// # Errors
-    /// `/proc/PID/stat` is there and not readable.
+    /// `/proc/PID/stat` exists and cannot be read.
     pub fn identify(&self, pid: u32) -> Result<Option<ProcessIdentity>, JournalError> {
         let alive = self.stat(pid)?.filter(|(alive, _)| *alive);
         Ok(alive.map(|(_, start_ticks)| ProcessIdentity { pid, start_ticks, place: self.place.clone() }))
@@ -120,11 +120,11 @@ impl Machine {
     /// The state of a process that was identified earlier.
     ///
     /// # Errors
-    /// `/proc/PID/stat` is there and not readable.
+    /// `/proc/PID/stat` exists and cannot be read.
     pub fn presence(&self, process: &ProcessIdentity) -> Result<Presence, JournalError> {
         let (there, here) = (&process.place, &self.place);
         if there.boot_id != here.boot_id {
-            // Without ids nothing tells an earlier boot of this machine from another machine.
+            // Without machine ids an earlier boot of this machine cannot be told from another machine.
             let same = here.machine_id.is_some() && there.machine_id == here.machine_id;
             return Ok(if same { Presence::OtherBoot } else { Presence::Unseen });
         }
@@ -183,7 +183,7 @@ impl Machine {
         self.root.mounts(process).map_err(|e| JournalError::io("read", table, e))
     }
 
-    /// Whether the kernel has a file system now, or would load its module on the first mount.
+    /// Whether the kernel supports a file system, or would load its module on the first mount.
     ///
     /// # Errors
     /// `/proc/filesystems` cannot be read.
@@ -203,12 +203,13 @@ impl Machine {
             .any(|file| file.split('.').next() == Some(name))
     }
 
-    /// Whether this process has a capability in force: numbers of capabilities(7).
+    /// Whether this process has an effective capability: numbers of capabilities(7).
     pub fn has_capability(&self, number: u32) -> bool {
         self.root.has_capability(number)
     }
 
-    /// Whether all users are themselves, user_namespaces(7): what a kernel without that shows is the host's, too.
+    /// Whether the user namespace maps all ids to themselves, as the initial one does: user_namespaces(7). So does a
+    /// kernel without user namespaces.
     pub fn is_host_user_namespace(&self) -> bool {
         let Ok(map) = fs::read_to_string(self.proc().join("self/uid_map")) else { return true };
         map.split_whitespace().eq(["0", "0", "4294967295"])

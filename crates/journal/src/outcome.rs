@@ -1,34 +1,34 @@
-//! The end of putting one change back.
+//! The outcome of restoring one change.
 
 use mydyno_model::change::RestoreState;
 use serde::{Deserialize, Serialize};
 
-/// The end of putting one change back.
+/// The outcome of restoring one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The end.
+    /// The state afterwards.
     pub state: RestoreState,
     /// The action, or the reason why there was none.
     pub why: String,
 }
 
 impl Outcome {
-    /// All is as before.
+    /// The previous state is restored.
     pub fn restored(why: impl Into<String>) -> Self {
         Self { state: RestoreState::Restored, why: why.into() }
     }
 
-    /// It is not, or no longer, ours to put back.
+    /// The change is not, or no longer, mydyno's to restore.
     pub fn left_alone(why: impl Into<String>) -> Self {
         Self { state: RestoreState::LeftAlone, why: why.into() }
     }
 
-    /// It is ours and could not be put back.
+    /// It is mydyno's change and could not be restored.
     pub fn failed(why: impl Into<String>) -> Self {
         Self { state: RestoreState::Failed, why: why.into() }
     }
 
-    /// The end that the journal notes; `None` when the entry stays open.
+    /// The end that the journal records; `None` when the entry stays open.
     pub fn closing(&self) -> Option<Closing> {
         match self.state {
             RestoreState::Restored => Some(Closing::Restored),
@@ -38,13 +38,13 @@ impl Outcome {
     }
 }
 
-/// The end of an entry, as the journal notes it.
+/// The end of an entry as the journal records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closing {
-    /// All is as before.
+    /// The previous state is restored.
     Restored,
-    /// It was no longer ours to put back.
+    /// It was no longer mydyno's to restore.
     LeftAlone,
     /// The change was never made, or it was made permanent on purpose (a finished template).
     Released,

@@ -1,4 +1,4 @@
-//! From the journal's bytes to the changes in force: a pure function, so that every instant of a crash can be tested.
+//! From the journal's bytes to the changes in force: a pure function, so that a crash at every instant can be tested.
 
 use crate::change::{Change, Kinds};
 use crate::lease::LeaseIdentity;
@@ -7,9 +7,9 @@ use crate::line::{Entry, Line, SCHEMA};
 /// A change in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
-    /// The change as it was written down.
+    /// The change as it was recorded.
     pub entry: Box<Entry>,
-    /// The command that answers for it now.
+    /// The lease of its current owner.
     pub lease: LeaseIdentity,
     /// The command that ends it, when it is kept on purpose.
     pub kept_until: Option<String>,
@@ -29,18 +29,19 @@ pub struct Replay {
     pub open: Vec<Open>,
     /// More than any number in the file.
     pub next_id: u64,
-    /// Length of the file up to the end of its last whole line. What follows was torn by a crash before its sync
-    /// returned, so what it would have announced never happened.
+    /// Length of the file up to the end of its last complete line. A crash tore what follows before its sync returned,
+    /// so the change that it would have announced was never made.
     pub sound_bytes: u64,
-    /// Numbers (from 1) of lines before the last that cannot be read: no crash of ours does that.
+    /// Numbers (from 1) of lines before the last that cannot be parsed: no crash of mydyno causes that.
     pub damaged_lines: Vec<usize>,
-    /// All bytes are NUL: a crash of the machine, or a fault of the disk, took the entries. Line 1 then counts as damaged.
+    /// All bytes are NUL: a crash of the machine, or a fault of the disk, destroyed the entries. Line 1 then counts as
+    /// damaged.
     pub only_nul: bool,
-    /// The form that the first line names, if this build does not know it.
+    /// The format that the first line names, if this build does not know it.
     pub other_form: Option<String>,
 }
 
-/// Reads the journal, with its changes as the registered kinds.
+/// Parses the journal, with its changes as the registered kinds.
 pub fn replay(bytes: &[u8], kinds: Kinds) -> Replay {
     let mut state = Replay { next_id: 1, ..Replay::default() };
     if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
@@ -54,7 +55,7 @@ pub fn replay(bytes: &[u8], kinds: Kinds) -> Replay {
         at += length + 1;
         match serde_json::from_slice::<Line>(line) {
             Ok(line) => state.apply(line, kinds),
-            // A last line that is whole and yet unreadable was torn too: its pages reached the disk out of order.
+            // A complete last line that cannot be parsed was torn as well: its pages reached the disk out of order.
             Err(_) if at == bytes.len() => break,
             Err(_) => state.damaged_lines.push(number),
         }

@@ -1,4 +1,4 @@
-//! Putting back what was changed: newest first, only what is still ours, and again after any interruption.
+//! Restores changes: newest first, only those that are still mydyno's, and again after any interruption.
 
 use mydyno_model::change::{ChangeInfo, LeaseState, RestoreOutcome, RestoreState};
 use serde_json::Map;
@@ -14,10 +14,10 @@ use crate::replay::Open;
 pub use crate::change::{Hooks, NoHooks};
 pub use crate::outcome::Outcome;
 
-/// Puts changes back that this command answers for, newest first, and closes their entries.
+/// Restores changes that this command owns, newest first, and closes their entries.
 ///
 /// # Errors
-/// The journal cannot be written or `/proc` cannot be read; what was not reached stays in the journal.
+/// The journal cannot be written or `/proc` cannot be read; the remaining changes stay in the journal.
 pub fn put_back(
     journal: &Journal,
     machine: &Machine,
@@ -28,7 +28,7 @@ pub fn put_back(
     let mut outcomes: Vec<(Open, Outcome)> = Vec::with_capacity(ours.len());
     for open in &ours {
         let open: &Open = open;
-        // A folder must not go while the process that works in it could not be ended.
+        // The folder must stay while the process that works in it could not be ended.
         let stuck = outcomes.iter().find(|(later, outcome)| {
             later.entry.purpose == open.entry.purpose
                 && outcome.state == RestoreState::Failed
@@ -41,7 +41,7 @@ pub fn put_back(
             (Some((later, _)), _) => {
                 Outcome::failed(format!("{} has to go first", later.entry.change.what()))
             }
-            // What is in its place is somebody else's.
+            // Another program's object has taken its name.
             (None, _) if change.ends_with_boot() && place.boot_id != machine.place().boot_id => {
                 Outcome::restored("it ended with an earlier boot")
             }
@@ -54,11 +54,11 @@ pub fn put_back(
     Ok(outcomes)
 }
 
-/// Checks that everything wanted can be put back from here: what is mounted in another namespace, or belongs to a process that cannot
-/// be seen, would be given up as somebody else's.
+/// Checks that all wanted changes can be restored from this process: a mount in another namespace, or an object of a
+/// process that is not visible, would be taken for another program's.
 ///
 /// # Errors
-/// Something cannot; it says where it can. Or the journal or `/proc` cannot be read.
+/// One cannot; the error says where it can. Or the journal or `/proc` cannot be read.
 pub fn check_in_reach(
     journal: &Journal,
     machine: &Machine,
@@ -79,12 +79,12 @@ pub fn check_in_reach(
     Ok(())
 }
 
-/// Restores: takes over the changes of commands that died and puts them back. Changes that a
-/// living command answers for, or that are kept on purpose, are named and left alone; with `all`, kept ones are put
-/// back too, and those of machines and containers that cannot be seen from here.
+/// Restores the changes of commands that have ended, after taking them over. Changes that a running command owns, or
+/// that are kept on purpose, are listed and stay unchanged; with `all`, kept ones are restored too, and those of
+/// machines and containers that are not visible here.
 ///
 /// # Errors
-/// The journal cannot be read or written, or `/proc` cannot be read. Run it again: it goes on where it stopped.
+/// The journal cannot be read or written, or `/proc` cannot be read. Run it again: it continues where it stopped.
 pub fn restore(
     journal: &Journal,
     lease: &Lease,
@@ -98,7 +98,7 @@ pub fn restore(
     let mut claims = Vec::new();
     let before = journal.read()?;
     for open in before.open.iter().rev() {
-        // What stays keeps what it needs: the folder of a swap file, the device of a mount.
+        // A change that stays keeps its dependencies: the folder of a swap file, the device of a mount.
         let mut above = obstacle(open, machine, all)?;
         for user in users(open, &before.open) {
             above = above.or(obstacle(user, machine, all)?);
@@ -122,10 +122,10 @@ pub fn restore(
             None => free.push(open),
         }
     }
-    // What somebody took, closed or handed over in between is no longer what was looked at.
+    // Other commands may have taken over, closed or kept entries since they were read.
     let taken = journal.take_over(lease, |open| free.contains(&open))?;
     for (open, outcome) in put_back(journal, machine, &taken, hooks)? {
-        // Who answered for it before is what the reader wants to know; taking over made it ours.
+        // The report names the previous owner; taking over has made this command the owner.
         let former = Open { lease: open.entry.lease.clone(), ..open };
         outcomes.push(report(&former, machine, outcome)?);
     }
@@ -133,8 +133,8 @@ pub fn restore(
     Ok(outcomes)
 }
 
-/// Puts back what was done for one purpose and reports it, as [`restore`] does. The entries are this command's own: it wrote them
-/// for what the journal had lost.
+/// Restores the changes of one purpose and reports them as [`restore`] does. This command wrote their entries itself,
+/// for changes that the journal had lost.
 ///
 /// # Errors
 /// As [`restore`].
@@ -163,7 +163,7 @@ pub fn status(journal: &Journal, machine: &Machine) -> Result<Vec<ChangeInfo>, J
     let all = journal.read()?.open;
     all.iter()
         .map(|open| {
-            // The disk below a folder that is kept is kept with it.
+            // A disk below a kept folder is kept as well.
             let kept = users(open, &all).into_iter().find_map(|user| user.kept_until.clone());
             info(&Open { kept_until: open.kept_until.clone().or(kept), ..open.clone() }, machine)
         })

@@ -36,7 +36,8 @@ pub fn membership<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a s
     v1.map(|one| (Version::V1, one.path)).or_else(|| v2().map(|one| (Version::V2, one.path)))
 }
 
-/// The mount through which the groups with a controller are seen: the last one, which covers others on its point.
+/// The mount through which the groups of a controller are visible: the last one, which covers earlier ones on its mount
+/// point.
 pub fn mount_of<'a>(mounts: &'a [Mount], version: Version, controller: &str) -> Option<&'a Mount> {
     mounts.iter().rev().find(|mount| match version {
         Version::V1 => mount.kind == "cgroup" && mount.has_super_option(controller),

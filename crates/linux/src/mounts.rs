@@ -84,7 +84,7 @@ pub fn unescape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A table with optional fields, escapes, mounts over mounts, a bind mount of an overlay and lines that are damaged.
+    /// A table with optional fields, escapes, mounts over mounts, a bind mount of an overlay and damaged lines.
     const ODD: &str = include_str!("../tests/fixtures/mountinfo-odd");
 
     #[test]

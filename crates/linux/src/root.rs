@@ -1,4 +1,4 @@
-//! The places at which procfs and sysfs are mounted.
+//! The mount points of procfs and sysfs.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::mounts::{self, Mount};
 use crate::process;
 
-/// The mount points of procfs and sysfs; a test gives a made-up tree.
+/// The mount points of procfs and sysfs; tests use a simulated tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     proc: PathBuf,

@@ -1,4 +1,4 @@
-//! The account of a private server: its password, and the statements that set it before anybody can connect.
+//! The account of a private server: its password, and the statements that set it before any client can connect.
 
 use sha1::{Digest, Sha1};
 
@@ -6,28 +6,28 @@ use crate::error::SandboxError;
 use crate::quirks::{Accounts, accounts};
 use crate::version::Engine;
 
-/// The account that a private server has.
+/// The account of every private server.
 pub(crate) const USER: &str = "root";
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const PASSWORD_LENGTH: usize = 32;
 
-/// A new password: 32 characters of 62, which is 190 bits from the kernel.
+/// A new password: 32 characters from an alphabet of 62, 190 bits of kernel randomness.
 pub(crate) fn new_password() -> Result<String, SandboxError> {
     let mut password = String::with_capacity(PASSWORD_LENGTH);
     let mut bytes = [0u8; 64];
     while password.len() < PASSWORD_LENGTH {
         getrandom::fill(&mut bytes).map_err(|e| SandboxError::io("read", "/dev/urandom", e.into()))?;
-        // Bytes from 248 (4 × 62) up would make the first letters more likely than the rest.
+        // Bytes from 248 (4 × 62) on would make the first letters more likely than the rest.
         let letters = bytes.iter().filter(|b| **b < 248).map(|b| char::from(ALPHABET[usize::from(*b) % 62]));
         password.extend(letters.take(PASSWORD_LENGTH - password.len()));
     }
     Ok(password)
 }
 
-/// Content of the file of `--init-file`: one statement a line. The server runs it before it accepts connections.
+/// Content of the file for `--init-file`: one statement a line. The server executes it before it accepts connections.
 ///
-/// Where accounts have native passwords, only the hash is in it, so that the server never sees the password in clear.
+/// For accounts with native passwords the file contains only the hash, so the server never sees the password in clear.
 pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {
     let hash = native_hash(password);
     let mut lines = vec!["SET SESSION sql_log_bin=0;".to_owned()];
@@ -35,7 +35,7 @@ pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {
     for account in ["'root'@'localhost'", "'root'@'127.0.0.1'"] {
         match accounts(engine) {
             Accounts::UserTable | Accounts::GlobalPriv => {
-                // GRANT … IDENTIFIED BY PASSWORD makes the account, and leaves the password of one that exists.
+                // GRANT … IDENTIFIED BY PASSWORD creates the account, but leaves the password of an existing one.
                 lines.push(format!(
                     "GRANT ALL PRIVILEGES ON *.* TO {account} IDENTIFIED BY PASSWORD '{hash}' WITH GRANT OPTION;"
                 ));
@@ -61,12 +61,12 @@ pub(crate) fn init_statements(engine: &Engine, password: &str) -> String {
         Accounts::Plugins => None,
     };
     if let Some(table) = table {
-        // Old series come with anonymous accounts, and with root accounts for names of the host.
+        // Old series create anonymous accounts, and root accounts for host names.
         lines.push(format!(
             "DELETE FROM {table} WHERE User='' OR (User='root' AND Host NOT IN ('localhost','127.0.0.1'));"
         ));
         lines.push("DELETE FROM mysql.db WHERE User='';".to_owned());
-        // Last: MariaDB from 10.4 ignores the statements of this file that come after it.
+        // Last, because MariaDB from 10.4 ignores the statements of this file that follow it.
         lines.push("FLUSH PRIVILEGES;".to_owned());
     }
     lines.join("\n") + "\n"
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_native_hash_is_that_of_the_server() {
-        // SELECT PASSWORD('password') and PASSWORD('mypass') as MySQL's manual prints them.
+        // The results of SELECT PASSWORD('password') and PASSWORD('mypass') in MySQL's manual.
         assert_eq!(native_hash("password"), "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
         assert_eq!(native_hash("mypass"), "*6C8989366EAF75BB670AD8EA7A7FC1176A95CEF4");
     }

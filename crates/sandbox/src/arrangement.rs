@@ -1,4 +1,4 @@
-//! How a private server is started, beside its variables: on which disk, within which limits, with which allocator.
+//! The environment in which a private server starts: its disk, resource limits, allocator, user and scheduling.
 
 use std::ffi::OsString;
 use std::fs;
@@ -38,21 +38,21 @@ pub const ENVIRONMENT: &[&str] = &[
     "TZ",
 ];
 
-/// Lines of a log in which the loader speaks: its first ones, and a server that has just started says little.
+/// Lines of a log that are searched for messages of the loader, which come first; a new server logs little else.
 const LOG_LINES: usize = 1000;
 
-/// How a private server is started.
+/// The environment in which a private server starts.
 #[derive(Debug, Clone, Default)]
 pub struct Arrangement {
-    /// A disk of its own for its data.
+    /// A separate disk for its data.
     pub disk: Option<DiskSpec>,
     /// Settings of that disk's queue, as in `nr_requests`; no other program uses that disk.
     pub queue: Vec<(String, String)>,
-    /// Limits of the control group that it is started in; those of I/O count for the disk that its data are on.
+    /// Limits of its control group; those of I/O apply to the disk of its data.
     pub limits: Limits,
-    /// The memory allocator; none: what the environment of mydyno says.
+    /// The memory allocator; `None` for the environment of mydyno.
     pub allocator: Option<Allocator>,
-    /// By how much longer it waits for each sync.
+    /// The delay that is added to each sync.
     pub sync_delay: Option<Duration>,
     /// Variables of its environment.
     pub environment: Vec<(String, String)>,
@@ -60,17 +60,17 @@ pub struct Arrangement {
     pub scheduling: Vec<(Attribute, String)>,
     /// Limits of its process.
     pub process_limits: Vec<(Limit, u64)>,
-    /// The user that it runs as, by name or number; none: the one that runs mydyno.
+    /// The user that it runs as, by name or number; `None` for mydyno's own user.
     pub user: Option<String>,
 }
 
 impl Arrangement {
-    /// Whether its disk is emulated: every result says so.
+    /// Whether its disk is emulated, which every result must state.
     pub fn is_emulated(&self) -> bool {
         matches!(self.disk, Some(DiskSpec { medium: Medium::Emulated(_), .. }))
     }
 
-    /// The user that it runs as, if that is another one than this process's.
+    /// The user that it runs as, if not this process's own.
     ///
     /// # Errors
     /// This machine has no such user.
@@ -80,7 +80,7 @@ impl Arrangement {
     }
 }
 
-/// The variables that an arrangement gives a server in its folder; an empty value takes one away.
+/// The environment variables of a server in its folder; an empty value removes one.
 pub(crate) fn environment(
     arrangement: &Arrangement,
     folder: &Path,
@@ -103,8 +103,8 @@ pub(crate) fn environment(
     Ok(variables)
 }
 
-/// Checks that a server that runs has the environment and the libraries that it was given. A library that does not fit is
-/// passed over by the loader, with a line in the log and nothing else: ld.so(8).
+/// Checks that a running server has the environment and the libraries that it was given. The loader skips a library
+/// that does not fit and only writes a line to the log: ld.so(8).
 pub(crate) fn check_environment(
     arrangement: &Arrangement,
     pid: u32,
@@ -152,7 +152,7 @@ fn not_given(folder: &ServerFolder, what: String) -> Result<(), SandboxError> {
     Err(SandboxError::NotGiven { what, log })
 }
 
-/// Checks that the syncs of a server that runs are delayed, if they are to be, and that it commits by them.
+/// Checks that the syncs of a running server are delayed, if requested, and that its commits use them.
 pub(crate) fn check_syncs(
     site: &Site,
     arrangement: &Arrangement,
@@ -163,15 +163,15 @@ pub(crate) fn check_syncs(
     if let Some((path, how)) = sync_delay::passes_by(site.lease.machine(), pid)? {
         return Err(SandboxError::NotDelayed { path, how });
     }
-    // A library that is loaded is not called where the program has a function of that name itself. Every server syncs before
-    // it accepts connections.
+    // A library can be loaded without being called, if the program defines the function itself. Every server syncs
+    // before it accepts connections.
     if sync_delay::delayed(folder.path())? == 0 {
         return not_given(folder, format!("{}: no sync of its start passed the library", sync_delay::NAME));
     }
     Ok(())
 }
 
-/// Makes the disk for the data, if one is wanted. An emulated one needs the user's permission.
+/// Makes the disk for the data, if requested. An emulated one needs the user's permission.
 pub(crate) fn make_disk(
     site: &Site,
     arrangement: &Arrangement,
@@ -189,12 +189,12 @@ pub(crate) fn make_disk(
     set_queue(site, arrangement, &disk.device, purpose)
 }
 
-/// The folder of a server's own disk.
+/// The folder of a server's separate disk.
 pub(crate) fn disk_folder<'a>(site: &'a Site, folder: &'a Path, purpose: &'a str) -> DiskFolder<'a> {
     DiskFolder { journal: site.journal, lease: site.lease, purpose, path: folder }
 }
 
-/// Gives the queue of a disk that was made its settings.
+/// Applies the queue settings to a new disk.
 pub(crate) fn set_queue(
     site: &Site,
     arrangement: &Arrangement,
@@ -209,7 +209,8 @@ pub(crate) fn set_queue(
     read_back(site, arrangement.queue.iter().map(|(file, value)| (named(file), value.clone())))
 }
 
-/// Settings in the order in which each keeps its value: those first with which the kernel changes others of the same queue.
+/// The settings in an order in which each keeps its value: settings that make the kernel change others of the same
+/// queue come first.
 pub(crate) fn in_order(settings: &[(String, String)]) -> Vec<&(String, String)> {
     let mut ordered: Vec<_> = settings.iter().collect();
     ordered.sort_by_key(|(name, _)| match name.rsplit('.').next().unwrap_or(name) {
@@ -220,7 +221,7 @@ pub(crate) fn in_order(settings: &[(String, String)]) -> Vec<&(String, String)> 
     ordered
 }
 
-/// Checks that settings have the values that they were given, once all are set.
+/// Checks that all settings have their values, once all are set.
 pub(crate) fn read_back(
     site: &Site,
     settings: impl Iterator<Item = (String, String)>,
@@ -251,7 +252,7 @@ pub(crate) fn make_group(
     Ok(Some(cgroup::make(site.journal, site.lease, purpose, &limits)?.1))
 }
 
-/// The number of the disk that a folder is on, as in `259:0`: limits count for whole disks, not partitions.
+/// The number of the disk below a folder, as in `259:0`: limits apply to whole disks, not to partitions.
 fn whole_device(folder: &Path) -> Result<String, SandboxError> {
     let device = fs::metadata(folder).map_err(|e| SandboxError::io("read", folder, e))?.dev();
     let number = format!("{}:{}", libc::major(device), libc::minor(device));

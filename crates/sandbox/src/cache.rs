@@ -1,4 +1,4 @@
-//! The folder of templates, kept small: what was not used for longest goes first, and nothing that is being copied.
+//! The cache of templates: the least recently used are evicted first, and none that is being copied.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,26 +12,26 @@ use crate::copy::occupied_bytes;
 
 /// File of a finished template: its recipe.
 pub(crate) const RECIPE: &str = "template.json";
-/// Templates beside the one that is made.
+/// Number of templates that are kept beside a new one.
 const KEPT: usize = 8;
-/// Space that they may occupy on disk.
+/// Disk space that they may occupy.
 const KEPT_BYTES: u64 = 2 << 30;
-/// Nothing takes longer to make: a template that is older and not in the journal was left by a command whose journal is
-/// gone.
+/// Age after which a half-made template that is not in the journal counts as abandoned by a command whose journal is
+/// gone; making one never takes longer.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// A template that a command copies. Its lock ends with the process.
+/// A template that a command is copying. The lock ends with the process.
 #[derive(Debug)]
 pub(crate) struct InUse(#[expect(dead_code, reason = "open for its lock")] File);
 
 impl InUse {
-    /// Marks a template as used now; `None` when it is not there or is being removed.
+    /// Marks a template as just used; `None` when it does not exist or is being removed.
     pub(crate) fn mark(recipe: &Path) -> Option<Self> {
         let file = File::open(recipe).ok()?;
         lock(&file, false).ok()?;
-        // It may have been removed, or another one taken its place, between opening and locking.
+        // Another command may have removed or replaced it between opening and locking.
         let same = fs::metadata(recipe).ok()?.ino() == file.metadata().ok()?.ino();
-        // The time says which one was used last.
+        // The modification time is the time of the last use.
         let _ = file.set_modified(SystemTime::now());
         same.then_some(Self(file))
     }
@@ -66,7 +66,7 @@ pub(crate) fn tidy(templates: &Path, outdated: &dyn Fn(&Path) -> bool, journalle
     }
 }
 
-/// Removes a template unless it is in use. It is renamed first, so that no command finds half of it.
+/// Removes a template unless it is in use. It is renamed first, so that no command finds a part of it.
 fn remove(template: &Path) {
     let Ok(recipe) = File::open(template.join(RECIPE)) else { return };
     if lock(&recipe, true).is_err() {
@@ -87,7 +87,7 @@ fn is_older(path: &Path, age: Duration) -> bool {
     modified(path).and_then(|m| SystemTime::now().duration_since(m).ok()).is_some_and(|a| a > age)
 }
 
-/// Locks a file without waiting: flock(2). A lock that this open file held before is given up either way.
+/// Locks a file without waiting: flock(2). A lock that this open file held before is released in either case.
 ///
 /// # Errors
 /// `WouldBlock` when another open file has the lock, else the system call's.

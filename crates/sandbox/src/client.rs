@@ -10,8 +10,8 @@ use crate::folder::{ServerFolder, check_name};
 
 const NAMES: [&str; 2] = ["mariadb", "mysql"];
 
-/// A client program on the PATH, set up to log in to a private server; `None` when no client is installed. The password
-/// is in an option file of the server's folder, not in the arguments or the environment.
+/// A client program on the PATH, with the options to log in to a private server; `None` when no client is installed.
+/// The password is in an option file of the server's folder, not in the arguments or the environment.
 ///
 /// # Errors
 /// There is no such server.
@@ -24,11 +24,12 @@ pub fn command(state: &StateDir, name: &str) -> Result<Option<Command>, SandboxE
     }
     Ok(program().map(|program| {
         let mut command = Command::new(program);
-        // Not `--defaults-extra-file`: a ~/.my.cnf is read after it, and its password would win.
+        // `--defaults-extra-file` would not do: the client reads ~/.my.cnf after it, and that password would take
+        // precedence.
         command.arg(format!("--defaults-file={}", options.display()));
-        // MySQL's client reads a login file even then.
+        // MySQL's client reads a login file all the same.
         command.env("MYSQL_TEST_LOGIN_FILE", folder.path().join("no-login-file"));
-        // What is typed goes with the server: passwords of accounts that it gets, names of its tables.
+        // The history is stored with the server: it may contain passwords of new accounts and names of tables.
         for variable in ["MYSQL_HISTFILE", "MARIADB_HISTFILE"] {
             command.env(variable, folder.path().join("history"));
         }

@@ -1,4 +1,4 @@
-//! CPUs of a private server that runs.
+//! CPU affinity of a running private server.
 
 use mydyno_host::task::{self, Attribute};
 use mydyno_model::server::ServerInfo;
@@ -7,8 +7,8 @@ use crate::error::SandboxError;
 use crate::folder::{Description, ServerFolder};
 use crate::site::Site;
 
-/// Lets a private server run on some CPUs only, as in `0-1,3`: journal first, then all its threads. It has to be put back before
-/// another list is set.
+/// Restricts a private server to some CPUs, as in `0-1,3`: writes the journal entry, then sets all its threads. It must
+/// be restored before another list is set.
 ///
 /// # Errors
 /// The server has ended, or the system refuses.

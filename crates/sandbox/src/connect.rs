@@ -11,24 +11,24 @@ use mydyno_wire::{Client, ConnectOptions, Endpoint, Secret, WireError};
 use crate::accounts::USER;
 use crate::error::SandboxError;
 
-/// One attempt on a server that is coming up.
+/// The result of one attempt to connect to a starting server.
 pub(crate) enum Attempt {
-    /// It let us in; what `SELECT VERSION()` says.
+    /// Connected; the result of `SELECT VERSION()`.
     Ready(String),
-    /// It does not listen yet, or does not answer yet.
+    /// The server does not listen or does not answer yet.
     NotYet(String),
-    /// It answered, and the answer was no.
+    /// The server refused the login.
     Refused(WireError),
 }
 
-/// How to connect to a private server: by its socket, as its own account.
+/// How to connect to a private server: by its socket, with its own account.
 ///
 /// # Errors
-/// Its password file cannot be read, as after `server down`, or its socket was replaced by a link.
+/// Its password file cannot be read, as after `server down`, or a link has replaced its socket.
 pub fn connect_options(server: &ServerInfo) -> Result<ConnectOptions, SandboxError> {
     let password = fs::read_to_string(&server.password_file)
         .map_err(|e| SandboxError::io("read", &server.password_file, e))?;
-    // The user of a server can put a link in its socket's place, to the socket of a server that lets root in without a password.
+    // The user of a server could replace its socket by a link to that of a server where root needs no password.
     if fs::symlink_metadata(&server.socket).is_ok_and(|meta| meta.is_symlink()) {
         let link = io::Error::other("it is a link, and servers make sockets");
         return Err(SandboxError::io("connect to", &server.socket, link));
@@ -39,7 +39,7 @@ pub fn connect_options(server: &ServerInfo) -> Result<ConnectOptions, SandboxErr
     Ok(options)
 }
 
-/// Options for attempts: short limits, since a server that is coming up may take a connection long before it answers.
+/// Options for attempts: short limits, because a starting server may accept a connection long before it answers.
 pub(crate) fn options(socket: PathBuf, password: &str) -> ConnectOptions {
     let mut options = ConnectOptions::new(Endpoint::Unix(socket), USER);
     options.password = Some(Secret::from(password));

@@ -1,4 +1,4 @@
-//! Copies of data directories: by reflink where the file system shares blocks, else without copying zeros.
+//! Copies of data directories: by reflink where the file system supports it, else without copying zeros.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -11,7 +11,7 @@ use mydyno_linux::calls::files::{allocate, next_data, share_blocks};
 
 use crate::error::SandboxError;
 
-/// Copied at a time; a block of zeros of this size is not written.
+/// The unit of copying; a block of zeros of this size is not written.
 const BLOCK: usize = 64 << 10;
 
 /// Files of a data directory that must differ between servers: MySQL's server UUID.
@@ -21,12 +21,12 @@ pub(crate) const UNIQUE: &[&str] = &["auto.cnf"];
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Copied {
     pub(crate) files: usize,
-    /// Those that share their blocks with the original.
+    /// Files that share their blocks with the original.
     pub(crate) shared: usize,
 }
 
-/// Copies a folder of plain files and folders to a place that does not exist. Names in `without` are left out at
-/// its top. Setting `stop` ends it.
+/// Copies a folder of regular files and folders to a path that does not exist. Names in `without` are left out at the
+/// top level. Setting `stop` ends it.
 pub(crate) fn copy_folder(
     from: &Path,
     to: &Path,
@@ -37,7 +37,8 @@ pub(crate) fn copy_folder(
     copy_open_folder(&folder, from, to, without, stop)
 }
 
-/// The same of a folder that is open: data may belong to another user, and what was a folder a moment ago may be a link by now.
+/// As [`copy_folder`], for an open folder: data may belong to another user, who can replace a folder by a link at any
+/// moment.
 fn copy_open_folder(
     folder: &File,
     from: &Path,
@@ -46,7 +47,7 @@ fn copy_open_folder(
     stop: &AtomicBool,
 ) -> Result<Copied, SandboxError> {
     let mut copied = Copied::default();
-    // The name under which an open file leads to itself: proc_pid_fd(5).
+    // The path that refers to an open file itself: proc_pid_fd(5).
     let inside = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
     DirBuilder::new().mode(0o700).create(to).map_err(|e| SandboxError::io("create", to, e))?;
     for child in fs::read_dir(&inside).map_err(|e| SandboxError::io("read", from, e))? {
@@ -80,7 +81,7 @@ fn copy_open_folder(
     Ok(copied)
 }
 
-/// Whether files copied from one folder to another share their blocks there. Tried with files that have no name.
+/// Whether files copied from one folder to another can share blocks. Tried with unnamed files.
 pub(crate) fn shares_blocks(from: &Path, to: &Path) -> bool {
     let nameless = |folder: &Path| {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder)
@@ -89,7 +90,7 @@ pub(crate) fn shares_blocks(from: &Path, to: &Path) -> bool {
     source.write_all_at(&[1; 4096], 0).is_ok() && share_blocks(&source, &target)
 }
 
-/// Bytes that a folder's files occupy on disk. Files may come and go meanwhile.
+/// Disk space of a folder's files, in bytes. Files may appear and disappear meanwhile.
 pub(crate) fn occupied_bytes(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for child in fs::read_dir(folder)? {
@@ -116,7 +117,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// True when the copy shares its blocks with the original.
+/// Copies a file; `true` when the copy shares its blocks with the original.
 fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
     let source = open_plain(from)?;
     let meta = source.metadata()?;
@@ -124,7 +125,7 @@ fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
     if share_blocks(&source, &target) {
         return Ok(true);
     }
-    // A log that the server preallocated stays preallocated: writing into holes costs it otherwise.
+    // A preallocated log stays preallocated, because writing into holes has a cost.
     if meta.blocks() * 512 >= meta.size() {
         preallocate(&target, meta.size())?;
     } else {
@@ -149,10 +150,11 @@ fn copy_file(from: &Path, to: &Path, stop: &AtomicBool) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Opens a plain file for reading. What was one a moment ago may be a link or a pipe by now: data may belong to another user.
+/// Opens a regular file for reading. The data may belong to another user, who can replace it by a link or a pipe at any
+/// moment.
 ///
 /// # Errors
-/// It is none, or cannot be opened.
+/// It is no regular file, or cannot be opened.
 pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
     let file = open.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
@@ -239,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Not among the others: it measures, and prints. `make bench-restore` runs it.
+    /// A measurement, which prints its result: `make bench-restore` runs it.
     #[test]
     #[ignore = "measures: make bench-restore"]
     fn restoring_a_gigabyte_takes_so_long() {

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Number of bytes that are read of each stream: more than any version or message has.
+/// Bytes that are read of each stream; versions and messages are shorter.
 const OUTPUT_BYTES: u64 = 64 << 10;
 
 /// Output of a program.
@@ -66,7 +66,7 @@ mod tests {
         let begin = Instant::now();
         assert!(run(Command::new("sleep").arg("600"), Duration::from_millis(20)).unwrap().is_none());
         assert!(begin.elapsed() < Duration::from_secs(60));
-        // A program with endless output ends too: its pipe is closed.
+        // A program with endless output ends too, because its pipe is closed.
         assert!(run(&mut Command::new("yes"), Duration::from_secs(60)).is_ok());
     }
 }

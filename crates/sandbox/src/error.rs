@@ -7,23 +7,23 @@ use std::time::Duration;
 use mydyno_host::{HostError, JournalError};
 use thiserror::Error;
 
-/// Why a private server cannot be made, reached or ended.
+/// The reason why a private server cannot be made, reached or ended.
 #[derive(Debug, Error)]
 pub enum SandboxError {
-    /// The host or its journal.
+    /// An error of the host or its journal.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A file or folder.
+    /// A file or folder could not be accessed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// As in `write`.
+        /// The operation, as in `write`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Not a name for a server.
+    /// An invalid name for a server.
     #[error(
         "{name:?} is not a name for a private server: use 1 to 64 letters, digits, `_`, `-` and `.`, with a letter or digit first"
     )]
@@ -31,17 +31,17 @@ pub enum SandboxError {
         /// The rejected name.
         name: String,
     },
-    /// There is one with this name.
+    /// The name is in use.
     #[error(
         "there is a private server {name} already{detail}: use another name, or take it down with `mydyno server down {name}`"
     )]
     NameTaken {
         /// The name.
         name: String,
-        /// Words on its owner, as they follow the name.
+        /// Its owner, as a continuation of the sentence.
         detail: String,
     },
-    /// The remains of a command that died have this name.
+    /// A command that has ended left a server of this name.
     #[error(
         "a command that died has left a private server {name} behind: run `mydyno host restore`, or use another name"
     )]
@@ -49,7 +49,7 @@ pub enum SandboxError {
         /// The name.
         name: String,
     },
-    /// There is none with this name.
+    /// There is no server with this name.
     #[error("there is no private server {name}{}", others(known))]
     NoSuchServer {
         /// The name.
@@ -57,15 +57,15 @@ pub enum SandboxError {
         /// Those that exist.
         known: Vec<String>,
     },
-    /// `--set` with something that is not a setting.
+    /// `--set` without a setting.
     #[error("--set {input:?} is not a setting like innodb_buffer_pool_size=256M: {why}")]
     Setting {
         /// The rejected text.
         input: String,
-        /// The mistake in it.
+        /// The mistake.
         why: String,
     },
-    /// `--engine` with something that is not an engine.
+    /// `--engine` without an engine.
     #[error(
         "{input:?} is not an engine: use mariadb or mysql, with a series as in mariadb-10.11 or mysql-8.0 if it matters"
     )]
@@ -73,14 +73,14 @@ pub enum SandboxError {
         /// The rejected text.
         input: String,
     },
-    /// A variable of the environment that is not on the list.
+    /// An environment variable that is not on the list.
     #[error(
         "{name:?} is not a variable of the environment that mydyno gives to servers, or its value is not one line: it knows {known}"
     )]
     Environment {
         /// The rejected name.
         name: String,
-        /// The list.
+        /// The accepted names.
         known: String,
     },
     /// An option file that the server program does not read.
@@ -91,15 +91,15 @@ pub enum SandboxError {
         /// The program's message.
         said: String,
     },
-    /// A library or setting that the server was started with did not take effect.
+    /// A library or setting of the server had no effect.
     #[error("the server runs without {what}, so it was stopped{}", quoted(log))]
     NotGiven {
         /// As in `LD_PRELOAD=/usr/lib/libjemalloc.so.2`.
         what: String,
-        /// Lines of its log about it.
+        /// The lines of its log about it.
         log: Vec<String>,
     },
-    /// A delay of syncs that does not reach all that the server waits for.
+    /// A delay of syncs that does not apply to all durable writes of the server.
     #[error(
         "{} {how}, so that the server waits for it without a sync that server.sync_delay could delay: start the server without \
          that (innodb_flush_method=O_DSYNC, MariaDB's innodb_log_file_write_through, a log on /dev/shm), or use disk.medium=emulated, which \
@@ -112,7 +112,7 @@ pub enum SandboxError {
         /// As in `is open with O_DSYNC or O_SYNC`.
         how: &'static str,
     },
-    /// More commits than a load can make in its time.
+    /// More commits than a load can make within its time.
     #[error(
         "{commits} commits need {needed_s:.0} s at the best, since each acknowledgement is written down and synced, and a load \
          has {most_s} s: ask for fewer, or for more connections"
@@ -120,12 +120,12 @@ pub enum SandboxError {
     TooManyCommits {
         /// The requested number.
         commits: u64,
-        /// Seconds that these need at the best.
+        /// Seconds that these need at least.
         needed_s: f64,
         /// Seconds that a load may take.
         most_s: u64,
     },
-    /// A load that ended before there was enough to lose.
+    /// A load that ended with too few commits.
     #[error(
         "only {acknowledged} of {wanted} commits were acknowledged, so the server was not made to crash: {why}; mend that, or ask for \
          fewer commits"
@@ -135,10 +135,10 @@ pub enum SandboxError {
         acknowledged: u64,
         /// The requested number.
         wanted: u64,
-        /// The last error of a connection, or that the time was over.
+        /// The last error of a connection, or the expired time.
         why: String,
     },
-    /// A table that is there and cannot be read.
+    /// A table that exists and cannot be read.
     #[error("table {table}: {source}")]
     Table {
         /// Its name.
@@ -146,7 +146,7 @@ pub enum SandboxError {
         /// The error of the server or of the connection.
         source: mydyno_wire::WireError,
     },
-    /// Data that are on no block device.
+    /// Data that are not on a block device.
     #[error("{} is not on one block device, so its I/O cannot be limited: give the server a disk of its own with disk.file_system", path.display())]
     NoDisk {
         /// The data directory.
@@ -157,7 +157,7 @@ pub enum SandboxError {
     Unreachable {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         source: mydyno_wire::WireError,
     },
     /// A server of the user that does not answer.
@@ -165,7 +165,7 @@ pub enum SandboxError {
     UsersServer {
         /// Its address.
         address: String,
-        /// The reason.
+        /// The cause.
         why: String,
     },
     /// A variable that cannot be read or set.
@@ -176,13 +176,13 @@ pub enum SandboxError {
         /// The server's error.
         source: mydyno_wire::WireError,
     },
-    /// A variable without a value, which cannot be set back.
+    /// A variable without a value, which cannot be restored.
     #[error("the value of variable {name} could not be put back: set it when the server starts")]
     VariableNull {
         /// The variable.
         name: String,
     },
-    /// A value that the server changes.
+    /// A value that the server adjusts.
     #[error(
         "the server changed {name}={value} to {shown}, so the value before was put back: give {shown} if that is intended"
     )]
@@ -191,10 +191,10 @@ pub enum SandboxError {
         name: String,
         /// The requested value.
         value: String,
-        /// The value that the server took.
+        /// The value that the server stored.
         shown: String,
     },
-    /// Data are kept only of a server that was shut down in good order.
+    /// The server was not shut down cleanly, so its data are not kept.
     #[error(
         "the private server {name} was not shut down in good order, so its data are not at rest and not kept: prepare them in another \
          one; `mydyno server down {name}` removes it"
@@ -203,7 +203,7 @@ pub enum SandboxError {
         /// Its name.
         name: String,
     },
-    /// Kept data that are not what they were.
+    /// Kept data that have changed.
     #[error("{} has changed since its data were kept: remove them and prepare them again", path.display())]
     DataChanged {
         /// The file.
@@ -220,7 +220,7 @@ pub enum SandboxError {
         /// The engine that was to start.
         found: String,
     },
-    /// There are kept data of this name.
+    /// The name of kept data is in use.
     #[error(
         "there are kept data {name} already: use another name, or remove them with `mydyno server data remove {name}`"
     )]
@@ -228,7 +228,7 @@ pub enum SandboxError {
         /// The name.
         name: String,
     },
-    /// There are no kept data of this name.
+    /// There are no kept data with this name.
     #[error("there are no kept data {name}{}", others(known))]
     NoSuchData {
         /// The name.
@@ -241,7 +241,7 @@ pub enum SandboxError {
     KeptData {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: String,
     },
     /// Kept data that are in use.
@@ -249,10 +249,10 @@ pub enum SandboxError {
     DataInUse {
         /// Their folder.
         path: PathBuf,
-        /// The servers that live on their disk; empty: another command that reads them.
+        /// The servers that use their disk; empty when another command reads them.
         by: String,
     },
-    /// A disk of kept data that is full.
+    /// A full disk of kept data.
     #[error(
         "the disk of these data has only {free} left: end the servers that use it (`mydyno server data list`), copy the data with \
          --copy-data, or keep them anew with a larger --room"
@@ -261,7 +261,7 @@ pub enum SandboxError {
         /// Free space, formatted for display.
         free: String,
     },
-    /// Something is mounted where mydyno mounts, and the journal does not know of it.
+    /// A mount point of mydyno's has a mount that is not in the journal.
     #[error(
         "{} is mounted, and the journal knows nothing of it: end what uses it and run `umount {}`", point.display(), point.display()
     )]
@@ -269,59 +269,59 @@ pub enum SandboxError {
         /// The mount point.
         point: PathBuf,
     },
-    /// A server that another command is at work with.
+    /// Another command is working on the server.
     #[error("another mydyno is at work with the private server {name}: try again when it is done")]
     ServerBusy {
         /// Its name.
         name: String,
     },
-    /// A lever's value that is none.
+    /// An invalid value of a lever.
     #[error("{id} cannot be {value:?}: it takes {takes}")]
     LeverValue {
         /// The lever.
         id: String,
         /// The rejected value.
         value: String,
-        /// The values that it takes.
+        /// The accepted values.
         takes: String,
     },
-    /// A program that did not end in time.
+    /// A program that exceeded its time limit.
     #[error("{} took longer than {} s {doing} and was ended: try it by hand, or name another one with --basedir DIR", program.display(), waited.as_secs())]
     TooSlow {
         /// The program.
         program: PathBuf,
-        /// As in `to say its version`.
+        /// The purpose, as in `to say its version`.
         doing: &'static str,
-        /// How long it was waited for.
+        /// The time limit.
         waited: Duration,
     },
-    /// No server program.
+    /// No server program was found.
     #[error("{wanted} was not found{}: {way_out}", found_instead(found))]
     NoServerProgram {
-        /// As in `mariadb-11.4`.
+        /// The requested one, as in `mariadb-11.4`.
         wanted: String,
         /// Those that were found.
         found: Vec<String>,
-        /// How to get it.
+        /// How to install it.
         way_out: String,
     },
-    /// `--basedir` without what a server needs.
+    /// `--basedir` lacks files that a server needs.
     #[error("base directory {}: {problem}", path.display())]
     Basedir {
         /// The folder.
         path: PathBuf,
-        /// The part that is missing.
+        /// The missing part.
         problem: String,
     },
-    /// A server too old or too strange to be started here.
+    /// A server that is too old or unknown.
     #[error("{} says {said:?}, which is neither MariaDB 10.1 or later nor MySQL 5.5 or later: name one of these with --basedir", program.display())]
     NotSupported {
         /// The program.
         program: PathBuf,
-        /// Its answer to `--version`.
+        /// Its output for `--version`.
         said: String,
     },
-    /// The socket's path does not fit.
+    /// The socket's path is too long.
     #[error(
         "the socket {} has {length} bytes and the kernel takes 107: use a shorter name, or set MYDYNO_STATE to a folder with a shorter path",
         path.display()
@@ -332,7 +332,7 @@ pub enum SandboxError {
         /// Its length in bytes.
         length: usize,
     },
-    /// Not enough room on a file system.
+    /// Too little space on a file system.
     #[error("{} has {free} free and a private server needs {needed}: free some, or set {variable} to a folder on another disk", path.display())]
     NoRoom {
         /// A folder on the file system.
@@ -344,20 +344,20 @@ pub enum SandboxError {
         /// The variable that moves the folder.
         variable: &'static str,
     },
-    /// Making the system tables failed.
+    /// Initialising the data directory failed.
     #[error("{program} could not make its system tables ({how}){}", quoted(log))]
     Init {
         /// The program.
         program: String,
-        /// Exit status or the like.
+        /// Exit status or signal.
         how: String,
         /// The last relevant lines of its log.
         log: Vec<String>,
     },
-    /// The server ended while it was starting.
+    /// The server ended during its start.
     #[error("the server ended while it was starting ({how}){}", quoted(log))]
     Ended {
-        /// Exit status or the like.
+        /// Exit status or signal.
         how: String,
         /// The last relevant lines of its log.
         log: Vec<String>,
@@ -365,14 +365,14 @@ pub enum SandboxError {
     /// The server did not accept a connection in time.
     #[error("the server did not accept connections within {} s ({last}){}", waited.as_secs(), quoted(log))]
     NotReady {
-        /// How long it was waited for.
+        /// The time limit.
         waited: Duration,
-        /// Why the last attempt failed.
+        /// The error of the last attempt.
         last: String,
         /// The last relevant lines of its log.
         log: Vec<String>,
     },
-    /// The server runs and refuses the login of the account that mydyno made in it.
+    /// The server refuses the login of mydyno's account.
     #[error("the server runs and does not let its own account in: {source}{}", quoted(log))]
     Refused {
         /// Its error.
@@ -380,16 +380,16 @@ pub enum SandboxError {
         /// The last relevant lines of its log.
         log: Vec<String>,
     },
-    /// Every port that was chosen was taken by another program before the server could listen on it.
+    /// Other programs took every chosen port before the server could listen on it.
     #[error("{attempts} free ports on 127.0.0.1 were each taken before the server could listen: try again")]
     NoPort {
         /// Number of ports that were tried.
         attempts: usize,
     },
-    /// The user interrupted it.
+    /// The user interrupted the operation.
     #[error("interrupted; nothing is left of it")]
     Interrupted,
-    /// The server's settings let it take more memory than the host can spare.
+    /// The server's settings permit more memory than the host can spare.
     #[error(
         "{configured} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
          free: {way_out}"
@@ -399,30 +399,30 @@ pub enum SandboxError {
         configured: String,
         /// Memory that the settings add to that of a server with defaults.
         asked: String,
-        /// Memory of the host, and the part of it that is promised.
+        /// Available memory of the host, and the part that is reserved for others.
         spare: String,
         /// Memory that has to stay free.
         kept: String,
         /// The next step for the user.
         way_out: &'static str,
     },
-    /// Something of it could not be removed.
+    /// A change could not be restored.
     #[error("{what} could not be put back: {why}")]
     NotPutBack {
         /// The change.
         what: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// An operation failed, and undoing it failed too.
+    /// An operation failed, and so did undoing it.
     #[error("{error}\nand then {then}: `mydyno host restore` tries again")]
     NotUndone {
         /// The first failure.
         error: Box<SandboxError>,
-        /// The failure of undoing it.
+        /// The error of undoing it.
         then: Box<SandboxError>,
     },
-    /// It runs where it cannot be seen from here.
+    /// The server runs on another machine or in another container.
     #[error(
         "the private server {name} was made on {host} or in another container, and may run there: take it down there, or run \
          `mydyno host restore --all` if that machine or container is gone"
@@ -433,18 +433,18 @@ pub enum SandboxError {
         /// The node name of the machine.
         host: String,
     },
-    /// Others can write where templates are.
+    /// Other users can write to the folder of templates.
     #[error("{} can be written to by others, and servers run what is in it: set MYDYNO_CACHE to a folder of your own", path.display())]
     CacheFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// Its saved description is not readable.
+    /// The saved description of a server cannot be read.
     #[error("{} is not the description of a private server: {why}; `mydyno server down` removes it", path.display())]
     Description {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: String,
     },
 }

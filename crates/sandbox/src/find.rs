@@ -10,7 +10,7 @@ use crate::deadline::run;
 use crate::error::SandboxError;
 use crate::version::{Engine, Family, Wanted};
 
-/// A server program and where its files lie.
+/// A server program and the paths of its files.
 #[derive(Debug, Clone)]
 pub struct Install {
     /// Family and version.
@@ -30,13 +30,13 @@ pub struct Install {
 }
 
 const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
-/// A version is said within milliseconds; a program on a cold network file system takes seconds.
+/// Time limit for `--version`, which takes milliseconds, but seconds on a cold network file system.
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Finds the server that was asked for: in `basedir`, else on the PATH and where packages put servers.
+/// Finds the requested server: in `basedir`, else on the PATH and in the folders of packages.
 ///
 /// # Errors
-/// There is none, or it is another one; the text names what was found and which package brings what was asked for.
+/// There is none, or another one; the error names those found and the package that provides the requested one.
 pub fn find(wanted: Option<&str>, basedir: Option<&Path>) -> Result<Install, SandboxError> {
     let wanted = wanted.map(Wanted::parse).transpose()?;
     let programs = match basedir {
@@ -47,7 +47,7 @@ pub fn find(wanted: Option<&str>, basedir: Option<&Path>) -> Result<Install, San
     for program in programs {
         let engine = match ask_version(&program) {
             Ok(engine) => engine,
-            // One that was named is a mistake to report; one of several on the PATH is not.
+            // A named program that is no server is an error; one of several on the PATH is skipped.
             Err(error) if basedir.is_some() => return Err(error),
             Err(_) => continue,
         };
@@ -107,7 +107,7 @@ fn usual_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Programs in these folders, in order, each once however many links lead to it.
+/// Programs in these folders, in order; each once, however many links lead to it.
 fn programs_in(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut programs = Vec::new();
     for folder in folders.iter().filter(|f| f.is_absolute() || f.is_dir()) {
@@ -124,7 +124,7 @@ fn programs_in(folders: &[PathBuf]) -> Vec<PathBuf> {
 fn ask_version(program: &Path) -> Result<Engine, SandboxError> {
     let not_supported =
         |said: &str| SandboxError::NotSupported { program: program.to_owned(), said: said.trim().to_owned() };
-    // A wrapper script would be journalled in the place of the server that it starts.
+    // With a wrapper script the journal would record the script instead of the server that it starts.
     let mut magic = [0u8; 4];
     let read = File::open(program).and_then(|mut file| file.read_exact(&mut magic));
     if read.is_err() || magic != *b"\x7fELF" {
@@ -168,7 +168,7 @@ impl Install {
         }
     }
 
-    /// The options that say where the server's own files lie.
+    /// The options for the paths of the server's own files.
     pub(crate) fn options(&self) -> Vec<String> {
         let folder = |option: &str, path: &Path| format!("--{option}={}", path.display());
         let mut options = vec![folder("basedir", &self.base)];

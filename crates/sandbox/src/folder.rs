@@ -1,4 +1,4 @@
-//! The folder of one private server, and what is saved in it.
+//! The folder of one private server and its files.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::lock;
 use crate::error::SandboxError;
 
-/// The folder in which another user's server makes its socket.
+/// The folder in which a server of another user makes its socket.
 const RUN: &str = "run";
 /// Bytes of a unix socket's path, `sun_path` of unix(7) without its final NUL.
 const SOCKET_PATH_BYTES: usize = 107;
@@ -29,7 +29,7 @@ pub(crate) struct ServerFolder {
 /// Description of a server in its folder: enough to find, describe and end it from another command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Description {
-    /// As it was when it became ready.
+    /// Its properties when it became ready.
     pub(crate) server: ServerInfo,
     /// Its process.
     pub(crate) process: ProcessIdentity,
@@ -55,7 +55,7 @@ pub fn check_name(name: &str) -> Result<(), SandboxError> {
 }
 
 impl ServerFolder {
-    /// The folder of a server, whether it exists or not.
+    /// The folder of a server, which need not exist.
     pub(crate) fn of(state: &StateDir, name: &str) -> Self {
         Self { path: state.servers().join(name) }
     }
@@ -64,17 +64,17 @@ impl ServerFolder {
         &self.path
     }
 
-    /// A folder wherever it lies.
+    /// A folder at any path.
     pub(crate) fn with_path(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Keeps other commands from the server for as long as the file is open.
+    /// Excludes other commands from the server for as long as the file is open.
     ///
     /// # Errors
-    /// One is at work with it.
+    /// Another command is working on it.
     pub(crate) fn lock(&self, name: &str) -> Result<Option<File>, SandboxError> {
-        // What is not there needs no lock.
+        // A folder that does not exist needs no lock.
         let Ok(folder) = File::open(&self.path) else { return Ok(None) };
         match lock(&folder, true) {
             Ok(()) => Ok(Some(folder)),
@@ -96,7 +96,8 @@ impl ServerFolder {
         self.path.join("server.log")
     }
 
-    /// The folders that the server uses: this one, and that of its data on a disk of kept data, which `disk` leads to.
+    /// The folders that the server uses: this one, and that of its data on a disk of kept data, which the link `disk`
+    /// refers to.
     pub(crate) fn places(&self) -> Vec<PathBuf> {
         let elsewhere = fs::read_link(self.path.join("disk")).ok();
         [self.path.clone()].into_iter().chain(elsewhere).collect()
@@ -108,7 +109,7 @@ impl ServerFolder {
     }
 
     pub(crate) fn pid_file(&self) -> PathBuf {
-        // MySQL warns of a pid file in a folder that others may write to.
+        // MySQL warns about a pid file in a folder that others may write to.
         let folder = if self.run().is_some() { self.tmp() } else { self.path.clone() };
         folder.join("pid")
     }
@@ -133,15 +134,15 @@ impl ServerFolder {
     /// The socket's path.
     ///
     /// # Errors
-    /// It is longer than the kernel takes.
+    /// It is longer than the kernel permits.
     pub(crate) fn socket(&self) -> Result<PathBuf, SandboxError> {
         Self::socket_in(self.run().as_deref().unwrap_or(&self.path))
     }
 
-    /// Whether the path of a socket will fit, before the folder is made.
+    /// Checks the length of a socket's path before the folder is made.
     ///
     /// # Errors
-    /// It is longer than the kernel takes.
+    /// It is longer than the kernel permits.
     pub(crate) fn check_socket(&self, of_other_user: bool) -> Result<(), SandboxError> {
         let folder = if of_other_user { self.path.join(RUN) } else { self.path.clone() };
         Self::socket_in(&folder).map(drop)
@@ -153,13 +154,13 @@ impl ServerFolder {
         if length > SOCKET_PATH_BYTES { Err(SandboxError::SocketPath { path, length }) } else { Ok(path) }
     }
 
-    /// Opens the folder to another user, and gives it what the server writes there beside its data. The rest stays root's, so that
-    /// no file that root reads or removes here can become a link.
+    /// Lets another user enter the folder, and gives that user the files that the server writes beside its data. The
+    /// rest stays root's, so that no file that root reads or removes here can become a link.
     pub(crate) fn let_in(&self, user: &User) -> Result<(), SandboxError> {
         let run = self.path.join(RUN);
         fs::create_dir(&run).map_err(|e| SandboxError::io("create", &run, e))?;
-        // Only users who can enter the state folder can reach this one. Sticky and open to all, so that the kernel keeps root from
-        // following links that the user makes here: fs.protected_symlinks of proc_sys_fs(5).
+        // Only users who can enter the state folder can reach this one. Sticky and world-writable, so that the kernel
+        // keeps root from following links that the user makes here: fs.protected_symlinks of proc_sys_fs(5).
         let places = self.places().into_iter().map(|place| (place, 0o711));
         for (path, mode) in [(run, 0o1777)].into_iter().chain(places) {
             let set = fs::set_permissions(&path, Permissions::from_mode(mode));
@@ -179,7 +180,7 @@ impl ServerFolder {
             .map_err(|e| SandboxError::io("write", path, e))
     }
 
-    /// Saves the description; a reader sees the whole of it or nothing.
+    /// Saves the description atomically.
     pub(crate) fn save(&self, description: &Description) -> Result<(), SandboxError> {
         let path = self.description();
         let text = serde_json::to_string_pretty(description)

@@ -1,4 +1,4 @@
-//! Making the system tables of a new data directory.
+//! Initialises the data directory of a new server.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,9 +18,9 @@ use crate::quirks::{When, initialises_from_scripts, options};
 use crate::settings::Setting;
 use crate::site::Site;
 
-/// Scripts of the system tables in the order in which a server's own installer runs them: beginnings of names that
-/// vary by series, and whether every series has it. The scripts run as they come, so nothing of the host is touched:
-/// the installers also change owners of files that belong to the package.
+/// Scripts of the system tables in the order of the server's own installer: prefixes of names that vary by series, and
+/// whether every series has it. Running the scripts unchanged leaves the host alone: installers also change owners of
+/// the package's files.
 const SCRIPTS: &[(&[&str], bool)] = &[
     (&["mariadb_system_tables.sql", "mysql_system_tables.sql"], true),
     (&["mariadb_performance_tables.sql", "mysql_performance_tables.sql"], false),
@@ -30,10 +30,10 @@ const SCRIPTS: &[(&[&str], bool)] = &[
     (&["mariadb_sys_schema.sql", "mysql_sys_schema.sql"], false),
 ];
 
-/// System tables take seconds; on slow disks, with their syncs, up to minutes.
+/// Time limit: initialising takes seconds, on slow disks with their syncs up to minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Makes the data directory `folder/data`. `folder` is journalled by the caller; the process is journalled here.
+/// Makes the data directory `folder/data`. The caller journals `folder`; the process is journalled here.
 pub(crate) fn make(
     site: &Site,
     install: &Install,
@@ -59,7 +59,7 @@ pub(crate) fn make(
     command.current_dir(folder).stdin(Stdio::null()).stdout(log_file).stderr(errors);
     if initialises_from_scripts(&install.engine) {
         write_script(install, &script)?;
-        // Series before 10.3 and 5.7 expect the folder of the schema to be there.
+        // Series before 10.3 and 5.7 expect the schema's folder to exist.
         let schema = data.join("mysql");
         fs::create_dir(&schema).map_err(io("create", &schema))?;
         command.stdin(File::open(&script).map_err(io("read", &script))?);
@@ -102,7 +102,7 @@ fn run(site: &Site, purpose: &str, command: Command, patience: Duration) -> Resu
     }
 }
 
-/// One stream of statements. The server reads it in bootstrap mode: a statement ends with `;` at the end of a line.
+/// Concatenates the statements. In bootstrap mode a statement ends with `;` at the end of a line.
 fn write_script(install: &Install, path: &Path) -> Result<(), SandboxError> {
     let missing = |name: &str| SandboxError::Basedir {
         path: install.base.clone(),

@@ -1,8 +1,8 @@
 //! Private servers: found, initialised from templates, started, watched, ended.
 //!
-//! Everything that a private server puts on the host goes through the journal of `mydyno_host`: its folder, its
-//! process, a template that is being built. [`up`] undoes all of it on any error; when the command is killed,
-//! `mydyno host restore` does.
+//! Every change that a private server makes to the host goes through the journal of `mydyno_host`: its folder, its
+//! process, a template that is being built. [`up`] undoes all of it on any error; when the command is killed, `mydyno
+//! host restore` does.
 
 mod accounts;
 mod arrangement;

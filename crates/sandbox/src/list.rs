@@ -1,4 +1,4 @@
-//! The private servers there are, of earlier and of crashed commands too, and ending them.
+//! Lists private servers, those of earlier and of killed commands included, and ends them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ pub fn list(state: &StateDir, machine: &Machine) -> Result<Vec<ServerInfo>, Sand
     names(state, &replay)?.iter().map(|name| describe(state, machine, &replay, name)).collect()
 }
 
-/// Names of private servers that no other living command uses: kept ones, and those of commands that died.
+/// Names of private servers that no other running command uses: kept ones, and those of commands that have ended.
 ///
 /// # Errors
 /// As [`list`].
@@ -40,7 +40,7 @@ pub fn free(state: &StateDir, machine: &Machine) -> Result<Vec<String>, SandboxE
     Ok(free)
 }
 
-/// The entry of a private server that a living command holds, or that is of another machine or container.
+/// The entry of a private server that a running command holds, or that is of another machine or container.
 fn in_use<'a>(
     machine: &Machine,
     replay: &'a Replay,
@@ -62,12 +62,13 @@ fn runs_elsewhere(machine: &Machine, open: &Open) -> Result<bool, SandboxError> 
     })
 }
 
-/// Ends a private server: its process, its folder, its journal entries. It may be one that is kept, one of this command,
-/// or one that a dead command left behind. Returns one sentence for each thing that was left alone because another program has changed it since.
+/// Ends a private server and removes its process, its folder and its journal entries. It may be a kept one, one of this
+/// command, or one of a command that has ended. Returns a sentence for each change that stays because another program
+/// has changed it since.
 ///
 /// # Errors
-/// There is none with this name, a living command uses it, something of it cannot be reached from here, and then all stays,
-/// or something could not be removed.
+/// There is none with this name, a running command uses it, a part of it is not reachable from here (all of it then
+/// stays), or a part could not be removed.
 pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
     check_name(name)?;
     let purpose = purpose::of_server(name);
@@ -81,24 +82,25 @@ pub fn down(site: &Site, name: &str) -> Result<Vec<String>, SandboxError> {
         });
     }
     if !known {
-        // Its journal was lost. The folder is in our own state folder and says which process it was.
+        // The journal was lost. The folder is in mydyno's state folder and identifies the process.
         let process = folder.load()?.map(|d| StartedProcess { identity: d.process, program: d.program });
         lost::adopt(site.journal, site.lease, &purpose, folder.path(), process)?;
     }
     check_in_sight(site, name, &purpose)?;
     data::check_in_reach(site, &folder)?;
     let _nobody_else = folder.lock(name)?;
-    // After a reboot its folder on the disk of kept data is there only once that is mounted. What cannot be mounted stays on it.
+    // After a reboot its folder on the disk of kept data is accessible only after mounting. If that fails, the folder
+    // stays on the disk.
     drop(data::mount_for(site, &folder));
     let left_alone = site.undo(&purpose)?;
     data::leave_unused(site)?;
     Ok(left_alone)
 }
 
-/// Checks that a server is kept on purpose, or of this very command, and runs here if it does.
+/// Checks that a server is a kept one or this command's, and that it is on this machine if it runs.
 ///
 /// # Errors
-/// There is none, it is another command's, or it runs elsewhere.
+/// There is none, another command owns it, or it runs elsewhere.
 pub(crate) fn check_ours(site: &Site, name: &str) -> Result<(), SandboxError> {
     let purpose = purpose::of_server(name);
     let replay = site.journal.read()?;
@@ -114,7 +116,7 @@ pub(crate) fn check_ours(site: &Site, name: &str) -> Result<(), SandboxError> {
     }
 }
 
-/// A server of another machine or container may well run; its folder must not be taken from under it.
+/// A server of another machine or container may be running; its folder must not be removed.
 fn check_in_sight(site: &Site, name: &str, purpose: &str) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
     for open in site.journal.read()?.open.iter().filter(|open| open.entry.purpose == purpose) {
@@ -137,7 +139,7 @@ fn names(state: &StateDir, replay: &Replay) -> Result<BTreeSet<String>, SandboxE
         Ok(entries) => {
             for entry in entries {
                 let entry = entry.map_err(|e| SandboxError::io("read", &servers, e))?;
-                // What is not marked was not made by mydyno.
+                // mydyno did not make a folder without a mark.
                 let name = entry.file_name().into_string().ok().filter(|n| check_name(n).is_ok());
                 names.extend(name.filter(|_| folder::is_marked(&entry.path())));
             }
@@ -157,7 +159,7 @@ fn describe(
     let folder = ServerFolder::of(state, name);
     let purpose = purpose::of_server(name);
     let entries: Vec<&Open> = replay.open.iter().filter(|open| open.entry.purpose == purpose).collect();
-    // A description that cannot be read must not hide the server: what the journal says is enough to end it.
+    // The server must be listed even if its description cannot be read: the journal is enough to end it.
     let saved = folder.load().unwrap_or_default();
     let process: Option<ProcessIdentity> = entries
         .iter()

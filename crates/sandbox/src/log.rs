@@ -1,10 +1,10 @@
-//! The server's error log: its end, and the lines that say why something failed.
+//! The server's error log: its end, and the lines that explain a failure.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of a log's end is looked at.
+/// Bytes of a log's end that are searched.
 const TAIL_BYTES: u64 = 256 << 10;
 /// Number of lines that an error message quotes.
 const QUOTED_LINES: usize = 8;
@@ -25,7 +25,7 @@ pub fn tail(path: &Path, lines: usize) -> io::Result<Vec<String>> {
     Ok(whole[whole.len().saturating_sub(lines)..].iter().map(|l| (*l).to_owned()).collect())
 }
 
-/// The lines that say why a server failed: its errors if it names any, else its last lines. Never with `secret` in them.
+/// The lines that explain a failure: errors if there are any, else the last lines. `secret` is removed from them.
 pub(crate) fn reasons(path: &Path, secret: &str) -> Vec<String> {
     let all = tail(path, 2000).unwrap_or_default();
     let is_error = |line: &&String| {

@@ -1,4 +1,4 @@
-//! Private servers that the journal has lost: found by the marks of their folders, and put back where that is safe.
+//! Private servers that the journal has lost: found by the marks of their folders, and removed where that is safe.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::folder::{ServerFolder, check_name};
 use crate::purpose;
 use crate::variable::PrivateServers;
 
-/// Puts back private servers whose marked folders the journal does not know. Without `all`, a server whose process runs is left
-/// alone, since the journal would have said whether it is kept on purpose or in use by a living command; so are named disks, which
-/// are always kept on purpose.
+/// Removes private servers whose marked folders have no journal entry. Without `all`, a server whose process runs
+/// stays, because the journal would have said whether it is kept or in use; so do named disks, which are always kept.
 ///
 /// # Errors
 /// The state folder, `/proc` or the journal cannot be read or written.
 pub fn put_back_lost(host: &Host, all: bool) -> Result<Vec<RestoreOutcome>, SandboxError> {
-    // The journal is read after the folders: a command that makes a server meanwhile writes its entry before the folder is there.
+    // The journal is read after the folders: a command that makes a server meanwhile writes its entry before the folder
+    // exists.
     let servers = lost::marked_below(&host.state.servers(), |name| check_name(name).is_ok())?;
     let disks = lost::marked_below(host.state.path(), |name| name.starts_with("disk-"))?;
     let known = host.journal.read()?.open;
@@ -61,7 +61,7 @@ fn server(host: &Host, name: &str, purpose: &str, all: bool) -> Result<Vec<Resto
     };
     let process = match folder.load() {
         Ok(saved) => saved.map(|saved| StartedProcess { identity: saved.process, program: saved.program }),
-        // Whether its process runs cannot be told.
+        // Whether its process runs is unknown.
         Err(_) if !all => return leave("its description cannot be read"),
         Err(_) => None,
     };
@@ -80,7 +80,7 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Something that the journal has lost and that stays for now.
+/// A lost change that stays for now.
 fn left(path: &Path, what: String, why: &str, until: String) -> RestoreOutcome {
     let made = fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
     let change = ChangeInfo {

@@ -1,7 +1,7 @@
-//! Compares the memory that private servers are configured to take with the memory that the host can spare.
+//! Compares the memory that private servers may use by configuration with the memory that the host can spare.
 //!
-//! A buffer pool is reserved at the start and filled as it is used, so what is free right after a start says nothing of what will be.
-//! So the configured sizes of a server count, and those of the other private servers less what they hold already.
+//! A buffer pool is reserved at the start and filled during use, so free memory right after a start is no guide. What
+//! counts is the configured size of a server, and that of the other private servers minus their resident memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,8 +22,8 @@ use crate::turns::ServerTurns;
 
 const MIB: u64 = 1 << 20;
 
-/// Memory that a server takes once, whatever connects, and the most that a server without settings takes: the largest default of the series
-/// that can be private servers.
+/// Global buffers, independent of the number of connections, and their defaults: the largest of all series that can be
+/// private servers.
 const PARTS: [(&str, u64); 7] = [
     ("innodb_buffer_pool_size", 128 * MIB),
     ("innodb_log_buffer_size", 64 * MIB),
@@ -35,13 +35,13 @@ const PARTS: [(&str, u64); 7] = [
 ];
 const POOL: &str = PARTS[0].0;
 
-/// A configured size of a server.
+/// A configured size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Configured {
     /// As in `innodb_buffer_pool_size=8G`.
     text: String,
     bytes: u64,
-    /// Bytes of it that a server without settings takes.
+    /// Bytes of its default.
     plain_bytes: u64,
 }
 
@@ -51,11 +51,11 @@ impl Configured {
     }
 }
 
-/// Checks that the host keeps [`MEMORY_KEPT`] of memory when a server takes all that its settings permit. A server that may take
-/// no more than one with defaults is never refused.
+/// Checks that [`MEMORY_KEPT`] of memory stays available when a server uses all that its settings permit. A server that
+/// may use no more than one with defaults is never refused.
 ///
 /// # Errors
-/// The host has too little memory, with the figures and the way out; or the journal or `/proc` cannot be read.
+/// The host has too little memory, with figures and remedy; or the journal or `/proc` cannot be read.
 pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
     let sizes = match turns.arrangement.limits.memory_bytes {
@@ -98,7 +98,7 @@ pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> R
     })
 }
 
-/// The sizes of options, of which the last of a name counts, and of variables that are set once the server runs.
+/// The sizes of options, the last of a name, and of variables that are set at run time.
 fn configured<'a>(
     options: impl Iterator<Item = (&'a str, &'a str)>,
     variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -117,7 +117,7 @@ fn configured<'a>(
     }
     let on = |value: &&str| matches!(value.to_ascii_lowercase().as_str(), "1" | "on" | "true" | "yes");
     if options.get("innodb_dedicated_server").is_some_and(on) && !options.contains_key(POOL) {
-        // Of more than 4 GB it takes three quarters for the pool, of less a smaller share.
+        // With more than 4 GB the server uses three quarters for the pool, with less a smaller share.
         let bytes = total_bytes / 4 * 3;
         let one =
             Configured { text: "innodb_dedicated_server=ON".to_owned(), bytes, plain_bytes: PARTS[0].1 };
@@ -126,8 +126,8 @@ fn configured<'a>(
     largest.into_values().collect()
 }
 
-/// Bytes of a part that a plain server takes; `None` where the option is not such a part. Servers take any unambiguous beginning of an option's name, and
-/// caches of keys with a name of their own (`hot.key_buffer_size`), of which a plain one has none.
+/// The default of a part in bytes; `None` where the option is not such a part. Servers accept any unambiguous prefix of
+/// an option's name, and named key caches (`hot.key_buffer_size`), of which the default is none.
 fn plain_bytes(name: &str) -> Option<u64> {
     let (cache, name) = match name.split_once('.') {
         Some((_, name)) => (true, name),
@@ -148,8 +148,8 @@ fn size(value: &str) -> Option<u64> {
     }
 }
 
-/// Memory that other private servers of this journal may still take, in bytes: the rest of the limits of their groups, or the sum
-/// of their settings less what they hold.
+/// Memory that other private servers of this journal may still use, in bytes: the rest of their groups' limits, or
+/// their configured sizes minus their resident memory.
 fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     let (mut bytes, mut bounded) = (0_u64, vec![]);
     for one in open {
@@ -171,14 +171,15 @@ fn others(machine: &Machine, open: &[Open]) -> Result<u64, SandboxError> {
     Ok(bytes)
 }
 
-/// The rest of a group's memory limit: by the files of version 2 of control groups, else of version 1.
+/// The rest of a group's memory limit: from the files of version 2, else of version 1.
 fn left_of(group: &MadeGroup) -> Option<u64> {
     let number = |file: &str| group.read(file)?.trim().parse::<u64>().ok();
     let pair = |limit, usage| Some(number(limit)?.saturating_sub(number(usage)?));
     pair("memory.max", "memory.current").or_else(|| pair("memory.limit_in_bytes", "memory.usage_in_bytes"))
 }
 
-/// Settings of a running server: of its command line, and of levers since. A process that is not a server has none.
+/// Configured sizes of a running server: from its command line, and from levers set since. A process that is not a
+/// server has none.
 fn settings_memory(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -> u64 {
     let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
@@ -189,7 +190,7 @@ fn settings_memory(process: &ProcessIdentity, open: &[Open], total_bytes: u64) -
     sum(configured(options, variables, total_bytes).iter().map(|one| one.bytes))
 }
 
-/// The memory that a process holds: `VmRSS` of proc_pid_status(5).
+/// Resident memory of a process: `VmRSS` of proc_pid_status(5).
 fn held_by(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     resident_bytes(&text).unwrap_or(0)
@@ -209,7 +210,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// Bytes that servers with these settings take beyond a plain one.
+    /// Bytes that servers with these settings use beyond one with defaults.
     fn beyond(options: &[(&str, &str)], variables: &[(&str, &str)]) -> u64 {
         let sizes = configured(options.iter().copied(), variables.iter().copied(), 64 * GIB);
         sum(sizes.iter().map(Configured::beyond_plain))

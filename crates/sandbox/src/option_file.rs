@@ -1,5 +1,5 @@
-//! An option file that a private server starts with, as far as it can. The server program itself says what it reads in it, so
-//! groups, includes and quotes count as they do for that release.
+//! An option file for a private server, as far as it can apply. The server program parses it, so groups, includes and
+//! quotes follow the rules of that release.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,26 +10,27 @@ use crate::error::SandboxError;
 use crate::find::Install;
 use crate::settings::{Setting, bare_name, parse_set};
 
-/// A file is read within milliseconds; one on a cold network file system takes seconds.
+/// Time limit for reading a file, which takes milliseconds, but seconds on a cold network file system.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The line before the options (`my_print_default_files` and `my_load_defaults` of mysys/my_default.c).
 const MARKER: &str = "would have been started with the following arguments:";
-/// How servers show what is secret.
+/// The text that servers show in place of a secret.
 const MASKED: &str = "*****";
-/// Files that a server writes and that may as well lie in its data directory: of their paths the last name counts.
+/// Options for files that a server writes and that may be in its data directory: only the last component of their paths
+/// is used.
 const WRITTEN: [&str; 6] =
     ["log_bin", "log_bin_index", "relay_log", "relay_log_index", "slow_query_log_file", "general_log_file"];
 
 /// Options of an option file that apply to a private server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionFile {
-    /// In the order of the file: the last of a name counts.
+    /// In the order of the file; the last of a name counts.
     pub(crate) settings: Vec<Setting>,
-    /// As they are written: what a private server sets itself, and what leads out of its folder.
+    /// Options that are left out, as written: those that a private server sets itself, and paths outside its folder.
     pub(crate) left_out: Vec<String>,
 }
 
-/// Reads an option file as a server program does.
+/// Reads an option file with a server program.
 ///
 /// # Errors
 /// The program cannot be run, or does not read the file.
@@ -49,7 +50,8 @@ pub(crate) fn read(install: &Install, path: &Path) -> Result<OptionFile, Sandbox
     })
 }
 
-/// Reads what `--print-defaults` says. A value with ` --` in it is taken for two options, each of which is checked.
+/// Parses the output of `--print-defaults`. A value that contains ` --` is taken for two options, each of which is
+/// checked.
 fn parse(said: &str) -> Option<OptionFile> {
     let (_, options) = said.split_once(MARKER)?;
     let mut file = OptionFile::default();

@@ -1,4 +1,4 @@
-//! The command line of a server program, and how the program ended.
+//! The command line of a server program, and its exit status in words.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -7,7 +7,7 @@ use mydyno_host::effective_uid;
 
 use crate::find::Install;
 
-/// Variables of the environment that a server may see. Others can hold secrets, and would live as long as it does.
+/// Environment variables that are passed to a server. Others may hold secrets, and would stay as long as it runs.
 const ENVIRONMENT: &[&str] = &[
     "PATH",
     "HOME",
@@ -23,7 +23,7 @@ const ENVIRONMENT: &[&str] = &[
     "TCMALLOC_RELEASE_RATE",
 ];
 
-/// A command that runs the server program without option files and with a small environment.
+/// A command that runs the server program without option files and with a minimal environment.
 pub(crate) fn base_command(install: &Install) -> Command {
     let mut command = Command::new(&install.program);
     command.env_clear();
@@ -33,7 +33,7 @@ pub(crate) fn base_command(install: &Install) -> Command {
     command
 }
 
-/// The option without which a server refuses to run as root; for other users it is an error.
+/// The option that a server requires to run as root; for other users it is an error.
 pub(crate) fn owner_option() -> Option<&'static str> {
     (effective_uid() == 0).then_some("--user=root")
 }

@@ -1,11 +1,11 @@
-//! How families and versions differ in what they need to start: data, one row a difference.
+//! Differences between families and versions in what they need to start: data, one row a difference.
 
 use crate::version::{Engine, Family};
 
-/// When a row applies.
+/// The step to which a row applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Making the system tables.
+    /// Initialising the data directory.
     Init,
     /// Running the server.
     Start,
@@ -26,7 +26,7 @@ const STILL: (u16, u16) = (u16::MAX, 0);
 const BOTH: &[When] = &[When::Init, When::Start];
 
 const QUIRKS: &[Quirk] = &[
-    // The system tables are made from the SQL scripts that come with the server, which are longer than a default packet.
+    // The scripts of the system tables contain statements longer than a default packet.
     Quirk {
         family: Family::MariaDb,
         from: ALWAYS,
@@ -54,8 +54,8 @@ const QUIRKS: &[Quirk] = &[
         when: &[When::Init],
         options: &["--initialize-insecure"],
     },
-    // The compiled-in folder for LOAD DATA and INTO OUTFILE belongs to a packaged server, and may not exist at all,
-    // which ends the start. NULL allows neither statement.
+    // The compiled-in folder for LOAD DATA and INTO OUTFILE belongs to a packaged server and may not exist, which is an
+    // error at the start. NULL permits neither statement.
     Quirk {
         family: Family::MySql,
         from: (5, 7),
@@ -63,7 +63,7 @@ const QUIRKS: &[Quirk] = &[
         when: BOTH,
         options: &["--secure-file-priv=NULL"],
     },
-    // The X protocol would listen on a port and a socket of its own.
+    // The X protocol would listen on another port and socket.
     Quirk {
         family: Family::MySql,
         from: (8, 0),
@@ -81,7 +81,7 @@ const QUIRKS: &[Quirk] = &[
     },
 ];
 
-/// The options that a server needs beyond its files.
+/// The options that a server needs beyond its paths.
 pub(crate) fn options(engine: &Engine, when: When) -> impl Iterator<Item = &'static str> + '_ {
     let series = engine.series();
     QUIRKS
@@ -97,20 +97,20 @@ pub(crate) fn initialises_from_scripts(engine: &Engine) -> bool {
     options(engine, When::Init).any(|o| o == "--bootstrap")
 }
 
-/// How accounts take a password.
+/// How passwords of accounts are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accounts {
-    /// `SET PASSWORD` takes a mysql_native_password hash; accounts live in `mysql.user`.
+    /// `SET PASSWORD` takes a mysql_native_password hash; accounts are in `mysql.user`.
     UserTable,
-    /// The same; accounts live in `mysql.global_priv`.
+    /// As `UserTable`, but accounts are in `mysql.global_priv`.
     GlobalPriv,
-    /// `SET PASSWORD` wants it in clear, and `ALTER USER … AS` takes the hash; accounts live in `mysql.user`.
+    /// `SET PASSWORD` takes the password in clear, and `ALTER USER … AS` takes the hash; accounts are in `mysql.user`.
     UserTableWithPlugins,
-    /// `ALTER USER … IDENTIFIED BY`, with whatever plugin the server prefers; there are no accounts but its own.
+    /// `ALTER USER … IDENTIFIED BY`, with the server's default plugin; there are no accounts but its own.
     Plugins,
 }
 
-/// How accounts of a server take a password.
+/// How passwords of a server's accounts are set.
 pub(crate) fn accounts(engine: &Engine) -> Accounts {
     match (engine.family, engine.series()) {
         (Family::MariaDb, series) if series >= (10, 4) => Accounts::GlobalPriv,

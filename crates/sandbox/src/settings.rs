@@ -1,4 +1,4 @@
-//! `--set var=value`: checked for shape here; whether the variable exists, the server itself says.
+//! `--set var=value`: the form is checked here; the server itself decides whether the variable exists.
 
 use crate::error::SandboxError;
 
@@ -11,7 +11,7 @@ pub struct Setting {
     pub value: String,
 }
 
-/// Options that must not be changed on a private server: its places, its access and how it runs.
+/// Options that must not be changed on a private server: its paths, its access and its way of running.
 const OWN: &[&str] = &[
     "admin_address",
     "admin_port",
@@ -58,7 +58,7 @@ const OWN: &[&str] = &[
     "wsrep_provider",
 ];
 
-/// Variables that shape the data directory, so they must be there when it is made.
+/// Variables that shape the data directory, so they are needed when it is initialised.
 const AT_INIT: &[&str] = &[
     "innodb_autoextend_increment",
     "innodb_checksum_algorithm",
@@ -75,10 +75,10 @@ const AT_INIT: &[&str] = &[
     "lower_case_table_names",
 ];
 
-/// Reads `var=value`.
+/// Parses `var=value`.
 ///
 /// # Errors
-/// It has no such shape, or the variable is one that mydyno sets itself for a private server.
+/// It does not have this form, or mydyno sets the variable itself on a private server.
 pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
     let error = |why: &str| SandboxError::Setting { input: input.to_owned(), why: why.to_owned() };
     let (name, value) = input.split_once('=').ok_or_else(|| error("there is no `=` in it"))?;
@@ -93,7 +93,7 @@ pub fn parse_set(input: &str) -> Result<Setting, SandboxError> {
     if value.contains(['\n', '\r', '\0']) || value.len() > 4096 {
         return Err(error("a value is one line of at most 4096 bytes"));
     }
-    // Servers take any unambiguous beginning of an option's name.
+    // Servers accept any unambiguous prefix of an option's name.
     let bare = bare_name(&name);
     let own = |name: &str| OWN.iter().any(|own| own.starts_with(name));
     if own(&name) || own(&bare) || OWN.iter().any(|o| *o == format!("skip_{bare}")) {
@@ -112,7 +112,7 @@ pub(crate) fn bare_name(name: &str) -> String {
     mydyno_settings::bare_name(name).0
 }
 
-/// Whether a value is, or lists, a path that is not below the data directory. Statements and file names have none.
+/// Whether a value is, or contains, a path outside the data directory. Statements and file names are none.
 fn leaves_the_folder(value: &str) -> bool {
     value.split([':', ';', ',', '=', ' ']).any(|part| {
         let part = part.trim_matches(['"', '\'']);
@@ -121,9 +121,9 @@ fn leaves_the_folder(value: &str) -> bool {
 }
 
 impl Setting {
-    /// As an option of the server.
+    /// The command-line option of the server.
     pub(crate) fn option(&self) -> String {
-        // `--log-bin=OFF` would write a binary log called OFF.
+        // `--log-bin=OFF` would write a binary log named OFF.
         let off = matches!(self.value.to_ascii_lowercase().as_str(), "0" | "off");
         if self.name == "log_bin" && off {
             return "--skip-log-bin".to_owned();

@@ -1,4 +1,4 @@
-//! Where private servers are made, and under whose lease.
+//! The environment of private servers: their host and lease, the template cache, cancellation, progress.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use mydyno_host::{Host, Journal, Lease, StateDir, effective_uid};
 use crate::error::SandboxError;
 use crate::version::Engine;
 
-/// Progress while a server comes up.
+/// Progress of making a server.
 #[derive(Debug, Clone)]
 pub enum Progress {
     /// The program that will run.
@@ -25,14 +25,14 @@ pub enum Progress {
     OptionFile {
         /// The file.
         path: PathBuf,
-        /// Number of its options that the server starts with.
+        /// Number of its options that apply.
         taken: usize,
-        /// Those that it does not.
+        /// Options that do not apply.
         left_out: Vec<String>,
         /// Prices in durability, one sentence each.
         ledger: Vec<String>,
     },
-    /// The server shows another value of a variable than it was started with.
+    /// The server shows another value of a variable than the one that it was started with.
     Became {
         /// The variable.
         name: String,
@@ -41,22 +41,23 @@ pub enum Progress {
         /// The value that the server shows.
         shown: String,
     },
-    /// The system tables are being made; once a version and set of options.
+    /// The data directory is being initialised; once per version and set of options.
     BuildingTemplate,
-    /// The file of the server's own disk is read and written through the page cache: the file system below cannot do without.
+    /// The image of the server's disk is accessed through the page cache: the file system below does not support direct
+    /// I/O.
     NoDirectIo,
     /// The load of a crash has begun.
     Loading {
-        /// It crashes once so many were acknowledged.
+        /// Number of acknowledged commits before the crash.
         commits: u64,
     },
-    /// The server is made to crash, and comes back.
+    /// The server is crashed and recovers.
     Crashing,
     /// The data directory is being copied from the template.
     Copying,
-    /// The server whose data are kept is being shut down.
+    /// A server is being shut down to keep its data.
     ShuttingDown,
-    /// Data are kept on a disk of their own, since the host's file system cannot share blocks.
+    /// Data are kept on a separate disk, because the host's file system cannot share blocks.
     DataDisk {
         /// Its file system.
         file_system: &'static str,
@@ -68,18 +69,18 @@ pub enum Progress {
         /// The reason.
         why: String,
     },
-    /// The data directory was brought back from kept data.
+    /// The data directory was restored from kept data.
     Restored {
         /// Its files.
         files: usize,
-        /// Those of them that share their blocks with the kept ones.
+        /// Files that share their blocks with the kept ones.
         shared: usize,
         /// Bytes of all files.
         bytes: u64,
         /// How long it took.
         took: Duration,
     },
-    /// The server was started on this port and is waited for.
+    /// The server was started on this port and is not ready yet.
     Starting {
         /// Port on 127.0.0.1.
         port: u16,
@@ -88,7 +89,7 @@ pub enum Progress {
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Everything that making and ending private servers rests on.
+/// Everything that is needed to make and end private servers.
 #[derive(Debug, Clone)]
 pub struct Site<'a> {
     pub(crate) state: &'a StateDir,
@@ -114,21 +115,21 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// The same site, where another program serves emulated disks.
+    /// As [`Self::new`], with another program that serves emulated disks.
     #[must_use]
     pub fn with_disk_service(mut self, service: Service) -> Self {
         self.disk_service = service;
         self
     }
 
-    /// The same site with its templates elsewhere.
+    /// As [`Self::new`], with another template cache.
     #[must_use]
     pub fn with_cache(mut self, cache: impl Into<PathBuf>) -> Self {
         self.cache = cache.into();
         self
     }
 
-    /// The same site, where setting the flag ends [`up`](crate::up) with everything put back.
+    /// As [`Self::new`], with a flag that cancels [`up`](crate::up) and restores everything.
     #[must_use]
     pub fn cancelled_by(mut self, flag: &'a AtomicBool) -> Self {
         self.cancelled = flag;
@@ -140,8 +141,8 @@ impl<'a> Site<'a> {
     }
 }
 
-/// `$MYDYNO_CACHE`, else for root `/var/cache/mydyno`, whatever `HOME` and `XDG_CACHE_HOME` sudo has kept, else
-/// `$XDG_CACHE_HOME/mydyno`, else `~/.cache/mydyno`, else a folder beside the servers.
+/// The template cache: `$MYDYNO_CACHE`, else for root `/var/cache/mydyno` (whatever `HOME` and `XDG_CACHE_HOME` sudo
+/// has kept), else `$XDG_CACHE_HOME/mydyno`, else `~/.cache/mydyno`, else a folder beside the servers.
 fn choose_cache(env: impl Fn(&str) -> Option<OsString>, root: bool) -> Option<PathBuf> {
     let set = |name: &str| env(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|p| p.is_absolute());

@@ -1,4 +1,4 @@
-//! Starting a server and waiting until it lets its own account in.
+//! Starts a server and waits until its own account can log in.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,11 +22,11 @@ use crate::quirks::{When, options};
 use crate::settings::Setting;
 use crate::site::{Progress, Site};
 
-/// How long a server may take until it accepts connections. Slow disks and large buffer pools take tens of seconds.
+/// Time limit until a server accepts connections. Slow disks and large buffer pools need tens of seconds.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
-/// Syncs that a server may make until then: MySQL 9.7 makes 148.
+/// The number of syncs during a start: MySQL 9.7 makes 148.
 const SYNCS_OF_A_START: u32 = 300;
-/// Ports that are tried; each is free when it is chosen, but nothing keeps it so.
+/// Ports that are tried. Each is free when it is chosen, but another program may take it.
 const PORT_ATTEMPTS: usize = 5;
 
 /// A server that accepts connections.
@@ -58,7 +58,7 @@ pub(crate) fn start(
 ) -> Result<Ready, SandboxError> {
     let user = given.arrangement.other_user()?;
     if let Some(user) = &user {
-        // The library too: a umask may keep others from it.
+        // The library too: the umask may have denied others to read it.
         let of_delays = given.arrangement.sync_delay.map(|_| [sync_delay::library, sync_delay::count_file]);
         let of_delays = of_delays.iter().flatten().map(|file| file(folder.path()));
         for file in of_delays.chain([folder.init_file()]) {
@@ -118,7 +118,7 @@ fn command(
         }
     }
     command.args(options(&install.engine, When::Start)).args(owner);
-    // What the user sets comes first, so that what makes the server private has the last word.
+    // The user's options come first, so that those that make the server private take precedence.
     command.args(given.settings.iter().map(Setting::option));
     let file = |option: &str, path: &Path| format!("--{option}={}", path.display());
     command.args([
@@ -166,7 +166,7 @@ fn wait_ready(
     }
 }
 
-/// A port on 127.0.0.1 that is free now.
+/// A port on 127.0.0.1 that is currently free.
 fn free_port() -> Result<u16, SandboxError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
@@ -174,7 +174,7 @@ fn free_port() -> Result<u16, SandboxError> {
         .map_err(|e: io::Error| SandboxError::io("listen on", "127.0.0.1", e))
 }
 
-/// Whether the log says that another program took the port first. All series use one of these texts.
+/// Whether the log reports that the port is in use. All series use one of these texts.
 fn port_was_taken(log: &Path) -> bool {
     log::tail(log, 200).unwrap_or_default().iter().any(|line| {
         line.contains("Can't start server: Bind on TCP/IP port")

@@ -1,4 +1,4 @@
-//! Templates of data directories: made once a server program and set of options, then only copied.
+//! Templates of data directories: initialised once per server program and set of options, then copied.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -20,10 +20,10 @@ use crate::quirks::{When, options};
 use crate::settings::Setting;
 use crate::site::{Progress, Site};
 
-/// Origin of a template; another build of the program or other options make another template.
+/// Identity of a template; another build of the program or other options make another template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Recipe {
-    /// Grows when the way of making templates changes.
+    /// Incremented when the way of making templates changes.
     form: u32,
     program: PathBuf,
     program_bytes: u64,
@@ -39,15 +39,16 @@ pub(crate) struct Template {
     pub(crate) data: PathBuf,
     /// Bytes that it occupies on disk.
     pub(crate) bytes: u64,
-    /// Keeps it from being removed while it is copied.
+    /// Prevents its removal while it is copied.
     _in_use: InUse,
 }
 
 const FORM: u32 = 1;
-/// Fresh data directories of the known series occupy 20 to 200 MB, and making one takes that much again.
+/// Space for making one: data directories of the known series occupy 20 to 200 MB, and making one needs that much
+/// again.
 const ROOM_TO_BUILD: u64 = 400 << 20;
 
-/// The template for a server program and settings, made if there is none yet.
+/// The template for a server program and settings, which is made if it does not exist.
 pub(crate) fn obtain(
     site: &Site,
     install: &Install,
@@ -106,14 +107,15 @@ fn build(
     }
     match fs::rename(&work, path) {
         Ok(()) => {
-            // Its new name survives a power cut once its folder is synced; until then the journal answers for the old one.
+            // The new name survives a power cut once its folder is synced; until then the journal has an entry for the
+            // old one.
             File::open(templates)
                 .and_then(|f| f.sync_all())
                 .map_err(|e| SandboxError::io("sync", templates, e))?;
             site.journal.close(id, Closing::Released, "it became a template")?;
             Ok(())
         }
-        // Another command has finished the same template meanwhile, or the remains of one are in the way.
+        // Another command has finished the same template meanwhile, or remains of one have its name.
         Err(_) if recipe.find(path).is_some() => site.undo_own(&purpose),
         Err(e) => Err(site.undo_after(SandboxError::io("create", path, e), &purpose)),
     }
@@ -146,7 +148,7 @@ impl Recipe {
         format!("{version}-{digest}")
     }
 
-    /// A finished template made from this very recipe.
+    /// A finished template with this recipe.
     fn find(&self, path: &Path) -> Option<Template> {
         let in_use = InUse::mark(&path.join(RECIPE))?;
         (read(path)? == *self).then_some(())?;
@@ -154,7 +156,7 @@ impl Recipe {
         Some(Template { bytes: occupied_bytes(&data).ok()?, data, _in_use: in_use })
     }
 
-    /// Whether a template is of the same program as it was before an upgrade; no start will use it again.
+    /// Whether a template is of an earlier version of the same program, which no start will use again.
     fn replaces(&self, template: &Path) -> bool {
         read(template).is_some_and(|old| {
             old.program == self.program
@@ -168,15 +170,15 @@ fn read(template: &Path) -> Option<Recipe> {
     serde_json::from_slice(&fs::read(template.join(RECIPE)).ok()?).ok()
 }
 
-/// Whether a folder is in the journal: then it is being made, or `host restore` removes it. `true` where the
-/// journal cannot be read.
+/// Whether the journal has a folder: it is then being made, or `host restore` removes it. `true` where the journal
+/// cannot be read.
 fn journalled(site: &Site, folder: &Path) -> bool {
     site.journal.read().map_or(true, |replay| {
         replay.open.iter().any(|open| open.as_kind::<MarkedFolder>().is_some_and(|f| f.path == folder))
     })
 }
 
-/// Checks that only this user can write to the templates: servers run what is in them.
+/// Checks that only this user can write to the templates: servers execute their content.
 pub(crate) fn check_owner(templates: &Path) -> Result<(), SandboxError> {
     let meta = fs::metadata(templates).map_err(|e| SandboxError::io("open", templates, e))?;
     if meta.uid() == effective_uid() && meta.mode() & 0o022 == 0 {
@@ -185,7 +187,7 @@ pub(crate) fn check_owner(templates: &Path) -> Result<(), SandboxError> {
     Err(SandboxError::CacheFolder { path: templates.to_owned() })
 }
 
-/// Checks that a file system has room before anything is written to it.
+/// Checks that a file system has space before anything is written to it.
 pub(crate) fn check_room(path: &Path, needed: u64, variable: &'static str) -> Result<(), SandboxError> {
     let free = room::free_bytes(path)?;
     if free >= needed {

@@ -1,4 +1,5 @@
-//! The conditions of a private server: settings of the host, how the server starts, variables that are set while it runs.
+//! The levers of a private server: settings of the host, its environment at the start, variables that are set while it
+//! runs.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::arrangement::{Arrangement, environment, in_order, read_back};
 use crate::error::SandboxError;
 use crate::site::Site;
 
-/// Changes for the time of a private server; all of them are journalled and put back when it ends.
+/// Levers that apply as long as a private server exists; all changes are journalled and restored when it ends.
 #[derive(Debug, Clone, Default)]
 pub struct ServerTurns {
     /// Settings of the whole host, by name.
@@ -20,13 +21,13 @@ pub struct ServerTurns {
     pub swap_bytes: Option<u64>,
     /// Swap in compressed memory for the whole host.
     pub zram_bytes: Option<u64>,
-    /// Which server, as in `mariadb-10.11`.
+    /// The server, as in `mariadb-10.11`.
     pub engine: Option<String>,
     /// The folder of its program.
     pub basedir: Option<PathBuf>,
-    /// An option file that it starts with, as far as a private server can.
+    /// An option file for it, as far as a private server can apply it.
     pub option_file: Option<PathBuf>,
-    /// How the private server is started.
+    /// The environment in which it starts.
     pub arrangement: Arrangement,
     /// Variables that it is started with, as `var=value`.
     pub options: Vec<String>,
@@ -35,7 +36,7 @@ pub struct ServerTurns {
 }
 
 impl ServerTurns {
-    /// The changes that concern the whole host, as `name=value`. They need the user's permission.
+    /// The changes of the whole host, as `name=value`. They need the user's permission.
     pub fn of_the_host(&self) -> Vec<String> {
         let settings = self.settings_of_the_host();
         let emulated = self.arrangement.is_emulated().then(|| {
@@ -53,7 +54,7 @@ impl ServerTurns {
         settings.chain(file).chain(self.zram_bytes.map(|bytes| format!("swap.zram={bytes}"))).collect()
     }
 
-    /// Checks that all changes are permitted and possible here, before time is spent on a server. The server's folder will be
+    /// Checks that all changes are permitted and possible here, before any work is done. The server's folder will be
     /// made in `servers`.
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl ServerTurns {
         environment(&self.arrangement, servers).map(drop)
     }
 
-    /// The most memory of the host that the changes can take, in bytes: of the group, the emulated disk and swap in memory.
+    /// The most memory that the changes can use, in bytes: of the group, the emulated disk and swap in memory.
     fn memory_bytes(&self) -> u64 {
         let disk = match &self.arrangement.disk {
             Some(DiskSpec { medium: Medium::Emulated(_), bytes, .. }) => *bytes,
@@ -117,10 +118,11 @@ impl ServerTurns {
         [group, disk, self.zram_bytes.unwrap_or(0)].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Makes the changes of the whole host, in order, each journalled under `purpose`. Returns the numbers of the entries.
+    /// Makes the changes of the whole host, in order, each journalled under `purpose`. Returns the numbers of the
+    /// entries.
     ///
     /// # Errors
-    /// A change is not permitted or not possible; the caller puts those before it back.
+    /// A change is not permitted or not possible; the caller restores the earlier ones.
     pub fn turn_host(
         &self,
         site: &Site,

@@ -1,4 +1,4 @@
-//! Putting back what was done for a purpose.
+//! Restores the changes of a purpose.
 
 use mydyno_host::journal::Open;
 use mydyno_host::restore::{Outcome, check_in_reach, put_back};
@@ -8,10 +8,10 @@ use crate::error::SandboxError;
 use crate::site::Site;
 use crate::variable::PrivateServers;
 
-/// Puts back what this command changed for a purpose, the newest first. Says in sentences what was left alone.
+/// Restores this command's changes of a purpose, newest first. Returns a sentence for each change that stays.
 ///
 /// # Errors
-/// Something could not be put back; its entry stays in the journal.
+/// A change could not be restored; its entry stays in the journal.
 pub fn put_back_own(site: &Site<'_>, purpose: &str) -> Result<Vec<String>, SandboxError> {
     let own = &site.lease.identity().process;
     site.undo_where(|open| {
@@ -20,12 +20,14 @@ pub fn put_back_own(site: &Site<'_>, purpose: &str) -> Result<Vec<String>, Sandb
 }
 
 impl Site<'_> {
-    /// Takes over everything of one purpose and puts it back, newest first. Says in sentences what was left alone.
+    /// Takes over all changes of a purpose and restores them, newest first. Returns a sentence for each change that
+    /// stays.
     pub(crate) fn undo(&self, purpose: &str) -> Result<Vec<String>, SandboxError> {
         self.undo_where(|open| open.entry.purpose == purpose)
     }
 
-    /// Puts back what this very command did for a purpose. Others may be at the same: two build one template at once.
+    /// Restores this command's changes of a purpose. Other commands may work on the same purpose: two can build one
+    /// template at once.
     pub(crate) fn undo_own(&self, purpose: &str) -> Result<(), SandboxError> {
         let own = &self.lease.identity().process;
         self.undo_where(|open| {
@@ -34,7 +36,7 @@ impl Site<'_> {
         .map(drop)
     }
 
-    /// Puts back what this command did for a purpose that failed; the error says so when that failed too.
+    /// Restores this command's changes of a purpose that failed; the error says so when that fails too.
     pub(crate) fn undo_after(&self, error: SandboxError, purpose: &str) -> SandboxError {
         match self.undo_own(purpose) {
             Ok(()) => error,
@@ -42,14 +44,14 @@ impl Site<'_> {
         }
     }
 
-    /// Puts one entry back.
+    /// Restores one entry.
     pub(crate) fn undo_one(&self, id: u64) -> Result<(), SandboxError> {
         self.undo_where(|open| open.entry.id == id).map(drop)
     }
 
     fn undo_where(&self, wanted: impl Fn(&Open) -> bool) -> Result<Vec<String>, SandboxError> {
         let machine = self.lease.machine();
-        // All or nothing: what is out of reach may need what is not.
+        // All or nothing: an unreachable change may depend on a reachable one.
         check_in_reach(self.journal, machine, &wanted)?;
         let taken = self.journal.take_over(self.lease, wanted)?;
         let outcomes = put_back(self.journal, machine, &taken, &PrivateServers)?;

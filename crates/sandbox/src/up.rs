@@ -1,4 +1,4 @@
-//! Making a private server, whole or not at all.
+//! Makes a private server, completely or not at all.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -32,35 +32,35 @@ use crate::template::{Template, check_room, obtain};
 use crate::turns::ServerTurns;
 use crate::variable;
 
-/// The private server that is wanted.
+/// Parameters of a private server.
 #[derive(Debug, Clone, Default)]
 pub struct Spec {
     /// Its name.
     pub name: String,
-    /// As in `mariadb-10.11`; none: the first server on the PATH.
+    /// The requested engine, as in `mariadb-10.11`; `None` for the first server on the PATH.
     pub engine: Option<String>,
-    /// Where to look for the program instead.
+    /// The folder of the program; `None` to search for it.
     pub basedir: Option<PathBuf>,
     /// Variables, each as `var=value`.
     pub set: Vec<String>,
-    /// Data that it starts with; none: only system tables.
+    /// Data that it starts with; `None` for the system tables only.
     pub data: Option<DataAtRest>,
-    /// Whether these data are copied to where the server would be without them, also where they could share blocks.
+    /// Whether these data are copied to the server's usual place, even where they could share blocks.
     pub copy_data: bool,
-    /// Levers that are turned for it, and put back when it goes.
+    /// Levers that are set for it, and restored when it ends.
     pub turns: ServerTurns,
-    /// The user's permission to turn those of the whole host.
+    /// The user's permission to set those of the whole host.
     pub allow_host_change: Option<AllowHostChange>,
     /// Whether it outlives this command: then `mydyno server down NAME` ends it, else [`down`](crate::down) must.
     pub keep: bool,
 }
 
 impl Spec {
-    /// The server program that is wanted.
+    /// The requested server program.
     pub(crate) fn install(&self) -> Result<Install, SandboxError> {
         let engine = self.turns.engine.as_deref().or(self.engine.as_deref());
         let basedir = self.turns.basedir.as_ref().or(self.basedir.as_ref());
-        // Unless the user says which, it is one of the kind that wrote the data.
+        // By default it is of the family and series that wrote the data.
         let of_data = || self.data.as_ref().and_then(DataAtRest::series).filter(|_| basedir.is_none());
         find(engine.or_else(of_data), basedir.map(PathBuf::as_path))
     }
@@ -69,7 +69,7 @@ impl Spec {
         self.set.iter().chain(&self.turns.options).map(|text| parse_set(text)).collect()
     }
 
-    /// Settings that the server is started with: the option file's, then those that were given; the last of a name counts.
+    /// Settings that the server is started with: those of the option file, then the user's; the last of a name counts.
     pub(crate) fn settings(
         &self,
         install: &Install,
@@ -87,13 +87,13 @@ impl Spec {
     }
 }
 
-/// Space for the files that a fresh server writes beside a copy of its template: temporary tables, rotated logs.
+/// Space for the files that a new server writes beside a copy of its template: temporary tables, rotated logs.
 const ROOM_TO_START: u64 = 64 << 20;
 
 /// Makes and starts a private server and returns once it accepts connections.
 ///
 /// # Errors
-/// Anything that keeps it from running; then everything is put back, and the error says what to do.
+/// Any reason why it cannot run; everything is then restored, and the error names the remedy.
 pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Result<ServerInfo, SandboxError> {
     check_name(&spec.name)?;
     spec.own_settings()?;
@@ -131,7 +131,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     }
 }
 
-/// Makes the server from what can be read; after an error nothing is left of it.
+/// Makes the server from readable data; nothing of it is left after an error.
 fn make(
     site: &Site,
     spec: &Spec,
@@ -168,7 +168,7 @@ fn make(
             user.own_all(&folder.data())?;
         }
         if let Some(disk) = EmulatedDisk::of(folder.path()) {
-            // What the copy has left in caches is not part of what is measured on it, and would take minutes.
+            // Written to the platter without delays: the copy is not part of what is measured, and would take minutes.
             disk.settle(&folder.path().join("disk"))?;
         }
         let info = fill_and_start(site, install, settings, &folder, spec, progress)?;
@@ -191,7 +191,7 @@ fn make(
     made.map_err(|error| site.undo_after(error, &purpose))
 }
 
-/// Checks that a server can start on a disk of kept data beside those that live there.
+/// Checks that a server can start on a disk of kept data beside the others.
 fn check_data_disk(disk: &Path) -> Result<(), SandboxError> {
     let free = room::free_bytes(disk)?;
     if free < ROOM_TO_START {
@@ -206,7 +206,7 @@ struct Source {
     bytes: u64,
     /// Keeps kept data readable.
     kept: Option<Reading>,
-    /// Keeps a template from being removed meanwhile.
+    /// Prevents the removal of a template.
     _template: Option<Template>,
 }
 
@@ -291,7 +291,7 @@ fn fill_and_start(
     let Ready { started, port, version } =
         start(site, install, &start_options, folder, &purpose, &password, progress)?;
     check_environment(&spec.turns.arrangement, started.identity.pid, folder)?;
-    // The server has run it; nothing else needs it.
+    // The server has executed it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
     let password_file = folder.password_file().display().to_string();
     let info = ServerInfo {
@@ -323,7 +323,7 @@ fn dsn(socket: &str, password_file: &str) -> String {
     format!("mysql://{USER}@localhost/?socket={}&password-file={}", percent(socket), percent(password_file))
 }
 
-/// RFC 3986's unreserved characters and `/`, which may stand in a query; everything else is percent-encoded.
+/// Characters that are not percent-encoded: RFC 3986's unreserved ones and `/`, which may be in a query.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 fn percent(text: &str) -> PercentEncode<'_> {
@@ -345,7 +345,7 @@ fn name_taken(error: HostError, name: &str) -> SandboxError {
 }
 
 impl Site<'_> {
-    /// Says no before time is spent on a template; making the folder is what decides.
+    /// Checks the name before time is spent on a template; making the folder decides.
     fn check_name_is_free(&self, name: &str) -> Result<(), SandboxError> {
         let purpose = purpose::of_server(name);
         match self.journal.read()?.open.iter().find(|open| open.entry.purpose == purpose) {

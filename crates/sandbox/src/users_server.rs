@@ -1,4 +1,4 @@
-//! Global variables of a user's own server: set for an experiment and set back, also by a later command.
+//! Global variables of a user's own server: set for an experiment and restored, also by a later command.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,22 +14,22 @@ use crate::error::SandboxError;
 use crate::site::Site;
 use crate::variable::{Swapped, check_name, neighbours, plain, put_back_value, same, show, write_recorded};
 
-/// Limit of an answer while the journal is locked: others wait ten seconds for the lock.
+/// Time limit of a statement while the journal is locked: other commands wait ten seconds for the lock.
 const ASKED_UNDER_THE_LOCK: Duration = Duration::from_secs(3);
-/// Pauses before further attempts to connect to a server whose variable is to be put back: a connection that is lost in a
-/// moment of trouble must not leave the variable changed.
+/// Pauses before further attempts to connect to a server whose variable is to be restored: a transient failure must not
+/// leave the variable changed.
 const RETRIES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
-/// Difference in seconds between two readings of one start that the server's rounding of its clock can make.
+/// Largest difference in seconds between two readings of the same start, from the server's rounding of its clock.
 const START_TOLERANCE_S: i64 = 5;
 
-/// Servers that this process has connected to, with their passwords: whatever ends the experiment puts back with these.
+/// Servers that this process has connected to, with their passwords: used for the restore at any end of the experiment.
 static CONNECTED: Mutex<Vec<(Reach, ConnectOptions)>> = Mutex::new(Vec::new());
-/// File of the password for servers of earlier commands.
+/// File with the password for servers of earlier commands.
 static PASSWORD_FILE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the file of the password with which this process puts variables of earlier commands back.
+/// Sets the file with the password with which this process restores variables of earlier commands.
 pub fn take_password_from(file: &Path) {
-    // A second call in one process changes nothing: a command line has one such option.
+    // A second call in one process has no effect: a command line has one such option.
     let _ = PASSWORD_FILE.set(file.to_owned());
 }
 
@@ -41,7 +41,7 @@ pub struct UsersServer {
     identity: Identity,
 }
 
-/// Tells a server from another one at the same address, and from itself after a restart.
+/// Distinguishes a server from another one at the same address, and from itself after a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Identity {
     text: String,
@@ -49,12 +49,12 @@ struct Identity {
 }
 
 impl UsersServer {
-    /// Connects once to learn which server it is. `reach` says how a later command connects to it.
+    /// Connects once to identify the server. `reach` says how a later command connects to it.
     ///
     /// # Errors
     /// It cannot be reached, or does not show its variables.
     pub fn new(connect: &ConnectOptions, reach: Reach) -> Result<Self, SandboxError> {
-        // Putting back must work while the command is being ended, so it heeds no cancellation.
+        // The restore must work while the command is being cancelled, so it ignores the flag.
         let mut connect = connect.clone();
         connect.cancel = None;
         let identity = identify(&mut open(&connect, &reach)?)?;
@@ -90,11 +90,11 @@ impl UsersServer {
         show(&mut open(&self.connect, &self.reach)?, name)
     }
 
-    /// Sets a global variable: journal first, then the value, then it is read back. Returns the number of the journal entry;
-    /// `None` when the variable has the value already.
+    /// Sets a global variable: writes the journal entry, then the value, then reads it back. Returns the number of the
+    /// journal entry; `None` when the variable has the value already.
     ///
     /// # Errors
-    /// The server refuses it, or makes another value of it; then it is as before.
+    /// The server refuses it, or adjusts the value; the variable then has its previous value again.
     pub fn set(
         &self,
         site: &Site,
@@ -136,7 +136,7 @@ fn swapped(variable: &ServerVariable) -> Swapped<'_> {
     Swapped { name, was, now, along }
 }
 
-/// Puts a variable back, with the connection options of this process or those of the journal.
+/// Restores a variable, with the connection options of this process or those in the journal.
 pub(crate) fn put_back(variable: &ServerVariable) -> Outcome {
     let outcome = options(&variable.reach).and_then(|connect| {
         let mut client = open_patiently(&connect, &variable.reach)?;
@@ -175,12 +175,12 @@ fn options(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
     }
 }
 
-/// Connection options by the journal, the option files and the environment of this process.
+/// Connection options from the journal, the option files and the environment of this process.
 fn resolved(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
     let file = |name: &str| reach.files.iter().find(|(n, _)| n == name).map(|(_, path)| path.clone());
     let option = |name: &str| reach.options.iter().find(|(n, _)| n == name).map(|(_, text)| text.clone());
     let dsn = option("dsn");
-    // What a DSN says must not be given twice.
+    // Options in a DSN must not be given twice.
     let address = match &dsn {
         Some(_) => TargetOptions {
             ssl_mode: option("ssl-mode").and_then(|mode| mode.parse().ok()),
@@ -218,7 +218,7 @@ fn resolved(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
     })
 }
 
-/// The name of a mode of encryption as `--ssl-mode` takes it.
+/// The name of an encryption mode, as in `--ssl-mode`.
 fn ssl_mode(mode: TlsMode) -> &'static str {
     match mode {
         TlsMode::Disabled => "disabled",
@@ -249,7 +249,7 @@ fn open_patiently(connect: &ConnectOptions, reach: &Reach) -> Result<Client, San
         Err(error) => error,
     };
     for pause in RETRIES {
-        // An answer of the server, such as a wrong password, does not change by waiting.
+        // A refusal by the server, such as a wrong password, is not transient.
         if matches!(last, WireError::Server(_)) {
             break;
         }

@@ -1,4 +1,4 @@
-//! Variables of private servers, changed while they run and set back.
+//! Variables of private servers, changed while they run and restored.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,10 +20,10 @@ use crate::settings::Setting;
 use crate::site::Site;
 use crate::users_server;
 
-/// Limit of an answer while the journal is locked: others wait ten seconds for the lock.
+/// Time limit of a statement while the journal is locked: other commands wait ten seconds for the lock.
 const ASKED_UNDER_THE_LOCK: Duration = Duration::from_secs(3);
 
-/// Variables of which a server moves one when the other passes it: `innodb_io_capacity_max` is never below
+/// Pairs of variables of which a server adjusts one to the other: `innodb_io_capacity_max` is never below
 /// `innodb_io_capacity`, the low-water mark never above the mark.
 const NEIGHBOURS: [[&str; 2]; 2] = [
     ["innodb_io_capacity", "innodb_io_capacity_max"],
@@ -44,11 +44,11 @@ pub fn read(server: &ServerInfo, name: &str) -> Result<String, SandboxError> {
     show(&mut connect(server)?, name)
 }
 
-/// Sets a global variable of a running private server: journal first, then the value, then it is read back. Returns the
-/// number of the journal entry; `None` when the variable has the value already.
+/// Sets a global variable of a running private server: writes the journal entry, then the value, then reads it back.
+/// Returns the number of the journal entry; `None` when the variable has the value already.
 ///
 /// # Errors
-/// The server refuses it, or makes another value of it; then it is as before.
+/// The server refuses it, or adjusts the value; the variable then has its previous value again.
 pub fn set(
     site: &Site,
     server: &ServerInfo,
@@ -102,8 +102,8 @@ pub fn set(
     write_recorded(site, &mut client, id, &Swapped { name, was, now, along }).map(|()| Some(id))
 }
 
-/// Sets a variable whose change is in the journal as the entry `id`. A value that the server refuses or rounds is undone, and
-/// its entry closed.
+/// Sets a variable whose change is in the journal as the entry `id`. A value that the server refuses or rounds is
+/// undone, and its entry closed.
 pub(crate) fn write_recorded(
     site: &Site,
     client: &mut Client,
@@ -117,7 +117,7 @@ pub(crate) fn write_recorded(
         Ok(shown) => SandboxError::VariableRounded { name: name.to_owned(), value: now.to_owned(), shown },
         Err(error) => error,
     };
-    // One that was refused is as it was; most of those could not be written back either.
+    // A refused variable is unchanged; most of them could not be set to their own value either.
     if !same(&show(client, name)?, was) {
         write(client, name, was)?;
     }
@@ -126,8 +126,8 @@ pub(crate) fn write_recorded(
     Err(error)
 }
 
-/// Options of which a server shows another value than it was started with: the name, what was given, what is shown. What is
-/// no variable, and what cannot be compared (a word given as a number), is passed over.
+/// Options whose value the server shows differently: name, given value, shown value. Options that are no variable, and
+/// values that cannot be compared (a word given as a number), are skipped.
 ///
 /// # Errors
 /// The server cannot be reached.
@@ -155,7 +155,7 @@ pub(crate) fn became(
     Ok(given.into_iter().filter_map(differs).collect())
 }
 
-/// Whether a value that is shown may be the one that was given.
+/// Whether the shown value can be the given one.
 fn shows(given: &str, shown: &str) -> bool {
     let plain = plain(given);
     if same(&plain, shown) {
@@ -163,7 +163,7 @@ fn shows(given: &str, shown: &str) -> bool {
     }
     let number = |text: &str| canonical(text).parse::<f64>().ok();
     match (number(&plain), number(shown)) {
-        // A negative value lets the server choose.
+        // For a negative value the server chooses.
         (Some(given), Some(_)) => given < 0.0,
         // A list shows more than was given (`sql_mode`, `optimizer_switch`), a name its full form (`utf8mb3`).
         (None, None) => {
@@ -174,7 +174,7 @@ fn shows(given: &str, shown: &str) -> bool {
     }
 }
 
-/// Connects to the private servers of this host, and to servers of the user, to put their variables back.
+/// Connects to the private servers of this host, and to servers of the user, to restore their variables.
 #[derive(Debug, Clone, Copy)]
 pub struct PrivateServers;
 
@@ -204,18 +204,18 @@ fn put_back(variable: &ChangedVariable) -> Result<Outcome, SandboxError> {
     put_back_value(&mut client, &Swapped { name, was, now, along })
 }
 
-/// A variable that was set, by whatever kind of change.
+/// A variable that was set, by any kind of change.
 pub(crate) struct Swapped<'a> {
     pub(crate) name: &'a str,
     /// The value before.
     pub(crate) was: &'a str,
-    /// The value that was set.
+    /// The new value.
     pub(crate) now: &'a str,
     /// Neighbours with their values before.
     pub(crate) along: &'a [(String, String)],
 }
 
-/// Sets a variable back where it still has the value that was set.
+/// Restores a variable that still has the value that was set.
 pub(crate) fn put_back_value(client: &mut Client, swapped: &Swapped<'_>) -> Result<Outcome, SandboxError> {
     let Swapped { name, was, now, along } = swapped;
     let current = show(client, name)?;
@@ -242,7 +242,7 @@ fn connect(server: &ServerInfo) -> Result<Client, SandboxError> {
     connect_with(server, |_| {})
 }
 
-/// A connection with a short read timeout: the journal is locked for other commands while the server answers.
+/// Connects with a short read timeout: the journal is locked for other commands meanwhile.
 fn connect_briefly(server: &ServerInfo) -> Result<Client, SandboxError> {
     connect_with(server, |options| options.read_timeout = Some(ASKED_UNDER_THE_LOCK))
 }
@@ -276,8 +276,8 @@ pub(crate) fn write(client: &mut Client, name: &str, value: &str) -> Result<(), 
     client.query(&format!("SET GLOBAL {name} = {literal}")).map(drop).map_err(failed)
 }
 
-/// Gives neighbours the values back that they had. Where another change of ours still holds one at its limit, that is put
-/// back later, with its own neighbours.
+/// Restores the values of neighbours. Where another change of mydyno's still limits one, that change is restored later,
+/// with its own neighbours.
 pub(crate) fn write_where_different(
     client: &mut Client,
     values: &[(String, String)],
@@ -290,7 +290,7 @@ pub(crate) fn write_where_different(
     Ok(())
 }
 
-/// Names stand in statements, so they have letters, digits and underscores only.
+/// Names are inserted into statements, so only letters, digits and underscores are permitted.
 pub(crate) fn check_name(name: &str) -> Result<(), SandboxError> {
     let fine = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fine {
@@ -300,7 +300,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), SandboxError> {
     Err(SandboxError::Setting { input: name.to_owned(), why })
 }
 
-/// `SET GLOBAL` takes no `64M`.
+/// The value as `SET GLOBAL` accepts it: without suffixes such as `64M`.
 pub(crate) fn plain(value: &str) -> String {
     let number = value.strip_suffix(['K', 'M', 'G', 'k', 'm', 'g']).is_some_and(|n| n.parse::<u64>().is_ok());
     match mydyno_model::units::parse_size(value) {
@@ -309,7 +309,7 @@ pub(crate) fn plain(value: &str) -> String {
     }
 }
 
-/// Whether two texts are one value: switches have two spellings, fractions trailing zeros, words any case.
+/// Whether two texts are the same value: switches have two spellings, fractions trailing zeros, words any case.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (canonical(a), canonical(b));
     a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)

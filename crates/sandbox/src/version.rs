@@ -1,4 +1,4 @@
-//! Which server a program is: family and version, from what it says to `--version`.
+//! Family and version of a server program, from its output for `--version`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::error::SandboxError;
 pub enum Family {
     /// MariaDB.
     MariaDb,
-    /// MySQL and what calls itself so.
+    /// MySQL and its derivatives.
     MySql,
 }
 
@@ -35,8 +35,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Reads the answer to `--version`, as in
-    /// `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)`.
+    /// Parses the output of `--version`, as in `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64
+    /// (Debian 12)`.
     pub fn parse(said: &str) -> Option<Self> {
         let (_, after) = said.split_once("Ver ")?;
         let text = after.split_ascii_whitespace().next()?;
@@ -67,15 +67,15 @@ impl fmt::Display for Engine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     family: Family,
-    /// One to three numbers, as far as they matter.
+    /// One to three numbers, as given.
     numbers: Vec<u16>,
 }
 
 impl Wanted {
-    /// Reads `mariadb`, `mariadb-10.11`, `mysql-8.0.36`.
+    /// Parses `mariadb`, `mariadb-10.11`, `mysql-8.0.36`.
     ///
     /// # Errors
-    /// Anything else.
+    /// Any other text.
     pub fn parse(input: &str) -> Result<Self, SandboxError> {
         let error = || SandboxError::EngineName { input: input.to_owned() };
         let (family, numbers) = input.split_once('-').map_or((input, None), |(f, n)| (f, Some(n)));
@@ -90,13 +90,13 @@ impl Wanted {
         if numbers.len() > 3 { Err(error()) } else { Ok(Self { family, numbers }) }
     }
 
-    /// Whether a program is what was asked for.
+    /// Whether a program is the requested one.
     pub fn matches(&self, engine: &Engine) -> bool {
         let (major, minor, patch) = engine.numbers;
         self.family == engine.family && self.numbers.iter().zip([major, minor, patch]).all(|(a, b)| *a == b)
     }
 
-    /// The family that was asked for.
+    /// The requested family.
     pub fn family(&self) -> Family {
         self.family
     }

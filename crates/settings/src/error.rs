@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One thing that is wrong with a file that people write.
+/// One mistake in a file that people write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, as it was named.
@@ -14,12 +14,12 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Something that is wrong with a file as a whole.
+    /// A mistake of a file as a whole.
     pub fn of(file: &str, text: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: None, text: text.into() }
     }
 
-    /// Something that is wrong with a line of it.
+    /// A mistake in one line.
     pub fn at(file: &str, line: usize, text: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line: Some(line), text: text.into() }
     }
@@ -40,20 +40,20 @@ pub enum SettingsError {
     /// Files that are not valid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Files(Vec<Problem>),
-    /// No knob has this name.
+    /// There is no knob with this name.
     #[error("no server variable, option or host setting is called {name:?}{}; `mydyno knobs` lists them", did_you_mean(.near))]
     NoSuchKnob {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The nearest that there are.
+        /// The most similar names.
         near: Vec<String>,
     },
-    /// No lever has this name.
+    /// There is no lever with this name.
     #[error("{name:?} is not a lever{}; `mydyno host levers` lists them", did_you_mean(.near))]
     NoSuchLever {
-        /// As given.
+        /// The given name.
         name: String,
-        /// The nearest that there are.
+        /// The most similar names.
         near: Vec<String>,
     },
 }

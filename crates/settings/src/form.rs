@@ -5,7 +5,7 @@ use std::fmt;
 use mydyno_model::units::parse_size;
 use serde::Deserialize;
 
-/// The values that a setting takes.
+/// The accepted values of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Form {
@@ -28,8 +28,8 @@ pub enum Form {
     Enum {
         /// The words.
         values: Vec<String>,
-        /// The kernel's file lists the words that this kernel takes, with brackets around the one in force; a later kernel may
-        /// have more.
+        /// The kernel's file lists the words that this kernel accepts, with brackets around the current one; a later
+        /// kernel may have more.
         #[serde(default)]
         listed: bool,
     },

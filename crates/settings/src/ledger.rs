@@ -1,4 +1,4 @@
-//! The durability ledger: what a value of a setting can cost beside performance.
+//! The durability ledger: the price of a setting's value, performance aside.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -15,12 +15,12 @@ use crate::name::{Switch, bare_name};
 /// The file of forms beside the rows of settings.
 const FORMS: &str = "ledger/forms.toml";
 
-/// The cost of a value.
+/// The price of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price {
     /// The row of the ledger, as in `sync_binlog`.
     pub setting: String,
-    /// The value as given.
+    /// The given value.
     pub value: String,
     /// `durability`, `crash safety` or `semantics`.
     pub kind: &'static str,
@@ -34,7 +34,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// Text that lowers durability wherever it stands in a statement, a mount option or a line of a file.
+/// A text that lowers durability wherever it occurs in a statement, a mount option or a line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextForm {
@@ -111,8 +111,9 @@ impl Ledger {
         })
     }
 
-    /// The prices of a server variable as written: with dashes or underscores, prefixes such as `skip-`, or cut short. Servers
-    /// accept any unambiguous beginning of an option's name; of an ambiguous one every row that it can mean counts.
+    /// The prices of a server variable as written: with dashes or underscores, with prefixes such as `skip-`, or
+    /// abbreviated. Servers accept any unambiguous prefix of an option's name; for an ambiguous one every row that it
+    /// can mean counts.
     pub fn prices_of_variable(&self, written: &str, value: &str) -> Vec<Price> {
         let (bare, switch) = bare_name(written);
         let value = match switch {
@@ -120,7 +121,7 @@ impl Ledger {
             Switch::Off => "OFF",
             Switch::On => "ON",
         };
-        // A name of a setting of the host has a dot.
+        // Names of host settings contain a dot.
         if bare.is_empty() || bare.contains('.') {
             return vec![];
         }
@@ -135,13 +136,13 @@ impl Ledger {
     }
 }
 
-/// Whether a server has an option or variable of exactly this name: then it is not a beginning of another one.
+/// Whether a server has an option or variable of exactly this name, which is then not an abbreviation of another one.
 fn is_option(name: &str) -> bool {
     let line = format!("{name} = {{");
     folder("servers").any(|(_, text)| text.lines().any(|known| known.starts_with(&line)))
 }
 
-/// Whether a value costs nothing; `None` where the row has no list that could say.
+/// Whether a value costs nothing; `None` where the row lists no values.
 pub fn is_safe(row: &KnobPrice, value: &str) -> Option<bool> {
     let value = canonical(value);
     let has = |list: &[String]| list.iter().any(|known| canonical(known) == value);
@@ -152,7 +153,7 @@ pub fn is_safe(row: &KnobPrice, value: &str) -> Option<bool> {
     }
 }
 
-/// Switches have several spellings, and words any case.
+/// One spelling for all spellings of a switch; lower case for words.
 fn canonical(value: &str) -> String {
     let value = value.trim().trim_matches(['\'', '"']).to_ascii_lowercase().replace('-', "_");
     match value.as_str() {
@@ -162,7 +163,7 @@ fn canonical(value: &str) -> String {
     }
 }
 
-/// The word for what is at stake.
+/// The word for the property at stake.
 pub(crate) fn kind(touches: Touches) -> &'static str {
     match touches {
         Touches::Durability => "durability",

@@ -1,7 +1,7 @@
-//! Settings of servers and hosts: one table for facts, knobs and levers, and one ledger of what a setting can cost.
+//! Settings of servers and hosts: one table for facts, knobs and levers, and one ledger of the price of a setting.
 //!
-//! The data stands in `knobs/` and is embedded at build time: `settings/` ties names together, `ledger/` holds prices,
-//! `servers/`, `history/`, `notes/` and `host/` describe variables, options and kernel settings. Nothing here reads a file.
+//! The data are embedded from `knobs/` at build time: `settings/` connects names, `ledger/` holds prices, `servers/`,
+//! `history/`, `notes/` and `host/` describe variables, options and kernel settings. No file is read at run time.
 
 mod embedded;
 mod error;

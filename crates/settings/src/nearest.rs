@@ -1,6 +1,7 @@
-//! The name that somebody may have meant.
+//! Suggestions for misspelled names.
 
-/// The name among `names` that is most like `given`: at most two edits away, and one more for every five letters of the name.
+/// The name among `names` that is most similar to `given`: within an edit distance of 2, plus 1 for every five letters
+/// of the name.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names
         .into_iter()
@@ -10,7 +11,7 @@ pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// Names that are like `name`, the nearest first: at most three. Words may stand in another order or be missing.
+/// Similar names, the best first: at most three. Words may be in another order or missing.
 pub fn several<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let score = |known: &str| {
         let spelled = strsim::jaro_winkler(name, known);

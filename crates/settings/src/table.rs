@@ -1,4 +1,4 @@
-//! The table of settings: every name that a setting goes by.
+//! The table of settings: all names of each setting.
 
 use std::sync::LazyLock;
 
@@ -39,21 +39,21 @@ pub struct Row {
     pub aliases: Vec<String>,
     /// Its values.
     pub form: Form,
-    /// The file of procfs or sysfs; `*` stands for what it stands for in the lever's name. Settings with a file are the only
-    /// ones of a kernel that are ever written.
+    /// The file of procfs or sysfs; `*` has the same meaning as in the lever's name. mydyno writes no other files of a
+    /// kernel.
     #[serde(default)]
     pub path: Option<String>,
-    /// Settings that the kernel gives new values along with this one; they go back with it. In patterns with two `*` the second
-    /// stands for each lever that fits.
+    /// Settings that the kernel changes along with this one; they are restored with it. In patterns with two `*` the
+    /// second stands for each lever that matches.
     #[serde(default)]
     pub along: Vec<String>,
-    /// Settings that the kernel resets without need when this one is set; they get their values again at once.
+    /// Settings that the kernel needlessly resets when this one is set; they are set again at once.
     #[serde(default)]
     pub unmoved: Vec<String>,
     /// The server variable.
     #[serde(default)]
     pub variable: Option<String>,
-    /// The first and the last server that was asked and has the variable, one pair a family.
+    /// The first and the last queried server that has the variable, one pair per family.
     #[serde(default)]
     pub servers: Vec<(String, String)>,
     /// Its row in the ledger.
@@ -126,7 +126,7 @@ impl Table {
         self.rows.values()
     }
 
-    /// The row of a lever that sets no server variable; the row without `*` first.
+    /// The row of a lever that sets no server variable; a row without `*` takes precedence.
     pub fn by_lever(&self, lever: &str) -> Option<&Row> {
         let exact = self
             .rows()

@@ -1,4 +1,4 @@
-//! Control groups of mydyno's own, version 1 and 2: made with limits, a process started inside, removed whole.
+//! Control groups that mydyno makes, version 1 and 2: limits, starting a process inside, removal.
 
 mod resource;
 
@@ -16,23 +16,23 @@ use crate::error::HostError;
 use crate::folder::random_mark;
 use resource::Tree;
 pub use resource::{RESOURCES, Resource};
-/// Processes that were ended leave their group a little later.
+/// Time limit for ended processes to leave their group.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The length of a period of CPU time, the kernel's default.
 const CPU_PERIOD_US: u64 = 100_000;
 
-/// Limits of a group; none is no limit.
+/// Limits of a group; `None` is unlimited.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Limits {
-    /// Memory, with page cache.
+    /// Memory, page cache included.
     pub memory_bytes: Option<u64>,
-    /// Swap beside the memory. Needs a limit of memory.
+    /// Swap in addition to memory. Needs a memory limit.
     pub swap_bytes: Option<u64>,
     /// CPUs' worth of time, as in 1.5.
     pub cpus: Option<f64>,
     /// The CPUs to run on, as in `0-1,3`.
     pub cpuset: Option<String>,
-    /// Of one block device.
+    /// Limits for one block device.
     pub io: Option<IoLimit>,
 }
 
@@ -56,15 +56,15 @@ pub struct IoLimit {
 pub struct MadeGroup {
     /// As in `mydyno-2f…`: unique.
     pub name: String,
-    /// Its folders.
+    /// Its folders, one per hierarchy.
     pub folders: Vec<PathBuf>,
 }
 
-/// A file of a group, and what is written to it.
+/// A write to a control file of a group.
 type Write = (PathBuf, String);
 
 impl Limits {
-    /// Whether there is none.
+    /// Whether no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -81,7 +81,8 @@ impl Limits {
         wanted.iter().filter(|(_, wanted)| *wanted).map(|(resource, _)| *resource).collect()
     }
 
-    /// The writes for one resource, in order. The memory limit of version 1 comes before that of memory and swap.
+    /// The writes that limit one resource, in order. In version 1 the memory limit must precede that of memory and
+    /// swap.
     fn writes(&self, resource: Resource, tree: &Tree, group: &str) -> Result<Vec<Write>, HostError> {
         let (folder, v2) = match tree {
             Tree::V1(root) => (root.join(group), false),
@@ -117,7 +118,7 @@ impl Limits {
                 if v2 {
                     return Ok(vec![cpus]);
                 }
-                // A group of version 1 accepts no process before it has memory nodes.
+                // A version 1 cpuset group accepts no process until it has memory nodes.
                 let nodes = folder.with_file_name("cpuset.mems");
                 let nodes = fs::read_to_string(&nodes).map_err(|e| HostError::io("read", &nodes, e))?;
                 vec![cpus, (folder.join("cpuset.mems"), nodes.trim().to_owned())]
@@ -146,10 +147,10 @@ impl Limits {
     }
 }
 
-/// Makes a group with limits. Returns the number of the journal entry too.
+/// Makes a group with limits. Returns it with the number of its journal entry.
 ///
 /// # Errors
-/// A limit cannot be had here, or its value is refused; then nothing is left of the group.
+/// A limit is not available here, or the kernel refuses its value; the group is then removed again.
 pub fn make(
     journal: &Journal,
     lease: &Lease,
@@ -198,7 +199,7 @@ impl MadeGroup {
         Ok(())
     }
 
-    /// Every number that was written is in what the kernel shows; it rounds sizes down to pages.
+    /// Compares each number that was written with the kernel's value; the kernel rounds sizes down to pages.
     fn read_back(&self, file: &Path, text: &str) -> Result<(), HostError> {
         let shown = fs::read_to_string(file).map_err(|e| HostError::io("read", file, e))?;
         let page = calls::page_bytes() as u64;
@@ -216,10 +217,10 @@ impl MadeGroup {
         })
     }
 
-    /// Puts a process into the group.
+    /// Moves the process into the group.
     ///
     /// # Errors
-    /// The kernel does not let it in.
+    /// The kernel refuses the move.
     pub(crate) fn take_in(&self, pid: u32) -> io::Result<()> {
         for folder in &self.folders {
             fs::write(folder.join("cgroup.procs"), pid.to_string())?;
@@ -232,7 +233,7 @@ impl MadeGroup {
         self.folders.iter().find_map(|folder| fs::read_to_string(folder.join(file)).ok())
     }
 
-    /// Removes the group. Its name is unique, so its folders are mydyno's.
+    /// Removes the group. The name is unique, so its folders can only be mydyno's.
     fn remove(&self) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         let mut found = false;
@@ -298,7 +299,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine with one tree of version 2 and, if wanted, the memory controller on version 1.
+    /// A machine with a version 2 hierarchy and, if `v1_memory`, the memory controller on version 1.
     fn machine(at: &Path, subtree: &str, v1_memory: bool) -> Machine {
         for folder in ["sys/kernel/random", "self/ns", "unified", "memory"] {
             fs::create_dir_all(at.join(folder)).unwrap();

@@ -1,4 +1,4 @@
-//! Resources that a control group can limit, and the tree of each one's controller: cgroups(7).
+//! Resources that a control group can limit, and the hierarchy of each one's controller: cgroups(7).
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ pub enum Resource {
     Io,
 }
 
-/// All of them.
+/// All resources.
 pub const RESOURCES: [Resource; 5] =
     [Resource::Memory, Resource::Swap, Resource::Cpu, Resource::Cpuset, Resource::Io];
 
-/// The controller's tree, with its version.
+/// The controller's hierarchy, with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tree {
     V1(PathBuf),
@@ -55,7 +55,7 @@ impl Resource {
         }
     }
 
-    /// The file that has to be there in a group of the kind, to tell from a group that exists.
+    /// The control files that a group must have for this resource; checked in an existing group of the same kind.
     pub(super) fn limit_files(self) -> (&'static str, &'static str) {
         match self {
             Self::Memory => ("memory.limit_in_bytes", "memory.max"),
@@ -66,10 +66,10 @@ impl Resource {
         }
     }
 
-    /// Whether a group can limit it here, without making one.
+    /// Whether a group can limit it here. Makes no group.
     ///
     /// # Errors
-    /// Something is missing; the error says what, and how to get it.
+    /// A prerequisite is missing; the error names it and how to get it.
     pub fn check(self, machine: &Machine) -> Result<(), HostError> {
         let tree = self.tree(machine)?;
         let root = match &tree {
@@ -101,7 +101,7 @@ impl Resource {
         HostError::Missing { what, missing, way_out: way_out.to_owned() }
     }
 
-    /// The controller is either in a tree of version 1 or in the one of version 2: cgroups(7).
+    /// A controller is attached to a version 1 hierarchy or to the version 2 hierarchy, never to both: cgroups(7).
     pub(super) fn tree(self, machine: &Machine) -> Result<Tree, HostError> {
         let (v1, v2) = self.controllers();
         let mounts = machine.mounts()?;

@@ -18,7 +18,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 /// A command to the process that serves a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskCommand {
-    /// Cut the power: what was not flushed is lost, and all requests fail.
+    /// Cut the power: unflushed data are lost, and all requests fail.
     Cut,
     /// Switch it on again.
     On,
@@ -64,8 +64,9 @@ pub(crate) fn is_source(source: &Path) -> bool {
     source.to_str().is_some_and(|source| source.starts_with(SOURCE))
 }
 
-/// Makes the disk behind a mount serve without delays before it is unmounted: unmounting waits until all dirty data of the file
-/// system above it are written. `false` where the disk does not answer. `true` for any other mount, which needs no command.
+/// Makes the disk behind a mount serve without delays before it is unmounted: umount(2) waits until all dirty data of
+/// the file system on it are written. `false` where the disk does not answer. `true` for any other mount, which needs
+/// no command.
 pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> bool {
     if file_system != KIND || !is_source(source) {
         return true;
@@ -74,7 +75,7 @@ pub(crate) fn skip_delays(file_system: &str, source: &Path, point: &Path) -> boo
     with_timeout(move || send_command(&point, DiskCommand::SkipDelays)).is_some()
 }
 
-/// The answer of a disk's process; `None` where it does not answer in time.
+/// The answer of a disk's process; `None` after the time limit.
 pub(super) fn with_timeout<T: Send + 'static>(ask: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, answer) = mpsc::channel();
     std::thread::spawn(move || {

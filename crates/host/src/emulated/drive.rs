@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An arrival this much after the sector went by is taken for in time: what integer division loses.
+/// Tolerance for an arrival just after the sector passed: the error of integer division.
 const TOLERANCE_NS: u64 = 2_000;
 
 /// The mechanics of a drive.
@@ -59,8 +59,8 @@ impl Drive {
         offset / self.track_bytes
     }
 
-    /// Moving the head between two offsets: nothing within a track, else the time to the next track and from there with the
-    /// square root of the distance, as a head does that accelerates for half of its way and brakes for the other.
+    /// Seek time between two offsets: 0 within a track, else the time to the next track plus a term that grows with the
+    /// square root of the distance, as for a head that accelerates for half of the way and brakes for the rest.
     pub fn seek_ns(&self, from: u64, to: u64) -> u64 {
         let distance = self.track(from).abs_diff(self.track(to));
         let longest = self.track(self.bytes.saturating_sub(1));
@@ -75,7 +75,7 @@ impl Drive {
         }
     }
 
-    /// When, within each rotation, a byte comes under the head.
+    /// Time within each rotation at which a byte is under the head.
     fn angle_ns(&self, offset: u64) -> u64 {
         let within = u128::from(offset % self.track_bytes) * u128::from(self.rotation_ns)
             / u128::from(self.track_bytes);
@@ -83,14 +83,14 @@ impl Drive {
         ((within + skew) % u128::from(self.rotation_ns)) as u64
     }
 
-    /// The wait of a head that is on the track at an instant.
+    /// Rotational delay of a head that is on the track at this instant.
     pub fn rotation_wait_ns(&self, at_ns: u64, offset: u64) -> u64 {
         let now = at_ns % self.rotation_ns;
         let wait = (self.angle_ns(offset) + self.rotation_ns - now) % self.rotation_ns;
         if wait + TOLERANCE_NS >= self.rotation_ns { 0 } else { wait }
     }
 
-    /// From the first byte to the last, with the changes of track between.
+    /// Transfer time, track changes included.
     pub fn transfer_ns(&self, offset: u64, length: u64) -> u64 {
         if length == 0 {
             return 0;
@@ -100,7 +100,7 @@ impl Drive {
         passing as u64 + changes * self.settle_ns
     }
 
-    /// The cost of an access that begins at an instant with the head at an offset.
+    /// The cost of an access that begins at `now` with the head at an offset.
     pub fn service(&self, head: u64, start_ns: u64, offset: u64, length: u64) -> Service {
         let seek_ns = self.seek_ns(head, offset);
         Service {

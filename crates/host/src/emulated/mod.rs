@@ -1,8 +1,8 @@
-//! The emulated disk: a file whose reads, writes and flushes take the time that a rotating drive needs for them, and whose
-//! power can be cut. Attached as a loop device it is a disk on which schedulers, queue sizes and barriers show what they do.
+//! The emulated disk: a file whose reads, writes and flushes take the time that a rotating drive would need, and whose
+//! power can be cut. Attached as a loop device it shows the effects of schedulers, queue sizes and write barriers.
 //!
-//! A process of its own serves the file through FUSE. A global `sync` by anyone waits for what is dirty on it, so it
-//! counts as a change of the whole host. Every result that was measured on one says *emulated disk*.
+//! A separate process serves the file through FUSE. A global `sync` by any process waits for the dirty data on it, so
+//! it counts as a change of the whole host. Every result measured on one is labelled *emulated disk*.
 
 pub(crate) mod control;
 pub mod drive;
@@ -40,35 +40,35 @@ use mechanism::{CacheMode, Counters, Model};
 use mydyno_linux::calls;
 pub use pace::Pace;
 pub use watch::serve;
-/// The label of results on such a disk.
+/// The label of results from such a disk.
 pub const LABEL: &str = "emulated disk";
-/// Time limit for its process to serve: it locks its memory first.
+/// Time limit until its process serves; it locks its memory first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The largest cache: what a flush, and with it a global sync, can have to write.
+/// The largest cache: the amount that a flush, and with it a global sync, may have to write.
 const CACHE_BYTES: u64 = 16 << 20;
 const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 64 << 30;
-/// As many as drives take (NCQ has 32).
+/// The largest queue depth: 32, as in NCQ.
 const MOST_DEPTH: usize = 32;
 
-/// The emulated disk that is wanted.
+/// Parameters of an emulated disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The treatment of data that are written.
+    /// The write cache's treatment of data.
     pub cache: CacheMode,
-    /// Of so many requests the drive itself takes the nearest first; 1: in order of arrival.
+    /// Queue depth: how many requests the drive reorders, nearest first; 1 serves them in order of arrival.
     pub depth: usize,
 }
 
 impl Default for Spec {
-    /// A volatile cache whose flushes are honoured; requests in the order in which the kernel sends them.
+    /// A volatile cache that honours flushes; requests are served in the kernel's order.
     fn default() -> Self {
         Self { cache: CacheMode::On, depth: 1 }
     }
 }
 
 impl Spec {
-    /// Its model at a size.
+    /// The model of a drive of this size.
     pub fn model(&self, bytes: u64) -> Model {
         Model {
             drive: Drive::of_7200_rpm(bytes),
@@ -79,10 +79,10 @@ impl Spec {
     }
 }
 
-/// A disk that is to be served.
+/// A disk and the program that is to serve it.
 #[derive(Debug, Clone, Copy)]
 pub struct New<'a> {
-    /// Its properties.
+    /// Its parameters.
     pub spec: &'a Spec,
     /// Its size.
     pub bytes: u64,
@@ -90,7 +90,7 @@ pub struct New<'a> {
     pub service: &'a Service,
 }
 
-/// The program that serves a disk: its last argument is the folder. It calls [`serve`].
+/// The program that serves a disk; its last argument is the folder. It must call [`serve`].
 #[derive(Debug, Clone)]
 pub struct Service {
     program: PathBuf,
@@ -100,7 +100,7 @@ pub struct Service {
 impl Service {
     /// This program with arguments.
     pub fn of_this_program<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Self {
-        // Not a path, which an update can replace while it runs.
+        // A descriptor's path, because an update can replace the file while the program runs.
         Self { program: "/proc/self/exe".into(), arguments: arguments.into_iter().map(Into::into).collect() }
     }
 
@@ -118,22 +118,22 @@ impl Default for Service {
     }
 }
 
-/// The state of a disk, as its process reports it.
+/// The state of a disk as reported by its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Its model.
     pub model: Model,
-    /// Whether it has power.
+    /// Whether it is switched on.
     pub power: bool,
-    /// Whether it serves without taking time.
+    /// Whether it serves without delays.
     pub hurries: bool,
-    /// Bytes that a power cut would lose now.
+    /// Unflushed bytes that a power cut would lose now.
     pub dirty_bytes: u64,
     /// Its counters.
     pub counters: Counters,
 }
 
-/// The emulated disk that a file or folder lies on: a loop device whose file is on a FUSE mount of mydyno's.
+/// The emulated disk below a file or folder: a loop device whose backing file is on a FUSE mount of mydyno's.
 pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
     let mounts = machine.mounts().ok()?;
     let mount = holding(&mounts, &fs::canonicalize(path).ok()?)?;
@@ -143,7 +143,7 @@ pub fn below(machine: &Machine, path: &Path) -> Option<EmulatedDisk> {
     ours.then(|| EmulatedDisk { point: served.point.clone() })
 }
 
-/// The parameters of the serving process; a file in the folder.
+/// The parameters of the serving process, stored as a file in the folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct Serving {
     model: Model,
@@ -151,16 +151,16 @@ struct Serving {
     journal: PathBuf,
 }
 
-/// A disk that is served: its file in its folder.
+/// A disk that is being served: its file and its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmulatedDisk {
     point: PathBuf,
 }
 
-/// Whether such a disk can be had here.
+/// Whether emulated disks are possible here.
 ///
 /// # Errors
-/// Something is missing; the error says what, and how to get it.
+/// A prerequisite is missing; the error names it and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     const CAP_IPC_LOCK: u32 = 14;
     let missing_error = |missing: String, way_out: &str| HostError::Missing {
@@ -182,7 +182,7 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
     })
 }
 
-/// Whether one of a size and kind can be had here now.
+/// Whether one with these parameters and this size is possible here now.
 ///
 /// # Errors
 /// As [`check`]; there is too little memory; the size or depth is out of range.
@@ -205,11 +205,11 @@ pub fn check_spec(machine: &Machine, spec: &Spec, bytes: u64) -> Result<(), Host
     check_memory_for(machine, bytes + CACHE_BYTES)
 }
 
-/// Starts to serve a disk in a folder that is journalled for the same purpose. It does not take the time of its model
-/// until it is ordered to, so that it can be formatted first.
+/// Starts the process that serves a disk in a folder that is journalled for the same purpose. It serves without delays
+/// until [`DiskCommand::KeepDelays`], so that it can be formatted first.
 ///
 /// # Errors
-/// Something is missing here, or the process does not serve; then nothing is left of it.
+/// A prerequisite is missing, or the process does not serve; it is then removed again.
 pub fn start(
     journal: &Journal,
     lease: &Lease,
@@ -238,7 +238,7 @@ pub fn start(
         options: String::new(),
         namespace: machine.namespace("mnt"),
     };
-    // The process makes the mount: so the mount is written down first.
+    // The process makes the mount, so the journal gets its entry before the process starts.
     let mount_id = journal.record(lease, purpose, mounted.clone())?;
     let log = folder.join("emulated.log");
     let output = File::create(&log).map_err(|e| HostError::io("create", &log, e))?;
@@ -289,12 +289,12 @@ impl EmulatedDisk {
         disk.image().exists().then_some(disk)
     }
 
-    /// The file to attach.
+    /// The file to attach as a loop device.
     pub fn image(&self) -> PathBuf {
         self.point.join("disk")
     }
 
-    /// Sends a command. The disk has carried it out when this returns.
+    /// Sends a command. The disk has executed it when this returns.
     ///
     /// # Errors
     /// The disk is not served.
@@ -302,11 +302,11 @@ impl EmulatedDisk {
         send_command(&self.point, command)
     }
 
-    /// Writes all dirty data of its file system to the platter, without delays and even where barriers and flushes are ignored: a
-    /// crash then concerns later writes only.
+    /// Writes all dirty data of its file system to the platter without delays, even where barriers and flushes are
+    /// ignored: a later crash then affects later writes only.
     ///
     /// # Errors
-    /// The disk is not served, or its file system cannot be written out.
+    /// The disk is not served, or its file system cannot be synced.
     pub fn settle(&self, mount: &Path) -> Result<(), HostError> {
         self.send(DiskCommand::SkipDelays)?;
         File::open(mount)
@@ -316,7 +316,7 @@ impl EmulatedDisk {
         self.send(DiskCommand::KeepDelays)
     }
 
-    /// Its state, as its process reports it.
+    /// Its state as reported by its process.
     ///
     /// # Errors
     /// The disk is not served.

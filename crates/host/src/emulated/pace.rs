@@ -10,12 +10,12 @@ use super::control::with_timeout;
 pub struct Pace(Vec<(EmulatedDisk, Option<u64>)>);
 
 impl Pace {
-    /// Starts to watch these disks.
+    /// Records the current counters of these disks.
     pub fn of(disks: Vec<EmulatedDisk>) -> Self {
         Self(disks.into_iter().map(|disk| (disk.clone(), undelayed(disk))).collect())
     }
 
-    /// Warning for a result if one of them served requests without delays since, or does not answer whether it did.
+    /// Warning for a result if one of them has served requests without delays since, or does not answer the question.
     pub fn warning(&self) -> Option<Warning> {
         let since = |(disk, before): &(EmulatedDisk, Option<u64>)| {
             undelayed(disk.clone()).zip(*before).map(|(now, before)| now.saturating_sub(before))

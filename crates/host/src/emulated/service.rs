@@ -1,7 +1,7 @@
-//! The process behind an emulated disk: a FUSE file system with two files, `disk` and `control`.
+//! The process that serves an emulated disk: a FUSE file system with two files, `disk` and `control`.
 //!
-//! The kernel's requests wait in a [`Mechanism`] until the time model lets them out. The process never touches its own
-//! mount, and all of its memory is locked, so that nothing that waits for the disk has to wait for swap as well.
+//! The kernel's requests wait in a [`Mechanism`] until the time model releases them. The process never accesses its own
+//! mount, and all of its memory is locked, so that swapping to the disk cannot deadlock.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,11 +20,11 @@ use super::mechanism::{Answer, Mechanism, Model, Work};
 use super::store::SECTOR;
 use super::{DiskCommand, State};
 
-/// The time for which the kernel may cache names and attributes; they do not change.
+/// How long the kernel may cache names and attributes, which never change.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 const DISK: INodeNo = INodeNo(2);
 const CONTROL: INodeNo = INodeNo(3);
-/// Requests that the kernel sends before it holds others back: twelve, its default, would keep a queue from the drive.
+/// Background requests before the kernel throttles. The default, twelve, would keep the drive's queue short.
 const MOST_REQUESTS: u16 = 1024;
 /// `FUSE_DEFAULT_MAX_PAGES_LIMIT` of fs/fuse/fuse_i.h: 256 pages.
 const MOST_BYTES: u32 = 1 << 20;
@@ -32,7 +32,7 @@ const MOST_BYTES: u32 = 1 << 20;
 /// A request that waits for an answer.
 #[derive(Debug)]
 enum Waiter {
-    /// Of what is read, so many bytes from a place on: requests need not be whole sectors.
+    /// This many bytes from an offset: requests need not be whole sectors.
     Read {
         reply: ReplyData,
         skip: usize,
@@ -60,7 +60,7 @@ impl Waiter {
     }
 }
 
-/// A drive with a clock, shared by the thread that takes requests and the one that lets them out.
+/// A drive with a clock, shared by the thread that receives requests and the one that answers them.
 #[derive(Debug)]
 pub(super) struct Drive {
     mechanism: Mutex<Mechanism<Waiter>>,
@@ -88,7 +88,7 @@ impl Drive {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Lets requests out when it is time, for as long as the process lives.
+    /// Answers requests when they are due, as long as the process lives.
     pub(super) fn turn(&self) -> ! {
         let mut mechanism = self.lock();
         loop {
@@ -110,7 +110,7 @@ impl Drive {
         }
     }
 
-    /// Carries out a command.
+    /// Executes a command.
     pub(super) fn execute(&self, command: DiskCommand) {
         let mut mechanism = self.lock();
         let done = match command {
@@ -178,7 +178,7 @@ impl Drive {
         let data = if whole == data.len() {
             data.to_vec()
         } else {
-            // Only programs that write the file itself do so; a block device has whole sectors.
+            // Only programs that write the file directly do so; a block device writes whole sectors.
             let mut around = mechanism.peek(from, whole);
             let skip = (offset - from) as usize;
             around[skip..skip + data.len()].copy_from_slice(data);
@@ -202,7 +202,7 @@ fn sectors_around(offset: u64, length: usize) -> (u64, usize) {
     (from, (to - from) as usize)
 }
 
-/// The file system that the kernel sees.
+/// The FUSE file system.
 #[derive(Debug)]
 pub(super) struct Files(pub(super) Arc<Drive>);
 
@@ -282,7 +282,7 @@ impl Filesystem for Files {
         reply: ReplyAttr,
     ) {
         match self.attributes(inode) {
-            // A disk keeps its size.
+            // The size of a disk is fixed.
             Some(found) if size.is_none_or(|size| size == found.size || inode == CONTROL) => {
                 reply.attr(&REMEMBERED, &found);
             }
@@ -339,7 +339,7 @@ impl Filesystem for Files {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // Closing a file is not a flush of a disk.
+        // Closing a file does not flush a disk.
         reply.ok();
     }
 

@@ -1,8 +1,8 @@
-//! The storage of a drive: the platter, and the volatile cache in front of it.
+//! The storage of a drive: the platter and the volatile cache in front of it.
 
 use std::collections::BTreeMap;
 
-/// The unit that is written whole or not at all.
+/// The unit of atomic writes.
 pub const SECTOR: usize = 512;
 const BLOCK: usize = 4096;
 
@@ -14,7 +14,7 @@ struct Block {
     bytes: Box<[u8; BLOCK]>,
 }
 
-/// Written data that a power cut loses.
+/// Written data that a power cut would lose.
 #[derive(Debug, Default)]
 pub struct Cache {
     blocks: BTreeMap<u64, Block>,
@@ -29,7 +29,7 @@ pub struct Extent {
     pub length: u64,
 }
 
-/// Sectors of a range, each with the number of its block, its number in it, and its place in the range.
+/// Sectors of a range: number of the block, number within the block, and offset within the range.
 fn sectors(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     (0..length).step_by(SECTOR).map(move |at| {
         let place = offset + at as u64;
@@ -38,7 +38,7 @@ fn sectors(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usiz
 }
 
 impl Cache {
-    /// Bytes that it occupies: whole blocks.
+    /// Bytes in use: whole blocks.
     pub fn bytes(&self) -> u64 {
         (self.blocks.len() * BLOCK) as u64
     }
@@ -48,7 +48,7 @@ impl Cache {
         self.blocks.is_empty()
     }
 
-    /// Takes whole sectors.
+    /// Writes whole sectors.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         for (number, sector, at) in sectors(offset, data.len()) {
             let block =
@@ -59,7 +59,7 @@ impl Cache {
         }
     }
 
-    /// Lays what is dirty over what was read from the platter.
+    /// Overlays dirty sectors on data read from the platter.
     pub fn overlay(&self, offset: u64, data: &mut [u8]) {
         for (number, sector, at) in sectors(offset, data.len()) {
             if let Some(block) = self.blocks.get(&number).filter(|b| b.dirty >> sector & 1 == 1) {
@@ -69,7 +69,7 @@ impl Cache {
         }
     }
 
-    /// Whether all of a range is dirty, so that it can be read without the platter.
+    /// Whether the whole range is dirty, so that the platter need not be read.
     pub fn holds(&self, offset: u64, length: usize) -> bool {
         sectors(offset, length)
             .all(|(number, sector, _)| self.blocks.get(&number).is_some_and(|b| b.dirty >> sector & 1 == 1))
@@ -90,7 +90,7 @@ impl Cache {
         extents
     }
 
-    /// Moves what is dirty of a range to the platter.
+    /// Moves dirty sectors of a range to the platter.
     pub fn settle(&mut self, extent: Extent, platter: &mut [u8]) {
         for (number, sector, _) in sectors(extent.offset, extent.length as usize) {
             let Some(block) = self.blocks.get_mut(&number) else { continue };
@@ -105,7 +105,7 @@ impl Cache {
         }
     }
 
-    /// Forgets all, as a power cut does.
+    /// Drops all dirty sectors, as a power cut does.
     pub fn drop_all(&mut self) {
         self.blocks.clear();
     }

@@ -1,4 +1,5 @@
-//! Serving a disk, under a watchdog that ends it, or lets it serve without delays, before other processes wait for it.
+//! Serves a disk under a watchdog, which ends it, or lets it serve without delays, before other processes have to wait
+//! for it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,12 +24,12 @@ use crate::kinds::KINDS;
 const POLL_EVERY: Duration = Duration::from_millis(100);
 /// Period of its checks of memory and of the journal.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
-/// With less free memory than this the disk gives up its own, before the kernel's out-of-memory killer acts.
+/// Free memory below which the disk ends itself, before the kernel's out-of-memory killer acts.
 const LEAST_FREE_BYTES: u64 = 512 << 20;
-/// Longest wait of a request: beyond it the disk serves without delays, and its counters say so.
+/// Longest delay of a request: after it the disk serves without delays, and its counters record that.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Serves the disk of a folder until its mount is gone. Only its own process calls it: it locks all memory.
+/// Serves the disk of a folder until its mount is gone. To be called by its own process only: it locks all memory.
 ///
 /// # Errors
 /// It cannot be served, or the watchdog ended it: all requests fail from then on.
@@ -44,7 +45,7 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
     let drive = Arc::new(Drive::new(serving.model.clone()));
     let turning = Arc::clone(&drive);
     thread::spawn(move || {
-        // Timers of a thread may come 50 µs late unless it says otherwise: prctl(2), PR_SET_TIMERSLACK.
+        // The default timer slack of a thread is 50 µs: prctl(2), PR_SET_TIMERSLACK.
         calls::scheduler::sleep_precisely();
         turning.turn()
     });
@@ -73,9 +74,9 @@ pub fn serve(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Mounts FUSE: Documentation/filesystems/fuse/fuse.rst of the kernel. A session of fuser that mounts by itself also unmounts by
-/// path when it ends, even if another program has mounted something there since (`is_mounted` of fuser 0.18 reports every
-/// connection as mounted). The restore of this mount checks its source first.
+/// Mounts FUSE: Documentation/filesystems/fuse/fuse.rst of the kernel. fuser's own mount function is not used: its
+/// session unmounts by path at its end, even if another program has mounted something there since (`is_mounted` of
+/// fuser 0.18 reports every connection as mounted). The restore of this mount checks its source first.
 fn mount(source: &str, point: &Path) -> io::Result<File> {
     let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse")?;
     let owner = calls::effective_uid();
@@ -86,7 +87,7 @@ fn mount(source: &str, point: &Path) -> io::Result<File> {
 }
 
 /// # Errors
-/// The disk has to end: memory is short, or the journal has no entry of this process.
+/// The disk must end: memory is short, or the journal has no entry of this process.
 fn check_host(
     machine: &Machine,
     journal: &Journal,
@@ -97,7 +98,7 @@ fn check_host(
     if free < LEAST_FREE_BYTES {
         return Err(HostError::NoMemory { free: free.to_string(), needed: LEAST_FREE_BYTES.to_string() });
     }
-    // A journal that is busy is looked at the next time.
+    // A locked journal is read the next time.
     let Ok(replay) = journal.read() else { return Ok(()) };
     let ours = |open: &&Open| own.is_some() && open.entry.change.process() == own;
     let Some(open) = replay.open.iter().find(ours) else {

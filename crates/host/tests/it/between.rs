@@ -1,5 +1,5 @@
-//! Changes by somebody else in between, reused names and numbers, another boot: for each kind of change,
-//! what is not ours stays, and that is said.
+//! Changes by other programs in between, reused names and numbers, another boot: for each kind of change, what is not
+//! mydyno's stays unchanged, and the outcome says so.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -31,7 +31,7 @@ fn put_all_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
     done.into_iter().map(|(open, o)| (open.entry.change.what(), o.state, o.why)).collect()
 }
 
-/// The one outcome of a kind.
+/// The single outcome of a kind.
 fn of<'a>(done: &'a [(String, RestoreState, String)], kind: &str) -> &'a (String, RestoreState, String) {
     done.iter().find(|(what, _, _)| what.starts_with(kind)).unwrap_or_else(|| panic!("no {kind}: {done:#?}"))
 }
@@ -64,7 +64,7 @@ const BOOT: MadeUp = MadeUp {
     processes: &[(7, 100, 'S'), (8, 110, 'S')],
 };
 
-/// A machine on which all that the journal names is there, by name and number.
+/// A machine on which everything that the journal names exists, by name and number.
 fn with_namesakes(f: &Fixture, boot_id: &str, mount_namespace: &str) -> Machine {
     let at = f.path("proc");
     let machine = MadeUp { boot_id, ..BOOT }.machine(&at);
@@ -113,7 +113,7 @@ fn one_of_each(f: &Fixture, process: &ProcessIdentity, mount_namespace: &str) ->
             along: vec![],
             along_after: vec![],
         }),
-        // A query of what is attached to this device gets the answer that it is not a loop device.
+        // The query for the attached file returns that this is not a loop device.
         Box::new(AttachedLoop {
             device: f.path("loop3"),
             backing: f.path("image"),
@@ -189,7 +189,7 @@ fn a_process_that_has_the_id_of_ours_keeps_its_scheduling_and_its_variables() {
     let recycled = ProcessIdentity { start_ticks: real.start_ticks - 1, ..real.clone() };
     let nice = task::read(&f.machine, &real, Attribute::Nice).unwrap();
     let changes: [Box<dyn Change>; 2] = [
-        // It has by chance the value that was set.
+        // By chance it has the value that was set.
         Box::new(ChangedTask {
             process: recycled.clone(),
             attribute: Attribute::Nice,
@@ -261,7 +261,7 @@ fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
         return println!("not tested: {missing}");
     }
     fine("swapoff", &[&ours]);
-    // Of the same size, and not ours.
+    // The same size, but another program's.
     fs::copy(&ours, &theirs).unwrap();
     fs::set_permissions(&theirs, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     fine("swapon", &[&theirs]);
@@ -274,8 +274,8 @@ fn swap_that_somebody_turned_off_is_off_and_somebody_elses_stays_on() {
     assert!(!f.path("ours").exists());
 }
 
-/// Puts everything back while somebody else's file system is mounted in the place of ours, and says that it stayed with its
-/// file.
+/// Restores everything while another program's file system is mounted at the same mount point, and checks that it is
+/// unchanged.
 fn put_all_back_below_theirs(f: &Fixture, point: &Path) -> Vec<(String, RestoreState, String)> {
     fine("umount", &[point]);
     fine("mount", &[Path::new("-t"), Path::new("tmpfs"), Path::new("none"), point]);
@@ -303,7 +303,7 @@ fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
     let point = disk.make(&spec, None).unwrap().point;
     let done = put_all_back_below_theirs(&f, &point);
     assert_eq!(of(&done, "loop device").1, RestoreState::Restored);
-    // The folder is not ours to remove while their files are in it.
+    // The folder must stay while it contains another program's files.
     assert!(of(&done, "folder").2.contains("umount"), "{done:#?}");
     assert_eq!(of(&put_all_back(&f), "folder").1, RestoreState::Restored);
 }
@@ -351,7 +351,7 @@ fn settings_of_a_loop_device_that_somebody_else_has_by_now_stay_as_they_are() {
     let theirs = read();
     let done = put_all_back(&f);
     let found = read();
-    // The number's next user shall find what this test found.
+    // Restores the number for its next user.
     let file = format!("/sys/block/{}/queue/read_ahead_kb", attached.name());
     fs::write(file, before).unwrap();
     f.detach(&attached.device);

@@ -1,4 +1,4 @@
-//! The emulated disk on the real kernel: served, attached, cut, put back, and as fast as its model says.
+//! The emulated disk on the real kernel: served, attached, cut off, restored, with the delays of its model.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -19,7 +19,7 @@ use crate::fixture::{Fixture, fixture};
 
 const BYTES: u64 = 256 << 20;
 
-/// The process behind the disks of these tests: its last argument is the folder. Without one it is not a test.
+/// The process that serves the disks of these tests: its last argument is the folder. Does nothing without it.
 #[test]
 fn serves_a_disk() {
     let folder = std::env::args().next_back().map(PathBuf::from).filter(|path| path.is_absolute());
@@ -38,7 +38,7 @@ fn spec(cache: CacheMode, file_system: FileSystem, options: &str) -> DiskSpec {
     DiskSpec { medium, file_system, bytes: BYTES, options: file_system.options(options).unwrap() }
 }
 
-/// The missing prerequisite on this host, if any; the test then has nothing to show.
+/// The missing prerequisite on this host, if any; the test then checks nothing else.
 fn missing(f: &Fixture) -> Option<HostError> {
     emulated::check(&f.machine).and_then(|()| loops::check(&f.machine)).err()
 }
@@ -114,7 +114,7 @@ fn a_power_cut_loses_what_was_not_flushed_and_keeps_what_was() {
                 let found = fs::read_to_string(again.point.join("file")).unwrap_or_default();
                 assert_eq!(found == "acknowledged", kept, "{file_system} {cache:?}: {found:?}");
             }
-            // A drive that ignores flushes may lose the file system as well.
+            // A drive that ignores flushes can lose the file system as well.
             Err(error) => assert!(!kept, "{error}"),
         }
         all_restored(&f);
@@ -189,7 +189,7 @@ fn a_disk_that_skipped_delays_or_does_not_answer_gives_a_warning_with_the_result
         warning.id == "emulated-disk-hurried" && warning.text.contains("requests without"),
         "{warning:?}"
     );
-    // What is measured from here on is another matter.
+    // Later requests are not part of this measurement.
     served.send(DiskCommand::KeepDelays).unwrap();
     let pace = Pace::of(vec![served]);
     write().unwrap();
@@ -227,7 +227,7 @@ fn a_folder_is_known_to_lie_on_a_disk_also_behind_a_link_and_a_mount() {
     all_restored(&f);
 }
 
-/// Reads and writes past the page cache need aligned memory.
+/// Direct I/O needs aligned memory.
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
@@ -235,7 +235,7 @@ fn direct(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path).unwrap()
 }
 
-/// Not among the others: it measures, so it needs a quiet machine. `make test-disk` runs it.
+/// A measurement, which needs a quiet machine: `make test-disk` runs it.
 #[test]
 #[ignore = "measures: make test-disk"]
 fn a_disk_is_as_fast_as_its_model_says() {
@@ -286,7 +286,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     within("seek", seeked / 1e6, seeks_ns as f64 / 1e6);
     assert_eq!(after.seek_bytes - before.seek_bytes, distance);
 
-    // A commit: the same block again and again.
+    // A commit: the same block repeatedly.
     let begin = Instant::now();
     for _ in 0..240 {
         file.seek(SeekFrom::Start(1 << 20)).unwrap();
@@ -306,7 +306,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     let served = emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &served.image()).unwrap();
     let mut file = direct(&attached.device);
-    // Within a second, else the drive would begin by itself.
+    // Within a second, before the drive starts to write back by itself.
     served.send(DiskCommand::KeepDelays).unwrap();
     let mut offsets: Vec<u64> = (0..400).map(|_| next()).collect();
     for offset in &offsets {

@@ -1,4 +1,4 @@
-//! The journal, its changes and their way back, on a real file system with real processes and made-up machines.
+//! The journal, its changes and their restore, on a real file system with real processes and simulated machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod between;

@@ -1,4 +1,4 @@
-//! Processes: known before they run, and never another one killed.
+//! Processes: journalled before they run, and no other process is ever killed.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -43,7 +43,7 @@ fn a_started_process_is_in_the_journal_and_ends_with_it() {
     let outcomes = restore::put_back(&f.journal, &f.machine, &taken, &restore::NoHooks).unwrap();
     assert_eq!(outcomes[0].1.state, RestoreState::Restored);
     assert_eq!(f.machine.presence(&started.identity).unwrap(), Presence::Ended);
-    // No zombie either: it was collected.
+    // Not a zombie either: it was collected.
     assert!(!std::path::Path::new(&format!("/proc/{}", started.identity.pid)).exists());
 }
 

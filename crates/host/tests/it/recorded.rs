@@ -1,9 +1,10 @@
-//! Journals of every kind of change, recorded on disk: entries are still written byte for byte as they were recorded, and
-//! restored from the recorded text.
+//! Recorded journals of every kind of change: today's code writes the same entries byte for byte, and restores the
+//! recorded text.
 //!
-//! Values that differ from run to run (identities, paths, marks, times) stand as `@` and the name of their JSON type. A test
-//! makes the change, fills these values in from its own journal, compares the two texts, replaces the journal by the recorded
-//! one and restores it. A journal of a new kind is recorded with `MYDYNO_RECORD_JOURNALS=1`; one that is there is never written.
+//! Values that differ from run to run (identities, paths, marks, times) are `@` and the name of their JSON type. A test
+//! makes the change, fills in these values from its own journal, compares the two texts, replaces the journal by the
+//! recorded one and restores it. A journal of a new kind is recorded with `MYDYNO_RECORD_JOURNALS=1`, which never
+//! overwrites a file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -48,7 +49,7 @@ const VARYING: [&str; 18] = [
     "namespace",
     "folders",
 ];
-/// Varying in entries of one kind only: name of the kind and of the field.
+/// Fields that vary in entries of one kind only: name of the kind and of the field.
 const VARYING_OF: [(&str, &str); 6] = [
     ("cgroup", "name"),
     ("zram", "disk"),
@@ -69,7 +70,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Calls `visit` with every varying value of a line and with the same place of another line.
+/// Calls `visit` with every varying value of a line and the corresponding value of another line.
 fn each_varying(line: &mut Value, other: &Value, visit: &dyn Fn(&mut Value, &Value)) {
     match line {
         Value::Object(fields) => {
@@ -104,7 +105,7 @@ fn text(lines: &[Value]) -> String {
 
 /// The recorded journal with the varying values of a journal that was just written.
 fn filled(recorded: &str, written: &str) -> String {
-    // The loop device has the lowest number that is free, and names of its settings hold it.
+    // The loop device has the lowest free number, and names of its settings contain it.
     let device = written.split("queue.").nth(1).and_then(|rest| rest.split('.').next()).unwrap_or("loop0");
     let recorded = recorded.replace("queue.loop0.", &format!("queue.{device}."));
     let (mut recorded, written) = (lines(&recorded), lines(written));
@@ -119,7 +120,7 @@ fn filled(recorded: &str, written: &str) -> String {
     text(&recorded)
 }
 
-/// The journal with `@` and the type in the place of each varying value.
+/// The journal with `@` and the type in place of each varying value.
 fn varying_left_out(written: &str) -> String {
     let mut all = lines(written);
     for line in &mut all {
@@ -128,7 +129,7 @@ fn varying_left_out(written: &str) -> String {
     text(&all)
 }
 
-/// Compares the journal with the recorded one of a name and puts that in its place.
+/// Compares the journal with a recorded one and replaces it by that one.
 fn replace_by_recorded(journal: &Journal, name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/journals/{name}.jsonl"));
     let written = fs::read_to_string(journal.path()).unwrap();
@@ -141,7 +142,7 @@ fn replace_by_recorded(journal: &Journal, name: &str) {
     fs::write(journal.path(), recorded).unwrap();
 }
 
-/// Restores the recorded journal of a name: every change is put back and the journal is empty. Returns what was put back, newest
+/// Restores a recorded journal: every change is restored and the journal is empty. Returns the restored changes, newest
 /// first.
 fn restore_recorded(f: &Fixture, name: &str) -> Vec<String> {
     replace_by_recorded(&f.journal, name);
@@ -225,7 +226,7 @@ fn a_recorded_setting_is_set_back_with_what_changed_along() {
     };
     set("net.ipv4.tcp_tw_reuse", "1").unwrap().unwrap();
     set("queue.sda.nomerges", "2").unwrap().unwrap();
-    // A file does not answer as the kernel does, so that the value that was set is not read back.
+    // A file does not behave like the kernel's, so the value that was set does not read back.
     set("thp.enabled", "always").unwrap().unwrap();
     fs::write(file(thp), "[always] madvise never\n").unwrap();
     replace_by_recorded(&f.journal, "setting");
@@ -242,9 +243,9 @@ fn a_recorded_setting_is_set_back_with_what_changed_along() {
     assert_eq!(f.journal_bytes(), b"");
 }
 
-/// Makes a disk under a lease that is dead, restores the recorded journal of a name, and says what was put back.
+/// Makes a disk under a lease of a dead process, restores a recorded journal, and returns the restored changes.
 fn restore_disk(name: &str, medium: &Medium) -> Vec<String> {
-    // Where another test takes the same loop device first, the journal has the attempt in it; the next disk has not.
+    // If another test takes the same loop device first, the journal contains that attempt; the next disk's does not.
     (0..20).find_map(|_| restore_undisturbed_disk(&fixture(), name, medium.clone())).unwrap()
 }
 
@@ -347,7 +348,8 @@ fn the_recorded_scheduling_of_a_process_is_set_back() {
     child.wait().unwrap();
 }
 
-/// A variable of a server that has ended, changed by a command that died, with lines of changes that were kept and taken over.
+/// A variable of a server that has ended, changed by a command that was killed, with lines of kept changes and of ones
+/// taken over.
 #[test]
 fn a_recorded_variable_ends_with_its_server_and_kept_changes_wait_for_all() {
     let f = fixture();

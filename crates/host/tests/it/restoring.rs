@@ -1,4 +1,5 @@
-//! `host restore` and `host status`: newest first, only what nobody answers for, and again after any interruption.
+//! `host restore` and `host status`: newest first, only changes without a running owner, and again after any
+//! interruption.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -209,7 +210,7 @@ const HERE: MadeUp = MadeUp {
     processes: &[(9, 5, 'S')],
 };
 
-/// A machine in mount namespace 1 that swaps to what `swaps` says.
+/// A machine in mount namespace 1 with `swaps` as its list of swap files.
 fn swapping(f: &Fixture, swaps: &str) -> Machine {
     let machine = HERE.machine(&f.path("here"));
     symlink("mnt:[1]", f.path("here/self/ns/mnt")).unwrap();
@@ -234,7 +235,7 @@ fn the_folder_of_a_swap_file_of_another_mount_namespace_stays() {
     folder::create(&f.journal, &dead, "prove", &path).unwrap();
     fs::write(path.join("swap"), "x").unwrap();
     f.journal.record(&dead, "prove", swap_file(&path.join("swap"), None, "mnt:[2]")).unwrap();
-    // It died.
+    // The process ended.
     fs::remove_dir_all(f.path("here/8")).unwrap();
     let restorer = Lease::of_process(&machine, 9, "host restore").unwrap();
     let done = restore(&f.journal, &restorer, false, &NoHooks).unwrap();
@@ -258,7 +259,7 @@ fn a_swap_file_is_known_by_its_inode_when_its_folder_was_renamed() {
         f.journal.record(&lease, "prove", swap).unwrap();
         let taken = f.journal.take_over(&lease, |_| true).unwrap();
         let done = put_back(&f.journal, &machine, &taken, &NoHooks).unwrap();
-        // The kernel does not swap to it in truth, so the one that is found cannot be turned off.
+        // The kernel does not really swap to it, so swapoff fails.
         assert_eq!(done[0].1.state, outcome, "{done:#?}");
         for open in taken {
             f.journal.close(open.entry.id, Closing::Released, "tested").unwrap();
@@ -304,7 +305,7 @@ fn a_folder_stays_while_the_process_in_it_cannot_be_ended() {
     let f = fixture();
     let path = f.path("ours");
     folder::create(&f.journal, &f.lease, "server demo", &path).unwrap();
-    // A kind that cannot be put back stands for a process that cannot be ended.
+    // A kind that cannot be restored stands for a process that cannot be ended.
     let unknown = UnknownChange(serde_json::from_str(r#"{"kind":"teleport"}"#).unwrap());
     f.journal.record(&f.lease, "server demo", unknown).unwrap();
     let taken = f.journal.take_over(&f.lease, |_| true).unwrap();

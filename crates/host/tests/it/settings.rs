@@ -1,4 +1,4 @@
-//! Kernel settings on made-up `/proc` and `/sys` trees, and one that does no harm on the real ones.
+//! Kernel settings on simulated `/proc` and `/sys` trees, and a harmless one on the real kernel.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -68,13 +68,14 @@ impl Settings {
         setting::set(&self.f.journal, &self.lease, "test", name, value, AllowHostChange::by_the_user())
     }
 
-    /// Sets `nr_requests` as the kernel does once the scheduler is bfq, recorded as `set` records it.
+    /// Sets `nr_requests` as the kernel does when the scheduler becomes bfq, recorded as `set` records it.
     fn as_the_kernel_does(&self, nr_requests: &str) {
         self.write("made-up-sys/block/sda/queue/scheduler", "none [bfq] mq-deadline\n");
         self.changes_along("made-up-sys/block/sda/queue/nr_requests", "256", nr_requests);
     }
 
-    /// Sets a value that the kernel changes along with a setting, as the memory reserve with huge pages; records it as `set` does.
+    /// Sets a value that the kernel changes along with a setting, as huge pages change the memory reserve; recorded as
+    /// `set` does.
     fn changes_along(&self, file: &str, was: &str, now: &str) {
         self.write(file, now);
         let journal = fs::read_to_string(self.f.journal.path()).unwrap();
@@ -184,7 +185,7 @@ fn two_commands_cannot_turn_one_setting() {
 #[test]
 fn a_value_that_the_kernel_does_not_take_as_it_is_is_refused_and_journalled_no_longer() {
     let s = Settings::new();
-    // It takes every value and keeps none.
+    // The file accepts every value and stores none.
     fs::remove_file(s.file("sys/vm/swappiness")).unwrap();
     std::os::unix::fs::symlink("/dev/null", s.file("sys/vm/swappiness")).unwrap();
     let error = s.set("vm.swappiness", "1").unwrap_err().to_string();
@@ -291,14 +292,14 @@ fn shares_and_bytes_of_dirty_memory_are_one_setting() {
     assert_eq!(setting::read(&s.machine(), "vm.dirty").unwrap(), "1073741824");
 }
 
-/// Cached names are kept a little longer or shorter for a moment: nothing depends on it.
+/// Changes how long cached names are kept for a moment, on which nothing depends.
 #[test]
 fn on_the_real_kernel_a_setting_goes_there_and_back() {
     let _alone = whole_host();
     let f = fixture();
     let name = "vm.vfs_cache_pressure";
     if let Err(error) = setting::check(&f.machine, name) {
-        // Without the permission, the way out is what there is to see.
+        // Without the permission only the error can be checked.
         assert!(error.to_string().contains("root"), "{error}");
         return;
     }
@@ -315,7 +316,7 @@ fn on_the_real_kernel_a_setting_goes_there_and_back() {
 fn a_setting_that_another_command_holds_is_refused_whatever_the_value() {
     let s = Settings::new();
     s.set("vm.swappiness", "1").unwrap();
-    // It has this value only until the other one puts it back.
+    // It has this value only until the other command restores it.
     let error = s.set("vm.swappiness", "1").unwrap_err();
     assert!(matches!(error, HostError::Journal(JournalError::Held { .. })), "{error}");
 }
@@ -323,14 +324,14 @@ fn a_setting_that_another_command_holds_is_refused_whatever_the_value() {
 #[test]
 fn the_value_before_is_that_of_the_instant_when_the_change_became_ours() {
     let s = Settings::new();
-    // Another command has it at 1, and puts it back while this one waits for the journal.
+    // Another command has set it to 1, and restores it while this one waits for the journal.
     let theirs = s.set("vm.swappiness", "1").unwrap().unwrap();
     let lock = fs::File::open(s.f.journal.path()).unwrap();
     // SAFETY: flock(2) of an open descriptor.
     unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
     std::thread::scope(|scope| {
         let ours = scope.spawn(|| s.set("vm.swappiness", "5").unwrap().unwrap());
-        // It has looked at all that it looks at beforehand once it tries for the lock, again and again.
+        // It repeatedly tries for the lock once its other checks are done.
         let opened = || {
             let journal = fs::metadata(s.f.journal.path()).unwrap().ino();
             let descriptors = fs::read_dir("/proc/self/fd").unwrap();
@@ -364,7 +365,7 @@ fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
     symlink("net:[2]", &namespace).unwrap();
     let error = restore::check_in_reach(&s.f.journal, &s.machine(), |_| true).unwrap_err().to_string();
     assert!(error.contains("cannot be put back from here") && error.contains("nsenter --net"), "{error}");
-    // The command that set it is gone.
+    // The command that set it has ended.
     fs::remove_dir_all(s.file("7")).unwrap();
     BOOT.process(&s.file("."), 9, 500, 'S');
     let restorer = Lease::of_process(&s.machine(), 9, "host restore").unwrap();
@@ -383,7 +384,7 @@ fn a_network_setting_of_another_namespace_is_left_alone_and_said_and_kept() {
 
 #[test]
 fn killed_between_the_write_and_the_reading_back_the_value_is_known_as_ours() {
-    // The kernel takes every value of the list as it is written, or refuses it; so what was written is what it shows.
+    // The kernel accepts every value of the list as it is written, or refuses it; so the value reads back.
     for (file, name, was, value, text) in [
         ("sys/vm/swappiness", "vm.swappiness", "60", "1", "1"),
         (
@@ -424,7 +425,7 @@ fn a_setting_that_a_command_with_another_state_folder_has_changed_is_refused_unt
         }
     }
     set_there("queue.sda.nr_requests", "128").unwrap().unwrap();
-    // Its process dies: the value stays changed, and the refusal with it.
+    // Its process ends: the value stays changed, and so does the refusal.
     fs::remove_dir_all(s.file("7")).unwrap();
     let error = set_there("vm.swappiness", "2").unwrap_err().to_string();
     assert!(error.contains("which died: run `mydyno host restore` first"), "{error}");
@@ -433,7 +434,7 @@ fn a_setting_that_a_command_with_another_state_folder_has_changed_is_refused_unt
     BOOT.process(&s.f.path("proc"), 7, 100, 'S');
     set_there("vm.swappiness", "2").unwrap().unwrap();
     assert!(s.set("vm.swappiness", "3").is_err());
-    // A state folder that was removed holds nothing.
+    // A removed state folder holds no settings.
     fs::remove_dir_all(s.f.path("other")).unwrap();
     s.set("vm.swappiness", "3").unwrap().unwrap();
 }
@@ -444,7 +445,7 @@ fn a_reserved_setting_is_refused_to_other_processes_until_its_process_ends() {
     let take = || mydyno_host::Reservation::take(&s.f.journal, &s.machine(), &["vm.swappiness".to_owned()]);
     let reserved = take().unwrap();
     let file = s.f.path("run/mydyno/vm.swappiness.reserved");
-    // The process that reserves may change it; here it stands for another one.
+    // The process that reserves may change it; this test acts as another one.
     s.set("vm.swappiness", "1").unwrap().unwrap();
     s.put_back(&s.machine());
     fs::write(&file, "4711 /other/state\n").unwrap();
@@ -454,7 +455,7 @@ fn a_reserved_setting_is_refused_to_other_processes_until_its_process_ends() {
     }
     s.set("queue.sda.nr_requests", "128").unwrap().unwrap();
     drop(reserved);
-    // As a process leaves it that was killed: there, and not locked.
+    // The file of a process that was killed: it exists and is not locked.
     fs::write(&file, "4711 /other/state\n").unwrap();
     s.set("vm.swappiness", "1").unwrap().unwrap();
     assert!(!file.exists());

@@ -21,7 +21,7 @@ extern "C" fn count(_: libc::c_int) {
     SIGNALS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A call whose thread gets a signal every three milliseconds, which ends its sleeps.
+/// Calls a function in a thread that gets a signal every three milliseconds, which interrupts its sleeps.
 fn interrupted<T>(call: impl FnOnce() -> T) -> T {
     // SAFETY: an action without SA_RESTART whose handler only adds to a number; a thread may ask for its own name.
     let thread = unsafe {
@@ -45,7 +45,7 @@ fn interrupted<T>(call: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The return value of a call, the `errno` that it left (`EXDEV` if none), and how often it was delayed.
+/// The return value of a call, its `errno` (`EXDEV` if unset), and the number of delayed syncs.
 fn called(call: impl FnOnce() -> libc::c_int) -> (libc::c_int, i32, u64) {
     let folder = std::env::var_os(FOLDER).unwrap();
     let delayed = || sync_delay::delayed(Path::new(&folder)).unwrap_or(0);
@@ -63,7 +63,7 @@ fn called(call: impl FnOnce() -> libc::c_int) -> (libc::c_int, i32, u64) {
     (returned, left, times)
 }
 
-/// The child, into which the library is preloaded. Without its variable it is not a test.
+/// The child, into which the library is preloaded. Does nothing without its variable.
 #[test]
 fn syncs_with_the_library_before_it() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -140,7 +140,7 @@ fn a_process_says_by_how_much_its_syncs_are_delayed() {
         let mut sleep = Command::new("sleep");
         let mut sleep = sleep.arg("600").env_remove("LD_PRELOAD").envs(own.cloned()).spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
-        // What is preloaded is mapped before the C library.
+        // Preloaded libraries are mapped before the C library.
         let maps = || fs::read_to_string(format!("/proc/{}/maps", sleep.id())).unwrap();
         while !maps().contains("/libc.so") && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -159,7 +159,7 @@ fn a_file_that_is_open_for_synchronous_writes_is_named() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("log");
     let by = |flag: &str| {
-        // As a shell cannot open with flags, dd does.
+        // A shell cannot open a file with flags, but dd can.
         let mut dd = Command::new("dd");
         dd.arg(format!("of={}", path.display())).args(["bs=1", "conv=notrunc", "status=none"]);
         if !flag.is_empty() {
@@ -189,7 +189,7 @@ fn a_folder_from_which_nothing_may_be_loaded_is_refused() {
     let _alone = whole_host();
     let temp = tempfile::tempdir().unwrap();
     sync_delay::check_folder(temp.path()).unwrap();
-    // Whether root may mount is for its container to say.
+    // Whether root may mount depends on the container.
     let mut mount = Command::new("mount");
     match mount.args(["-t", "tmpfs", "-o", "noexec", "none"]).arg(temp.path()).output() {
         Ok(mounted) if mounted.status.success() => {}

@@ -1,4 +1,4 @@
-//! Settings that only some machines have, on the real kernel: turned, read back, put back. Where one is missing, that is said.
+//! Settings that only some machines have, on the real kernel: changed, read back, restored. A missing one is reported.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use mydyno_model::change::RestoreState;
 use crate::fixture::{Fixture, fixture};
 use crate::whole_host::whole_host;
 
-/// Sets one to a value, looks, and puts it back.
+/// Sets one to a value, checks it, and restores it.
 fn there_and_back(f: &Fixture, name: &str, value: &str) -> Result<(), HostError> {
     let was = setting::read(&f.machine, name)?;
     let allowed = AllowHostChange::by_the_user();
@@ -135,7 +135,7 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
     let f = fixture();
     let Some(device) = own_loop(&f) else { return };
     let name = |file: &str| format!("queue.{device}.{file}");
-    // An administrator's own, some of which the kernel moves with others.
+    // Settings that an administrator chose, some of which the kernel changes along with others.
     let theirs = [
         ("scheduler", "mq-deadline"),
         ("nr_requests", "96"),
@@ -177,7 +177,7 @@ fn a_queue_as_somebody_has_set_it_is_the_same_after_each_of_its_settings_went_th
 
 const FOLDER: &str = "MYDYNO_TEST_SWAPS_TO_MEMORY_IN";
 
-/// The child: swaps to memory until it is killed. Without its variable it is not a test.
+/// The child: swaps to memory until it is killed. Does nothing without its variable.
 #[test]
 fn swaps_to_memory_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };

@@ -1,4 +1,4 @@
-//! Processes of another user: they keep their folder, reach nothing else of root's, and go without a trace.
+//! Processes of another user: they can use their folder, reach nothing else of root's, and leave nothing behind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -15,13 +15,13 @@ use mydyno_host::{HostError, Machine};
 use crate::fixture::{Fixture, fixture};
 use crate::processes::wait_until;
 
-/// A user that is not root and has its place in every system.
+/// A user other than root that every system has.
 fn nobody(f: &Fixture) -> Option<User> {
     let found = User::find("nobody").and_then(|user| user.check(&f.machine).map(|()| user));
     found.map_err(|missing| println!("not tested: {missing}")).ok()
 }
 
-/// Folders `closed/own` that only root may pass, and a place for what a process says.
+/// Folders `closed/own` that only root may enter, and a file for a process's output.
 fn own_folder(f: &Fixture) -> PathBuf {
     let closed = f.path("closed");
     let own = closed.join("own");
@@ -33,7 +33,7 @@ fn own_folder(f: &Fixture) -> PathBuf {
     own
 }
 
-/// A shell in a folder, whose output goes to the file `said` in it.
+/// A shell in a folder, with its output in the file `said`.
 fn shell(own: &Path, script: &str) -> Command {
     let said = fs::OpenOptions::new().append(true).open(own.join("said")).unwrap();
     let mut command = Command::new("/bin/sh");
@@ -92,10 +92,10 @@ fn it_is_that_user_wholly_and_limits_and_nice_value_were_given_before() {
     let f = fixture();
     let Some(nobody) = nobody(&f) else { return };
     let own = own_folder(&f);
-    // Above the hard limit of this process, where it may go there: only root can.
+    // Above the hard limit of this process, where root may raise it.
     let above = Limit::LockedMemory.check(&f.machine, 123 << 30).is_ok();
     let bytes = if above { 123 << 30 } else { 60 << 10 };
-    // Below this process's own value needs a capability that starting as another user does not.
+    // Going below this process's own value needs a capability that starting as another user does not.
     let below = task::check(&f.machine, Attribute::Nice, "-3").is_ok();
     let nice = if below { "-3" } else { "3" };
     let placement = Placement {
@@ -137,7 +137,7 @@ fn a_process_that_kept_a_capability_of_roots_is_not_taken_for_another_users() {
     nobody.own(&its).unwrap();
     let gid = fs::metadata(&its).unwrap().gid().to_string();
     command.args(["--reuid", nobody.name(), "--regid", &gid, "--init-groups"]);
-    // One that `check` asks for, so that this process has it to give.
+    // A capability that `check` requires, so this process can grant it.
     command.args(["--inh-caps", "+kill", "--ambient-caps", "+kill", "sleep", "600"]);
     let mut child = command.spawn().unwrap();
     let read = || nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep"));
@@ -156,7 +156,7 @@ fn a_process_that_kept_a_capability_of_roots_is_not_taken_for_another_users() {
     assert!(kept(&last), "{last:?}");
 }
 
-/// A mount that goes with it, whatever fails before.
+/// A mount that is removed on drop, also after a failure.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -167,7 +167,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Nothing is mounted there any more where the test has come to its end.
+        // The mount is already gone when the test succeeds.
         self.unmount();
     }
 }
@@ -184,7 +184,7 @@ fn a_disk_that_is_mounted_in_its_folder_is_there_for_another_user_too() {
     let given = nobody.own(&own.join("its"));
     let said = said(&f, &own, "df --output=source its | tail -n 1; touch its/file && echo made", &nobody);
     let there = own.join("its/file").exists();
-    // The namespace is gone with its process: nothing keeps the disk.
+    // The namespace has ended with its process, so the disk is not in use.
     let gone = disk.unmount();
     given.unwrap();
     assert!(there && gone && said == "disk-of-a-test\nmade\n", "{said}");
@@ -212,8 +212,8 @@ fn a_program_that_another_user_may_not_run_leaves_no_entry() {
     let Some(nobody) = nobody(&f) else { return };
     let own = own_folder(&f);
     let program = own.join("program");
-    // By another process: a child of a parallel test could inherit a descriptor that writes to it, and the kernel does not
-    // execute a file that is open for writing.
+    // Written by another process: a child of a parallel test could inherit the writing descriptor, and the kernel does
+    // not execute a file that is open for writing.
     assert!(Command::new("cp").arg("/bin/true").arg(&program).status().unwrap().success());
     fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
     let mut command = Command::new(&program);

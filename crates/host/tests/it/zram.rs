@@ -1,4 +1,4 @@
-//! Swap in compressed memory on the real kernel: devices that others use or have set up are theirs before and after.
+//! Swap in compressed memory on the real kernel: devices that other programs use or have set up stay unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,15 @@ fn is_free(f: &Fixture) -> bool {
     !is_missing(&zram::check(&f.machine, 16 << 20))
 }
 
-/// Whether somebody has given an empty device what a reset takes away, or what these tests would write over.
+/// Whether another program has set attributes of an empty device that a reset would clear, or that these tests would
+/// overwrite.
 fn is_set_up(device: &Path) -> bool {
     let read = |file| fs::read_to_string(device.join(file)).unwrap_or_default();
     let bounded = read("mm_stat").split_whitespace().nth(3).is_some_and(|bytes| bytes != "0");
     bounded || !matches!(read("backing_dev").trim(), "" | "none") || read("recomp_algorithm").contains('[')
 }
 
-/// Whether every empty device is nobody's; which one is not is said.
+/// Whether no other program uses an empty device; prints the one that is used.
 fn all_empty_ones_are_free() -> bool {
     let theirs = sizes().into_iter().find(|(device, size)| size.trim() == "0" && is_set_up(device));
     if let Some((device, _)) = &theirs {
@@ -59,7 +60,8 @@ fn memory_is_swapped_to_and_a_device_that_somebody_else_has_taken_since_is_left_
     all_restored(&f);
     assert!(!fs::read_to_string("/proc/swaps").unwrap().contains("/dev/zram"));
     assert_eq!(sizes(), before);
-    // A command that was killed between the size and the header, and one whose device is another's by now.
+    // A command that was killed between the size and the header, and one whose device belongs to another program by
+    // now.
     let device =
         before.iter().find(|(device, size)| size.trim() == "0" && !is_set_up(device)).unwrap().0.clone();
     let name = device.file_name().unwrap().to_str().unwrap().to_owned();
@@ -79,7 +81,7 @@ fn memory_is_swapped_to_and_a_device_that_somebody_else_has_taken_since_is_left_
     assert_eq!(sizes(), before);
 }
 
-/// The free devices, with the algorithm in force and one that is not.
+/// The free devices, with their current algorithm and another one.
 fn algorithms() -> Vec<(PathBuf, String, String)> {
     let of = |(device, size): (PathBuf, String)| {
         let text = fs::read_to_string(device.join("comp_algorithm")).unwrap();
@@ -112,7 +114,7 @@ fn the_algorithm_that_somebody_has_chosen_on_a_free_device_is_chosen_again_once_
     };
     let right = (RestoreState::Restored, Some(theirs.clone()));
     assert_eq!(there_and_back(&|| ()), right);
-    // What a kill between the reset and the choice leaves: the kernel has chosen.
+    // The state after a kill between the reset and the choice: the kernel's default.
     let emptied = || {
         let node = PathBuf::from("/dev").join(device.file_name().unwrap());
         assert!(Command::new("swapoff").arg(&node).status().unwrap().success());

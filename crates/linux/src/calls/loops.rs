@@ -9,7 +9,7 @@ const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 /// Linux 5.8; it attaches and describes in one step.
 const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
-/// The backing file is read and written past the page cache, where its file system can.
+/// Direct I/O on the backing file, where its file system supports it.
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
 /// `struct loop_info64`.
@@ -63,7 +63,7 @@ pub struct Attached {
     pub inode: u64,
     /// The text that was given when it was attached; 63 bytes at most.
     pub label: String,
-    /// The backing file is read and written past the page cache.
+    /// Direct I/O on the backing file.
     pub direct_io: bool,
 }
 
@@ -77,7 +77,7 @@ pub fn free_number(control: &File) -> io::Result<u32> {
     u32::try_from(number).map_err(|_| io::Error::last_os_error())
 }
 
-/// Attaches a file to a device. EBUSY when somebody was faster.
+/// Attaches a file to a device. EBUSY when another process attached one first.
 ///
 /// # Errors
 /// The system call's.

@@ -1,4 +1,4 @@
-//! Mounts, swap and room.
+//! Mounts and swap.
 
 use std::ffi::CString;
 use std::io;
@@ -35,7 +35,7 @@ pub fn unmount(point: &Path) -> io::Result<()> {
     done(unsafe { libc::umount2(point.as_ptr(), libc::UMOUNT_NOFOLLOW) })
 }
 
-/// Gives the calling thread a mount namespace, and with it a current folder, of its own: unshare(2).
+/// Gives the calling thread a private mount namespace, and with it its own current folder: unshare(2).
 ///
 /// # Errors
 /// The system call's.
@@ -44,7 +44,8 @@ pub fn own_mounts() -> io::Result<()> {
     done(unsafe { libc::unshare(libc::CLONE_NEWNS) })
 }
 
-/// Takes a mount, and what is mounted in it, out of the calling thread's namespace; who uses it may go on: umount2(2).
+/// Detaches a mount, and the mounts below it, from the calling thread's namespace; processes that use it may continue:
+/// umount2(2).
 ///
 /// # Errors
 /// The system call's.
@@ -54,7 +55,7 @@ pub fn detach(point: &Path) -> io::Result<()> {
     done(unsafe { libc::umount2(point.as_ptr(), libc::MNT_DETACH) })
 }
 
-/// Makes a file a place to swap to: swapon(2).
+/// Swaps to a file: swapon(2).
 ///
 /// # Errors
 /// The system call's.
@@ -64,7 +65,7 @@ pub fn swap_on(path: &Path) -> io::Result<()> {
     done(unsafe { libc::swapon(path.as_ptr(), 0) })
 }
 
-/// Brings back what was swapped to a file: swapoff(2).
+/// Stops swapping to a file; the kernel reads its pages back: swapoff(2).
 ///
 /// # Errors
 /// The system call's.

@@ -1,4 +1,4 @@
-//! Performance events of the kernel: perf_event_open(2), and the ring in which the kernel leaves their records.
+//! Performance events of the kernel: perf_event_open(2), and the ring buffer of their records.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -79,7 +79,7 @@ pub fn open(attributes: &Attributes, cpu: u32) -> io::Result<Event> {
         )
     };
     match libc::c_int::try_from(fd) {
-        // SAFETY: the descriptor is new, and nobody else has it.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(fd) if fd >= 0 => Ok(Event(unsafe { OwnedFd::from_raw_fd(fd) })),
         _ => Err(io::Error::last_os_error()),
     }
@@ -108,10 +108,10 @@ impl Event {
         self.control(DISABLE, 0)
     }
 
-    /// Leaves the records in the ring of another event of the same CPU.
+    /// Directs the records of an event into the ring of another event of the same CPU.
     ///
     /// # Errors
-    /// The other one has no ring, or belongs to another CPU.
+    /// The other event has no ring, or belongs to another CPU.
     pub fn into_ring_of(&self, other: &Event) -> io::Result<()> {
         self.control(SET_OUTPUT, other.0.as_raw_fd() as libc::c_ulong)
     }
@@ -180,8 +180,7 @@ impl Ring {
         unsafe { &*self.start.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// Hands every record that the kernel has left to `take`: its kind, its `misc` bits and what follows its header. `buffer`
-    /// is overwritten.
+    /// Passes every unread record to `take`: its kind, its `misc` bits and its body. `buffer` is overwritten.
     pub fn drain(&mut self, buffer: &mut Vec<u8>, mut take: impl FnMut(u32, u16, &[u8])) {
         // Acquire: the records are written before the head (perf_output_put_handle in kernel/events/ring_buffer.c).
         let head = self.position(HEAD).load(Ordering::Acquire);
@@ -202,7 +201,7 @@ impl Ring {
             at += size;
             take(kind, misc, buffer);
         }
-        // Release: the kernel may overwrite what has been copied.
+        // Release: from now on the kernel may overwrite the records that were copied.
         self.position(TAIL).store(at, Ordering::Release);
     }
 

@@ -28,7 +28,7 @@ pub fn open_pidfd(pid: u32) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Sends a signal to the process behind a descriptor: it cannot hit another one that has the id by now.
+/// Sends a signal to the process behind a descriptor; unlike an id, the descriptor cannot refer to a later process.
 ///
 /// # Errors
 /// The system call's.
@@ -78,7 +78,7 @@ pub fn end_with_parent(parent: u32) -> io::Result<bool> {
     Ok(std::os::unix::process::parent_id() == parent)
 }
 
-/// Keeps all memory of this process, also what it takes later, out of swap: mlockall(2).
+/// Locks all current and future memory of this process: mlockall(2).
 ///
 /// # Errors
 /// The system call's.
@@ -90,8 +90,8 @@ pub fn lock_memory() -> io::Result<()> {
     }
 }
 
-/// Tells the kernel that the I/O of others waits for this process: PR_SET_IO_FLUSHER of prctl(2), Linux 5.6. It needs
-/// CAP_SYS_RESOURCE and has no effect without.
+/// Declares that I/O of other processes depends on this process: PR_SET_IO_FLUSHER of prctl(2), Linux 5.6. Needs
+/// CAP_SYS_RESOURCE; without it the call has no effect.
 pub fn be_an_io_flusher() {
     // Of `linux/prctl.h`.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;

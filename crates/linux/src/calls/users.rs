@@ -1,4 +1,4 @@
-//! Users: their numbers and groups, and how a thread or a process becomes one.
+//! Users: their ids and groups, and how a thread or a process takes their credentials.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -18,7 +18,7 @@ pub struct Entry {
     pub gid: u32,
 }
 
-/// The longest line that is read, with all its texts.
+/// Upper limit of the buffer for one line with all its texts.
 const LINE_BYTES: usize = 1 << 20;
 
 /// The user with a name: getpwnam_r(3).
@@ -44,7 +44,7 @@ pub fn by_number(uid: u32) -> io::Result<Option<Entry>> {
 
 type Line = libc::passwd;
 
-/// Asks with more and more room for the texts of the line.
+/// Calls `ask` with growing buffers until the texts of the line fit.
 fn look_up(
     ask: impl Fn(*mut Line, *mut libc::c_char, usize, *mut *mut Line) -> libc::c_int,
 ) -> io::Result<Option<Entry>> {
@@ -56,7 +56,7 @@ fn look_up(
         // Valid for writing: one line, `length` bytes for its texts, one pointer.
         match ask(line.as_mut_ptr(), texts.as_mut_ptr(), length, &raw mut found) {
             libc::ERANGE if length < LINE_BYTES => length *= 4,
-            // Also what a system says that has no such user: getpwnam(3).
+            // Some systems report a user that does not exist by these errors: getpwnam(3).
             0 | libc::ENOENT | libc::ESRCH if found.is_null() => return Ok(None),
             0 => {
                 // SAFETY: `found` is `line`, which was filled in; its name is a C string in `texts`, which still lives.
@@ -93,8 +93,8 @@ pub fn groups(entry: &Entry) -> io::Result<Vec<u32>> {
     }
 }
 
-/// Looks at the file system with the eyes of another user, in a thread of its own: credentials are a thread's, nptl(7), and
-/// its go with it. With another user the kernel takes the capabilities over files away from it: capabilities(7).
+/// Runs `look` with the file system credentials of another user, in a separate thread: credentials belong to a thread,
+/// nptl(7), and end with it. The kernel then drops the capabilities over files: capabilities(7).
 pub fn with_eyes_of<T: Send>(
     uid: u32,
     gid: u32,
@@ -104,7 +104,8 @@ pub fn with_eyes_of<T: Send>(
     let look_as = || {
         // SAFETY: the call itself and not the C library's function, which changes all threads; `groups` lives meanwhile.
         checked(unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) })?;
-        // SAFETY: setfsgid(2) and setfsuid(2) take numbers. They say nothing of errors, so what became is asked for: -1 is nobody.
+        // SAFETY: setfsgid(2) and setfsuid(2) take numbers. They report no errors, so the result is read back with the
+        // invalid id -1.
         let became = unsafe {
             libc::setfsgid(gid);
             libc::setfsuid(uid);
@@ -119,10 +120,10 @@ pub fn with_eyes_of<T: Send>(
     thread::scope(|scope| scope.spawn(look_as).join().unwrap_or_else(panicked))
 }
 
-/// Whether a program's file gives capabilities to the user who runs it: the attribute of capabilities(7).
+/// Whether a program's file grants capabilities to the user who executes it: the attribute of capabilities(7).
 pub fn has_file_capabilities(program: &Path) -> bool {
     let Ok(path) = CString::new(program.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both are C strings; with no room for the value only its length is said.
+    // SAFETY: both are C strings; with a buffer of length 0 only the size of the value is returned.
     let length =
         unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
     length > 0
@@ -147,8 +148,9 @@ impl Credentials {
     /// The calls of [`Self::take`], by their numbers.
     pub const CALLS: [&str; 3] = ["setgroups", "setresgid", "setresuid"];
 
-    /// Becomes that user. With the last of root every capability goes: capabilities(7). Nothing allocates, and an error comes
-    /// with the number of its call. The calls themselves: a child has one thread, and the C library's functions look for others.
+    /// Takes the credentials. When the last id of root is gone, so are all capabilities: capabilities(7). Allocates
+    /// nothing; an error carries the number of its call. These are raw system calls: a child has one thread, and the C
+    /// library's functions would signal other threads.
     pub fn take(&self) -> Result<(), (u8, io::Error)> {
         let Self { uid, gid, groups } = self;
         let of = |call: u8| move |error: io::Error| (call, error);

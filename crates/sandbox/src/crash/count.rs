@@ -1,4 +1,4 @@
-//! Counts which transactions of a load survived a crash. Pure.
+//! Counts the transactions of a load that survived a crash. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 pub(super) struct Row {
     /// Number of the worker that wrote it.
     pub(super) worker: u64,
-    /// The how-many-th of its transactions, from 1.
+    /// Number of the transaction within the worker, from 1.
     pub(super) number: u64,
     /// The text of [`content`].
     pub(super) content: String,
 }
 
-/// How far a worker came; its transactions are one after the other.
+/// Progress of a worker, which executes its transactions one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress {
     /// The last one that was acknowledged.
@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub(super) sent: u64,
 }
 
-/// The loss of a crash.
+/// Losses of a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub(super) lost: u64,
@@ -31,7 +31,7 @@ pub(super) struct Counts {
     pub(super) in_doubt_present: u64,
 }
 
-/// The text that a transaction writes: no two write the same (the finaliser of MurmurHash3 is one to one).
+/// The content that a transaction writes. It is unique to the transaction: the finaliser of MurmurHash3 is a bijection.
 pub(super) fn content(worker: u64, number: u64) -> String {
     let mut x = worker << 48 | number;
     for (shift, factor) in [(33, 0xff51_afd7_ed55_8ccd_u64), (33, 0xc4ce_b9fe_1a85_ec53)] {
@@ -40,10 +40,10 @@ pub(super) fn content(worker: u64, number: u64) -> String {
     format!("{:016x}", x ^ x >> 33)
 }
 
-/// Compares what is in the two tables with what was acknowledged and sent.
+/// Compares the rows of the two tables with the transactions that were sent and acknowledged.
 pub(super) fn count(workers: &[Progress], tables: [&[Row]; 2]) -> Counts {
     let mut counts = Counts::default();
-    // By transaction: how many sound rows of it there are, and whether one is not.
+    // By transaction: the number of its intact rows, and whether any is damaged.
     let mut found: BTreeMap<(u64, u64), (u32, bool)> = BTreeMap::new();
     for row in tables.into_iter().flatten() {
         let entry = found.entry((row.worker, row.number)).or_default();
@@ -87,15 +87,16 @@ mod tests {
         let sound = count(&workers, [&rows(&whole), &rows(&whole)]);
         assert_eq!(sound, Counts::default());
 
-        // One more that was on its way, which is not a fault.
+        // One more that was in flight, which is no fault.
         let more = [&whole[..], &[(0, 4)]].concat();
         assert_eq!(count(&workers, [&rows(&more), &rows(&more)]), Counts { in_doubt_present: 1, ..sound });
-        // One acknowledged is gone, of another only one half is there.
+        // One acknowledged transaction is missing, of another only one row exists.
         let half = [(0, 1), (0, 3), (1, 1), (1, 2)];
         let other = [(0, 1), (0, 3), (1, 1)];
         let counts = count(&workers, [&rows(&half), &rows(&other)]);
         assert_eq!(counts, Counts { lost: 1, torn: 1, ..sound });
-        // A half of one on its way is torn too; one that nobody sent is extra; wrong content is torn.
+        // Half of a transaction in flight counts as torn too; a row that was never sent is extra; wrong content is
+        // torn.
         let mut odd = rows(&[&more[..], &[(1, 3), (7, 1)]].concat());
         odd[0].content = "0".to_owned();
         let counts = count(&workers, [&odd, &rows(&whole)]);

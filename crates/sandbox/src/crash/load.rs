@@ -1,5 +1,5 @@
-//! The load of the crash kit: each connection commits one transaction after the other and writes down, synced, which of
-//! them the server has acknowledged.
+//! The load of a crash test: each connection commits one transaction after the other and records, synced, which of them
+//! the server has acknowledged.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -21,12 +21,12 @@ pub(super) struct Load {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// From now on an acknowledgement may have come after the crash: it does not count.
+    /// Set at the crash: later acknowledgements may have been received after it and do not count.
     over: AtomicBool,
     acknowledged: AtomicU64,
 }
 
-/// How a worker ended.
+/// The end of a worker.
 #[derive(Debug)]
 struct WorkerEnd {
     /// The last transaction whose commit was sent.
@@ -35,19 +35,19 @@ struct WorkerEnd {
     why: Option<WireError>,
 }
 
-/// How a load ended.
+/// The end of a load.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// How far each worker came.
+    /// Progress of each worker.
     pub(super) progress: Vec<Progress>,
-    /// Why the first worker that did not end on our word ended: after a crash no fault.
+    /// The error of the first worker that ended by itself, which after a crash is no fault.
     pub(super) why: Option<WireError>,
 }
 
 /// The tables; each transaction writes a row to both.
 pub(super) const TABLES: [&str; 2] = ["mydyno_crash.ledger_a", "mydyno_crash.ledger_b"];
 
-/// Makes the tables.
+/// Creates the tables.
 pub(super) fn prepare(client: &mut Client) -> Result<(), WireError> {
     client.execute("CREATE DATABASE mydyno_crash")?;
     for table in TABLES {
@@ -60,7 +60,8 @@ pub(super) fn prepare(client: &mut Client) -> Result<(), WireError> {
 }
 
 impl Load {
-    /// Starts it. What is acknowledged is written to files in `folder`, which must not be on the disk that is cut.
+    /// Starts the load. Acknowledgements are recorded in files in `folder`, which must not be on the disk whose power
+    /// is cut.
     pub(super) fn start(
         options: &ConnectOptions,
         connections: usize,
@@ -81,17 +82,17 @@ impl Load {
         self.shared.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Whether a worker has ended: none does before the crash.
+    /// Whether a worker has ended, which none should before the crash.
     pub(super) fn has_ended(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
 
-    /// Says that the crash comes now. What was acknowledged before this returns counts; nothing else does.
+    /// Marks the crash. Only transactions that were acknowledged before this returns count.
     pub(super) fn over(&self) {
         self.shared.over.store(true, Ordering::SeqCst);
     }
 
-    /// Waits for the workers, and reads how far each came from what it has written down.
+    /// Waits for the workers and reads their progress from their files.
     pub(super) fn end(self) -> io::Result<Ended> {
         let folder = self.folder;
         let ended = self.workers.into_iter().map(|worker| {
@@ -130,7 +131,7 @@ fn work(mut client: Client, worker: u64, path: &Path, shared: &Shared) -> io::Re
     Ok(WorkerEnd { sent: 0, why: None })
 }
 
-/// A transaction without its commit.
+/// Executes a transaction except for its commit.
 fn write(client: &mut Client, values: &str) -> Result<(), WireError> {
     client.execute("START TRANSACTION")?;
     for table in TABLES {
@@ -139,7 +140,7 @@ fn write(client: &mut Client, values: &str) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The last number that was written down whole; they are one after the other.
+/// The last number that was recorded completely; numbers are consecutive.
 fn last_of(path: &Path) -> io::Result<u64> {
     let bytes = fs::read(path)?;
     let (numbers, _) = bytes.as_chunks::<8>();

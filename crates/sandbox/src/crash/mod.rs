@@ -1,4 +1,5 @@
-//! The crash kit: a private server under a load of commits crashes, comes back, and what was acknowledged is counted.
+//! Crash tests: a private server under a load of commits crashes and recovers, and the acknowledged transactions that
+//! survived are counted.
 
 mod count;
 mod load;
@@ -33,34 +34,34 @@ use crate::up::{Spec, up};
 use count::{Counts, Row};
 use load::{Ended, Load, TABLES};
 
-/// How long the load may take until so many commits were acknowledged.
+/// Time limit of the load for the requested number of commits.
 const LOAD_PATIENCE: Duration = Duration::from_secs(300);
-/// Syncs that tell how long one takes.
+/// Number of syncs that are timed.
 const SYNCS: u32 = 8;
-/// Variables that decide what a crash can lose.
+/// Variables that decide which commits a crash can lose.
 const DURABILITY: [&str; 5] =
     ["innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_doublewrite", "innodb_flush_method"];
 
-/// The crash that is wanted.
+/// Parameters of a crash test.
 #[derive(Debug, Clone)]
 pub struct Crash {
-    /// The server that crashes; it is made for this and ended after it.
+    /// The server; it is made for this test and ended after it.
     pub server: Spec,
-    /// Its levers as they were requested, for the report.
+    /// Its levers as requested, for the report.
     pub levers: Vec<String>,
-    /// How it crashes.
+    /// The kind of crash.
     pub by: CrashBy,
-    /// It crashes once so many commits were acknowledged.
+    /// Number of acknowledged commits before the crash.
     pub commits: u64,
     /// Connections that commit.
     pub connections: usize,
 }
 
-/// Makes a server, loads it, makes it crash, starts it again and counts. Nothing of it is left afterwards.
+/// Makes a server, loads it, crashes it, starts it again and counts the losses. Nothing of it is left afterwards.
 ///
 /// # Errors
-/// A power cut was asked for without an emulated disk; the server could not be made, or fewer commits than wanted were
-/// acknowledged; the user ended it. That the server does not come back after the crash is a result, not an error.
+/// A power cut was requested without an emulated disk; the server could not be made, or acknowledged too few commits;
+/// the user interrupted. A server that does not recover is a result, not an error.
 pub fn crash(
     site: &Site,
     crash: &Crash,
@@ -90,16 +91,16 @@ pub fn crash(
     }
 }
 
-/// Whether so many commits can be acknowledged within the time of a load: each connection writes one after the other down, and
-/// syncs it. An unnamed file tells how long that takes here.
+/// Whether this many commits can be acknowledged within the time of a load: each connection records them one after the
+/// other, synced. An unnamed file shows how long a sync takes here.
 ///
 /// # Errors
-/// They cannot, even if the server took no time at all.
+/// They cannot, even if the server needed no time at all.
 fn check_time(folder: &Path, crash: &Crash) -> Result<(), SandboxError> {
     let io = |e| SandboxError::io("sync a file in", folder, e);
     let mut options = OpenOptions::new();
     let unnamed = options.write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder);
-    // Where the file system has none, the load itself shows it.
+    // Where the file system has no unnamed files, the load itself shows it.
     let Ok(mut file) = unnamed else { return Ok(()) };
     let begin = Instant::now();
     for _ in 0..SYNCS {
@@ -134,7 +135,7 @@ fn run(
     let durability = durability(&mut client).map_err(unreachable)?;
     drop(client);
     if let Some(disk) = EmulatedDisk::of(folder.path()) {
-        // The data directory was only copied there: what it is made of is not at stake, what is committed now is.
+        // The copy of the template must be durable: the test concerns commits only.
         disk.settle(&folder.path().join("disk"))?;
     }
     let pace = Pace::of(EmulatedDisk::of(folder.path()).into_iter().collect());
@@ -150,7 +151,7 @@ fn run(
         std::thread::sleep(Duration::from_millis(1));
     }
     if load.acknowledged() < crash.commits {
-        // Nothing would be proved by a crash that comes before there is much to lose.
+        // A crash before enough commits would prove nothing.
         load.over();
         let ended = load.end().map_err(|e| SandboxError::io("read", &log, e))?;
         return Err(too_few(&ended, crash.commits, begin.elapsed()));
@@ -167,7 +168,7 @@ fn run(
         Ok(rows) => (rows, not_recovered),
         Err(why) => (None, Some(format!("what is in its tables cannot be read: {why}"))),
     };
-    // What was not seen is unknown, neither lost nor there.
+    // Rows that could not be read are unknown, neither lost nor present.
     let counts = rows.map(|[a, b]| count::count(&workers, [&a, &b]));
     let seen = |of: fn(&Counts) -> u64| counts.as_ref().map(of);
     let emulated = EmulatedDisk::of(folder.path());
@@ -194,7 +195,7 @@ fn run(
     })
 }
 
-/// Why a load ended before so many commits were acknowledged.
+/// The reason why a load ended with too few commits.
 fn too_few(ended: &Ended, wanted: u64, waited: Duration) -> SandboxError {
     let acknowledged = ended.progress.iter().map(|worker| worker.acknowledged).sum();
     let why = match &ended.why {
@@ -218,7 +219,7 @@ fn durability(client: &mut Client) -> Result<Vec<(String, String)>, WireError> {
 /// ER_BAD_DB_ERROR and ER_NO_SUCH_TABLE.
 const GONE: [u16; 2] = [1049, 1146];
 
-/// The rows of both tables. One that is not there any more is empty; one that cannot be read is not.
+/// The rows of both tables. A missing table is empty; one that cannot be read is an error.
 fn read_all(server: &ServerInfo) -> Result<[Vec<Row>; 2], SandboxError> {
     let unreachable = |source| SandboxError::Unreachable { name: server.name.clone(), source };
     let mut client = Client::connect(&connect_options(server)?).map_err(unreachable)?;
@@ -232,7 +233,7 @@ fn read_all(server: &ServerInfo) -> Result<[Vec<Row>; 2], SandboxError> {
 
 fn read(client: &mut Client, table: &str) -> Result<Vec<Row>, WireError> {
     let rows = client.query(&format!("SELECT worker, number, content FROM {table}"))?;
-    // Numbers that are none of a worker's were never sent.
+    // Numbers outside a worker's range were never sent.
     let row = |at| Row {
         worker: rows.number(at, 0).unwrap_or(u64::MAX),
         number: rows.number(at, 1).unwrap_or(u64::MAX),
@@ -241,14 +242,15 @@ fn read(client: &mut Client, table: &str) -> Result<Vec<Row>, WireError> {
     Ok((0..rows.len()).map(row).collect())
 }
 
-/// A server that came back.
+/// A recovered server.
 struct Back {
     info: ServerInfo,
     mount: Option<Duration>,
     recovery: Duration,
 }
 
-/// The outer error: the crash itself did not work, or the user ended it. The inner: the disk or the server did not come back.
+/// The outer error: the crash itself failed, or the user interrupted. The inner one: the disk or the server did not
+/// recover.
 fn crash_and_recover(
     site: &Site,
     crash: &Crash,
@@ -277,13 +279,13 @@ fn crash_and_recover(
     }
 }
 
-/// The user's word says nothing of the server.
+/// An interruption by the user says nothing about the server.
 fn not_back(error: SandboxError) -> Result<Result<Back, SandboxError>, SandboxError> {
     if matches!(error, SandboxError::Interrupted) { Err(error) } else { Ok(Err(error)) }
 }
 
 fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
-    // The server is the last process that was started for it; that of an emulated disk came before.
+    // The server is the last process that was started; that of an emulated disk was started before.
     let server = site
         .journal
         .read()?
@@ -301,7 +303,7 @@ fn power_on(site: &Site, crash: &Crash, folder: &Path, purpose: &str) -> Result<
     Ok(Some(disk))
 }
 
-/// Starts the server of a folder once more, with the data as they are.
+/// Starts the server of a folder again, with its data unchanged.
 fn start_again(
     site: &Site,
     crash: &Crash,
@@ -311,13 +313,13 @@ fn start_again(
 ) -> Result<ServerInfo, SandboxError> {
     let spec = &crash.server;
     let install = spec.install()?;
-    // What its option file holds was said when it started first.
+    // The contents of its option file were reported at its first start.
     let settings = spec.settings(&install, &mut |_| {})?;
     let password_file = folder.password_file();
     let password =
         fs::read_to_string(&password_file).map_err(|e| SandboxError::io("read", &password_file, e))?;
     let password = password.trim_end();
-    // A fresh log, so that what is shown of a start that fails is of this start.
+    // A new log, so that the quoted lines of a failed start are from this start.
     let log = folder.log();
     fs::rename(&log, log.with_extension("log.before")).map_err(|e| SandboxError::io("rename", &log, e))?;
     folder.write_private(&folder.init_file(), &init_statements(&install.engine, password))?;

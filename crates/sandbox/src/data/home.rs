@@ -1,7 +1,7 @@
-//! The disk of kept data: where the host's file system cannot share blocks, one of mydyno's own that can.
+//! The disk of kept data: where the host's file system cannot share blocks, mydyno makes a disk with one that can.
 //!
-//! It is mounted while a command reads it or a server lives on it. The journal lists the servers that live on it: those with a
-//! folder below the mount. The process that mounted it need not be the one that unmounts it.
+//! It is mounted while a command reads the data or a server uses it. A server that uses it has a folder below the mount
+//! and an entry in the journal. The process that mounted it need not be the one that unmounts it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,22 +20,22 @@ use crate::error::SandboxError;
 use crate::purpose;
 use crate::site::{Progress, Site};
 
-/// Space that a file system takes for itself: a log of 64 MiB (mkfs.xfs(8)), tables of its groups, reserves.
+/// Space that a file system needs itself: a log of 64 MiB (mkfs.xfs(8)), allocation groups, reserves.
 const OVERHEAD: u64 = 192 << 20;
-/// Room for what servers write beside the data that they share, unless the user says how much.
+/// Minimum space for files that servers write beside the shared data, unless the user gives one.
 const LEAST_ROOM: u64 = 1 << 30;
 
-/// The folder of kept data that are on a disk, and what its changes are journalled under.
+/// The folder of kept data on a disk, with the purpose of its journal entries.
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     folder: PathBuf,
     purpose: String,
 }
 
-/// The disk to make for so many bytes of data, in a folder.
+/// The disk for this many bytes of data.
 ///
 /// # Errors
-/// Why there can be none.
+/// The reason why none is possible.
 pub(super) fn choose(
     site: &Site,
     folder: &Path,
@@ -43,7 +43,7 @@ pub(super) fn choose(
     room: Option<u64>,
 ) -> Result<DiskSpec, SandboxError> {
     let room = room.unwrap_or(bytes.max(LEAST_ROOM));
-    // Tables of extents and checksums grow with what is stored.
+    // Tables of extents and checksums grow with the data.
     let needed = bytes.saturating_add(room);
     let whole = needed.saturating_add(needed / 20).saturating_add(OVERHEAD).next_multiple_of(1 << 20);
     let with = |file_system: FileSystem| {
@@ -52,11 +52,11 @@ pub(super) fn choose(
         let spec = DiskSpec { medium: Medium::File, file_system, bytes, options };
         disk::check(site.lease, folder, &spec).map(|()| spec)
     };
-    // What is said to be missing is what the first choice needs.
+    // The error names the prerequisites of the first choice.
     Ok(with(FileSystem::Xfs).or_else(|lack| with(FileSystem::Btrfs).map_err(|_| lack))?)
 }
 
-/// Makes the disk and lets `fill` write to it, then closes it. What fails is put back with the purpose.
+/// Makes the disk, lets `fill` write to it, then closes it. After an error, restoring the purpose removes it.
 pub(super) fn make<T>(
     site: &Site,
     folder: &Path,
@@ -77,12 +77,12 @@ pub(super) fn make<T>(
     Ok(filled)
 }
 
-/// Where servers have their folders on it.
+/// The folder on it that contains the folders of servers.
 fn servers(point: &Path) -> PathBuf {
     point.join("servers")
 }
 
-/// The end of the names of folders of this state folder's servers: a disk can be seen from several.
+/// Suffix of the names of folders of this state folder's servers: several state folders can use one disk.
 fn ours(site: &Site) -> String {
     let machine = site.lease.machine().place().machine_id.clone().unwrap_or_default();
     let digest = Sha256::digest(format!("{machine} {}", site.state.path().display()));
@@ -94,7 +94,7 @@ impl Home {
         Self { folder: folder.to_owned(), purpose: purpose::of_data(name) }
     }
 
-    /// All that are mounted, as the journal has it.
+    /// All mounted ones, from the journal.
     pub(super) fn all(site: &Site) -> Result<Vec<Self>, SandboxError> {
         let open = site.journal.read()?.open;
         let mounted =
@@ -105,7 +105,7 @@ impl Home {
         Ok(mounted.collect())
     }
 
-    /// The one that a server lives on, by the link in its folder.
+    /// The one that a server uses, from the link in its folder.
     pub(super) fn of_server(server: &Path) -> Option<(Self, String)> {
         let place = fs::read_link(server.join("disk")).ok()?;
         let folder = place.parent()?.parent()?.parent()?;
@@ -125,7 +125,8 @@ impl Home {
         self.folder.join("disk")
     }
 
-    /// Whether this entry is its device or its mount. Others are made for the same data: a folder that was being filled.
+    /// Whether this entry is its device or its mount. Other entries of the same data are for a folder that was being
+    /// filled.
     fn is_own(&self, open: &Open) -> bool {
         open.as_kind::<Mounted>().is_some_and(|mount| mount.point == self.point())
             || open
@@ -133,8 +134,8 @@ impl Home {
                 .is_some_and(|device| device.backing.parent() == Some(&self.folder))
     }
 
-    /// Whether somebody has mounted it who says so in the journal. Then this command answers for it too, unless the one who did
-    /// is still there.
+    /// Whether it is mounted and in the journal. This command then becomes its owner too, unless the one that mounted
+    /// it still runs.
     pub(super) fn is_open(&self, site: &Site) -> Result<bool, SandboxError> {
         let own = self.own(site)?;
         if !self.is_mounted()? {
@@ -149,7 +150,7 @@ impl Home {
         }
     }
 
-    /// Its entries. Those of another machine, container or mount namespace speak of what cannot be seen from here.
+    /// Its entries. Those of another machine, container or mount namespace are not visible here.
     fn own(&self, site: &Site) -> Result<Vec<Open>, SandboxError> {
         let machine = site.lease.machine();
         let open = site.journal.read()?.open;
@@ -177,10 +178,10 @@ impl Home {
         Ok(device(&self.point())? != device(&self.folder)?)
     }
 
-    /// Mounts it. The caller holds its lock alone. After an error nothing of it stays.
+    /// Mounts it. The caller holds its exclusive lock. It is not mounted after an error.
     pub(super) fn open(&self, site: &Site, spec: &DiskSpec) -> Result<(), SandboxError> {
         if !self.own(site)?.is_empty() {
-            // Entries left by a dead command, by an earlier boot or after another program unmounted it.
+            // Left by a command that has ended, by an earlier boot, or because another program unmounted it.
             self.disk(site).close_for_all()?;
         }
         let opened = self.disk(site).open(spec).map_err(SandboxError::from).and_then(|_| self.tidy(site));
@@ -190,7 +191,8 @@ impl Home {
         })
     }
 
-    /// Removes folders of this state folder's servers that are gone: a boot or a restore without the disk has forgotten them.
+    /// Removes folders of this state folder's servers that no longer exist: a boot, or a restore without the disk, left
+    /// them.
     fn tidy(&self, site: &Site) -> Result<(), SandboxError> {
         let replay = site.journal.read()?;
         if !replay.damaged_lines.is_empty() {
@@ -212,14 +214,14 @@ impl Home {
             if folder::is_leaving(&path) || forgotten && folder::is_marked(&path) {
                 fs::remove_dir_all(&path).map_err(|e| SandboxError::io("remove", &path, e))?;
             } else if forgotten {
-                // Killed before it was marked, it is empty; one that is not stays.
+                // A command that was killed before it marked the folder leaves it empty; one with files stays.
                 let _ = fs::remove_dir(&path);
             }
         }
         Ok(())
     }
 
-    /// Unmounts it if no server lives on it. The caller holds its lock alone.
+    /// Unmounts it if no server uses it. The caller holds its exclusive lock.
     pub(super) fn close_if_unused(&self, site: &Site) -> Result<(), SandboxError> {
         if !self.servers(site)?.is_empty() {
             return Ok(());
@@ -228,7 +230,7 @@ impl Home {
         Ok(self.disk(site).close_for_all()?)
     }
 
-    /// Unmounts it for good, so that its folder can be removed. The caller holds its lock alone.
+    /// Unmounts it, so that its folder can be removed. The caller holds its exclusive lock.
     pub(super) fn give_up(&self, site: &Site) -> Result<(), SandboxError> {
         let by = self.servers(site)?.join(" ");
         if !by.is_empty() {
@@ -242,7 +244,7 @@ impl Home {
         Ok(())
     }
 
-    /// The servers that live on it.
+    /// The servers that use it.
     pub(super) fn servers(&self, site: &Site) -> Result<Vec<String>, SandboxError> {
         let point = self.point();
         let open = site.journal.read()?.open;
@@ -254,7 +256,7 @@ impl Home {
             .collect())
     }
 
-    /// Makes the folder of a server on it, and lets the server's own folder know.
+    /// Makes the folder of a server on it, and a link to it in the server's own folder.
     pub(super) fn make_folder(
         &self,
         site: &Site,
@@ -263,7 +265,7 @@ impl Home {
         server: &Path,
     ) -> Result<(), SandboxError> {
         let path = servers(&self.point()).join(format!("{name}{}", ours(site)));
-        // The link is there before what it leads to: what is behind a link is never tidied away.
+        // The link is made first: a folder that has a link is never tidied up.
         let link = server.join("disk");
         std::os::unix::fs::symlink(&path, &link).map_err(|e| SandboxError::io("create", link, e))?;
         folder::create(site.journal, site.lease, purpose, &path)?;

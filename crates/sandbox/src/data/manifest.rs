@@ -28,12 +28,12 @@ const BLOCK: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     schema: String,
-    /// The server's `--version` line; another server may not read them, or change them.
+    /// The server's `--version` line; another server may not be able to read them, or may upgrade them.
     pub(super) engine: String,
     /// Family and series of that server, as in `mariadb-10.11`.
     #[serde(default)]
     pub(super) series: Option<String>,
-    /// The disk that they are on; none: they lie on the host's file system.
+    /// The disk that they are on; `None` for the host's file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     disk: Option<KeptDisk>,
     /// Sorted by path.
@@ -53,13 +53,13 @@ struct Sum {
     path: PathBuf,
     bytes: u64,
     sha256: String,
-    /// The file system's description of it at that time; none: unknown.
+    /// The file system's description of the disk at that time; `None` if unknown.
     #[serde(default)]
     stamp: Option<Stamp>,
 }
 
-/// Which file it is, and when it was last changed. The last change of a file (ctime, inode(7)) cannot be set by any program, so a
-/// file with the same stamp and length has the same bytes.
+/// Identity and last change of a file. No program can set the time of the last change (ctime, inode(7)), so a file with
+/// the same stamp and length has the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     inode: u64,
@@ -74,7 +74,7 @@ impl Stamp {
 }
 
 impl Manifest {
-    /// Of all files below a folder, which a server wrote.
+    /// The stamps of all files below a folder that a server wrote.
     pub(super) fn of(
         site: &Site,
         folder: &Path,
@@ -128,7 +128,7 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Compares the bytes of all files with what they were. Names in `without` do not count at the top.
+    /// Compares the content of all files with the manifest. Names in `without` are ignored at the top level.
     pub(super) fn verify(&self, site: &Site, folder: &Path, without: &[&str]) -> Result<(), SandboxError> {
         let mut now = by_path(sums(site, folder)?);
         now.retain(|path, _| !without.iter().any(|name| path == Path::new(name)));
@@ -141,8 +141,7 @@ impl Manifest {
         nothing_added(folder, now.keys())
     }
 
-    /// Compares the files with what they were: by their lengths and stamps, and those whose stamp is another one by their
-    /// bytes.
+    /// Compares the lengths and stamps of all files with the manifest, and the content of files whose stamp differs.
     pub(super) fn check(&self, site: &Site, folder: &Path) -> Result<(), SandboxError> {
         let mut now: BTreeSet<PathBuf> = files(folder)?.into_iter().collect();
         for file in &self.files {

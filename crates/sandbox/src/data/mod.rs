@@ -1,6 +1,6 @@
-//! Data at rest: the data directory of a private server that was shut down, kept with checksums, so that every arm of an
-//! experiment starts from the same bytes. Where a file system shares blocks, starting from them copies nothing: the host's
-//! own, or that of a disk which the data are kept on.
+//! Data at rest: the data directory of a private server that was shut down, kept with checksums, so that every arm of
+//! an experiment starts from the same bytes. Where a file system shares blocks, starting from them copies nothing: the
+//! host's own, or that of a disk made for the data.
 
 mod home;
 mod manifest;
@@ -32,7 +32,7 @@ use home::Home;
 use manifest::{MANIFEST, Manifest};
 pub(crate) use reading::{Reading, claim, leave_unused};
 
-/// Writing back a large buffer pool takes minutes on a slow disk.
+/// Time limit of a shutdown: writing back a large buffer pool takes minutes on a slow disk.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(600);
 /// Space that stays free on the host's file system beside data that are copied to it.
 const ROOM_KEPT: u64 = 1 << 30;
@@ -45,17 +45,17 @@ pub struct DataAtRest {
     manifest: Manifest,
 }
 
-/// How data are kept.
+/// Where and how data are kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Keeping {
-    /// Bytes that servers that start from them may write beside them, where the data get a disk of their own; none: as
-    /// much as the data, at least 1 GiB.
+    /// Bytes that servers may write beside the data, where these get a disk of their own; `None`: as much as the data,
+    /// at least 1 GiB.
     pub room: Option<u64>,
-    /// As files on the host's file system also where it cannot share blocks: then each server gets a copy.
+    /// Keep them as files on the host's file system even where it cannot share blocks; each server then gets a copy.
     pub plain: bool,
 }
 
-/// Shuts a private server down in good order and waits until it ended. Its folder stays.
+/// Shuts a private server down cleanly and waits until it has ended. Its folder stays.
 ///
 /// # Errors
 /// It cannot be reached, or does not end in time.
@@ -67,7 +67,7 @@ pub fn stop(site: &Site, server: &ServerInfo) -> Result<(), SandboxError> {
     let mut client = Client::connect(&connect_options(server)?).map_err(unreachable)?;
     match client.query("SHUTDOWN") {
         Ok(_) => {}
-        // MySQL before 5.7.9 has no such statement. To a signal all servers shut down in good order.
+        // MySQL before 5.7.9 has no SHUTDOWN statement. All servers shut down cleanly on SIGTERM.
         Err(WireError::Server(_)) => process::ask_to_end(site.lease.machine(), &description.process)?,
         Err(error) => return Err(unreachable(error)),
     }
@@ -91,11 +91,11 @@ pub fn stop(site: &Site, server: &ServerInfo) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Shuts a private server down in good order and keeps its data, under a name that is free. The server's folder stays, and all that
-/// can fail is tried before the server is shut down.
+/// Shuts a private server down cleanly and keeps its data under an unused name. The server's folder stays. Everything
+/// that can fail is checked before the shutdown.
 ///
 /// # Errors
-/// Somebody else uses the server, it was killed, there is no room, or the name is taken.
+/// Another command uses the server, it was killed, there is too little space, or the name exists.
 pub fn keep(
     site: &Site,
     server: &ServerInfo,
@@ -146,10 +146,10 @@ fn keep_of(
             }
             let data = place.join("data");
             copy_folder(&from.data(), &data, UNIQUE, site.cancelled)?;
-            // Their stamps are those that they have once they are on disk.
+            // Stamps change until the files are on disk.
             sync_folder(&data).map_err(|e| SandboxError::io("sync", &data, e))?;
             let manifest = Manifest::of(site, &data, known, disk.as_ref())?;
-            // The original goes; what is kept has to be what it was.
+            // The original is removed, so the copy is compared with it.
             manifest.verify(site, &from.data(), UNIQUE)?;
             Ok(manifest)
         };
@@ -173,8 +173,8 @@ fn keep_of(
     }
 }
 
-/// A server removes its pid file as the last thing that it does (`delete_pid_file` in `clean_up` of sql/mysqld.cc); one that was
-/// killed leaves it, and its data would be recovered first by every server that starts with them.
+/// A server removes its pid file last (`delete_pid_file` in `clean_up` of sql/mysqld.cc). A server that was killed
+/// leaves it, and every server that starts from its data would have to recover them.
 fn check_shut_down(server: &ServerFolder, name: &str) -> Result<(), SandboxError> {
     if server.pid_file().exists() {
         return Err(SandboxError::NotStopped { name: name.to_owned() });
@@ -189,11 +189,11 @@ fn check_is_free(path: &Path, name: &str) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// The disk that data are to be kept on; none where the host's file system shares their blocks, or where there can be no
-/// disk: then each server gets a copy.
+/// The disk for kept data; `None` where the host's file system shares blocks, or where no disk is possible, so that
+/// each server gets a copy.
 ///
 /// # Errors
-/// There is no room for the data, or none for the room that the user wants.
+/// There is too little space for the data, or for the `room` that the user requests.
 fn disk_for(
     site: &Site,
     from: &Path,
@@ -211,7 +211,7 @@ fn disk_for(
                 progress(Progress::DataDisk { file_system: spec.file_system.name(), bytes: spec.bytes });
                 return Ok(Some(spec));
             }
-            // `--room` was given, and a copy has no room of its own.
+            // `--room` was given, which a copy cannot have.
             Err(error) if how.room.is_some() => return Err(error),
             Err(error) => progress(Progress::NoSharing { why: error.to_string() }),
         }
@@ -220,7 +220,7 @@ fn disk_for(
     Ok(None)
 }
 
-/// Data that were kept under a name.
+/// Data kept under a name.
 ///
 /// # Errors
 /// There are none, or their list of files cannot be read.
@@ -247,7 +247,7 @@ fn path_of(site: &Site, name: &str) -> Result<PathBuf, SandboxError> {
 pub fn names(site: &Site) -> Result<Vec<String>, SandboxError> {
     let all = place(site);
     let entries = match fs::read_dir(&all) {
-        // Looking makes no folder.
+        // Listing does not make the folder.
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
         entries => entries.map_err(|e| SandboxError::io("read", &all, e))?,
     };
@@ -261,11 +261,11 @@ pub fn names(site: &Site) -> Result<Vec<String>, SandboxError> {
     Ok(names)
 }
 
-/// Removes kept data, also those whose list of files cannot be read. After an interruption they are
-/// whole, or no server can start from them and `mydyno host restore` removes the rest.
+/// Removes kept data, also those whose list of files cannot be read. After an interruption they are either complete, or
+/// no server can start from them and `mydyno host restore` removes the rest.
 ///
 /// # Errors
-/// There are none, a server lives on their disk, another command reads them, or a file cannot be removed.
+/// There are none, a server uses their disk, another command reads them, or a file cannot be removed.
 pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
     let path = path_of(site, name)?;
     let home = Home::of(&path, name);
@@ -280,12 +280,12 @@ pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
     let purpose = purpose::of_data(name);
     folder::give_away(site.journal, site.lease, &purpose, &path)?;
     site.undo_own(&purpose)?;
-    // The last one leaves nothing.
+    // Removing the last one removes the folder.
     let _ = fs::remove_dir(place(site));
     Ok(())
 }
 
-/// Data outlive every command, so they are no cache.
+/// Data outlive every command, so their folder is not the cache.
 fn place(site: &Site) -> PathBuf {
     site.state.path().join("data")
 }
@@ -298,7 +298,8 @@ fn folder_of(site: &Site) -> Result<PathBuf, SandboxError> {
     fs::canonicalize(&all).map_err(|e| SandboxError::io("open", &all, e))
 }
 
-/// Mounts the disk of kept data that a server lives on, where it is not: after a reboot its folder is not there.
+/// Mounts the disk of kept data that a server uses, unless it is mounted: the server's folder is not accessible after a
+/// reboot.
 ///
 /// # Errors
 /// It cannot be mounted.
@@ -312,10 +313,10 @@ pub(crate) fn mount_for(site: &Site, server: &ServerFolder) -> Result<Option<Rea
     }
 }
 
-/// Whether the disk that a server lives on can be unmounted from here.
+/// Whether the disk that a server uses can be unmounted from here.
 ///
 /// # Errors
-/// It was mounted elsewhere.
+/// It was mounted in another namespace.
 pub(crate) fn check_in_reach(site: &Site, server: &ServerFolder) -> Result<(), SandboxError> {
     Home::of_server(server.path()).map_or(Ok(()), |(home, _)| home.check_in_reach(site))
 }
@@ -367,7 +368,7 @@ impl DataAtRest {
         self.manifest.series.as_deref()
     }
 
-    /// Reads all files again and compares them with what they were when they were kept.
+    /// Reads all files again and compares them with the manifest.
     ///
     /// # Errors
     /// One is missing, was added or has changed.
@@ -377,8 +378,7 @@ impl DataAtRest {
         same.and(reading.leave(site))
     }
 
-    /// Compares the files with what they were: by their lengths and stamps, and those whose stamp is another one by their
-    /// bytes.
+    /// Compares the files with the manifest: lengths and stamps, and the content where the stamp differs.
     ///
     /// # Errors
     /// One is missing, was added or has changed.

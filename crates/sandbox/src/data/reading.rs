@@ -1,4 +1,4 @@
-//! Kept data while they are read, or while a server is started from them.
+//! Access to kept data for reading, or for starting a server from them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,11 +16,11 @@ use crate::error::SandboxError;
 use crate::purpose;
 use crate::site::Site;
 
-/// Mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
+/// Time limit for the lock: mounting takes tens of milliseconds, recovering a file system after a power cut seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time limit for the lock of a command that was killed while it started a program. Its child has the lock too, until it sees
-/// that its parent is gone: milliseconds on an idle machine.
+/// Time limit for a lock held by a child of a killed command. Until the child sees that its parent has ended,
+/// milliseconds on an idle machine, it has a copy of the descriptor.
 const ORPHAN_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A shared lock on kept data: while it is held, no command removes the data or unmounts their disk.
@@ -33,14 +33,14 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Of data that lie on the host's file system.
+    /// Opens data on the host's file system.
     pub(super) fn of_files(site: &Site, folder: &Path) -> Result<Self, SandboxError> {
         let lock = lock_file(folder)?;
         wait_for(site, &lock, false, folder)?;
         Ok(Self { data: folder.join("data"), home: None, lock })
     }
 
-    /// Of data on a disk, which is mounted unless it is.
+    /// Opens data on a disk, which is mounted if necessary.
     pub(super) fn of_disk(site: &Site, home: Home, spec: &DiskSpec) -> Result<Self, SandboxError> {
         let lock = lock_file(home.folder())?;
         loop {
@@ -67,30 +67,30 @@ impl Reading {
         self.home.as_ref().map_or(Ok(()), |home| home.make_folder(site, purpose, server, folder))
     }
 
-    /// Where the disk is mounted, if there is one.
+    /// The mount point of the disk, if there is one.
     pub(crate) fn disk(&self) -> Option<PathBuf> {
         self.home.as_ref().map(Home::point)
     }
 
-    /// Ends the reading; a disk on which no server lives is unmounted.
+    /// Ends the reading; a disk that no server uses is unmounted.
     pub(crate) fn leave(self, site: &Site) -> Result<(), SandboxError> {
         self.home.map_or(Ok(()), |home| leave(site, &home, &self.lock))
     }
 }
 
-/// Unmounts the disks that no server lives on and no command reads.
+/// Unmounts disks that no server uses and no command reads.
 pub(crate) fn leave_unused(site: &Site) -> Result<(), SandboxError> {
     let all = Home::all(site)?.into_iter().filter(|home| home.folder().exists());
     let left: Vec<_> = all.map(|home| leave(site, &home, &lock_file(home.folder())?)).collect();
-    // One that was mounted elsewhere says nothing about the others, and `host restore` names it.
+    // A disk mounted in another namespace says nothing about the others; `host restore` reports it.
     let elsewhere = |error: &SandboxError| {
         matches!(error, SandboxError::Host(HostError::Journal(JournalError::OutOfReach { .. })))
     };
     left.into_iter().find(|one| one.as_ref().is_err_and(|error| !elsewhere(error))).unwrap_or(Ok(()))
 }
 
-/// Claims the disk of kept data that a dead command mounted. Others may have come to read it: they hold its lock, and the journal
-/// does not know them.
+/// Claims the disk of kept data that a command that has ended had mounted. Commands that read it hold its lock and have
+/// no entry in the journal.
 ///
 /// # Errors
 /// The disk is in use: a sentence that names its users.
@@ -113,7 +113,7 @@ pub(crate) fn claim(purpose: &str, change: &dyn Change) -> Result<Option<File>, 
 fn leave(site: &Site, home: &Home, file: &File) -> Result<(), SandboxError> {
     match lock(file, true) {
         Ok(()) => home.close_if_unused(site),
-        // Another command reads the data, and closes it when it ends.
+        // Another command reads the data, and closes the disk when it ends.
         Err(_) => Ok(()),
     }
 }

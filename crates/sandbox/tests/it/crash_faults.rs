@@ -1,4 +1,5 @@
-//! The crash kit where something else than the crash goes wrong: that is said, and never counted as lost or as sound.
+//! Crash tests during which something other than the crash fails: the report says so, and counts nothing as lost or as
+//! intact.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -13,8 +14,7 @@ use mydyno_wire::Client;
 use crate::ground::Ground;
 use crate::whole_host::whole_host;
 
-/// A crash in whose course something happens at a moment: once the load runs, before the crash, or before the server starts
-/// again.
+/// A crash test with an intervention: while the load runs, before the crash, or before the server starts again.
 fn crash_with(
     ground: &Ground,
     commits: u64,
@@ -77,7 +77,7 @@ fn a_table_that_is_gone_is_empty_and_one_that_cannot_be_read_leaves_unknown_what
     assert_eq!((gone.lost, gone.not_recovered.as_ref()), (Some(gone.acknowledged), None), "{gone:?}");
 
     let ground = Ground::new();
-    // A view of what is not there fails as a damaged table does: the server answers, and not with rows.
+    // A view of a missing table fails as a damaged table does: the server answers with an error.
     let break_one = [
         "RENAME TABLE mydyno_crash.ledger_a TO mydyno_crash.other",
         "CREATE VIEW mydyno_crash.ledger_a AS SELECT * FROM mydyno_crash.other",

@@ -1,6 +1,7 @@
-//! The crash kit on a real server: nothing that was acknowledged is lost where that is promised, and something where it is not.
+//! Crash tests on a real server: no acknowledged commit is lost where durability is promised, and some are lost where
+//! it is not.
 //!
-//! `MYDYNO_COMMITS` says how many commits there are before each crash.
+//! `MYDYNO_COMMITS` sets the number of commits before each crash.
 
 use mydyno_host::emulated::{self, Service};
 use mydyno_host::loops;
@@ -43,7 +44,7 @@ fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -
     report
 }
 
-/// Commits until the crash: `MYDYNO_COMMITS`, or what is usual for a test.
+/// Commits until the crash: `MYDYNO_COMMITS`, or the default of a test.
 fn commits(usual: u64) -> u64 {
     std::env::var("MYDYNO_COMMITS").map_or(usual, |n| n.parse().unwrap())
 }
@@ -56,7 +57,7 @@ fn emulates(ground: &Ground) -> bool {
     checked.is_ok()
 }
 
-/// The process behind the disks of these tests: its last argument is the folder. Without one it is not a test.
+/// The process that serves the disks of these tests: its last argument is the folder. Does nothing without it.
 #[test]
 fn serves_a_disk() {
     let folder = std::env::args_os().next_back().map(std::path::PathBuf::from).filter(|p| p.is_absolute());
@@ -85,7 +86,8 @@ fn a_killed_server_loses_nothing_that_the_kernel_has() {
     assert!(report.recovery_ms.unwrap() > 0.0 && report.in_doubt_present.unwrap() <= 8);
 }
 
-/// Report of a power cut of a server with durable settings on an emulated disk with ext4; `None` where there can be none.
+/// Report of a power cut of a server with durable settings on an emulated disk with ext4; `None` where such a disk is
+/// not possible.
 fn power_cut(mount: &[(&str, &str)], commits: u64) -> Option<CrashReport> {
     let ground = Ground::new();
     if !emulates(&ground) {

@@ -1,4 +1,4 @@
-//! Data at rest: kept once, and what servers start from.
+//! Data at rest: kept once, used by several servers.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -51,7 +51,7 @@ fn three_rows(site: &Site, how: Keeping) -> DataAtRest {
     kept
 }
 
-/// The data, or none where they get no disk of their own; why is said.
+/// The data; `None`, with a message, where they cannot have a disk.
 fn three_rows_on_a_disk(ground: &Ground) -> Option<DataAtRest> {
     let machine = ground.host.machine();
     if let Err(lack) = check_disk_of_data(machine) {
@@ -142,7 +142,7 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     for arm in ["one", "two"] {
         let server = up(&site, &from(arm, &data::find(&site, "three-rows").unwrap()), &mut |_| {}).unwrap();
         assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3", "{arm}");
-        // What one arm does is not in the next one's data.
+        // Changes of one arm are not in the next one's data.
         run(&server, "DELETE FROM d.t WHERE a = 1");
         down(&site, arm).unwrap();
     }
@@ -155,7 +155,7 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     turn_a_bit(&ground.path().join("state/data/three-rows/data/d/t.ibd"));
     let error = kept.verify(&site).unwrap_err().to_string();
     assert!(error.contains("d/t.ibd"), "{error}");
-    // Its list and lengths are as they were; its bytes are looked at where the file was touched.
+    // The list of files and their lengths are unchanged; the content is compared where the stamp differs.
     let error = up(&site, &from("four", &kept), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("d/t.ibd"), "{error}");
     data::remove(&site, "three-rows").unwrap();
@@ -200,7 +200,7 @@ fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_moun
     let error = data::remove(&site, "three-rows").unwrap_err().to_string();
     assert!(error.contains("one") && error.contains("server down"), "{error}");
     down(&site, "two").unwrap();
-    // The one that is left is kept on purpose, and so is what it lives on.
+    // The remaining one is kept on purpose, and so is the disk below it.
     let done = ground.restore(false);
     assert!(done.iter().all(|(_, state, _)| *state == RestoreState::LeftAlone), "{done:?}");
     let changes = status(&ground.host.journal, ground.host.machine()).unwrap();
@@ -268,7 +268,7 @@ fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_
     let _alone = whole_host();
     let Some(kept) = three_rows_on_a_disk(&ground) else { return };
     let point = ground.path().join("state/data/three-rows/disk");
-    // Commands that are killed: their leases are of processes that end.
+    // Killed commands: their leases belong to processes that have ended.
     let mut commands = ["theirs", "mine"].map(|_| Command::new("sleep").arg("100").spawn().unwrap());
     let [theirs, mine] = commands.each_ref().map(|command| {
         let lease = Lease::of_process(ground.host.machine(), command.id(), "prove").unwrap();
@@ -280,7 +280,7 @@ fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_
     commands[0].wait().unwrap();
     let machine = ground.host.machine();
     end(machine, &machine.identify(server.pid.unwrap()).unwrap().unwrap()).unwrap();
-    // Somebody else unmounted the disk in the meantime, and folders of servers are left on it.
+    // Another program unmounted the disk meanwhile, with folders of servers on it.
     assert!(Command::new("umount").arg(&point).status().unwrap().success());
     let their_site = Site::new(&mine).with_cache(shared_cache());
     let server = up(&their_site, &from("mine", &kept), &mut |_| {}).unwrap();

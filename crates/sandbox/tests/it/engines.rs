@@ -1,7 +1,7 @@
 //! Every engine as a private server: shut down, its data kept, arms started from them, killed. `make test-engines`.
 //!
-//! Ignored unless asked for, since it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`). `MYDYNO_ENGINE` names
-//! one engine.
+//! Runs only on request, because it needs the folder that `tests/engines/fetch` fills (`MYDYNO_ENGINES`).
+//! `MYDYNO_ENGINE` names one engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use mydyno_wire::Client;
 use crate::ground::{Ground, entries, turns};
 use crate::users::nobody;
 
-/// Engines that are there and asked for, with their base directories; the installed one has none.
+/// The available and requested engines with their base directories; `None` for the installed one.
 fn engines() -> Vec<(String, Option<PathBuf>)> {
     let folder = std::env::var_os("MYDYNO_ENGINES").unwrap();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -105,7 +105,8 @@ fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Checks that a server waits for its syncs; returns the syncs of its start and of so many commits, and the fate of a log without syncs.
+/// Checks that a server waits for its syncs; returns the number of syncs of its start and of this many commits, and the
+/// outcome with a log that is written without syncs.
 fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
     const COMMITS: u32 = 20;
     let ground = Ground::new();
@@ -129,7 +130,7 @@ fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
         client.query(&format!("INSERT INTO d.t VALUES ({a})")).unwrap();
     }
     let (elapsed, of_commits) = (begin.elapsed(), delayed() - before);
-    // A sleep never ends early, and nobody commits along.
+    // A sleep never ends early, and no other session commits.
     assert!(elapsed >= delay * COMMITS && of_commits >= u64::from(COMMITS), "{elapsed:?} {of_commits}");
     down(&site, "s")?;
     let (path, how) = match up(&site, &with(&["innodb_flush_method=O_DSYNC"]), &mut |_| {}) {

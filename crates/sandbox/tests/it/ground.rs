@@ -1,4 +1,4 @@
-//! A state folder of a test's own, and what of it is left on the host.
+//! A separate state folder for a test, and the detection of everything that the test leaves on the host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Ground {
             .collect()
     }
 
-    /// Puts back all that is in the journal.
+    /// Restores everything in the journal.
     pub fn clean(&self) {
         if let Ok(left) = self.host.journal.take_over(&self.host.lease, |_| true) {
             let _ = put_back(&self.host.journal, self.host.machine(), &left, &PrivateServers);
@@ -80,14 +80,14 @@ impl Ground {
     }
 }
 
-/// Removes whatever a failed test left.
+/// Removes the remains of a failed test.
 impl Drop for Ground {
     fn drop(&mut self) {
         self.clean();
     }
 }
 
-/// The host as a command of its own sees it, with its state below a folder.
+/// The host as another command opens it, with its state below a folder.
 pub fn host_in(folder: &Path) -> Host {
     let state = StateDir::open(&folder.join("state")).unwrap();
     Host::of(state, &Machine::real().unwrap(), "test").unwrap()
@@ -104,13 +104,13 @@ pub fn turns(wanted: &[(String, String)]) -> ServerTurns {
     mydyno_levers::Turns::parse(wanted).unwrap().server
 }
 
-/// Whether kept data can have a disk of their own here.
+/// Whether kept data can have a disk here.
 pub fn check_disk_of_data(machine: &Machine) -> Result<(), HostError> {
     loops::check(machine)?;
     FileSystem::Xfs.check(machine).or_else(|lack| FileSystem::Btrfs.check(machine).map_err(|_| lack))
 }
 
-/// Keeps data with little room where they can have a disk: elsewhere a request for room is refused.
+/// Keeps data with little space where they can have a disk: elsewhere a requested size is refused.
 pub fn keeping(machine: &Machine, small: u64) -> Keeping {
     Keeping { room: check_disk_of_data(machine).is_ok().then_some(small), plain: false }
 }
@@ -120,7 +120,7 @@ pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     entries.map(|all| all.filter_map(|e| Some(e.ok()?.path())).collect()).unwrap_or_default()
 }
 
-/// Levers of servers and their disks, each with a value that does no harm beside production.
+/// Levers of servers and their disks, each with a value that is harmless beside production.
 const OF_SERVERS: &[(&str, &str)] = &[
     ("swap.file", "16M"),
     ("swap.zram", "16M"),
@@ -168,7 +168,7 @@ const OF_SERVERS: &[(&str, &str)] = &[
     ("variable.innodb_io_capacity", "300"),
 ];
 
-/// Why a lever that can be turned is not among those of [`levers_of_this_machine`].
+/// The reason why an available lever is not in [`levers_of_this_machine`].
 pub fn why_not(id: &str) -> Option<&'static str> {
     let (room, rest) = id.split_once('.')?;
     match room {
@@ -187,8 +187,8 @@ pub fn why_not(id: &str) -> Option<&'static str> {
     }
 }
 
-/// The levers that this machine can turn, each with a value that does no harm beside production: those of the whole host are
-/// moved by one step.
+/// The levers that this machine supports, each with a value that is harmless beside production: settings of the whole
+/// host change by one step.
 pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     let levers = mydyno_levers::list(machine);
     let of_the_host = levers.iter().filter(|lever| {
@@ -211,14 +211,14 @@ pub fn levers_of_this_machine(machine: &Machine) -> Vec<(String, String)> {
     settings.chain(of_servers).collect()
 }
 
-/// Drivers that have no queue of requests, as those of mapped devices, refuse every value of some of its settings.
+/// Drivers without a request queue, such as those of mapped devices, refuse every value of some settings.
 fn takes_its_own_value(setting: &str) -> bool {
     let (device, file) = setting.split_once('.').unwrap();
     let path = format!("/sys/block/{device}/queue/{}", file.replace('.', "/"));
     fs::read_to_string(&path).and_then(|now| fs::write(&path, now)).is_ok()
 }
 
-/// A value beside the one in force.
+/// A value next to the current one.
 fn another(lever: &LeverInfo) -> Option<String> {
     let now = lever.now.as_deref()?;
     if let Some(words) = lever.takes.strip_prefix("one of ") {

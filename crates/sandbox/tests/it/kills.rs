@@ -1,6 +1,6 @@
-//! SIGKILL at random instants while levers are turned: after a restore every value is as before and nothing is left.
+//! SIGKILL at random instants while levers are changed: after a restore every value is as before and nothing is left.
 //!
-//! `MYDYNO_KILLS` says how many instants (4 unless set) and `MYDYNO_SEED` which ones.
+//! `MYDYNO_KILLS` sets the number of instants (default 4), `MYDYNO_SEED` their seed.
 
 use std::fs;
 use std::path::Path;
@@ -21,19 +21,19 @@ use crate::whole_host::whole_host;
 
 const FOLDER: &str = "MYDYNO_TEST_TURNS_LEVERS_IN";
 
-/// The host of a child; none: it is not one.
+/// The host of a child; `None` in a process that is not a child.
 fn host_of_child() -> Option<Host> {
     Some(host_in(Path::new(&std::env::var_os(FOLDER)?)))
 }
 
-/// Rounds of a child. They end when its parent, which was to kill it, has ended.
+/// The rounds of a child. They end when its parent has ended without killing it.
 fn rounds() -> impl Iterator<Item = u64> {
     let most = std::env::var("MYDYNO_TEST_ROUNDS").map_or(u64::MAX, |n| n.parse().unwrap());
     let parent = std::os::unix::process::parent_id();
     (0..most).take_while(move |_| std::os::unix::process::parent_id() == parent)
 }
 
-/// The child: turns all levers and puts them back, until it is killed. Without its variable it is not a test.
+/// The child: sets and restores all levers until it is killed. Does nothing without its variable.
 #[test]
 fn turns_levers_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -49,7 +49,7 @@ fn turns_levers_until_it_is_killed() {
         };
         up(&site, &spec, &mut |_| {}).unwrap();
         down(&site, "k").unwrap();
-        // A server that lives on the disk of kept data.
+        // A server that uses the disk of kept data.
         let data = Some(kept.clone());
         up(&site, &Spec { name: "d".to_owned(), data, turns: small(), ..Spec::default() }, &mut |_| {})
             .unwrap();
@@ -72,13 +72,13 @@ fn stopped_server(site: &Site) -> ServerInfo {
     server
 }
 
-/// Keeps data, on a disk of their own where that can be.
+/// Keeps data, on a separate disk where possible.
 fn keep_data(site: &Site, server: &ServerInfo) -> Result<DataAtRest, SandboxError> {
     let how = keeping(&Machine::real().unwrap(), 64 << 20);
     data::keep(site, server, KEPT, how, &mut |_| {})
 }
 
-/// Kills a child so long after it has begun to change something.
+/// Kills a child this long after its first change.
 fn kill_after(mut child: Child, instant: Duration, begun: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !begun() {
@@ -104,7 +104,7 @@ fn child_at(ground: &Ground, work: &str, rounds: Option<u64>) -> Child {
     command.spawn().unwrap()
 }
 
-/// Every value that the levers change and that outlives a private server.
+/// Every value that a lever changes and that outlives a private server.
 fn values(ground: &Ground) -> Vec<(String, String)> {
     let machine = ground.host.machine();
     let mut names = setting::names(machine);
@@ -113,15 +113,15 @@ fn values(ground: &Ground) -> Vec<(String, String)> {
     loops.retain(|name| name.starts_with("loop"));
     loops.sort();
     for device in loops {
-        // Of one that another test has attached, values are that test's. Of a free one `rotational` says nothing: the kernel sets it
-        // with each file (drivers/block/loop.c).
+        // The values of a device that another test has attached are that test's. `rotational` of a free device is
+        // meaningless: the kernel sets it with each file (drivers/block/loop.c).
         if !Path::new("/sys/block").join(&device).join("loop").exists() {
             let files = setting::queue_files().into_iter().filter(|file| file != "rotational");
             names.extend(files.map(|file| format!("queue.{device}.{file}")));
         }
     }
     let set = names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?)));
-    // What the kernel changes along with them is not a setting of mydyno's.
+    // Neighbours that the kernel changes are no settings of mydyno's.
     let memory = entries("/proc/sys/vm").into_iter();
     let memory = memory.filter_map(|path| Some((path.display().to_string(), fs::read_to_string(path).ok()?)));
     set.chain(memory).collect()
@@ -157,7 +157,7 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Keeps the data of a server that goes at once.
+/// Keeps the data of a server and ends the server.
 fn data_of_a_server(site: &Site) {
     let seed = stopped_server(site);
     keep_data(site, &seed).unwrap();
@@ -210,7 +210,7 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
             clean += 1;
         } else {
             failures.push(format!("killed after {instant:?}: {wrong:#?}"));
-            // The next instants count for themselves.
+            // Each further instant is tested on its own.
             ground.clean();
         }
     }
@@ -221,7 +221,7 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The child: keeps data and removes them, until it is killed. Without its variable it is not a test.
+/// The child: keeps data and removes them until it is killed. Does nothing without its variable.
 #[test]
 fn keeps_data_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -276,8 +276,8 @@ fn after_a_kill_at_any_instant_kept_data_are_whole_or_not_there() {
     assert_eq!(ground.traces(), [""; 0]);
 }
 
-/// The child: makes servers that are kept on the disk of kept data and takes them down, until it is killed. Without its variable
-/// it is not a test.
+/// The child: makes servers on the disk of kept data and ends them until it is killed. Does nothing without its
+/// variable.
 #[test]
 fn servers_come_and_go_on_kept_data_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
@@ -286,7 +286,7 @@ fn servers_come_and_go_on_kept_data_until_it_is_killed() {
     let spec = Spec { name: "d".to_owned(), data, turns: small(), keep: true, ..Spec::default() };
     for _ in rounds() {
         up(&site, &spec, &mut |_| {}).unwrap();
-        // It is there for a while.
+        // The server exists for a while.
         std::thread::sleep(Duration::from_millis(600));
         down(&site, "d").unwrap();
     }
@@ -314,7 +314,7 @@ fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothi
         if stays.is_empty() {
             gone += 1;
         } else {
-            // All of it is kept, and what it lies on with it.
+            // All of it is kept, and so is the disk below it.
             assert!(stays.iter().all(|(_, _, why)| why.contains("mydyno server down d")), "{mark}");
             lives += 1;
             down(&site, "d").unwrap();
@@ -329,7 +329,8 @@ fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothi
 
 #[test]
 fn every_lever_that_can_be_turned_here_is_turned_by_these_tests_or_has_a_reason_why_not() {
-    // To see which values a queue takes, it is given its own; meanwhile nobody may turn it.
+    // A queue setting is written with its own value to see whether it is supported; no other test may change it
+    // meanwhile.
     let _alone = whole_host();
     let machine = Machine::real().unwrap();
     let turned = levers_of_this_machine(&machine);
@@ -350,7 +351,7 @@ fn restorer(ground: &Ground) -> Child {
     command.spawn().unwrap()
 }
 
-/// The child that restores. Without its variable it is not a test.
+/// The child that restores. Does nothing without its variable.
 #[test]
 fn restores_what_was_left() {
     let Some(folder) = std::env::var_os("MYDYNO_TEST_RESTORES_IN") else { return };

@@ -160,7 +160,7 @@ fn each_commit_of_a_server_waits_for_the_delay_of_its_sync() {
         for a in 0..COMMITS {
             client.query(&format!("INSERT INTO d.t VALUES ({a})")).unwrap();
         }
-        // A sleep never ends early, and nobody commits along.
+        // A sleep never ends early, and no other session commits.
         let Some(delay) = delay else { continue };
         assert!(begin.elapsed() >= delay * COMMITS, "{:?}", begin.elapsed());
         assert!(delayed() - before >= u64::from(COMMITS), "{before} {}", delayed());
@@ -302,7 +302,7 @@ fn a_variable_goes_there_and_back_while_its_server_runs() {
     assert_eq!((read("innodb_io_capacity"), read("long_query_time")), ("321".into(), "2.500000".into()));
     let held = variable::set(&site, &info, "another", "slow_query_log", "1").unwrap_err().to_string();
     assert!(held.contains("slow_query_log") && held.contains("in use"), "{held}");
-    // Somebody else changes one of them.
+    // Another program changes one of them.
     let mut client = mydyno_wire::Client::connect(&mydyno_sandbox::connect_options(&info).unwrap()).unwrap();
     client.query("SET GLOBAL max_connections = 55").unwrap();
     let journal: &Journal = &ground.host.journal;

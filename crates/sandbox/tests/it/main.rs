@@ -1,4 +1,4 @@
-//! Private servers that are not of this place: seen, and left alone.
+//! Private servers of other machines and containers: detected, and left unchanged.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod crash_faults;
@@ -66,7 +66,7 @@ fn a_server_of_another_container_is_not_taken_down_from_here() {
 
     let theirs = Host::held(state.clone(), theirs);
     let site = Site::new(&theirs);
-    // The made-up process ends where it can be seen.
+    // The simulated process ends where it is visible.
     fs::remove_dir_all(temp.path().join("there/7")).unwrap();
     down(&site, "far").unwrap();
     assert!(!path.exists());
@@ -97,7 +97,7 @@ fn a_server_with_a_change_in_another_namespace_is_taken_down_there_or_not_at_all
     assert!(error.contains("tcp_tw_reuse") && error.contains("net:[2]"), "{error}");
     assert!(path.exists());
     assert_eq!(host.journal.read().unwrap().open.len(), 2);
-    // It was there: the value is another one by now, and that is said.
+    // The value has changed meanwhile, and the outcome says so.
     fs::remove_file(at.join("self/ns/net")).unwrap();
     symlink("net:[2]", at.join("self/ns/net")).unwrap();
     fs::create_dir_all(at.join("sys/net/ipv4")).unwrap();

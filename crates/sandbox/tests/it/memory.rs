@@ -9,7 +9,7 @@ use crate::whole_host::whole_host;
 
 const GIB: u64 = 1 << 30;
 
-/// Whether the kernel promises memory only as far as its own limit: proc_sys_vm(5).
+/// Whether the kernel limits committed memory: proc_sys_vm(5).
 fn promises_strictly() -> bool {
     let strict = fs::read_to_string("/proc/sys/vm/overcommit_memory").unwrap().trim() == "2";
     if strict {
@@ -57,7 +57,7 @@ fn what_another_private_server_has_not_taken_yet_is_not_given_twice_and_a_plain_
     if promises_strictly() {
         return;
     }
-    // One fits with three eighths to spare, two exceed by a quarter: room for what else comes and goes on this host.
+    // One fits with three eighths to spare, two exceed by a quarter: a margin for other programs of this host.
     let pool = [format!("innodb_buffer_pool_size={}M", (available / 8 * 5) >> 20)];
     up(&ground.site(), &spec("first", &pool, &[]), &mut |_| {}).unwrap();
     let error = up(&ground.site(), &spec("second", &pool, &[]), &mut |_| {}).unwrap_err().to_string();
@@ -89,7 +89,8 @@ fn within_a_group_the_host_is_bounded_by_the_group() {
     if promises_strictly() {
         return;
     }
-    // The kernel does not even reserve more than there is, and the tables of a large pool have to fit into the group.
+    // The kernel does not reserve more than there is, and the page tables of a large pool must fit into the group's
+    // limit.
     let started = available.min(32 * GIB);
     let info =
         up(&ground.site(), &spec("g", &pool(started), &[("cgroup.memory", "2G")]), &mut |_| {}).unwrap();

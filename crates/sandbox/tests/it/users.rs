@@ -1,4 +1,4 @@
-//! Private servers of another user: what they own, what they reach, what root does with their folder.
+//! Private servers of another user: their files, the paths that they can reach, and root's handling of their folder.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -20,7 +20,7 @@ use crate::ground::{Ground, entries, keeping, turns};
 /// A user that every system has.
 const NOBODY: &str = "nobody";
 
-/// Whether servers can run as another user here; why not is said.
+/// Whether servers can run as another user here; prints the reason if not.
 pub fn nobody(ground: &Ground) -> Option<User> {
     let found = User::find(NOBODY).and_then(|user| user.check(ground.host.machine()).map(|()| user));
     found.map_err(|lack| println!("not tested: {lack}")).ok()
@@ -37,7 +37,7 @@ fn connect(info: &ServerInfo) -> Client {
     Client::connect(&connect_options(info).unwrap()).unwrap()
 }
 
-/// Everything in a folder that belongs to somebody else than `uid`.
+/// Everything in a folder that does not belong to `uid`.
 fn not_of(uid: u32, folder: &Path) -> Vec<PathBuf> {
     let mut others = Vec::new();
     for path in entries(folder).into_iter().chain([folder.to_owned()]) {
@@ -86,7 +86,7 @@ fn a_server_runs_as_another_user_who_owns_its_data_and_reaches_nothing_else_of_r
         client.query(sql).unwrap();
     }
     assert_eq!(client.query("SELECT COUNT(*) FROM d.t").unwrap().scalar().unwrap(), "3");
-    // What only root may read, the server cannot, wherever it lies; nor is there anything else of the state folder.
+    // The server cannot read files that only root may read, nor anything else in the state folder.
     for file in [secret.as_path(), &folder.join("password"), ground.host.state.journal().path()] {
         let sql = format!("LOAD DATA INFILE '{}' INTO TABLE d.t", file.display());
         let error = client.query(&sql).unwrap_err().to_string();
@@ -122,7 +122,7 @@ fn data_that_another_user_has_written_are_kept_and_start_servers_of_either_user(
         let kept = data::keep(&site, &first, "its", how, &mut |_| {}).unwrap();
         down(&site, "first").unwrap();
         let roots = turns(&small.map(|(id, value)| (id.to_owned(), value.to_owned())));
-        // Both at once, so that they live on one disk if the data have one.
+        // Both at once, so that they share a disk if the data have one.
         let servers = [("users", spec("", &small).turns), ("roots", roots)].map(|(name, turns)| {
             let data = Some(data::find(&site, "its").unwrap());
             up(&site, &Spec { name: name.to_owned(), turns, data, ..Spec::default() }, &mut |_| {}).unwrap()
@@ -154,7 +154,7 @@ fn a_disk_that_another_users_server_does_not_see_is_not_in_use_by_it() {
     let info = up(&site, &spec("later", &[]), &mut |_| {}).unwrap();
     let mounts = fs::read_to_string(format!("/proc/{}/mountinfo", info.pid.unwrap())).unwrap();
     assert!(!mounts.contains("/servers/disk"), "{mounts}");
-    // Its file system, its loop device and its drive go while the other server lives.
+    // Its file system, its loop device and its drive are removed while the other server stays.
     down(&site, "disk").unwrap();
     assert_eq!(connect(&info).query("SELECT 1").unwrap().scalar().unwrap(), "1");
     down(&site, "later").unwrap();

@@ -1,5 +1,5 @@
-//! Knowledge about servers' variables and options and about hosts' settings: queried from eleven servers, with releases, notes
-//! and prices by hand. Data in `knobs/`.
+//! Data about variables and options of servers and about settings of hosts: queried from eleven servers, with releases,
+//! notes and prices maintained by hand, in `knobs/`.
 
 mod presence;
 mod server;
@@ -39,7 +39,7 @@ struct HostNote {
     host: HostKnob,
 }
 
-/// All knobs, and how the servers that were asked read options.
+/// All knobs, and the option parsing rules of the servers that were queried.
 #[derive(Debug, Clone, Default)]
 pub struct Knobs {
     by_name: BTreeMap<String, Knob>,
@@ -58,7 +58,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// A file, by the folder that it stands in.
+    /// Reads a file; its folder decides the type.
     fn read(&mut self, file: &str, text: &str) {
         let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
         let family = name.trim_end_matches(".toml");
@@ -85,7 +85,7 @@ impl Parts {
                 let of_family = |history| KnobHistory { family: family.to_owned(), ..history };
                 self.history.extend(read.into_iter().map(|(name, history)| (name, of_family(history))));
             }
-            // Read by the table of settings and by the ledger.
+            // The table of settings and the ledger read these.
             "settings" => {}
             _ => self.problems.push(Problem::of(
                 file,
@@ -108,7 +108,7 @@ impl Parts {
         }
     }
 
-    /// Adds entries; one that is there already is a problem.
+    /// Adds entries; a duplicate is a problem.
     fn put<T>(
         &mut self,
         file: &str,
@@ -136,7 +136,7 @@ impl Parts {
             let knob = by_name.entry(name.clone()).or_insert_with(|| empty(&name));
             (knob.what, knob.unit, knob.host) = (Some(note.what), note.unit, Some(note.host));
         }
-        // A release may have brought and taken a knob between two servers that were asked.
+        // A knob may have been introduced and removed between two queried servers.
         for (name, history) in self.history {
             by_name.entry(name.clone()).or_insert_with(|| empty(&name)).history.push(history);
         }
@@ -149,7 +149,7 @@ impl Parts {
         for (name, price) in self.prices {
             match by_name.get_mut(&name) {
                 Some(knob) => knob.ledger = Some(price),
-                // Rows of levers, as in `disk.cache`: a test checks them against the table of settings.
+                // Rows of levers, as in `disk.cache`: a test compares them with the table of settings.
                 None if name.contains('.') => {}
                 None => self.problems.push(Problem::of("ledger", format!("no server or host has {name}"))),
             }
@@ -178,15 +178,15 @@ impl Knobs {
     /// The knobs in the program.
     ///
     /// # Errors
-    /// A file is not valid; the tests see to it that none is.
+    /// A file is not valid; a test rules that out.
     pub fn embedded() -> Result<Self, SettingsError> {
         Self::read(EMBEDDED.iter().copied())
     }
 
-    /// Knobs from files `FOLDER/NAME.toml`.
+    /// Parses knobs from files `FOLDER/NAME.toml`.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// All mistakes in them.
     pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, SettingsError> {
         let mut parts = Parts::default();
         for (file, text) in files {
@@ -200,20 +200,21 @@ impl Knobs {
         self.by_name.values()
     }
 
-    /// The servers that were asked: one family after the other, in the order of their releases.
+    /// The servers that were queried: one family after the other, in the order of their releases.
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
-    /// One by its exact name.
+    /// The knob with this exact name.
     pub fn get(&self, name: &str) -> Option<&Knob> {
         self.by_name.get(name)
     }
 
-    /// One as people write it: with dashes or underscores, in any case, with `--`, `loose_`, `skip_` before it.
+    /// The knob that a spelling means: with dashes or underscores, in any case, with the prefixes `--`, `loose_`,
+    /// `skip_`.
     ///
     /// # Errors
-    /// There is none; the error names the nearest.
+    /// There is none; the error names the most similar ones.
     pub fn find(&self, written: &str) -> Result<&Knob, SettingsError> {
         let name = written.trim().trim_start_matches('-').to_lowercase();
         let plain = name.replace('-', "_");
@@ -224,7 +225,7 @@ impl Knobs {
         found.ok_or_else(|| SettingsError::NoSuchKnob { name: written.to_owned(), near: self.near(&plain) })
     }
 
-    /// Names that somebody may have meant, the nearest first: at most three.
+    /// The most similar names, the best first: at most three.
     pub fn near(&self, name: &str) -> Vec<String> {
         several(name, self.by_name.keys().map(String::as_str))
     }

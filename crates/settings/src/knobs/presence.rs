@@ -1,4 +1,5 @@
-//! Whether a release has a knob: eleven servers were asked, the notes tell of releases between them.
+//! Whether a release has a knob, derived from the eleven servers that were queried and from notes on releases between
+//! them.
 
 use mydyno_model::knob::{KnobHistory, KnobOn};
 
@@ -11,34 +12,34 @@ use super::target::{Target, Version};
 pub enum Presence<'k> {
     /// The release has it.
     Has {
-        /// The nearest server that was asked and has it; none where only the notes know it.
+        /// The nearest queried server that has it; `None` where only the notes say so.
         on: Option<&'k KnobOn>,
-        /// The server is of the same series, or both neighbours say the same, so its ranges hold here.
+        /// The server is of the same series, or both neighbours agree, so its ranges apply.
         same: bool,
     },
     /// The release does not have it.
     Absent {
-        /// The last server before that had it.
+        /// The last earlier server that had it.
         last: Option<&'k KnobOn>,
-        /// The first server after that has it.
+        /// The first later server that has it.
         next: Option<&'k KnobOn>,
     },
-    /// Its neighbours differ, and no note tells.
+    /// Its neighbours differ, and there is no note.
     Undecided {
         /// The neighbour that has it.
         on: &'k KnobOn,
-        /// Whether that one is the older.
+        /// Whether that neighbour is the older one.
         older: bool,
     },
 }
 
 impl Knobs {
-    /// Servers of a family, older first.
+    /// Servers of a family, oldest first.
     pub fn of_family<'k>(&'k self, family: &'k str) -> impl DoubleEndedIterator<Item = &'k Server> {
         self.servers().iter().filter(move |server| server.family() == family)
     }
 
-    /// The server that was asked and is nearest to a release: of its series, else the newest before it, else the oldest.
+    /// The queried server nearest to a release: of its series, else the newest before it, else the oldest.
     pub fn nearest_server<'k>(&'k self, target: &'k Target) -> Option<&'k Server> {
         let series = target.version.series();
         let before = self.of_family(&target.family).rfind(|server| server.series() <= series);
@@ -57,7 +58,7 @@ impl Knobs {
         let next = after.iter().find_map(|s| seen(s));
         let lacks = Presence::Absent { last, next };
         let history = knob.history.iter().find(|history| history.family == target.family);
-        // A note of the end says nothing of the beginning: the release before has to have had it.
+        // A note about the removal does not imply the introduction: the release before must have had it.
         let earlier = family.iter().rev().find(|server| server.release() <= target.version);
         let had = earlier.is_some_and(|server| seen(server).is_some());
         match history.and_then(|history| told(history, target.version)) {
@@ -96,7 +97,7 @@ impl Knobs {
     }
 }
 
-/// The notes on a release; none where there is no note.
+/// The statements of the notes on a release; `None` without a note.
 fn told(history: &KnobHistory, version: Version) -> Option<bool> {
     let of = |text: &Option<String>| text.as_deref().and_then(Version::parse);
     let (since, removed, still) = (of(&history.since), of(&history.removed), of(&history.still_in));

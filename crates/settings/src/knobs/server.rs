@@ -1,4 +1,4 @@
-//! One server that was asked: how it reads options, and its knobs.
+//! One queried server: its rules for options, and its knobs.
 
 use indexmap::IndexMap;
 use mydyno_model::knob::KnobSeen;
@@ -10,11 +10,11 @@ use super::target::Version;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Abbreviations {
-    /// It takes it.
+    /// It accepts it.
     Silent,
-    /// It takes it and says that it will not for ever.
+    /// It accepts it with a warning that this support will end.
     Warned,
-    /// The option is unknown.
+    /// It rejects the option as unknown.
     Refused,
 }
 
@@ -22,35 +22,35 @@ pub enum Abbreviations {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Negative {
-    /// It takes the smallest value.
+    /// It uses the smallest value.
     Smallest,
-    /// It takes the largest value.
+    /// It uses the largest value.
     Largest,
     /// It does not start.
     Refused,
 }
 
-/// How a server reads options, as seen.
+/// Rules by which a server reads options, as observed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
-    /// Whether upper case in a name makes it another one.
+    /// Whether names are case-sensitive.
     pub case_sensitive: bool,
-    /// Names that are cut short.
+    /// Abbreviated names.
     pub abbreviations: Abbreviations,
-    /// Letters behind a number that multiply it by 1024, each by that of the one before.
+    /// Suffixes of numbers, each 1024 times the one before.
     pub suffixes: String,
     /// Negative values.
     pub negative: Negative,
-    /// A number without digits: the same possibilities.
+    /// A number without digits: same reactions.
     pub empty_number: Negative,
-    /// Groups that it reads, in its own order; the order does not matter.
+    /// Groups that it reads, in the order of its documentation; the order has no effect.
     pub groups: Vec<String>,
     /// Files that it reads, in order.
     pub files: Vec<String>,
 }
 
-/// A server that was asked.
+/// A queried server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
@@ -60,10 +60,10 @@ pub struct Server {
     pub version: String,
     /// How it reads options.
     pub rules: Rules,
-    /// Beginnings that several options share, and the one that it takes them for all the same. Each stands for those before
-    /// it that the same options share, so it is the longest, and can be a name itself. A server looks through its options in
-    /// turns (those that it needs first, the others, each plugin's own); a beginning means one of them if it does within a
-    /// turn. With a beginning that several share and that is not here it does not start.
+    /// Ambiguous prefixes that the server resolves to one option all the same. Each entry stands for all shorter
+    /// prefixes shared by the same options, so it is the longest of them, and can be a name itself. A server searches
+    /// its options in passes (early options, the others, each plugin's own); a prefix is resolved if it is unambiguous
+    /// within a pass. With an ambiguous prefix that is not listed here the server does not start.
     #[serde(default)]
     pub short: IndexMap<String, String>,
     /// Its knobs by name.

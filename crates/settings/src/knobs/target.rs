@@ -1,4 +1,4 @@
-//! A release that a question is about: `mysql-9.7`, `mariadb-10.11.8`.
+//! The release that a query is about: `mysql-9.7`, `mariadb-10.11.8`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ pub struct Version {
     pub major: u32,
     /// As in 11.
     pub minor: u32,
-    /// As in 19. A series without it stands for its newest release.
+    /// As in 19; without it, the series' newest release.
     pub patch: u32,
 }
 
@@ -69,7 +69,7 @@ impl FromStr for Target {
         let (family, version) = text.trim().split_once('-').ok_or_else(wrong)?;
         let family = family.to_ascii_lowercase();
         let version = Version::parse(version).ok_or_else(wrong)?;
-        // The two families' numbers do not overlap, but for MariaDB's that only copied MySQL's.
+        // The families' numbers do not overlap, except for early MariaDB releases that copied MySQL's.
         match family.as_str() {
             "mysql" | "mariadb" => Ok(Self { family, version }),
             _ => Err(wrong()),

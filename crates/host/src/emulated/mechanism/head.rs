@@ -1,26 +1,26 @@
-//! The head: what it does next, how long that takes, and what is done when it ends.
+//! The head: which access it does next, how long that takes, and which requests the end of an access completes.
 
 use super::{Answer, CacheMode, Extent, Mechanism, Waiting, Work};
 
-/// No request is passed over for longer, however far away it is.
+/// The longest time for which nearer requests may be preferred to one.
 pub(super) const FAIR_NS: u64 = 1_000_000_000;
 
 /// The state of the head.
 #[derive(Debug)]
 pub(super) struct Current<T> {
-    /// None: it writes back because it has nothing else to do.
+    /// Nothing: a write-back because no request waits.
     pub(super) request: Option<Waiting<T>>,
-    /// Runs of the cache that are on the platter from an instant on.
+    /// Extents of the cache that are on the platter from an instant on.
     pub(super) settles: Vec<(u64, Extent)>,
     /// When the last transfer begins and ends.
     pub(super) transfer_from_ns: u64,
     pub(super) end_ns: u64,
-    /// Where the head is then.
+    /// The head's position after it.
     head: u64,
 }
 
 impl<T> Mechanism<T> {
-    /// Begins with the next access, if there is one that begins by now.
+    /// Begins the next access that can begin by `now`, if any.
     pub(super) fn begin(&mut self, now_ns: u64) -> bool {
         let Some(first) = self.waiting.iter().map(|w| w.arrived_ns).min() else {
             let start = self.idle_from();
@@ -28,7 +28,8 @@ impl<T> Mechanism<T> {
                 return false;
             }
             let extents = self.cache.extents();
-            // The next one on the way; each is one access, so that a request that arrives waits for one at most.
+            // The next extent of the write-back. Each is an access of its own, so a request that arrives waits for one
+            // access at most.
             let at = extents.partition_point(|extent| extent.offset < self.head) % extents.len();
             self.settle_from(None, start, &extents[at..=at]);
             return true;
@@ -44,7 +45,7 @@ impl<T> Mechanism<T> {
                 let extents = self.cache.extents();
                 self.settle_from(Some(request), start, &extents);
             }
-            // Room in the cache has to be made first.
+            // The cache has to be written back first to have space.
             Work::Write(data) if self.model.cache != CacheMode::Off => {
                 let needed = data.len() as u64 + 4096;
                 let mut freed = 0;
@@ -67,8 +68,8 @@ impl<T> Mechanism<T> {
         true
     }
 
-    /// The request to take next: the one that is reached first, of as many as the drive looks at. A flush waits for all
-    /// before it and is passed by none.
+    /// The next request: the nearest by access time among the first `depth`. A flush waits for all requests before it,
+    /// and none is reordered before a flush.
     fn choose(&self, start_ns: u64) -> usize {
         let there = self.waiting.iter().take(self.model.depth).take_while(|w| w.arrived_ns <= start_ns);
         let before_flush = there.take_while(|w| !matches!(w.work, Work::Flush));
@@ -88,7 +89,7 @@ impl<T> Mechanism<T> {
         let drive = &self.model.drive;
         let is_read = matches!(request.work, Work::Read(_));
         let since = start_ns - self.free_ns.min(start_ns);
-        // A drive goes on reading into its buffer for a rotation, so that the next blocks are there when they are asked for.
+        // A drive reads ahead into its buffer for a rotation, so that sequential requests find their blocks there.
         let ahead = is_read && self.reads_on && request.offset == self.head && since <= drive.rotation_ns;
         let (transfer_from_ns, end_ns) = if ahead {
             let from = self.free_ns.min(start_ns);
@@ -106,7 +107,8 @@ impl<T> Mechanism<T> {
             Some(Current { request: Some(request), settles: vec![], transfer_from_ns, end_ns, head });
     }
 
-    /// Writes runs of the cache to the platter, in the order in which they lie from the head on, and then from the beginning.
+    /// Writes extents of the cache to the platter in the order of their offsets, from the head's position to the end
+    /// and then from the start.
     fn settle_from(&mut self, request: Option<Waiting<T>>, start_ns: u64, extents: &[Extent]) {
         let at = extents.partition_point(|extent| extent.offset < self.head);
         let (mut now, mut head) = (start_ns, self.head);
@@ -120,7 +122,7 @@ impl<T> Mechanism<T> {
         self.current = Some(Current { request, settles, transfer_from_ns: now, end_ns: now, head });
     }
 
-    /// Counts an access and says when it ends.
+    /// Adds an access to the counters and returns the instant of its end.
     fn count(&mut self, head: u64, start_ns: u64, extent: Extent) -> u64 {
         let service = self.model.drive.service(head, start_ns, extent.offset, extent.length);
         self.counters.accesses += 1;
@@ -136,12 +138,12 @@ impl<T> Mechanism<T> {
         for (_, extent) in current.settles {
             self.cache.settle(extent, &mut self.platter);
         }
-        // Later than now only while delays are skipped.
+        // In the future only while delays are skipped.
         self.counters.undelayed += u64::from(current.request.is_some() && current.end_ns > now_ns);
         let end_ns = current.end_ns.min(now_ns);
         (self.free_ns, self.head) = (end_ns, current.head);
         if let Some(request) = current.request {
-            // What was written while a flush was under way is not of it.
+            // Data written while a flush was under way do not belong to it.
             let (token, answer) = match request.work {
                 Work::Flush => (request.token, Answer::Done),
                 _ => self.carry_out(request),

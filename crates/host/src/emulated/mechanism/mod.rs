@@ -1,5 +1,5 @@
-//! A drive at work: requests come in with the instant of their arrival and go out when the time model says so. It has no
-//! clock of its own, so tests run it in no time.
+//! A drive that serves requests: each comes with the instant of its arrival and is answered when the time model says
+//! so. It has no clock of its own, so tests run in virtual time.
 
 mod head;
 mod model;
@@ -15,7 +15,7 @@ pub use model::{Answer, CacheMode, Counters, Model, Work};
 /// Times of a command and its data on the wire to the drive: SATA of 300 MB/s, and its controller.
 const COMMAND_NS: u64 = 50_000;
 const WIRE_BYTES_PER_US: u64 = 300;
-/// A drive that has had nothing to do for so long writes back what its cache holds.
+/// A drive that was idle for this long writes back its cache.
 const IDLE_NS: u64 = 1_000_000_000;
 
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub struct Mechanism<T> {
     cache: Cache,
     waiting: VecDeque<Waiting<T>>,
     current: Option<Current<T>>,
-    /// Answers on the wire, each with its instant.
+    /// Answers being transferred to the host, each with its instant.
     wire: Vec<(u64, T, Answer)>,
     head: u64,
-    /// When the head was done with its last access.
+    /// When the head finished its last access.
     free_ns: u64,
-    /// The last access was a read, and the head goes on reading from here.
+    /// The last access was a read; the head reads ahead from here.
     reads_on: bool,
     last_request_ns: u64,
     skips_delays: bool,
@@ -99,7 +99,7 @@ impl<T> Mechanism<T> {
         self.cache.extents().iter().map(|extent| extent.length).sum()
     }
 
-    /// The content as it is now, without the requests that wait.
+    /// The current content, without the requests that wait.
     pub fn peek(&self, offset: u64, length: usize) -> Vec<u8> {
         let from = offset as usize;
         let mut data = self.platter[from..from + length].to_vec();
@@ -107,7 +107,7 @@ impl<T> Mechanism<T> {
         data
     }
 
-    /// When the oldest request that is not answered came in.
+    /// Arrival of the oldest unanswered request.
     pub fn oldest_ns(&self) -> Option<u64> {
         let current = self.current.as_ref().and_then(|c| c.request.as_ref());
         self.waiting.iter().chain(current).map(|w| w.arrived_ns).min()
@@ -123,7 +123,7 @@ impl<T> Mechanism<T> {
         self.late = late;
     }
 
-    /// Writes the cache back in no time.
+    /// Writes the cache back without delays.
     pub fn settle(&mut self) {
         for extent in self.cache.extents() {
             self.cache.settle(extent, &mut self.platter);
@@ -135,7 +135,7 @@ impl<T> Mechanism<T> {
         self.power = true;
     }
 
-    /// Takes a request. The range has to be on the drive, in whole sectors.
+    /// Accepts a request. The range must be on the drive, in whole sectors.
     pub fn submit(&mut self, token: T, arrived_ns: u64, offset: u64, work: Work) {
         self.last_request_ns = arrived_ns;
         match work {
@@ -161,7 +161,7 @@ impl<T> Mechanism<T> {
         self.waiting.push_back(request);
     }
 
-    /// Whether a request needs nothing of the platter.
+    /// Whether the cache alone can serve a request.
     fn is_of_the_cache(&self, request: &Waiting<T>) -> bool {
         match &request.work {
             Work::Read(length) => self.cache.holds(request.offset, *length),
@@ -173,7 +173,7 @@ impl<T> Mechanism<T> {
         }
     }
 
-    /// Does what a request asks for, whatever time it took.
+    /// Executes a request on the stored data, without time.
     fn carry_out(&mut self, request: Waiting<T>) -> (T, Answer) {
         let answer = match request.work {
             Work::Read(length) => Answer::Data(self.peek(request.offset, length)),
@@ -195,7 +195,7 @@ impl<T> Mechanism<T> {
         (request.token, answer)
     }
 
-    /// Goes on to an instant, and says what is answered by then.
+    /// Advances to an instant and returns the requests that are answered by then.
     pub fn advance(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         loop {
             let over = self.current.as_ref().map(|current| current.end_ns <= now_ns || self.skips_delays());
@@ -213,7 +213,7 @@ impl<T> Mechanism<T> {
         done.into_iter().map(|(_, token, answer)| (token, answer)).collect()
     }
 
-    /// When something happens next if nothing comes in.
+    /// The instant of the next event if no request arrives.
     pub fn next_ns(&self) -> Option<u64> {
         let idle = (self.current.is_none() && !self.cache.is_empty()).then(|| self.idle_from());
         let current = self.current.as_ref().map(|current| current.end_ns);
@@ -224,7 +224,7 @@ impl<T> Mechanism<T> {
         self.last_request_ns.max(self.free_ns) + IDLE_NS
     }
 
-    /// Cuts the power: the volatile cache is lost, a write under way ends within it, and every waiting request fails.
+    /// Cuts the power: the volatile cache is lost, a write in progress is torn, and every waiting request fails.
     pub fn cut(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         let mut done = self.advance(now_ns);
         if let Some(current) = self.current.take() {

@@ -1,22 +1,22 @@
-//! The model of a drive, its requests, answers and counters.
+//! Parameters of a drive, its requests, answers and counters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::emulated::drive::Drive;
 
-/// The treatment of data that are written.
+/// The write cache's treatment of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheMode {
-    /// No volatile cache: what is acknowledged is on the platter.
+    /// No volatile cache: acknowledged data are on the platter.
     Off,
     /// A volatile cache that is written back by a flush.
     On,
-    /// A volatile cache, and flushes are acknowledged without doing anything.
+    /// A volatile cache; flushes are acknowledged and ignored.
     IgnoresFlushes,
 }
 
-/// The drive that is wanted.
+/// Parameters of a drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// Its mechanics.
@@ -25,7 +25,7 @@ pub struct Model {
     pub cache: CacheMode,
     /// Size of that cache.
     pub cache_bytes: u64,
-    /// Of so many requests the drive itself takes the nearest first; 1: in order of arrival.
+    /// Queue depth: how many requests the drive reorders, nearest first; 1 serves them in order of arrival.
     pub depth: usize,
 }
 
@@ -36,7 +36,7 @@ pub enum Work {
     Read(usize),
     /// Whole sectors to write.
     Write(Vec<u8>),
-    /// Bring everything that was acknowledged to the platter.
+    /// Write all acknowledged data to the platter.
     Flush,
 }
 
@@ -45,7 +45,7 @@ pub enum Work {
 pub enum Answer {
     /// The bytes that were read.
     Data(Vec<u8>),
-    /// It is written, or flushed.
+    /// The data are written, or flushed.
     Done,
     /// The power is off.
     NoPower,
@@ -62,17 +62,17 @@ pub struct Counters {
     pub flushes: u64,
     /// Accesses of the head to the platter.
     pub accesses: u64,
-    /// Bytes between where the head was and where it had to go, over all accesses.
+    /// Distance of all seeks, in bytes.
     pub seek_bytes: u64,
     /// Time of the head's movements.
     pub seek_ns: u64,
-    /// Time that it waited for the angle.
+    /// Rotational delay.
     pub rotation_ns: u64,
     /// Time of transfers.
     pub transfer_ns: u64,
     /// Power cuts.
     pub cuts: u64,
-    /// Bytes that were acknowledged and that power cuts lost.
+    /// Acknowledged bytes that power cuts lost.
     pub lost_bytes: u64,
     /// Requests that were served without the delays of the model.
     #[serde(rename = "hurried")]

@@ -1,4 +1,4 @@
-//! A drive at instants that are given: no clock, so no time passes.
+//! The drive in virtual time.
 
 use super::head::FAIR_NS;
 use super::*;
@@ -12,7 +12,7 @@ fn disk(cache: CacheMode, depth: usize) -> Mechanism<u32> {
     Mechanism::new(Model { drive, cache, cache_bytes: 4 * MIB, depth })
 }
 
-/// Runs until a request is answered; the instant and the answer.
+/// Advances until a request is answered; returns the instant and the answer.
 fn until(disk: &mut Mechanism<u32>, token: u32, mut now: u64) -> (u64, Answer) {
     loop {
         if let Some((_, answer)) = disk.advance(now).into_iter().find(|(t, _)| *t == token) {
@@ -56,7 +56,7 @@ fn a_write_into_the_cache_costs_the_wire_and_its_flush_the_platter() {
     let cost = drive.service(0, end, 10 * MIB, 4096).total_ns();
     assert_eq!(flushed - end, cost);
     assert_eq!(disk.dirty_bytes(), 0);
-    // Nothing is dirty, so the next one costs the command.
+    // Nothing is dirty, so the second flush costs the command only.
     disk.submit(3, flushed, 0, Work::Flush);
     assert_eq!(until(&mut disk, 3, flushed).0 - flushed, 50_000);
 }
@@ -108,7 +108,7 @@ fn a_flush_covers_what_came_before_it_and_not_what_comes_while_it_runs() {
     disk.submit(21, now + 1, 60 * MIB, Work::Write(vec![8; 512]));
     let (end, _) = until(&mut disk, 20, now);
     assert_eq!(disk.dirty_bytes(), 512);
-    // In one sweep from the head on.
+    // In one sweep from the head's position.
     let drive = disk.model().drive;
     let mut known = (now, 0);
     for n in 0..8u64 {
@@ -141,7 +141,7 @@ fn nobody_is_passed_over_for_ever() {
     disk.submit(2, 0, 63 * MIB, Work::Read(512));
     let (mut now, mut token, mut far) = (0, 10, None);
     while far.is_none() && now < 5_000_000_000 {
-        // Somebody always asks for what is near.
+        // A near request always waits.
         disk.submit(token, now, u64::from(token) * 512 % MIB, Work::Read(512));
         token += 1;
         now = disk.next_ns().unwrap_or(now).max(now + 1);
@@ -177,7 +177,7 @@ fn one_reader_that_reads_on_gets_what_passes_the_head() {
         ends.push(end);
         now = end + 100_000;
     }
-    // A sixteenth of a track each, however late each request comes.
+    // A sixteenth of a track each, however late each request arrives.
     assert!(ends.windows(2).all(|pair| pair[1] - pair[0] == ROTATION / 16), "{ends:?}");
 }
 
