@@ -1,4 +1,4 @@
-//! Embeds the experiments.
+//! Embeds the files of `experiments/`.
 
 use std::fmt::Write as _;
 use std::fs;

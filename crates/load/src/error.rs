@@ -3,7 +3,7 @@
 use mydyno_wire::WireError;
 use thiserror::Error;
 
-/// Why a step could not run, or could not start.
+/// The reason why a step could not run, or could not start.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A connection could not be opened.

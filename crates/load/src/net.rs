@@ -54,9 +54,9 @@ pub fn cheapest() -> Backend {
     if available(Backend::IoUring).is_ok() { Backend::IoUring } else { Backend::Epoll }
 }
 
-/// The number of worker threads where nobody says one. A worker drives what eight CPUs of a server can answer, so more would only take the server's CPUs. Two answer sooner
-/// than one, but where CPUs and connections are few, one costs less with epoll: more answers come with each of its
-/// wake-ups. See docs/journal/load-engine.md.
+/// The default number of worker threads. One worker drives what eight CPUs of a server can answer, so more would only
+/// take CPU time from the server. Two answer sooner than one, but where CPUs and connections are few, one costs less
+/// with epoll: more answers come with each of its wake-ups. See docs/journal/load-engine.md.
 pub fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
     match (backend, cpus, connections) {
         (Backend::Epoll, ..=4, ..=64) => 1,
@@ -136,7 +136,7 @@ impl Transport for Net<'_> {
         match &self.event_loop {
             EventLoop::Epoll { epoll, .. } => epoll.watch_output(socket.as_raw_fd(), task, output),
             EventLoop::Ring(ring) => {
-                // The ring reports room once for each call.
+                // The ring reports available space once for each request.
                 if output {
                     ring.watch_output(task);
                 }

@@ -50,7 +50,7 @@ impl Unit {
     }
 }
 
-/// A response: its name, its unit, and how it is read off a slice. A slice without it is left out of this response.
+/// A response: its name, its unit, and its value in a slice. A slice without the value is left out for this response.
 #[derive(Debug, Clone, Copy)]
 pub struct Measure {
     /// As in `transactions_per_s`.
@@ -63,7 +63,7 @@ pub struct Measure {
     pub of: fn(&Slice) -> Option<f64>,
 }
 
-/// All responses; the throughput, which decides in a closed loop, first.
+/// All responses; throughput, which decides in a closed loop, is first.
 pub const MEASURES: &[Measure] = &[
     Measure {
         name: "transactions_per_s",
@@ -80,12 +80,12 @@ pub const MEASURES: &[Measure] = &[
     },
 ];
 
-/// The response of a name; the throughput where there is none of it.
+/// The response with this name; throughput if there is none.
 pub fn measure(name: &str) -> &'static Measure {
     MEASURES.iter().find(|measure| measure.name == name).unwrap_or(&MEASURES[0])
 }
 
-/// All responses, the one of this name first.
+/// All responses, this one first.
 pub fn measures(first: &str) -> Vec<&'static Measure> {
     let first = measure(first);
     let others = MEASURES.iter().filter(|measure| measure.name != first.name);
@@ -105,14 +105,14 @@ pub struct Ratios {
     pub again: Vec<(usize, f64)>,
     /// Geometric mean of the baseline over blocks that have both arms; 0 when there are none.
     pub baseline_mean: f64,
-    /// The same of the treatment.
+    /// Geometric mean of the treatment over the same blocks.
     pub treatment_mean: f64,
     /// Both ratios block by block, in the order of the table.
     pub blocks: Vec<BlockRatio>,
 }
 
 impl Ratios {
-    /// Of all complete blocks. Slices that failed, and blocks that lack an arm, count for nothing.
+    /// Analyses all complete blocks. Slices that failed, and blocks that lack an arm, are ignored.
     pub fn of(slices: &[Slice], measure: &Measure) -> Self {
         let mut blocks: BTreeMap<(usize, usize), BTreeMap<Role, f64>> = BTreeMap::new();
         for slice in slices.iter().filter(|slice| slice.failed.is_none()) {
@@ -143,7 +143,7 @@ impl Ratios {
     }
 }
 
-/// One value for each unit, in the order measured: of starts the mean of their blocks.
+/// One value for each unit, in the order of measurement: for starts the mean of their blocks.
 pub fn units(ratios: &[(usize, f64)], unit: Unit) -> Vec<f64> {
     match unit {
         Unit::Block => ratios.iter().map(|(_, ratio)| *ratio).collect(),
@@ -157,8 +157,8 @@ pub fn units(ratios: &[(usize, f64)], unit: Unit) -> Vec<f64> {
     }
 }
 
-/// The effect with the interval of the look that is due after so many units; between looks, and where the schedule does not
-/// reach so far, without an interval.
+/// The effect with the interval of the look that is due after this many units. Between looks, and beyond the schedule,
+/// without an interval.
 pub fn effect_at(units: &[f64], schedule: &Schedule) -> Estimate {
     let effect = LogEffect::of(units);
     schedule.interval(&effect).unwrap_or_else(|| {
@@ -166,9 +166,9 @@ pub fn effect_at(units: &[f64], schedule: &Schedule) -> Estimate {
     })
 }
 
-/// Bound below which chance alone keeps 95 of 100 means of `units.len()` units, as a share: units of the baseline against its own
-/// second copy. The truth is known to be 0, so the mean is not fitted and costs no degree of freedom. `None` for fewer than two
-/// units, or when none of them differs.
+/// Bound of the mean of `units.len()` units that differ by chance alone, in 95 of 100 experiments, as a share: units of
+/// the baseline against its own second copy. The true effect is known to be 0, so the mean is not fitted and costs no
+/// degree of freedom. `None` for fewer than two units, or when none of them differs.
 pub fn noise_floor(again: &[f64]) -> Option<f64> {
     let n = again.len() as f64;
     if again.len() < 2 {
@@ -183,7 +183,7 @@ pub fn noise_floor(again: &[f64]) -> Option<f64> {
 pub struct Levels {
     /// Standard deviation of a block within its start.
     pub within: f64,
-    /// Standard deviation of starts beside what their blocks explain; 0 where the blocks explain all.
+    /// Standard deviation of starts beyond the part that their blocks explain; 0 where the blocks explain all.
     pub between: f64,
 }
 

@@ -7,17 +7,17 @@ use crate::error::ProveError;
 
 /// Arms that are measured in each block: baseline, treatment, and the baseline's second copy.
 const ARMS: f64 = 3.0;
-/// Opening connections and waiting for the last answers of a slice, in seconds, as seen with 16 to 64 connections.
+/// Opening connections and waiting for the last answers of a slice, in seconds, as measured with 16 to 64 connections.
 pub(crate) const TURN_S: f64 = 0.1;
-/// Making, starting and ending one private server with its tables, in seconds, before one was measured.
+/// Making, starting and ending one private server with its tables, in seconds: an estimate until one was measured.
 pub const START_S: f64 = 4.0;
-/// Fewest blocks of a start: below, one bad second decides it.
+/// Fewest blocks of a start: with fewer, one bad second would decide.
 const FEWEST_BLOCKS: usize = 4;
-/// Starts that an interval over starts is planned with: t with 4 degrees of freedom is 2.8, with 2 it is 4.3.
+/// Starts for an interval over starts: t with 4 degrees of freedom is 2.8, with 2 it is 4.3.
 const STARTS: usize = 5;
-/// Blocks in which the baseline is loaded beside each of the other two arms once on each part of the CPUs.
+/// Blocks of duets in which the baseline runs together with each of the other two arms once on each part of the CPUs.
 pub(crate) const DUETS: usize = 4;
-/// Most starts where each row has its own.
+/// Most starts of an experiment with one start per row.
 const MOST_ROWS: usize = 100;
 /// Most blocks of a start: the table is written before the first slice.
 const MOST_BLOCKS: usize = 10_000;
@@ -27,7 +27,7 @@ const MOST_BLOCKS: usize = 10_000;
 pub struct Times {
     /// Measured part of a slice.
     pub slice_s: f64,
-    /// Cut from its beginning.
+    /// Part that is cut from its beginning.
     pub settle_s: f64,
     /// Load on each server after its start.
     pub warmup_s: f64,
@@ -42,7 +42,7 @@ impl Times {
         slices * (self.slice_s + self.settle_s + TURN_S)
     }
 
-    /// One start with so many blocks.
+    /// One start with this many blocks.
     fn start_with_s(&self, blocks: usize, mode: Mode) -> f64 {
         // In place there is one server; otherwise each arm has its own, at the same time or one after the other.
         let servers = if mode == Mode::InPlace { 1.0 } else { ARMS };
@@ -55,7 +55,7 @@ impl Times {
     }
 }
 
-/// How an experiment is cut into starts and blocks.
+/// The numbers of starts and blocks of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Starts of the servers.
@@ -64,8 +64,8 @@ pub struct Shape {
     pub blocks_per_start: usize,
 }
 
-/// The shape that fills a budget. Starts: as many as the user says; else five, or three where five do not fit; one for levers
-/// that are swapped in place; as many as fit where each row has a start of its own.
+/// The shape for a budget. Starts: the user's number; else five, or three where five do not fit; one for levers that
+/// are swapped in place; as many as fit where each row has its own start.
 ///
 /// # Errors
 /// Not even the smallest experiment fits.

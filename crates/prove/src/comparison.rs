@@ -1,4 +1,4 @@
-//! A whole experiment: from what is wanted to the verdict in its folder.
+//! A complete experiment: from the request to the verdict in its folder.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -35,9 +35,10 @@ mod on_server;
 
 /// Bytes of a data directory without tables: system tables, redo and undo logs.
 pub(crate) const DATA_DIRECTORY: u64 = 200 << 20;
-/// Standard deviation of the log ratio between starts, as seen on machines with two CPUs before one was measured.
+/// Standard deviation of the log ratio between starts, as observed on machines with two CPUs: an assumption before the
+/// measurement.
 const USUAL_SD_OF_STARTS: f64 = 0.03;
-/// The same between blocks of one start with slices of a second.
+/// Standard deviation between blocks of one start with slices of a second, likewise.
 const USUAL_SD_OF_BLOCKS: f64 = 0.06;
 
 /// The user's request.
@@ -47,7 +48,7 @@ pub struct Wanted {
     pub name: String,
     /// The question; made from the arms without it.
     pub question: Option<String>,
-    /// The claim that it proves.
+    /// The claim that it tests.
     pub claim: Option<String>,
     /// The load.
     pub load: LoadDefinition,
@@ -59,19 +60,19 @@ pub struct Wanted {
     pub treatment: Vec<LeverLevel>,
     /// Levers of all arms.
     pub set_up: Vec<LeverLevel>,
-    /// Whether equal arms are meant: an experiment that compares a server with itself.
+    /// Whether equal arms are intended: an experiment that compares a server with itself.
     pub equal_arms: bool,
     /// How the arms share machine and time.
     pub mode: Mode,
     /// Name of the response that decides.
     pub response: String,
-    /// Which change of it is asked for.
+    /// The direction of the effect in question.
     pub asks: Asks,
     /// δ, as a share.
     pub delta: f64,
     /// Time for the whole experiment in seconds.
     pub budget_s: f64,
-    /// Starts of the servers, where the user says so.
+    /// Starts of the servers, if the user gives them.
     pub starts: Option<usize>,
     /// Lengths of the parts.
     pub times: Times,
@@ -79,35 +80,35 @@ pub struct Wanted {
     pub seed: u64,
     /// Published figures for the same question.
     pub published: Vec<Published>,
-    /// The reason why it is a stand-in for their set-up.
+    /// The reason why it is only a stand-in for their set-up.
     pub stand_in: Option<String>,
 }
 
-/// An experiment that is ready: nothing was touched yet.
+/// A planned experiment, before any change is made.
 pub struct Comparison {
-    /// The table.
+    /// The run table.
     pub design: Design,
-    /// How it is cut.
+    /// Its numbers of starts and blocks.
     pub shape: Shape,
-    /// How long it takes, in seconds, at most.
+    /// Upper bound of its duration in seconds.
     pub takes_s: f64,
-    /// Settings of the whole host that change while it lasts, as `LEVER=VALUE`.
+    /// Settings of the whole host that it changes meanwhile, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
-    /// Variables of the user's server that change while it lasts, in words.
+    /// Variables of the user's server that it changes meanwhile, in words.
     pub of_the_server: Vec<String>,
     on_server: Option<OnServer>,
     arms: Vec<ArmPlan>,
     shared: Turns,
     before: Vec<Slice>,
-    /// Whether the whole table is measured, also after a look that decides.
+    /// Whether the whole table is measured, even after a look that decides.
     to_the_end: bool,
 }
 
 impl Comparison {
-    /// Reads the arms, cuts the budget, and writes the table.
+    /// Parses the arms, divides the budget, and writes the run table.
     ///
     /// # Errors
-    /// All that is wrong with the arms, or the budget is too short.
+    /// All mistakes of the arms, or the budget is too short.
     pub fn plan(wanted: &Wanted, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let mut problems = Vec::new();
         let arms = arms(wanted, now).map_err(|found| problems.extend(found)).unwrap_or_default();
@@ -168,7 +169,7 @@ impl Comparison {
         })
     }
 
-    /// Bytes on disk at the same time, roughly: a data directory and the tables of each server that is up.
+    /// Peak disk usage in bytes, roughly: a data directory and the tables of each running server.
     pub fn disk_bytes(&self) -> u64 {
         let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
         let servers =
@@ -176,8 +177,8 @@ impl Comparison {
         servers * (DATA_DIRECTORY + tables + tables / 4)
     }
 
-    /// The smallest effect, as a share, that the table can be expected to show, where units differ as much as they usually do:
-    /// that share, as well. `None` for fewer units than the first look needs.
+    /// The smallest effect, as a share, that the table can be expected to detect with usual noise. `None` for fewer
+    /// units than the first look needs.
     pub fn smallest_effect(&self) -> Option<(f64, f64)> {
         let (units, sd) = match Unit::of(self.design.mode) {
             Unit::Start => (self.shape.starts, USUAL_SD_OF_STARTS),
@@ -188,7 +189,7 @@ impl Comparison {
         Some((effect, sd))
     }
 
-    /// Carries out what is left of it and writes its folder.
+    /// Executes the remaining rows and writes the folder.
     ///
     /// # Errors
     /// [`ProveError`]; the slices so far are in the folder.
@@ -208,7 +209,7 @@ impl Comparison {
         if options.resume {
             put_back_what_a_kill_left(options.host, &mut |text| watch(Progress::Loud(text)))?;
         }
-        // The levers are set and put back row by row; nobody else may change them between.
+        // The levers are set and restored row by row; no other command may change them in between.
         let _reserved =
             Reservation::take(&options.host.journal, options.host.machine(), &settings(&self.arms))?;
         let mut store = match self.before.is_empty() && !options.resume {
@@ -252,7 +253,7 @@ impl Comparison {
         Ok(verdict)
     }
 
-    /// Whether the treatment's server is crashed after the measurement, to count what its price is.
+    /// Whether the treatment's server is crashed after the measurement, to measure its price in durability.
     pub fn crashes(&self) -> bool {
         price::is_of_crashes(&price::own(&self.design.arms))
     }
@@ -290,7 +291,7 @@ impl Comparison {
     }
 }
 
-/// How an experiment is carried out.
+/// Options of the execution.
 pub struct RunOptions<'a> {
     /// The state folder, its journal and a lease.
     pub host: &'a Host,
@@ -300,7 +301,7 @@ pub struct RunOptions<'a> {
     pub allow_change: bool,
     /// Folder of the experiment.
     pub folder: PathBuf,
-    /// Whether the folder is there already.
+    /// Whether the folder exists already.
     pub resume: bool,
     /// The command that repeats it, for the verdict.
     pub command: Option<String>,
@@ -310,7 +311,7 @@ pub struct RunOptions<'a> {
     pub stop: &'a Cancel,
 }
 
-/// The run table of a mode.
+/// The run table for a mode.
 fn table(mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
     match mode {
         Mode::Duet => design::duets(shape.starts, shape.blocks_per_start, seed),
@@ -320,7 +321,8 @@ fn table(mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
     }
 }
 
-/// Puts back what a command that was killed has left: servers, and levers of its last row, which are in the way of the same rows.
+/// Restores what a killed command has left: servers, and levers of its last row, which would conflict with the same
+/// rows.
 pub(crate) fn put_back_what_a_kill_left(host: &Host, tell: &mut dyn FnMut(String)) -> Result<(), ProveError> {
     let outcomes = restore::restore(&host.journal, &host.lease, false, &PrivateServers)
         .map_err(mydyno_host::HostError::from)?;
@@ -330,7 +332,7 @@ pub(crate) fn put_back_what_a_kill_left(host: &Host, tell: &mut dyn FnMut(String
     Ok(())
 }
 
-/// Server and account of a plan whose servers are not made yet.
+/// Placeholder for the server and account in a plan whose servers do not exist yet.
 fn no_server() -> TargetPlan {
     let (address, user) = (String::new(), String::new());
     TargetPlan { kind: TargetKind::Sandbox, transport: Transport::Unix, address, user }
@@ -356,7 +358,7 @@ fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveE
     if problems.is_empty() { Ok(arms) } else { Err(problems) }
 }
 
-/// Jobs that one arm alone has, for its label. The second copy of the baseline has the baseline's.
+/// Jobs of one arm only, for its label. The second copy of the baseline has the baseline's.
 fn own_jobs(wanted: &Wanted, role: Role) -> Vec<String> {
     let role = if role == Role::Again { Role::Baseline } else { role };
     wanted.jobs.iter().filter(|job| job.only == Some(role)).map(|job| job.work.label()).collect()
@@ -370,7 +372,7 @@ pub(crate) struct Common<'a> {
     pub(crate) now: OffsetDateTime,
 }
 
-/// Reads the levers of an arm and resolves its load; `who` names it in errors.
+/// Parses the levers of an arm and resolves its load; `who` names it in errors.
 pub(crate) fn arm(
     role: Role,
     who: &str,
@@ -379,7 +381,7 @@ pub(crate) fn arm(
 ) -> Result<ArmPlan, Vec<ProveError>> {
     let levers = [common.set_up, own].concat();
     let turns = Turns::parse(&pairs(&levers)).map_err(|errors| plan_errors(who, &errors))?;
-    // Levers of a disk build on each other, so that those of one arm alone may be no whole.
+    // Levers of a disk depend on each other, so those of one arm alone may be incomplete.
     let own = Turns::parse(&pairs(own)).unwrap_or_else(|_| turns.clone());
     let resolved =
         experiment::resolve(common.load, &turns.workload).map_err(|errors| plan_errors(who, &errors))?;
@@ -422,7 +424,8 @@ pub(crate) fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
     all
 }
 
-/// Whether the mode can carry the levers: two servers that are up together share the host, and one server has one start.
+/// Whether the mode permits the levers: two servers that run together share the host, and a single server has one
+/// start.
 fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
     match mode {
         Mode::Rows => Ok(()),

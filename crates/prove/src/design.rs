@@ -1,8 +1,8 @@
 //! The run table: which arm is loaded when.
 //!
-//! A block holds one slice of each arm, close in time and in an order that is tossed anew for each block, so that what drifts
-//! slowly hits all arms alike. Blocks are grouped by start: the servers of one start have a memory layout, hash seeds and page
-//! placement of their own, which all slices of this start share.
+//! A block contains one slice of each arm, close in time and in a new random order for each block, so that slow drift
+//! affects all arms alike. Blocks are grouped by start: the servers of one start have their own memory layout, hash
+//! seeds and page placement, which all slices of this start share.
 
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Role, Row};
@@ -13,8 +13,8 @@ use crate::budget::DUETS;
 /// Label of the random stream of the order in which servers start.
 const STARTING: u64 = u64::from_be_bytes(*b"starting");
 
-/// The order in which the servers of a start come up, tossed for each start: which server comes first decides where its memory
-/// lies and what the others find, and a fixed order would give one arm the same place each time.
+/// The random order in which the servers of a start come up. The order decides where a server's memory is placed and
+/// which resources the next ones find, so a fixed order would favour one arm each time.
 pub fn start_order(start: usize, seed: u64) -> [Role; 3] {
     let mut arms = Role::ALL;
     Rng::stream(seed, &[STARTING, start as u64]).shuffle(&mut arms);
@@ -42,8 +42,9 @@ pub fn table(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
 /// Label of the random stream of duets.
 const DUET: u64 = u64::from_be_bytes(*b"duet-arm");
 
-/// The table of duets: two rows a block, which are loaded at the same time, the first on the first part of the CPUs. Of four blocks two
-/// hold baseline and treatment, two the baseline and its second copy, each pair once on either part; their order is tossed.
+/// The table of duets: two rows a block, which are loaded at the same time, the first on the first part of the CPUs. Of
+/// four blocks two contain baseline and treatment, two the baseline and its second copy, each pair once on either part;
+/// their order is random.
 pub fn duets(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
     let mut rng = Rng::stream(seed, &[DUET]);
     let mut rows = Vec::with_capacity(starts * blocks * 2);

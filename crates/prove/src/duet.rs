@@ -1,7 +1,8 @@
 //! Two servers loaded at the same time, each with its load on an equal part of the CPUs.
 //!
-//! A disturbance of the host hits both at once and cancels out, so the error is smaller than that of alternation on a noisy host. It
-//! measures another effect: each server shares memory bandwidth, caches and the disk with the other one.
+//! A disturbance of the host affects both at once and cancels out, so the error is smaller than with alternation on a
+//! noisy host. The measured effect is another one: each server shares memory bandwidth, caches and the disk with the
+//! other.
 
 use std::sync::Barrier;
 use std::thread;
@@ -18,13 +19,13 @@ use mydyno_sandbox::{Site, confine, put_back};
 use crate::error::ProveError;
 use crate::slice::{self, Load, Measured};
 
-/// Levers that share out CPUs themselves.
+/// Levers that assign CPUs themselves.
 const OWN_CPUS: [&str; 4] = ["client.cpus", "server.affinity", "cgroup.cpu", "cgroup.cpuset"];
 
-/// Refuses what two servers at the same time cannot have.
+/// Refuses levers and jobs that two simultaneous servers cannot have.
 ///
 /// # Errors
-/// A lever that shares out CPUs, or jobs beside the load.
+/// A lever that assigns CPUs, or jobs beside the load.
 pub(crate) fn check<'a>(arms: impl Iterator<Item = &'a Turns>, jobs: &[Job]) -> Result<(), ProveError> {
     let refuse = |why: String| Err(ProveError::Duet { why });
     for turns in arms {
@@ -65,7 +66,7 @@ impl<'a> Parts<'a> {
         &self.cpus
     }
 
-    /// Gives each server its part. Each change is in the journal first, and ends with the server.
+    /// Restricts each server to its part. Each change is journalled first, and ends with the server.
     ///
     /// # Errors
     /// A server has ended, or the system refuses.
@@ -82,7 +83,7 @@ impl<'a> Parts<'a> {
         Ok(())
     }
 
-    /// Gives the servers all CPUs again.
+    /// Lets the servers use all CPUs again.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -97,7 +98,7 @@ fn halves(cpus: &[usize]) -> Option<[Vec<usize>; 2]> {
     (half > 0).then(|| [cpus[..half].to_vec(), cpus[half..2 * half].to_vec()])
 }
 
-/// Loads two servers from the same instant on, and returns what both measured.
+/// Loads two servers from the same instant on, and returns both measurements.
 pub(crate) fn measure(loads: Vec<(Row, &Load<'_>)>, clock: &MonotonicClock, stop: &Cancel) -> Vec<Measured> {
     let together = Barrier::new(loads.len());
     thread::scope(|scope| {
@@ -111,7 +112,7 @@ pub(crate) fn measure(loads: Vec<(Row, &Load<'_>)>, clock: &MonotonicClock, stop
                 })
             })
             .collect();
-        // A thread that panics is a fault of the load engine, and passed on.
+        // A panic in the thread is a defect of the load engine, and propagated.
         let ended = threads.into_iter().map(|thread| thread.join());
         ended.map(|thread| thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })

@@ -1,4 +1,4 @@
-//! Why an experiment cannot be done, and the way out.
+//! Errors of experiments.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use crate::experiment::Mistake;
 
-/// Why an experiment cannot be done.
+/// The reason why an experiment cannot be run.
 #[derive(Debug, Error)]
 pub enum ProveError {
-    /// A side of a comparison that is none of the forms.
+    /// A side of a comparison in none of the accepted forms.
     #[error(
         "{side:?} is not a side of a comparison: {why}; a side is LEVER=VALUE (`mydyno host levers` lists them), an option file, the base directory of a server, or an engine like mariadb-10.11"
     )]
@@ -26,13 +26,13 @@ pub enum ProveError {
     /// The arms do not differ.
     #[error("baseline and treatment are the same ({label}): give the treatment a lever of its own")]
     SameArms {
-        /// Both.
+        /// The label of both.
         label: String,
     },
-    /// Files of experiments that have mistakes.
+    /// Files of experiments contain mistakes.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Experiments(Vec<Mistake>),
-    /// No experiment has this name.
+    /// There is no experiment with this name.
     #[error(
         "no experiment is called {name:?}{}; `mydyno experiments` lists them",
         near.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default()
@@ -40,7 +40,7 @@ pub enum ProveError {
     NoSuchExperiment {
         /// As typed.
         name: String,
-        /// The nearest that there is.
+        /// The most similar name.
         near: Option<String>,
     },
     /// The host lacks what the experiment needs.
@@ -63,7 +63,7 @@ pub enum ProveError {
         /// The reason.
         why: String,
     },
-    /// A lever or job that is refused on a server of the user.
+    /// A lever or job that is not permitted on a user's server.
     #[error("--on-server: {why}")]
     NotOnServer {
         /// The reason.
@@ -93,15 +93,15 @@ pub enum ProveError {
         /// The lever.
         lever: String,
     },
-    /// A lever that is swapped between slices cannot be set or put back.
+    /// A lever that is swapped between slices cannot be set or restored.
     #[error("{arm}: {source}")]
     Lever {
-        /// Which arm.
+        /// The arm.
         arm: String,
-        /// Why.
+        /// The cause.
         source: Box<LeverError>,
     },
-    /// The budget does not hold the smallest experiment.
+    /// The budget is too short for the smallest experiment.
     #[error(
         "{budget_s:.0} s are too short: {starts} starts with {blocks} blocks each take about {needed_s:.0} s; give --budget {needed_s:.0}s or more"
     )]
@@ -125,7 +125,7 @@ pub enum ProveError {
         /// The reason.
         why: String,
     },
-    /// A design that does not exist.
+    /// There is no such design.
     #[error("--design: {0}")]
     TwoLevel(mydyno_stats::Error),
     /// Several factors need one of two modes.
@@ -133,7 +133,7 @@ pub enum ProveError {
         "--mode alternate keeps the servers of all runs up at the same time, which several factors do not: use in-place or rows"
     )]
     FactorMode,
-    /// The budget does not hold the smallest experiment with several factors.
+    /// The budget is too short for the smallest experiment with several factors.
     #[error(
         "{budget_s:.0} s are too short: {blocks} blocks of {runs} runs take about {needed_s:.0} s; give --budget {needed_s:.0}s or more, or a --design with fewer runs"
     )]
@@ -155,7 +155,7 @@ pub enum ProveError {
         /// Reason why its value is refused.
         problem: String,
     },
-    /// Levers of the whole host, which two servers at the same time cannot have in two ways.
+    /// Levers of the whole host, which two simultaneous servers cannot have at different values.
     #[error(
         "{levers} concern the whole host, so two servers that are up together cannot differ in them: give --mode rows, which starts one server at a time, or --mode in-place, which swaps them between slices"
     )]
@@ -163,53 +163,53 @@ pub enum ProveError {
         /// The levers.
         levers: String,
     },
-    /// A setting of the host that another command changes.
+    /// Another command changes a setting of the host.
     #[error(transparent)]
     Host(#[from] mydyno_host::HostError),
     /// A server cannot be made or ended.
     #[error("{arm}: {source}")]
     Server {
-        /// Which arm.
+        /// The arm.
         arm: String,
-        /// Why.
+        /// The cause.
         source: Box<SandboxError>,
     },
     /// The load cannot be run.
     #[error("{arm}: {source}")]
     Load {
-        /// Which arm.
+        /// The arm.
         arm: String,
-        /// Why.
+        /// The cause.
         source: Box<RunError>,
     },
-    /// The load of an arm makes no sense.
+    /// The load of an arm is invalid.
     #[error("{arm}: {why}")]
     Plan {
-        /// Which arm.
+        /// The arm.
         arm: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// A server came up and cannot be loaded.
+    /// A server started and cannot be loaded.
     #[error("{arm} ({label}) cannot be loaded: {why}{}", log_tail(.log))]
     Warmup {
-        /// Which arm.
+        /// The arm.
         arm: String,
         /// Its levers.
         label: String,
-        /// Why.
+        /// The cause.
         why: String,
         /// The last lines of the server's error log.
         log: String,
     },
-    /// A file of the experiment's folder.
+    /// A file of the experiment's folder could not be accessed.
     #[error("cannot {doing} {path}: {source}")]
     Io {
-        /// As in `write`.
+        /// The operation, as in `write`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A document of the folder cannot be read.
@@ -217,18 +217,18 @@ pub enum ProveError {
     Document {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: DocumentError,
     },
-    /// The folder holds something else.
+    /// The folder contains something else.
     #[error("{path}: {why}")]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why it is not taken.
+        /// The reason why it is not used.
         why: String,
     },
-    /// There is nothing left of its table.
+    /// No row of its table is left.
     #[error(
         "{folder}: its table is complete, and its looks have spent their error: `mydyno prove --again {folder}` carries it out once more and pools both"
     )]
@@ -249,7 +249,7 @@ fn log_tail(log: &str) -> String {
 }
 
 impl ProveError {
-    /// For `map_err` of what is done with a file.
+    /// For `map_err` of operations on a file.
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }

@@ -1,6 +1,6 @@
-//! The run table carried out: servers up, load on one arm at a time, a line in the folder for each slice.
+//! Executes the run table: servers running, load on one arm at a time, a line in the folder for each slice.
 //!
-//! A disturbance of the host that lasts longer than a block hits all arms of the block alike.
+//! A disturbance of the host that lasts longer than a block affects all arms of the block alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::slice::{self, Load, Measured};
 use crate::store::Store;
 use crate::users_server::{OnServer, Swap};
 
-/// An arm that can be started: its levers read, its load resolved.
+/// An arm that can be started, with its levers and its resolved load.
 pub struct ArmPlan {
     /// As the design names it.
     pub arm: Arm,
@@ -45,14 +45,14 @@ pub struct ArmPlan {
 /// Progress of an experiment.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// The servers of a start come up.
+    /// The servers of a start are being started.
     Starting {
         /// Number, from 0.
         start: usize,
-        /// Starts at most.
+        /// Number of starts, at most.
         of: usize,
     },
-    /// Progress of a server that comes up.
+    /// Progress of a server's start.
     Server {
         /// Its arm.
         role: Role,
@@ -68,11 +68,11 @@ pub enum Progress<'a> {
         /// Slices of the whole table.
         of: usize,
     },
-    /// Something that concerns others than this command, to be shown also to a quiet user.
+    /// A message that concerns other users as well, shown even with `--quiet`.
     Loud(String),
 }
 
-/// Everything that the execution of a table needs.
+/// Everything that executing a table needs.
 pub struct Execution<'a> {
     /// The table.
     pub design: &'a Design,
@@ -100,11 +100,11 @@ pub struct Observer<'a> {
     pub watch: &'a mut dyn FnMut(Progress<'_>),
 }
 
-/// Carries out what is left of the table. Returns all slices, those of an earlier execution included.
+/// Executes the remaining rows. Returns all slices, those of an earlier execution included.
 ///
 /// # Errors
-/// The baseline cannot be started, the folder cannot be written, a lever cannot be put back, or the user interrupted. The slices so
-/// far are in the folder.
+/// The baseline cannot be started, the folder cannot be written, a lever cannot be restored, or the user interrupted.
+/// The slices so far are in the folder.
 pub fn run(
     execution: &Execution<'_>,
     store: &mut Store,
@@ -150,18 +150,18 @@ pub fn complete_blocks(slices: &[Slice], mode: Mode) -> BTreeMap<(usize, usize),
         .collect()
 }
 
-/// A table that is being carried out.
+/// The state of an execution.
 struct Table<'a, 's> {
     execution: &'a Execution<'a>,
     store: &'s mut Store,
     clock: MonotonicClock,
-    /// When this execution began, in seconds since the first one did, times between executions left out.
+    /// Start of this execution, in seconds since the first one, without the times between executions.
     begin_s: f64,
     slices: Vec<Slice>,
 }
 
 impl<'a> Table<'a, '_> {
-    /// One start of the servers of all arms, which are up together.
+    /// One start of the servers of all arms, which run together.
     fn alternate(
         &mut self,
         start: usize,
@@ -275,7 +275,7 @@ impl<'a> Table<'a, '_> {
                 let arm = self.execution.arms.iter().find(|arm| arm.arm.role == row.arm);
                 set = Some(row.arm);
                 if let Some(Err(error)) = arm.map(|arm| levers.turn(&arm.turns, &arm.own, up.info.as_ref())) {
-                    // A value that the user's server refuses ends the experiment there.
+                    // A value that the user's server refuses ends the experiment.
                     if row.arm != Role::Treatment || self.execution.on_server.is_some() {
                         return Err(lever_error(row.arm, error));
                     }
@@ -295,7 +295,7 @@ impl<'a> Table<'a, '_> {
         Ok(false)
     }
 
-    /// A start of its own for each row, one server at a time.
+    /// A separate start for each row, one server at a time.
     fn rows(&mut self, rows: &[Row], observer: &mut Observer<'_>) -> Result<bool, ProveError> {
         for row in rows {
             let mut servers = Servers::new(self.execution, row.start);
@@ -313,7 +313,7 @@ impl<'a> Table<'a, '_> {
         self.begin_s + self.clock.now_s()
     }
 
-    /// Measures one row on a server, if that is there.
+    /// Measures one row on a server, if it runs.
     fn measure(&mut self, row: Row, up: Option<&Up>, observer: &mut Observer<'_>) -> Result<(), ProveError> {
         let execution = self.execution;
         let settle = Duration::from_secs_f64(execution.design.settle_s);
@@ -327,7 +327,7 @@ impl<'a> Table<'a, '_> {
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);
                 let (measured, failures) = beside(&execution.design.jobs, row.arm, &around, measure);
                 match measured {
-                    // Without its jobs a slice answers another question.
+                    // Without its jobs a slice would answer another question.
                     Measured::Slice(slice) => {
                         let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
                         let failed = failed.map(|why| server.with_log_tail(why));

@@ -13,22 +13,22 @@ use mydyno_model::experiment::definition::{Job, Work};
 use mydyno_model::units::{parse_duration, parse_size};
 use mydyno_wire::{Client, ConnectOptions, WireError};
 
-/// How often a waiting job looks whether the slice has ended.
+/// Interval at which a waiting job checks whether the slice has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Where jobs work.
+/// The environment of jobs.
 pub(crate) struct Surroundings<'a> {
     /// The server that is loaded.
     pub(crate) target: &'a ConnectOptions,
-    /// The folder of the experiment, on the file system of the servers' data; files of jobs have no name in it.
+    /// The folder of the experiment, on the file system of the servers' data; files of jobs are unlinked at once.
     pub(crate) folder: &'a Path,
-    /// Time that is cut from the beginning of the slice: times of jobs count from its end.
+    /// Part that is cut from the beginning of the slice: times of jobs count from its end.
     pub(crate) settle: Duration,
 }
 
-/// Runs `load` with the jobs of an arm beside it. Returns its result, and why jobs failed.
+/// Runs `load` with the jobs of an arm beside it. Returns its result, and the errors of jobs.
 pub(crate) fn beside<T>(
     jobs: &[Job],
     arm: Role,
@@ -54,7 +54,7 @@ pub(crate) fn beside<T>(
     })
 }
 
-/// One job, from its begin to its end or that of the slice.
+/// One job, from its start to its end or that of the slice.
 fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &AtomicBool) -> Result<(), String> {
     let time = |text: &Option<String>| text.as_deref().and_then(|text| parse_duration(text).ok());
     let from = begin + around.settle + time(&job.at).unwrap_or_default();
@@ -90,8 +90,8 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
     }
 }
 
-/// Sends a statement. One that still runs when it is over is ended by KILL QUERY, which is no failure: the slice had it beside it
-/// all the time.
+/// Sends a statement. If it still runs at the end of the slice, KILL QUERY ends it, which is no failure: it ran beside
+/// the slice all the time.
 fn statement(sql: &str, target: &ConnectOptions, over: &(dyn Fn() -> bool + Sync)) -> Result<(), WireError> {
     let mut client = Client::connect(target)?;
     let id = client.session().connection_id;
@@ -117,7 +117,7 @@ fn statement(sql: &str, target: &ConnectOptions, over: &(dyn Fn() -> bool + Sync
     })
 }
 
-/// Opens and closes so many connections a second, until it is over.
+/// Opens and closes this many connections a second, until the end of the slice.
 fn churn(rate: u32, target: &ConnectOptions, from: Instant, over: &dyn Fn() -> bool) -> Result<(), String> {
     let mut opened: u32 = 0;
     while !over() {
@@ -132,8 +132,8 @@ fn churn(rate: u32, target: &ConnectOptions, from: Instant, over: &dyn Fn() -> b
     Ok(())
 }
 
-/// Copies a file of so many bytes over and over. Both files are removed as soon as they are open, so that nothing stays of them
-/// whatever ends the command.
+/// Copies a file of this many bytes repeatedly. Both files are unlinked as soon as they are open, so that nothing
+/// remains of them however the command ends.
 fn copy(folder: &Path, bytes: u64, over: &dyn Fn() -> bool) -> io::Result<()> {
     let (mut from, mut to) = (nameless(folder, "source")?, nameless(folder, "copy")?);
     let mut chunk = vec![0x5a; CHUNK];
@@ -157,7 +157,7 @@ fn copy(folder: &Path, bytes: u64, over: &dyn Fn() -> bool) -> io::Result<()> {
     Ok(())
 }
 
-/// A file without a name.
+/// An unlinked file.
 fn nameless(folder: &Path, name: &str) -> io::Result<File> {
     let path = folder.join(format!("job-{name}-{}", std::process::id()));
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;

@@ -1,4 +1,4 @@
-//! The ledger of verdicts beside the records of runs in the state folder: one JSON line for each verdict, appended and never rewritten.
+//! The ledger of verdicts in the state folder: one JSON line for each verdict, append-only.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use mydyno_model::finding::Finding;
 
 use crate::error::ProveError;
 
-/// The ledger in the state folder, beside the records of runs: a record is kept, it is nothing to put back.
+/// The ledger's file in the state folder, beside the records of runs. It is no change that has to be restored.
 const LEDGER: &str = "runs/verdicts.jsonl";
 /// Largest ledger that is read: 100,000 verdicts of a kilobyte.
 const LARGEST_BYTES: u64 = 100 << 20;
@@ -33,15 +33,14 @@ pub fn append(state: &Path, proved: &Proved) -> Result<(), ProveError> {
     line.push('\n');
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
     let mut file = opened.map_err(ProveError::io("open", &path))?;
-    // One write keeps the lines of two commands apart.
+    // A single write keeps the lines of two commands apart.
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(ProveError::io("write", path))
 }
 
-/// All verdicts, the oldest first. Lines that cannot be read, as one that a full disk cut off, are passed over; their number is
-/// returned beside.
+/// All verdicts, the oldest first, and the number of lines that cannot be parsed, such as one that a full disk cut off.
 ///
 /// # Errors
-/// The ledger is there and cannot be read.
+/// The ledger exists and cannot be read.
 pub fn read(state: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
     let path = path(state);
     if path.exists() { read_file(&path) } else { Ok((Vec::new(), 0)) }
@@ -59,8 +58,8 @@ fn read_file(path: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
     Ok((lines.into_iter().flatten().collect(), damaged))
 }
 
-/// Adds verdicts of another ledger, marked with the file that they come from; those that are there already are left out.
-/// Returns how many were added.
+/// Adds verdicts of another ledger, marked with the file that they come from; existing ones are left out. Returns the
+/// number of added ones.
 ///
 /// # Errors
 /// The file cannot be read or has a line that is not a verdict, or the ledger cannot be read or written.
@@ -82,10 +81,10 @@ pub fn import(state: &Path, from: &Path) -> Result<usize, ProveError> {
     Ok(added)
 }
 
-/// Writes verdicts as JSON lines, as [`import`] reads them.
+/// Writes verdicts as JSON lines, in the format of [`import`].
 ///
 /// # Errors
-/// The file is there already or cannot be written.
+/// The file exists already or cannot be written.
 pub fn export(verdicts: &[&Proved], to: &Path) -> Result<(), ProveError> {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let mut file = opened.map_err(ProveError::io("create", to))?;
@@ -103,7 +102,7 @@ pub fn fingerprint() -> HostFingerprint {
     };
     let (cpuinfo, meminfo, id) = (read("/proc/cpuinfo"), read("/proc/meminfo"), read("/etc/machine-id"));
     let kib = value(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
-    // FNV-1a, 64 bits: the id itself is not to be given away, machine-id(5).
+    // FNV-1a, 64 bits: the id itself is confidential, machine-id(5).
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let digest = id.trim().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     HostFingerprint {
@@ -115,8 +114,8 @@ pub fn fingerprint() -> HostFingerprint {
     }
 }
 
-/// Puts the newest verdict on each finding's claim, and of the experiment that its proof names, beside the finding. `server` is
-/// the audited server by program and version.
+/// Adds to each finding the newest verdict on its claim, from the experiment that its proof names. `server` is the
+/// audited server by program and version.
 pub fn beside(findings: &mut [Finding], ledger: &[Proved], host: &HostFingerprint, server: &str) {
     for finding in findings {
         let proof = &finding.proof;

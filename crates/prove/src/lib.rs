@@ -1,9 +1,9 @@
-//! Controlled experiments: two servers that differ in one thing, loaded in turns, and what the difference is worth.
+//! Controlled experiments: two servers that differ in one thing, loaded alternately, and the effect of the difference.
 //!
-//! [`comparison`] carries out a whole experiment. The order of the modules: [`experiment`] (files as data) → [`design`] (the run
-//! table, written first) → [`execute`] (servers up, load on one arm at a time, slice by slice) → [`store`] (a folder that
-//! stays readable whatever ends the experiment) → [`analyse`] (pure: slices to effects) → [`verdict`] (pure: effects to an
-//! answer). [`factorial`] does the same for several factors at once.
+//! [`comparison`] runs a whole experiment. The order of the modules: [`experiment`] (files as data) → [`design`] (the
+//! run table, written first) → [`execute`] (running servers, load on one arm at a time, slice by slice) → [`store`] (a
+//! folder that stays readable however the experiment ends) → [`analyse`] (pure: slices to effects) → [`verdict`] (pure:
+//! effects to an answer). [`factorial`] does the same for several factors at once.
 
 pub mod analyse;
 pub mod budget;

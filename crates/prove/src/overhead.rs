@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Design, Role, Slice};
 
-/// The share by the slices so far: making, filling, starting and ending servers, setting levers, and opening connections. The
-/// time that is cut from a slice's beginning counts as a warm-up. `None` before the first slice that was measured.
+/// The share of the slices so far: making, filling, starting and ending servers, setting levers, and opening
+/// connections. The part cut from a slice's beginning counts as a warm-up. `None` before the first measured slice.
 pub(crate) fn share(design: &Design, slices: &[Slice]) -> Option<f64> {
     let end = |slice: &Slice| slice.at_s + design.settle_s + slice.measured_s;
     let total_s = slices.iter().filter(|slice| slice.failed.is_none()).map(end).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Cost of a crash of a server with the treatment's levers, measured by the crash kit on the same arm.
+//! Losses in a crash of a server with the treatment's levers, measured by crash tests of the same arm.
 
 use mydyno_host::Host;
 use mydyno_host::cgroup::Limits;
@@ -14,25 +14,25 @@ use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
 use crate::error::ProveError;
 use crate::execute::ArmPlan;
 
-/// Commits that are acknowledged before a crash.
+/// Acknowledged commits before a crash.
 const COMMITS: u64 = 1000;
 /// Connections that commit.
 const CONNECTIONS: usize = 8;
 /// Time for both crashes in seconds, for the plan: two servers made, loaded, started again, ended.
 pub const CRASHES_S: f64 = 30.0;
 
-/// Prices of the treatment that the baseline does not pay as well.
+/// Prices of the treatment that the baseline does not have.
 pub fn own(arms: &[Arm]) -> Vec<String> {
     let of = |role: Role| arms.iter().filter(move |arm| arm.role == role).flat_map(|arm| &arm.prices);
     of(Role::Treatment).filter(|price| of(Role::Baseline).all(|paid| paid != *price)).cloned().collect()
 }
 
-/// Whether a crash can cost what these prices name: a price begins with what is at stake.
+/// Whether a crash can show the loss that these prices name: a price begins with the property at stake.
 pub fn is_of_crashes(prices: &[String]) -> bool {
     prices.iter().any(|price| ["durability", "crash safety"].iter().any(|stake| price.starts_with(stake)))
 }
 
-/// How crashes are carried out.
+/// Parameters of the crash tests.
 pub(crate) struct Crashes<'a> {
     pub(crate) host: &'a Host,
     pub(crate) allow_host_change: Option<AllowHostChange>,
@@ -43,7 +43,7 @@ impl Crashes<'_> {
     /// Kills a server with an arm's levers, and cuts the power of another one's emulated disk.
     ///
     /// # Errors
-    /// The user interrupted. A crash that cannot be made is a result.
+    /// The user interrupted. A failed crash test is a result.
     pub(crate) fn of(
         &self,
         arm: &ArmPlan,
@@ -71,7 +71,7 @@ impl Crashes<'_> {
             return Ok(CrashCost::not_measured(by, why));
         }
         let mut server = turns.server;
-        // A limit of memory or CPU changes when a crash comes, not what it loses.
+        // A limit of memory or CPU changes the instant of a crash, not the loss.
         server.arrangement.limits = Limits::default();
         let wanted = Crash {
             server: Spec {

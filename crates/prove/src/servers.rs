@@ -21,16 +21,16 @@ use crate::execute::{ArmPlan, Execution, Progress};
 use crate::slice::{self, Load, Measured};
 use crate::users_server::OnServer;
 
-/// Lines of a server's log that are shown where it has ended.
+/// Lines of a server's log that are shown when it has ended.
 const LOG_LINES: usize = 3;
 
 /// A server of a start.
 pub(crate) struct Up {
     role: Role,
     name: String,
-    /// Its description; absent where it did not start.
+    /// Its description; absent if it did not start.
     pub(crate) info: Option<ServerInfo>,
-    /// How to reach it, or why it is not there.
+    /// How to reach it, or the reason why it does not run.
     pub(crate) target: Result<ConnectOptions, String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Servers<'a> {
 }
 
 impl Up {
-    /// Why a slice failed, with the last lines of its server's log where the server is gone.
+    /// The reason why a slice failed, with the last lines of the server's log if it has ended.
     pub(crate) fn with_log_tail(&self, why: String) -> String {
         match &self.info {
             Some(info) => with_log_tail(info, why),
@@ -53,7 +53,7 @@ impl Up {
     }
 }
 
-/// Why a row failed, with the last lines of the server's log where the server is gone.
+/// The reason why a row failed, with the last lines of the server's log if it has ended.
 pub(crate) fn with_log_tail(info: &ServerInfo, why: String) -> String {
     let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
     if runs {
@@ -73,8 +73,8 @@ impl<'a> Servers<'a> {
         self.up.iter().find(|up| up.role == role)
     }
 
-    /// Starts and warms up the servers of some arms, in the order that the design tosses for this start. A treatment that does not
-    /// start is a result; a baseline is an error.
+    /// Starts and warms up the servers of some arms, in the random order of the design for this start. A treatment that
+    /// does not start is a result; a baseline is an error.
     pub(crate) fn bring_up(
         &mut self,
         arms: impl IntoIterator<Item = &'a ArmPlan>,
@@ -99,7 +99,7 @@ impl<'a> Servers<'a> {
         Ok(())
     }
 
-    /// Starts and warms up one server with the levers that all arms share. It stands in the place of the baseline's.
+    /// Starts and warms up one server with the levers that all arms share, in the role of the baseline's.
     pub(crate) fn bring_up_shared(
         &mut self,
         clock: &MonotonicClock,
@@ -115,7 +115,7 @@ impl<'a> Servers<'a> {
         Ok(())
     }
 
-    /// Makes the tables on the user's server, where they are not there, and warms them up.
+    /// Makes missing tables on the user's server, and warms them up.
     fn prepare_users(
         &mut self,
         arm: &'a ArmPlan,
@@ -126,7 +126,7 @@ impl<'a> Servers<'a> {
         let made = Made { who: "your server", arm, turns: self.execution.shared, name: "" };
         let (prepared, target) = maker.tables(&made, on.connect.clone())?;
         if prepared == Prepared::Made {
-            // The tables go also when the user has ended the experiment.
+            // The tables are dropped also after an interruption by the user.
             let mut connect = on.connect.clone();
             connect.cancel = None;
             self.made_on = Some((arm, connect));
@@ -166,7 +166,7 @@ impl<'a> Servers<'a> {
         Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) })
     }
 
-    /// Ends all servers, however the slices went. Returns the first error; it tries the others all the same.
+    /// Ends all servers. Tries all of them and returns the first error.
     pub(crate) fn end(self, watch: &mut dyn FnMut(Progress<'_>)) -> Result<(), ProveError> {
         let mut first = None;
         for up in self.up.iter().filter(|up| up.info.is_some()) {
@@ -196,9 +196,9 @@ pub(crate) struct Maker<'a> {
     pub(crate) warmup: Duration,
 }
 
-/// A server that is to be made.
+/// Parameters of a server to be made.
 pub(crate) struct Made<'a> {
-    /// Its part in the experiment, for errors.
+    /// Its arm, for errors.
     pub(crate) who: &'a str,
     /// Its load.
     pub(crate) arm: &'a ArmPlan,
@@ -228,7 +228,7 @@ impl<'a> Maker<'a> {
         match self.prepare(wanted, &info, clock) {
             Ok(target) => Ok((info, target)),
             Err(error) => {
-                // The server must not outlive an arm that cannot use it; the first error is the one to show.
+                // The server must not outlive an arm that cannot use it; the first error is the one to report.
                 let _ = mydyno_sandbox::down(&Site::new(self.host), wanted.name);
                 Err(error)
             }
@@ -266,7 +266,7 @@ impl<'a> Maker<'a> {
         Ok((prepared, target))
     }
 
-    /// Loads the tables until the warm-up is over. `log` is the server's error log, where it may be read.
+    /// Loads the tables until the warm-up is over. `log` is the server's error log, where it is readable.
     fn warm_up(
         &self,
         wanted: &Made<'_>,
@@ -275,7 +275,7 @@ impl<'a> Maker<'a> {
         clock: &MonotonicClock,
     ) -> Result<ConnectOptions, ProveError> {
         let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
-        // The figures of a warm-up are not kept, so that its row stands for none.
+        // The figures of a warm-up are not kept, so its row is a placeholder.
         let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
         let client = arm.turns.client.clone();
         let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: self.warmup };

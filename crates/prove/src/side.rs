@@ -7,16 +7,16 @@ use mydyno_sandbox::version::Wanted;
 
 use crate::error::ProveError;
 
-/// Reads `LEVER=VALUE`, where the lever is one of `mydyno host levers`; `None` without a `=`, or a lever before it.
+/// Parses `LEVER=VALUE`, where the lever is one of `mydyno host levers`; `None` without a lever and `=`.
 pub fn level(text: &str) -> Option<LeverLevel> {
     let (lever, value) = text.split_once('=').filter(|(lever, _)| !lever.is_empty())?;
     Some(LeverLevel { lever: lever.to_owned(), value: value.to_owned() })
 }
 
-/// Reads one side: `LEVER=VALUE`, an option file, the base directory of a server, or an engine.
+/// Parses one side: `LEVER=VALUE`, an option file, the base directory of a server, or an engine.
 ///
 /// # Errors
-/// It is none of these; the error says what was looked for.
+/// It is none of these; the error lists the attempts.
 pub fn parse(side: &str) -> Result<LeverLevel, ProveError> {
     let level = |lever: &str, value: &str| LeverLevel { lever: lever.to_owned(), value: value.to_owned() };
     let refuse = |why: &str| ProveError::Side { side: side.to_owned(), why: why.to_owned() };
@@ -24,7 +24,7 @@ pub fn parse(side: &str) -> Result<LeverLevel, ProveError> {
     match side.split_once('=') {
         Some((lever, value)) if !lever.contains('/') => match (lever.is_empty(), lever.contains('.')) {
             (true, _) => Err(refuse("it has no lever before the =")),
-            // As users of `server up --set` write variables.
+            // The form of variables in `server up --set`.
             (false, false) => Ok(level(&format!("option.{lever}"), value)),
             (false, true) => Ok(level(lever, value)),
         },

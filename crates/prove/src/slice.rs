@@ -28,15 +28,15 @@ pub struct Load<'a> {
     pub target: &'a ConnectOptions,
     /// Levers of the load generator.
     pub client: Client,
-    /// Cut from the beginning.
+    /// Part that is cut from the beginning.
     pub settle: Duration,
 }
 
-/// How a slice ended.
+/// The result of a slice.
 pub enum Measured {
     /// With figures, or with the reason why there are none.
     Slice(Box<Slice>),
-    /// The user asked to stop.
+    /// The user interrupted.
     Interrupted,
 }
 
@@ -46,7 +46,7 @@ pub fn measure(load: &Load<'_>, row: Row, clock: &MonotonicClock, stop: &AtomicB
     let mut intervals: Vec<Interval> = Vec::new();
     let ended = match &load.client.cpus {
         None => run(load, row, clock, stop, &mut intervals),
-        // The threads of the load inherit the CPUs of the one that starts them.
+        // The threads of the load inherit the CPUs of their parent.
         Some(cpus) => on_cpus(cpus, || run(load, row, clock, stop, &mut intervals))
             .unwrap_or_else(|error| Err(LoadError::Worker(format!("client.cpus: {error}")))),
     };
@@ -95,7 +95,7 @@ fn summary(load: &Load<'_>, row: Row, at_s: f64, intervals: &[Interval]) -> Slic
     let mut times = Histogram::new();
     let transaction = load.work.operations().first().map_or("", |operation| operation.name.as_str());
     for operation in intervals.iter().filter_map(|interval| interval.operations.get(transaction)) {
-        // A histogram that does not decode would be a fault of the load engine; the counts show the gap.
+        // A histogram that does not decode would be a defect of the load engine; the counts show the gap.
         let _ = times.merge_data(&operation.response);
     }
     let us = |ns: f64| ns / 1e3;

@@ -1,4 +1,4 @@
-//! The question about the first response, and its answer by an interval.
+//! The question about the deciding response, and its answer by an interval.
 
 use mydyno_model::Estimate;
 use mydyno_model::experiment::{Asks, Finding};
@@ -14,7 +14,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The answer by an interval of the effect, a ratio. Touching δ is not passing it.
+    /// The answer by an interval of the effect, a ratio. Touching δ does not exceed it.
     pub fn judge(&self, effect: &Estimate) -> Finding {
         let directed = |direction| {
             let verdict = Statement::new(direction, self.delta).map(|statement| statement.judge(effect));
@@ -33,7 +33,7 @@ impl Question {
         }
     }
 
-    /// The statement whose threshold lies nearest to an effect on the log scale: a forecast goes by it.
+    /// The statement whose threshold is nearest to an effect on the log scale, for a forecast.
     pub fn nearest(&self, log_effect: f64) -> Option<Statement> {
         let direction = match self.asks {
             Asks::Higher => Direction::Higher,

@@ -1,5 +1,5 @@
-//! The folder of an experiment: `design.json` before the first slice, a line of `slices.jsonl` for each slice as it ends,
-//! `verdict.json` at the end. Whatever ends the experiment, what was measured stays readable.
+//! The folder of an experiment: `design.json` before the first slice, a line of `slices.jsonl` for each slice at its
+//! end, `verdict.json` at the end. The measurements stay readable however the experiment ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -45,10 +45,10 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), slices })
     }
 
-    /// Opens the folder of an experiment to add slices. A last line that was cut off is removed.
+    /// Opens the folder of an experiment to add slices. An incomplete last line is removed.
     ///
     /// # Errors
-    /// It holds no experiment, or cannot be written.
+    /// It contains no experiment, or cannot be written.
     pub fn open(folder: &Path) -> Result<Self, ProveError> {
         let path = folder.join(SLICES);
         let slices = OpenOptions::new()
@@ -82,7 +82,7 @@ impl Store {
         write_synced(&self.folder.join(VERDICT), &verdict.to_json())
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -91,7 +91,7 @@ impl Store {
 /// Largest file that is read: an experiment of a day has 90,000 slices of 500 bytes.
 const LARGEST_BYTES: u64 = 256 << 20;
 
-/// Reads an experiment: its design, and all slices whose line is whole.
+/// Reads an experiment: its design, and all slices with complete lines.
 ///
 /// # Errors
 /// There is no design, or a file is not a regular file, too large, or damaged before its last line.
@@ -106,7 +106,7 @@ pub fn read(folder: &Path) -> Result<(Design, Vec<Slice>), ProveError> {
     for (number, line) in lines.iter().enumerate() {
         match serde_json::from_str(line) {
             Ok(slice) => slices.push(slice),
-            // The last line of an experiment that was killed may be cut off.
+            // The last line of a killed experiment may be incomplete.
             Err(_) if number + 1 == lines.len() => {}
             Err(error) => {
                 let why = format!("line {} is damaged: {error}", number + 1);
@@ -122,7 +122,7 @@ pub fn holds_experiment(folder: &Path) -> bool {
     folder.join(DESIGN).is_file()
 }
 
-/// The verdict in the folder of an experiment, if it was ended.
+/// The verdict in the folder of an experiment, if it has ended.
 ///
 /// # Errors
 /// It cannot be read, or is damaged.

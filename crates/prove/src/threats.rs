@@ -8,7 +8,7 @@ use mydyno_stats::linear::Fit;
 
 use crate::analyse::{Levels, MEASURES, Ratios};
 
-/// Share of a worker thread's time above which the load generator, not the server, sets the pace.
+/// Share of a worker thread's time above which the load generator, not the server, limits throughput.
 pub(crate) const CLIENT_BOUND: f64 = 0.9;
 /// Share of transactions with errors or retries that may differ between arms.
 const UNEQUAL: f64 = 0.001;
@@ -45,12 +45,12 @@ fn client_lever(arms: &[Arm], role: Role) -> Option<&str> {
     arm.levers.iter().rfind(|level| level.lever == CLIENT_CPUS).map(|level| level.value.as_str())
 }
 
-/// CPUs that the load generator has in an arm, where a lever says so.
+/// The load generator's CPUs in an arm, if a lever sets them.
 fn client_cpus(arms: &[Arm], role: Role) -> Option<usize> {
     mydyno_levers::parse_cpus(client_lever(arms, role)?).map(|cpus| cpus.len())
 }
 
-/// Arms whose load generators have different CPUs: a difference is then the load generator's, whatever it was busy with.
+/// Arms whose load generators have different CPUs, so that the difference may be the load generator's.
 fn other_client(arms: &[Arm]) -> Option<Threat> {
     let (baseline, treatment) = (client_lever(arms, Role::Baseline), client_lever(arms, Role::Treatment));
     (baseline != treatment).then(|| {
@@ -111,7 +111,7 @@ fn unequal_work(slices: &[&Slice]) -> Option<Threat> {
     })
 }
 
-/// A slope of the log ratios over the blocks whose interval leaves out 0.
+/// A slope of the log ratios over the blocks whose interval excludes 0.
 fn trend(ratios: &Ratios) -> Option<Threat> {
     let n = ratios.treatment.len();
     if n < 8 {
@@ -277,7 +277,7 @@ mod tests {
         let arms = [arm(Role::Baseline, None), arm(Role::Treatment, Some("0")), arm(Role::Again, None)];
         let threats = of(&arms, &even, &ratios, None, None);
         assert!(threats[0].id == "client-bound" && threats[0].decides, "{threats:?}");
-        // The same CPU in both arms: two threads share it, and are busy for all of its time.
+        // The same CPU in both arms: two threads share it, and are busy all the time.
         let busy = slices(20, 950_000, |_, _| 1000);
         assert_eq!(ids(&busy), Vec::<String>::new());
         let arms = Role::ALL.map(|role| arm(role, Some("0")));

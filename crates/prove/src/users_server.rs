@@ -1,4 +1,4 @@
-//! Experiments on the user's own server: what they may change there, and the levers that are swapped between slices.
+//! Experiments on the user's own server: permitted changes, and the levers that are swapped between slices.
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
@@ -11,7 +11,7 @@ use mydyno_sandbox::{SandboxError, Site, put_back};
 use mydyno_settings::ledger;
 use mydyno_wire::{ConnectOptions, Endpoint};
 
-/// The user's own server, and what the user permits on it.
+/// The user's own server, and the user's permissions for it.
 #[derive(Debug, Clone)]
 pub struct OnServer {
     /// The server whose variables are changed.
@@ -47,8 +47,8 @@ impl OnServer {
     }
 }
 
-/// Reasons why an arm may not be set on a user's server: everything but dynamic variables, the load's own levers, and values
-/// that cost durability, crash safety or semantics.
+/// Reasons why an arm is not permitted on a user's server: everything except dynamic variables and the load's own
+/// levers, and values that cost durability, crash safety or semantics.
 pub(crate) fn refusals(turns: &Turns) -> Vec<String> {
     let mut reasons = Vec::new();
     for (lever, value, when) in &turns.all {
@@ -67,7 +67,7 @@ pub(crate) fn refusals(turns: &Turns) -> Vec<String> {
     reasons
 }
 
-/// Reasons why jobs may not run beside the load on a user's server.
+/// Reasons why jobs are not permitted beside the load on a user's server.
 pub(crate) fn refused_jobs(jobs: &[Job]) -> Vec<String> {
     let statement = |job: &Job| match &job.work {
         Work::Statement(sql) => {
@@ -87,7 +87,7 @@ pub(crate) struct Swap<'a> {
 }
 
 impl<'a> Swap<'a> {
-    /// Nothing is changed yet. `purpose` names the changes in the journal.
+    /// Changes nothing yet. `purpose` names the changes in the journal.
     pub(crate) fn new(
         host: &'a Host,
         purpose: String,
@@ -98,11 +98,11 @@ impl<'a> Swap<'a> {
         Self { host, purpose, private, server }
     }
 
-    /// Sets the levers of an arm: of a private server its own ones, of the user's server all its variables. Levers that were
-    /// set before an error stay until [`Self::put_back`].
+    /// Sets the levers of an arm: on a private server its own ones, on the user's server all its variables. Levers that
+    /// were set before an error stay until [`Self::put_back`].
     ///
     /// # Errors
-    /// A value that is refused.
+    /// A refused value.
     pub(crate) fn turn(
         &self,
         all: &Turns,
@@ -122,10 +122,10 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Puts back everything that was set, and says in sentences what was left alone.
+    /// Restores all changes, and returns a sentence for each that stays.
     ///
     /// # Errors
-    /// Something could not be put back; its entry stays in the journal.
+    /// A change could not be restored; its entry stays in the journal.
     pub(crate) fn put_back(&self) -> Result<Vec<String>, LeverError> {
         Ok(put_back(&Site::new(self.host), &self.purpose)?)
     }

@@ -1,4 +1,4 @@
-//! From slices to the verdict and its sentence: pure, so that a folder of slices gives the same verdict again.
+//! From slices to the verdict and its sentence: pure, so that a folder of slices always gives the same verdict.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::{overhead, price, store, threats};
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
 
-/// Looks at most of an experiment whose units are blocks.
+/// Most looks of an experiment whose units are blocks.
 const LOOKS: usize = 8;
 
 /// The looks of a design.
@@ -36,8 +36,8 @@ fn schedule(design: &Design) -> Option<Schedule> {
     looks_up_to(design, units)
 }
 
-/// The looks of a design that ends after `units` units: with starts as units after the third and after each further one; with
-/// blocks about eight looks.
+/// The looks of a design that ends after `units` units: with starts as units after the third and each further one, with
+/// blocks about eight.
 pub(crate) fn looks_up_to(design: &Design, units: usize) -> Option<Schedule> {
     let unit = Unit::of(design.mode);
     let every = match unit {
@@ -47,7 +47,7 @@ pub(crate) fn looks_up_to(design: &Design, units: usize) -> Option<Schedule> {
     Schedule::new(unit.first_look(), every, units, LEVEL).ok()
 }
 
-/// The effect on the first response by the slices so far, with the finding; no finding between looks.
+/// The effect on the deciding response from the slices so far, with the finding; no finding between looks.
 pub fn so_far(design: &Design, slices: &[Slice]) -> Option<(Estimate, Finding)> {
     let schedule = schedule(design)?;
     let ratios = Ratios::of(slices, measure(&design.response));
@@ -57,14 +57,14 @@ pub fn so_far(design: &Design, slices: &[Slice]) -> Option<(Estimate, Finding)> 
     Some((effect, finding))
 }
 
-/// The effect on the first response by the slices so far, for progress: a ratio without an interval.
+/// The effect on the deciding response from the slices so far, for progress: a ratio without an interval.
 pub fn effect_so_far(design: &Design, slices: &[Slice]) -> Option<f64> {
     let ratios = Ratios::of(slices, measure(&design.response));
     let of_units = units(&ratios.treatment, Unit::of(design.mode));
     (!of_units.is_empty()).then(|| LogEffect::of(&of_units).mean.exp())
 }
 
-/// Effect of a design's slices on the response that decides, without folder and date. `None` where they give no interval.
+/// Effect on the deciding response, without folder and date. `None` without an interval.
 pub(crate) fn found(design: &Design, slices: &[Slice]) -> Option<Earlier> {
     let unit = Unit::of(design.mode);
     let units = units(&Ratios::of(slices, measure(&design.response)).treatment, unit);
@@ -75,7 +75,7 @@ pub(crate) fn found(design: &Design, slices: &[Slice]) -> Option<Earlier> {
     Some(Earlier { folder, created, log_ratio: effect.mean, standard_error, units: units.len() })
 }
 
-/// The executions of a design together, this one included; `None` where it is the first, or gives no interval.
+/// The executions of a design together, this one included; `None` for the first one, or without an interval.
 fn pooled(design: &Design, slices: &[Slice]) -> Option<Pooled> {
     let own = found(design, slices)?;
     let all = design.earlier.iter().chain([&own]);
@@ -92,7 +92,7 @@ fn pooled(design: &Design, slices: &[Slice]) -> Option<Pooled> {
     Some(Pooled { earlier: design.earlier.clone(), effect_ratio, between: mean.between.exp_m1() })
 }
 
-/// The verdict of an experiment that this host cannot carry out.
+/// The verdict of an experiment that this host does not support.
 pub fn not_testable_here(design: &Design, lacks: &[String], now: OffsetDateTime) -> Verdict {
     let mut verdict = conclude(design, &[], Vec::new(), now);
     verdict.verdict = Finding::NotTestableHere;
@@ -101,10 +101,10 @@ pub fn not_testable_here(design: &Design, lacks: &[String], now: OffsetDateTime)
     verdict
 }
 
-/// The verdict in the folder of an experiment; of one that was not ended, that of its slices so far.
+/// The verdict in the folder of an experiment; of an unfinished one, that of its slices so far.
 ///
 /// # Errors
-/// The folder holds no experiment, or a file of it cannot be read or is damaged.
+/// The folder contains no experiment, or a file of it cannot be read or is damaged.
 pub fn of_folder(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveError> {
     if let Some(verdict) = store::read_verdict(folder)? {
         return Ok(verdict);
@@ -113,7 +113,7 @@ pub fn of_folder(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveErr
     Ok(conclude(&design, &slices, Vec::new(), now))
 }
 
-/// The verdict on a design by the slices that were measured. `set_up` describes server and host in short lines.
+/// The verdict on a design from its slices. `set_up` describes server and host in short lines.
 pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: OffsetDateTime) -> Verdict {
     let question = Question { asks: design.asks, delta: design.delta };
     let schedule = schedule(design);
@@ -182,7 +182,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
     verdict
 }
 
-/// The verdict with the second half of its price: what crashes of the treatment's server cost.
+/// The verdict with measured losses: the crash tests of the treatment's server.
 pub fn with_crashes(mut verdict: Verdict, crashes: Vec<CrashCost>) -> Verdict {
     if let Some(price) = &mut verdict.price {
         price.crashes = crashes;
@@ -205,7 +205,8 @@ fn scope(design: &Design, unit: Unit, starts: usize) -> String {
 /// Label of the random stream of the bootstrap.
 const BOOTSTRAP: u64 = u64::from_be_bytes(*b"bootstra");
 
-/// A threat where the bootstrap-t interval of the same units does not support a finding: it needs no bell-shaped noise.
+/// A threat where the bootstrap-t interval of the same units does not support a finding: it does not assume normal
+/// noise.
 fn second_opinion(units: &[f64], question: &Question, judged: Finding, seed: u64) -> Option<Threat> {
     let other = ratio_bootstrap(units, LEVEL, &mut Rng::stream(seed, &[BOOTSTRAP]));
     let (low, high) = (other.low?, other.high?);
@@ -222,7 +223,7 @@ fn second_opinion(units: &[f64], question: &Question, judged: Finding, seed: u64
     })
 }
 
-/// Published figures as lines, with the label of the set-up.
+/// Published figures as lines, with the label of their set-up.
 fn literature(design: &Design) -> Vec<String> {
     let label = match &design.stand_in {
         Some(why) => format!("stand-in: {why}"),
@@ -238,7 +239,7 @@ fn response(measure: &Measure, ratios: &Ratios, unit: Unit, schedule: Option<&Sc
     let units = units(&ratios.treatment, unit);
     let effect_ratio = match schedule {
         Some(schedule) if schedule.significance(units.len()).is_some() => effect_at(&units, schedule),
-        // An experiment that was ended between looks: its interval is that of a single look, and says so.
+        // An experiment that ended between looks: its interval is that of a single look, which the verdict states.
         _ => {
             let estimate = LogEffect::of(&units).ratio_t(LEVEL);
             match (estimate.low, estimate.high) {
@@ -259,7 +260,7 @@ fn response(measure: &Measure, ratios: &Ratios, unit: Unit, schedule: Option<&Sc
     }
 }
 
-/// Starts that are needed in all for a verdict, by the noise that was seen.
+/// Total number of starts needed for a verdict, from the observed noise.
 fn needed(units: &[f64], question: &Question, schedule: &Schedule) -> Option<usize> {
     let statement = question.nearest(LogEffect::of(units).mean)?;
     let decision = at_look(units, &statement, schedule)?;
@@ -269,7 +270,7 @@ fn needed(units: &[f64], question: &Question, schedule: &Schedule) -> Option<usi
     }
 }
 
-/// Why slices failed, each reason once with how often it came.
+/// The reasons of failed slices, each once with its count.
 fn failures(slices: &[Slice]) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for slice in slices {
@@ -330,7 +331,7 @@ fn answer(verdict: &Verdict) -> String {
     format!("{text}. The price: {}.", prices.join("; "))
 }
 
-/// The effect as a sentence. From twice or half on it is a factor: percentages are hard to read there.
+/// The effect as a sentence. Beyond a factor of two it is a factor: large percentages are hard to read.
 fn changed(response: &Response, baseline: &str, treatment: &str) -> String {
     let ratio = response.effect_ratio.value;
     let factor = if ratio >= 1.0 { ratio } else { 1.0 / ratio };
@@ -365,7 +366,7 @@ pub fn range(low: f64, high: f64) -> String {
     format!("{:+.1} … {:+.1} %", (low - 1.0) * 100.0, (high - 1.0) * 100.0)
 }
 
-/// Threats in the order in which they are shown: those that decide first.
+/// Threats in the order of presentation: the decisive ones first.
 pub fn ordered(threats: &[Threat]) -> Vec<&Threat> {
     let mut ordered: Vec<&Threat> = threats.iter().collect();
     ordered.sort_by_key(|threat| !threat.decides);

@@ -11,16 +11,16 @@ use zstd::{Decoder, Encoder};
 
 use crate::kept::{KeptError, file_error, kept};
 
-/// Level of compression: observations are compressed already, lines of intervals shrink to a tenth.
+/// Compression level: observations are already compressed, lines of intervals shrink to a tenth.
 const LEVEL: i32 = 9;
 
 /// Largest sum of the files of an archive; a run of a week at one line a second has less.
 const LARGEST_BYTES: u64 = 4 << 30;
 
-/// Largest number of entries; a run has a dozen, an experiment a few for each slice.
+/// Limit of the entries of an archive; a run has a dozen, an experiment a few for each slice.
 const MOST_ENTRIES: usize = 100_000;
 
-/// Beginning of the names of folders in which an import is unpacked.
+/// Prefix of the folders in which an import is unpacked.
 const UNPACKING: &str = ".importing-";
 
 /// Writes the folder of a run into `output`. Files keep their time of change; owners and permissions are left out.
@@ -42,7 +42,7 @@ pub fn export(folder: &Path, output: &Path) -> Result<(), KeptError> {
         Failed::Writing(source) => KeptError::File { doing: "writing", path: output.to_owned(), source },
     });
     if written.is_err() {
-        // Half an archive is worth nothing, and would be in the way of the next attempt.
+        // A partial archive is useless and would block the next attempt.
         let _ = fs::remove_file(output);
     }
     written
@@ -64,7 +64,7 @@ fn write(folder: &Path, name: &str, file: File) -> Result<(), Failed> {
     end().map_err(Failed::Writing)
 }
 
-/// Adds the files and folders of a folder in the order of their names; what is neither is left out.
+/// Adds the files and folders of a folder, sorted by name; other kinds of file are left out.
 fn add_folder<W: Write>(archive: &mut Builder<W>, folder: &Path, inside: &Path) -> Result<(), Failed> {
     let reading = |e| Failed::Reading(folder.to_owned(), e);
     let mut names = Vec::new();
@@ -101,8 +101,8 @@ fn add_file<W: Write>(archive: &mut Builder<W>, path: &Path, inside: &Path) -> R
 /// Unpacks an exported run below `runs`, which exists, and returns its folder.
 ///
 /// # Errors
-/// The file is no archive or holds something else than the folder of one run, a run of this name is there, or a file cannot be
-/// written. Nothing is left behind then.
+/// The file is no archive or contains something else than the folder of one run, a run of this name exists, or a file
+/// cannot be written. Nothing is left behind then.
 pub fn import(runs: &Path, archive: &Path) -> Result<PathBuf, KeptError> {
     let file = File::open(archive).map_err(file_error("reading", archive))?;
     let unpacking = runs.join(format!("{UNPACKING}{}", std::process::id()));
@@ -201,7 +201,7 @@ mod tests {
             if *kind == EntryType::Symlink {
                 header.set_link_name("/etc/passwd").unwrap();
             }
-            // As a stranger's program would write it: the crate's own functions refuse `..`.
+            // As another program could write it: the crate's own functions refuse `..`.
             let name = header.as_old_mut().name.get_mut(..path.len()).unwrap();
             name.copy_from_slice(path.as_bytes());
             header.set_cksum();

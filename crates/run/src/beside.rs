@@ -1,4 +1,4 @@
-//! What samples beside the load say about a step.
+//! Diagnoses a step from the samples taken during the load.
 
 use mydyno_judge::diagnosis::{Rules, diagnose};
 use mydyno_model::record::{Interval, RunRecord};
@@ -33,8 +33,8 @@ pub fn diagnose_step(record: &RunRecord, windows: &[&Interval]) -> Option<StepDi
     })
 }
 
-/// The sample without what is not the loaded server's: mydyno's idle session, and this host where the server's process is
-/// not visible on it, since the host may be that of the load alone.
+/// The sample without values that do not concern the loaded server: mydyno's idle session, and this host where the
+/// server's process is not visible, since the host may be the load generator's only.
 fn of_server(sample: &Sample) -> Sample {
     let mut sample = sample.clone();
     if !sample.values.contains_key("server.cpu.user_s") {

@@ -26,10 +26,10 @@ enum Quantity {
     Errors,
 }
 
-/// Why a text is not a bound.
+/// The reason why a text is not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BoundError {
-    /// Its form is none.
+    /// It does not have the form of a bound.
     #[error(
         "{0:?} is not a bound like p99>10ms, mean>5ms, max>1s, tps<1000, qps<20000, errors>0 or errors>0.1%"
     )]
@@ -49,15 +49,15 @@ fn is_percentile(percent: f64) -> bool {
 }
 
 impl Bound {
-    /// Reads a bound.
+    /// Parses a bound.
     ///
     /// # Errors
-    /// The text and what would be one.
+    /// The text, and examples of valid ones.
     pub fn parse(text: &str) -> Result<Self, BoundError> {
         Self::read(text, false)
     }
 
-    /// Reads a bound of a record. Records of earlier versions hold times without a unit, which are seconds.
+    /// Parses a bound of a record. Records of earlier versions contain times without a unit, which are seconds.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -70,7 +70,7 @@ impl Bound {
         let at = text.find(['<', '>']).ok_or_else(error)?;
         let (name, limit) = (text[..at].trim().to_ascii_lowercase(), text[at + 1..].trim());
         let duration = || match limit.parse::<f64>() {
-            // Other options take a bare number as seconds; in a bound of a response time nobody means that.
+            // Other options take a number without a unit as seconds, which would be wrong for a response time.
             Ok(number) if number != 0.0 && !bare_is_seconds => {
                 Err(BoundError::NoUnit { text: text.to_owned() })
             }
@@ -104,8 +104,8 @@ impl Bound {
         Ok(Self { quantity, above: text.as_bytes()[at] == b'>', limit, text: text.to_owned() })
     }
 
-    /// How this bound fares in a step. A quantity that the step does not have (no transaction, a percentile that is not in the
-    /// summary) breaks it: a bound that cannot be checked has not been kept.
+    /// The result of this bound for a step. A quantity that the step does not have (no transaction, a percentile that
+    /// is not in the summary) breaks it: a bound that cannot be checked has not been kept.
     pub fn summarise(&self, step: &StepSummary) -> BoundSummary {
         let value = self.of(step);
         let broken = match value {
@@ -134,8 +134,8 @@ impl Bound {
         }
     }
 
-    /// The sentence that says how a step does not meet this as a requirement: the comparison does not hold, or the
-    /// quantity is not known. `None` when it is met.
+    /// The sentence that describes how a step misses this as a requirement: the comparison does not hold, or the
+    /// quantity is unknown. `None` when it is met.
     pub fn unmet_by(&self, step: &StepSummary) -> Option<String> {
         let found = self.of(step);
         let met = found.is_some_and(|found| if self.above { found > self.limit } else { found < self.limit });

@@ -5,7 +5,7 @@ use mydyno_wire::{Client, ConnectOptions, WireError};
 use crate::error::RunError;
 
 /// Session settings that control statements depend on and that a server may default to something else. The lock on the
-/// database lasts as long as this connection, which is idle while the load runs.
+/// database lasts as long as this connection, which is idle during the load.
 const CONTROL_SESSION: &str = "SET SESSION autocommit = 1, sql_mode = '', wait_timeout = 604800";
 
 /// Opens a connection for control statements, some of which take long.

@@ -1,4 +1,4 @@
-//! The course of a run: the steps of the plan in its order, or those that a search for the highest rate asks for.
+//! Runs the steps of a plan in order, or those that a search for the highest rate requests.
 
 use std::sync::atomic::AtomicBool;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<Ho
     }
     let order = plan.running_order();
     for (before, &number) in order.iter().enumerate() {
-        // The order is ours; a plan from elsewhere may name steps that it does not have.
+        // The order comes from this program; a plan from elsewhere may name steps that do not exist.
         let Some(step) = plan.steps.get(number) else { continue };
         (recording.watch)(Progress::Step { number, step, before, of: Some(order.len()) });
         if let Some(cut) = step_of(recording, number, step, before == 0, stop)? {
@@ -46,7 +46,7 @@ pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<Ho
     Ok(How::Complete)
 }
 
-/// Runs the first step of the plan and then what the search asks for, until it is done.
+/// Runs the first step of the plan, then the steps of the search until it is finished.
 fn run_search(
     recording: &mut Recording<'_>,
     search: &Search<'_>,

@@ -1,4 +1,4 @@
-//! The transactions that a schedule called for in the measured window of a step: done, failed, waiting.
+//! The transactions that were due in the measured window of a step: done, failed, waiting.
 
 use mydyno_model::record::Interval;
 use mydyno_model::summary::DueSummary;

@@ -1,4 +1,4 @@
-//! Why a run could not start, or broke off.
+//! Errors of a run.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use mydyno_wire::WireError;
 use mydyno_workload::tpcc::lint::NamesError;
 use thiserror::Error;
 
-/// Why a run could not start, or broke off.
+/// The reason why a run could not start, or ended early.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The guard refuses: every reason.
+    /// The guard refuses the run: all reasons.
     #[error("{}", .0.join("\n"))]
     Guarded(Vec<String>),
     /// A file or folder of the record.
@@ -30,7 +30,7 @@ pub enum RunError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A document of a run folder.
+    /// A document of a run folder could not be read.
     #[error("{path}: {source}")]
     Document {
         /// The file.
@@ -54,7 +54,7 @@ pub enum RunError {
         /// The folder.
         path: PathBuf,
     },
-    /// The server or the connection.
+    /// A statement or the connection failed.
     #[error("{doing}: {source}")]
     Wire {
         /// The operation, as in `connecting`.
@@ -65,18 +65,18 @@ pub enum RunError {
     /// The server of an audit could not be reached.
     #[error("{0}; without a server, `mydyno audit --host-only` examines this host only")]
     NoServer(Box<WireError>),
-    /// The server of an audit let us in and answered no statement.
+    /// The server of an audit accepted the connection and answered no statement.
     #[error(
         "no fact of the server could be read, so it cannot be judged: {why}; without a server, `mydyno audit --host-only` examines this host only"
     )]
     NoAnswer {
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// The user's signal came before all facts of an audit were read.
+    /// The user interrupted before all facts of an audit were read.
     #[error("interrupted before all facts were read: nothing is judged")]
     Interrupted,
-    /// A profile.
+    /// A profile could not be taken.
     #[error(transparent)]
     Profile(#[from] mydyno_profile::ProfileError),
     /// The process that is to be profiled is not known.
@@ -108,7 +108,7 @@ pub enum RunError {
     /// The state folder or the journal.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A statement of the lever `schema.statement`.
+    /// A statement of the lever `schema.statement` failed.
     #[error("--lever schema.statement={statement}: {source}")]
     Schema {
         /// The statement.
@@ -116,18 +116,18 @@ pub enum RunError {
         /// The server's answer.
         source: Box<WireError>,
     },
-    /// The work failed, and then the private server could not be ended.
+    /// The work failed, and the private server could not be ended.
     #[error("{error}\n{left}")]
     AndServerLeft {
-        /// Why the work failed.
+        /// The error of the work.
         error: Box<RunError>,
-        /// Why the server could not be ended.
+        /// The error of ending the server.
         left: Box<SandboxError>,
     },
     /// Tables and rows.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// Tables of TPC-C that are not there.
+    /// Tables of TPC-C do not exist.
     #[error(transparent)]
     TpccTables(#[from] NamesError),
     /// The load.

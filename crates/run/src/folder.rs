@@ -55,7 +55,7 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     Ok(RunRecord { manifest, facts, intervals, events, samples, damage })
 }
 
-/// The facts, and what is wrong with them. A manifest without a digest belongs to a record without facts.
+/// The facts, and the damage to them. A manifest without a digest belongs to a record without facts.
 fn facts(folder: &Path, manifest: &Manifest, damage: &mut Vec<String>) -> Option<FactSet> {
     let named = &manifest.facts_digest;
     let text = match read_regular(&folder.join(file::FACTS), LARGEST_DOCUMENT) {
@@ -88,9 +88,9 @@ fn plain<T: DeserializeOwned>(folder: &Path, name: &str) -> Lines<T> {
     }
 }
 
-/// The lines of a zstd stream up to where it ends or is damaged.
+/// The lines of a zstd stream up to its end or the first damage.
 fn observed(folder: &Path) -> Lines<Sample> {
-    // A stream may ask for a window of 2 GB; 8 MB is the largest that the writer's levels use.
+    // A stream may request a window of 2 GB; 8 MB is the largest that the writer's levels use.
     let open = || -> std::io::Result<_> {
         let mut decoder = zstd::Decoder::new(open_regular(&folder.join(file::OBSERVE))?)?;
         decoder.window_log_max(23)?;

@@ -23,13 +23,13 @@ const FACTORIAL: &str = "factorial.json";
 /// Most bytes of a document that is read for the list.
 const LARGEST_BYTES: u64 = 16 << 20;
 
-/// A kept run that is not there or cannot be changed.
+/// The reason why a kept run cannot be found or changed.
 #[derive(Debug, Error)]
 pub enum KeptError {
-    /// No path, name or number of a run.
+    /// The word is no path, name or number of a run.
     #[error("{0:?} is neither a folder nor the name or number of a run: `mydyno runs` lists them")]
     Unknown(String),
-    /// A name that several runs have.
+    /// Several runs have this name.
     #[error("{name:?} is the name of several runs: {folders}; take the folder or its number")]
     Ambiguous {
         /// The name.
@@ -37,32 +37,32 @@ pub enum KeptError {
         /// Their folders.
         folders: String,
     },
-    /// A name or tag that cannot be one.
+    /// An invalid name or tag.
     #[error(
         "{0:?} cannot be a name or a tag: give letters, digits, '-', '_' and '.', with at least one letter, at most 64 characters"
     )]
     Word(String),
-    /// A folder outside the state folder.
+    /// The folder is outside the state folder.
     #[error("{0} is not in the folder of kept runs: delete it by hand")]
     Outside(PathBuf),
-    /// What is to be exported is no run.
+    /// The folder to be exported contains no run.
     #[error("{0} holds neither a run nor an experiment: `mydyno runs` lists them")]
     NoRun(PathBuf),
-    /// An archive that is none, or holds something else than one run.
+    /// The archive is invalid or contains something else than one run.
     #[error("{path} is no exported run: {why}; `mydyno runs export` writes them")]
     Archive {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         why: String,
     },
-    /// A run that is there already.
+    /// The run exists already.
     #[error("{0} is there already; mydyno does not write over it")]
     Exists(PathBuf),
-    /// A file or folder.
+    /// A file or folder could not be accessed.
     #[error("{doing} {path}: {source}")]
     File {
-        /// As in `reading`.
+        /// The operation, as in `reading`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum KeptError {
     },
 }
 
-/// For `map_err` of what is done with a file.
+/// For `map_err` of operations on a file.
 pub(crate) fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeptError {
     let path = path.to_owned();
     move |source| KeptError::File { doing, path, source }
@@ -80,7 +80,7 @@ pub(crate) fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Er
 /// Lists the runs below a folder, the latest first. Folders without a manifest or design are left out.
 ///
 /// # Errors
-/// The folder cannot be read; one that is not there holds no runs.
+/// The folder cannot be read; a missing folder contains no runs.
 pub fn list(runs: &Path) -> Result<Vec<KeptRun>, KeptError> {
     let entries = match std::fs::read_dir(runs) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -94,7 +94,7 @@ pub fn list(runs: &Path) -> Result<Vec<KeptRun>, KeptError> {
     Ok(kept)
 }
 
-/// A run or an experiment in a folder; `None` where there is none.
+/// The run or experiment in a folder; `None` without one.
 pub(crate) fn kept(folder: &Path) -> Option<KeptRun> {
     let text = |name: &str| read_regular(&folder.join(name), LARGEST_BYTES).ok();
     let (kind, created, subject, server) = if let Some(manifest) = text(file::MANIFEST) {
@@ -119,14 +119,14 @@ pub(crate) fn kept(folder: &Path) -> Option<KeptRun> {
     })
 }
 
-/// The label of a folder; an empty one where there is none, or one that cannot be read.
+/// The label of a folder; empty when it has none, or one that cannot be read.
 fn label(folder: &Path) -> RunLabel {
     let text = read_regular(&folder.join(LABEL), LARGEST_BYTES).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// The folder that a word of the command line means: a path, else the name of a kept folder, the user's name for it, or its
-/// number in the list.
+/// The folder that an argument of the command line means: a path, else the name of a kept folder, the user's name for
+/// it, or its number in the list.
 ///
 /// # Errors
 /// There is no such run, or several have this name.
@@ -156,7 +156,7 @@ pub fn find(runs: &Path, word: &Path) -> Result<PathBuf, KeptError> {
 /// Changes the label of a run.
 ///
 /// # Errors
-/// A name or tag that cannot be one, or the file cannot be written.
+/// An invalid name or tag, or the file cannot be written.
 pub fn relabel(folder: &Path, change: impl FnOnce(&mut RunLabel)) -> Result<RunLabel, KeptError> {
     let mut label = label(folder);
     change(&mut label);
@@ -174,7 +174,7 @@ pub fn relabel(folder: &Path, change: impl FnOnce(&mut RunLabel)) -> Result<RunL
     Ok(label)
 }
 
-/// Whether a word may be a name: it is not mistaken for a number or a path, and needs no quoting.
+/// Whether a word is a valid name: it cannot be mistaken for a number or a path, and needs no quoting.
 fn may_be_word(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     word.len() <= 64 && word.chars().all(plain) && word.chars().any(|c| c.is_ascii_alphabetic())
@@ -183,7 +183,7 @@ fn may_be_word(word: &str) -> bool {
 /// Deletes a run with its folder. Only runs directly below `runs` are deleted.
 ///
 /// # Errors
-/// The folder lies elsewhere, is no run, or cannot be removed.
+/// The folder is elsewhere, contains no run, or cannot be removed.
 pub fn delete(runs: &Path, folder: &Path) -> Result<(), KeptError> {
     let real = |path: &Path| path.canonicalize().map_err(file_error("looking at", path));
     let (below, folder) = (real(runs)?, real(folder)?);

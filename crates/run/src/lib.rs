@@ -1,5 +1,5 @@
-//! One run, whole: the plan with all its errors at once, the guard, the phases, load beside observation, the record's
-//! writer and reader, and the summary that is derived from the record.
+//! A complete run: the plan with all its errors at once, the guard, the phases, load and samplers in parallel, the
+//! record's writer and reader, and the summary that is derived from the record.
 
 pub mod archive;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! Reads files of JSON lines within bounds: what can be read is kept, what cannot is reported.
+//! Reads files of JSON lines within limits: keeps the lines that can be parsed and reports the others.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read as _};
@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 /// Longest line in bytes. One second of 20 operations takes 24 kB.
 const LONGEST_LINE: u64 = 4 << 20;
 
-/// Longest time in seconds without a line, and the latest start of the first one is 30 times as long.
+/// Longest time in seconds between two lines; the first one may start up to 30 times as late.
 const LONGEST_GAP_S: f64 = 86_400.0;
 
 /// Seconds that may lie between the event of a phase and its first window, and between its last window and the next event.
 const TOLERANCE_S: f64 = 0.25;
 
-/// Largest count of a window: no load reaches it, and the sum over all windows of a record fits 64 bits.
+/// Largest plausible count of a window: no load reaches it, and the sum over all windows of a record fits 64 bits.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
 
 /// Values of samples that are kept in memory, about 100 bytes each; longer runs keep every second, fourth … sample.
@@ -31,9 +31,9 @@ pub(crate) struct Lines<T> {
     pub values: Vec<T>,
     /// Number of the first line that could not be read, from 1, and how many there are.
     pub unreadable: Option<(usize, usize)>,
-    /// Whether the last line or the compressed stream has no end: the writer was killed.
+    /// Whether the last line or the compressed stream is incomplete: the writer was killed.
     pub torn: bool,
-    /// Whether the file is longer than what is read of it, or reading failed.
+    /// Whether the file exceeds the limit, or reading failed.
     pub cut: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Line
 }
 
 impl<T> Lines<T> {
-    /// A file that could not be opened; one that is missing has no lines.
+    /// The result for a file that could not be opened; a missing file has no lines.
     pub(crate) fn unopened(error: &std::io::Error) -> Self {
         let cut = error.kind() != std::io::ErrorKind::NotFound;
         Self { values: Vec::new(), unreadable: None, torn: false, cut }
@@ -108,7 +108,7 @@ impl<T> Lines<T> {
     }
 }
 
-/// Removes windows that cannot be right, such as doubled ones, and reports them and the gaps between the others.
+/// Removes implausible windows, such as duplicates, and reports them and the gaps between the others.
 pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>) -> Vec<Interval> {
     let (mut missing_s, mut gaps) = (0.0, 0);
     let order = longest_in_order(&intervals);
@@ -152,8 +152,9 @@ pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>
     kept
 }
 
-/// Positions of the most windows whose starts do not go backwards. One damaged start thus costs its own window, also
-/// where it lies ahead of those after it. Fredman's algorithm for the longest increasing subsequence, O(n log n).
+/// Positions of the longest subsequence of windows whose starts do not decrease. One damaged start thus costs its own
+/// window only, even where it is later than those of the windows after it. Fredman's algorithm for the longest
+/// increasing subsequence, O(n log n).
 fn longest_in_order(intervals: &[Interval]) -> Vec<usize> {
     // The last position of the best chain of each length, and each position's predecessor.
     let mut ends: Vec<usize> = Vec::new();
@@ -225,7 +226,7 @@ pub(crate) fn check_phases(intervals: &[Interval], events: &[Event], damage: &mu
         let windows = of_phase.remove(&(step, phase as u8)).unwrap_or_default();
         let start_s = windows.first().map(|first| first.start_s);
         let end_s = windows.last().map_or(*from_s, |last| last.start_s + last.width_s);
-        // A phase that another phase of its step follows has ended by itself; of others the last second may be lost.
+        // A phase that another phase of its step follows is complete; others may lack the last second.
         let next = phases.get(n + 1).filter(|(_, next)| next.is_some_and(|(next, _)| next == step));
         if let Some(missing_s) = start_s.map(|start_s| start_s - from_s).filter(|s| *s > TOLERANCE_S) {
             damage.push(format!("the first {missing_s:.1} seconds of the {named} are missing"));
@@ -242,7 +243,7 @@ pub(crate) fn check_phases(intervals: &[Interval], events: &[Event], damage: &mu
     }
 }
 
-/// Removes events that are there twice in a row, and reports them.
+/// Removes consecutive duplicates of events, and reports them.
 pub(crate) fn check_events(mut events: Vec<Event>, damage: &mut Vec<String>) -> Vec<Event> {
     let before = events.len();
     events.dedup();

@@ -24,8 +24,8 @@ pub(crate) fn time_s(windows: &[&Interval]) -> f64 {
     windows.iter().map(|w| w.width_s).sum()
 }
 
-/// A distribution over windows of `time_s` seconds together; a window without values takes part as an empty one. A histogram that is damaged
-/// counts as empty, which shows in the count.
+/// A distribution over windows of `time_s` seconds together; a window without values counts as an empty one. A damaged
+/// histogram counts as empty, which the count shows.
 pub(crate) fn latency<'a>(
     windows: impl Iterator<Item = Option<&'a HistogramData>>,
     percents: &[f64],

@@ -1,11 +1,11 @@
-//! A flag that ends the load when the user's does, and that the run may set for reasons of its own: nothing but the user's
+//! A cancellation flag of the run that follows the user's flag and that the run may also set itself: only the user's
 //! signal sets the user's flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Longest delay between the user's flag and the run's own.
+/// Longest delay between the user's flag and the run's.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// Runs `work` with a flag that is set as soon as `user` is, and that `work` may set itself.

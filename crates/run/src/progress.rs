@@ -4,10 +4,10 @@ use mydyno_model::plan::StepPlan;
 use mydyno_model::record::{Interval, Phase};
 use mydyno_tables::prepare::Prepared;
 
-/// The progress of a trial.
+/// An event of a trial's progress.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// A private server is being made, or what was found on the way.
+    /// An event of making a private server.
     Server(&'a mydyno_sandbox::Progress),
     /// The server warned of a statement of the lever `schema.statement`.
     SchemaWarning {
@@ -16,7 +16,7 @@ pub enum Progress<'a> {
         /// The warning.
         said: &'a str,
     },
-    /// Something of a private server that others use was not removed with it: a sentence that names it.
+    /// A change of a private server that was not restored because others use it: a sentence that names it.
     LeftAlone(&'a str),
     /// Tables are being filled.
     Preparing {
@@ -27,20 +27,20 @@ pub enum Progress<'a> {
         /// Rows that an earlier preparation had stored.
         found: u64,
     },
-    /// The tables were made or found.
+    /// The tables are ready.
     Ready(Prepared),
     /// Connections are being opened.
     Connecting {
         /// Step.
         step: &'a StepPlan,
-        /// Open.
+        /// Open connections.
         done: usize,
         /// Connections of the step.
         of: usize,
     },
-    /// A statement about tables is being sent.
+    /// Statements that check the tables are being sent.
     Looking {
-        /// Statements that were answered.
+        /// Answered statements.
         done: usize,
         /// All statements.
         of: usize,
@@ -56,7 +56,7 @@ pub enum Progress<'a> {
         /// Number of steps in all; `None` while a search may add some.
         of: Option<usize>,
     },
-    /// A step of a search is over.
+    /// A step of a search has ended.
     Tried {
         /// Step.
         step: &'a StepPlan,
@@ -72,7 +72,7 @@ pub enum Progress<'a> {
         /// Phase.
         phase: Phase,
     },
-    /// A second of load is over.
+    /// A second of load has ended.
     Interval {
         /// Step.
         step: &'a StepPlan,

@@ -1,4 +1,4 @@
-//! Connections to the server that is watched, and its process on this host.
+//! Connections to the server for the sampler, and its process on this host.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +28,8 @@ impl Reconnect {
         Self { options, source: source.clone() }
     }
 
-    /// The first connection, with the user's own time limit; and why the server's process is not visible, if it is not.
+    /// The first connection, with the user's own time limit; and the reason why the server's process is not visible, if
+    /// it is not.
     pub fn first(&mut self) -> Result<(Connected<Client>, Option<String>), WireError> {
         let client = connect(&self.options)?;
         let found = process_behind(&self.source, &client, &self.options);
@@ -37,7 +38,7 @@ impl Reconnect {
         Ok((Connected { sql: client, pid: found.ok().map(|process| process.pid) }, hidden))
     }
 
-    /// Whether the server is on another host, so that figures of this one say nothing about it.
+    /// Whether the server is on another host, so that samples of this one do not concern it.
     pub fn is_remote(&self) -> bool {
         matches!(&self.options.endpoint, Endpoint::Tcp { host, .. } if !is_loopback(host))
     }

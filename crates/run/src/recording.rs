@@ -50,7 +50,7 @@ impl<'a> Recording<'a> {
         self.kept = Some(Vec::new());
     }
 
-    /// The summary of a step whose intervals were kept, without what samples would add.
+    /// The summary of a step whose intervals were kept, without values from samples.
     pub fn summary(&mut self, number: usize, step: &StepPlan) -> Option<StepSummary> {
         let record = RunRecord {
             manifest: self.manifest.clone(),

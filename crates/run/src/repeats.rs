@@ -9,13 +9,13 @@ use mydyno_stats::interval::LEVEL;
 use mydyno_stats::slow::{RELIABLE_S, reliable};
 use mydyno_stats::special::t_quantile;
 
-/// Share of the planned window from which on a step counts as a repeat.
+/// Share of the planned window above which a step counts as a repeat.
 const WHOLE: f64 = 0.9;
 
 /// One entry a point that was measured more than once, in the order of the plan.
 pub fn points(plan: &[StepPlan], time_s: f64, steps: &[StepSummary]) -> Vec<PointSummary> {
     let mut points: Vec<Vec<&StepSummary>> = Vec::new();
-    // What was cut short is not a repeat.
+    // A step that was cut short is no repeat.
     let whole = |step: &&StepSummary| step.window_s >= WHOLE * time_s;
     for step in steps.iter().filter(whole) {
         let same = |other: &&StepSummary| match (plan.get(step.step), plan.get(other.step)) {
@@ -60,7 +60,7 @@ fn merge(repeats: &[&StepSummary]) -> Option<PointSummary> {
     })
 }
 
-/// Mean and Student's margin from the differences between values; `None` where there are none.
+/// Mean and Student's margin from the differences between values; `None` without differences.
 fn student(values: &[f64]) -> (f64, Option<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

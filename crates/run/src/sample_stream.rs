@@ -10,7 +10,7 @@ use mydyno_model::sample::Sample;
 use crate::error::RunError;
 use crate::writer::{create, put_line};
 
-/// Every so many samples one holds all values, so that a reader can start there.
+/// Every so many samples one contains all values, so that a reader can start there.
 const KEY_FRAME_EVERY: usize = 60;
 
 /// Compression of the samples: the default of zstd, a few microseconds a line.

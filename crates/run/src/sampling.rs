@@ -1,4 +1,4 @@
-//! Samples beside the load, on threads of their own.
+//! Samplers in parallel to the load, on their own threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -14,7 +14,7 @@ use mydyno_wire::ConnectOptions;
 
 use crate::reconnect::Reconnect;
 
-/// Why counters are missing from the samples. Observation that fails is no reason to end a run.
+/// Reasons why counters are missing from the samples. A failure of the samplers does not end the run.
 #[derive(Clone, Default)]
 pub struct Notes(Arc<Mutex<Vec<WatchNote>>>);
 
@@ -24,20 +24,20 @@ impl Notes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(WatchNote { at_s, text: text.into() });
     }
 
-    /// The sentences so far, which are taken away.
+    /// Removes and returns the sentences so far.
     pub fn take(&self) -> Vec<WatchNote> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The counters of the loaded server, over a connection of their own.
+/// The counters of the loaded server, over a separate connection.
 pub struct Counted {
     server: WatchedServer<Reconnect>,
     cancel: Arc<AtomicBool>,
 }
 
 impl Counted {
-    /// Connects; a server that refuses is a note, and its counters are missing from the record.
+    /// Connects; a refusal becomes a note, and the counters are missing from the record.
     pub fn connect(options: &ConnectOptions, clock: &MonotonicClock, notes: &Notes) -> Option<Self> {
         let cancel = Arc::new(AtomicBool::new(false));
         let mut reconnect = Reconnect::new(options, &Source::live(), &cancel);
@@ -50,7 +50,7 @@ impl Counted {
         };
         let (heard, clock, ended) = (notes.clone(), *clock, Arc::clone(&cancel));
         let note = move |note: ServerNote| {
-            // What is cut off by the end of the run is no loss.
+            // A statement that the end of the run interrupts is no loss.
             if !ended.load(Ordering::Relaxed) {
                 heard.add(clock.now_s(), sentence(&note));
             }
@@ -59,7 +59,7 @@ impl Counted {
         Some(Self { server, cancel })
     }
 
-    /// Set by the end of the run, it ends a statement that is not answered.
+    /// Set at the end of the run, it cancels a pending statement.
     pub fn cancel(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.cancel)
     }
@@ -88,12 +88,12 @@ pub fn sample_until(
         bus = bus.beside(Interval::SECOND, Box::new(counted.server));
     }
     bus.run(stop, |sample| {
-        // The receiver outlives this thread; if it has gone, so has the run.
+        // The receiver outlives this thread; if it is closed, the run has ended.
         let _ = to.send(sample);
     });
 }
 
-/// Block devices that can be real disks: not loop devices or memory, and not parts of another.
+/// Block devices that can be disks: no loop or memory devices, no partitions.
 pub fn disks(source: &Source) -> Vec<String> {
     let names = source.list("/sys/block").unwrap_or_default();
     names

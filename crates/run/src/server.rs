@@ -1,4 +1,4 @@
-//! The server and the clock of a run's steps: those of the machine, or simulated ones in tests.
+//! The server and the clock of a run's steps: real ones, or simulated ones in tests.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,7 +16,7 @@ pub(crate) trait LoadedServer {
     /// The clock of the run.
     fn clock(&self) -> &dyn Clock;
 
-    /// Puts the tables back to where a step starts from.
+    /// Restores the tables to the state in which a step starts.
     fn restore_tables(&self, place: Place<'_>) -> Result<(), RunError>;
 
     /// Runs the load of one step until its end or until `stop` is set.
@@ -32,14 +32,14 @@ pub(crate) trait LoadedServer {
     fn unreachable(&self, place: Place<'_>) -> Option<WireError>;
 }
 
-/// The session setting that the workloads' transactions need; all others stay as the server has them.
+/// The session setting that the workloads' transactions need; all others are the server's.
 const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
 
-/// Makes the server refuse writes in sessions that may only read the user's tables. The text of a statement does not show
-/// all writes: a stored function that it calls may write.
+/// Makes the server refuse writes in sessions that may only read the user's tables. The text of a statement does not
+/// show all writes: a stored function may write.
 const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
 
-/// The server of a [`Place`], in the time of the machine.
+/// The server of a [`Place`], in real time.
 pub(crate) struct RealServer<'a> {
     pub clock: &'a MonotonicClock,
 }

@@ -5,11 +5,11 @@ use mydyno_model::record::{Interval, Phase};
 use mydyno_stats::slow::MIN_WINDOWS;
 use mydyno_stats::steady;
 
-/// Windows shorter than this, in seconds, say too little.
+/// Windows shorter than this, in seconds, are too short to judge.
 const SHORT_S: f64 = 0.5;
 
-/// Whether the windows of a warm-up end in a steady stretch that is long enough to judge by. In a closed loop throughput
-/// must have settled; in an open one the schedule sets it, so there the mean response time must.
+/// Whether the windows of a warm-up end in a steady part that is long enough. A closed loop must have a settled
+/// throughput; in an open loop the schedule sets the throughput, so the mean response time must have settled.
 pub fn settled(arrivals: &Arrivals, transaction: &str, warmup: &[Interval]) -> bool {
     let whole = warmup.iter().filter(|w| w.phase == Phase::Warmup && w.width_s >= SHORT_S);
     let values: Vec<f64> = match arrivals {
@@ -23,23 +23,22 @@ pub fn settled(arrivals: &Arrivals, transaction: &str, warmup: &[Interval]) -> b
     if values.len() < MIN_WINDOWS {
         return false;
     }
-    // What comes before the cut was the warm-up proper. Too few values for a cut are judged whole.
+    // The windows before the cut were the transient. With too few values for a cut all are judged.
     let start = steady::warm_up_end(&values).unwrap_or(0);
     let rest = &values[start..];
     rest.len() >= MIN_WINDOWS && is_level(rest) && steady::assess(rest).steady == Some(true)
 }
 
-/// A change between the halves of a warm-up that is not a reason to go on, as a share.
+/// Tolerated change between the halves of a warm-up, as a share.
 const LEVEL: f64 = 0.02;
 
-/// Whether the halves of a series have one mean, but for [`LEVEL`] or twice what noise from value to value makes. A test
-/// that is repeated every second passes by chance in the end, so this one requires more than the absence of a significant
-/// change.
+/// Whether the halves of a series have the same mean within [`LEVEL`] or twice the noise between values. A test that is
+/// repeated every second eventually passes by chance, so this requires more than the absence of a significant change.
 fn is_level(values: &[f64]) -> bool {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let (early, late) = values.split_at(values.len() / 2);
     let change = (mean(late) - mean(early)).abs();
-    // Of differences, because a trend hardly adds to them.
+    // The noise is estimated from differences, which a trend hardly affects.
     let squares: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
     let noise = (squares / 2.0 / (values.len() - 1) as f64).sqrt();
     let by_chance = 2.0 * noise * (4.0 / values.len() as f64).sqrt();

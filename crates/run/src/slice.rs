@@ -1,4 +1,4 @@
-//! One step on a server that is up, without a record: what an experiment repeats.
+//! One step on a running server, without a record: the unit that an experiment repeats.
 
 use std::sync::atomic::AtomicBool;
 
@@ -26,12 +26,12 @@ pub struct Sliced {
     pub intervals: Vec<Interval>,
     /// Events of the run, with the instant on the clock in seconds: errors and warnings.
     pub events: Vec<(f64, EventKind)>,
-    /// Why it ended before its time; `None` when it ran to its end.
+    /// The reason why it ended early; `None` when it is complete.
     pub cut: Option<Cut>,
 }
 
-/// Measures one step of a plan on a server that is up, whose tables are there. The number of the step names the random streams
-/// of its operations. Host and server are not sampled.
+/// Measures one step of a plan on a running server that has its tables. The number of the step selects the random
+/// streams of its operations. Host and server are not sampled.
 ///
 /// # Errors
 /// The load could not start.

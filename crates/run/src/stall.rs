@@ -1,28 +1,28 @@
-//! Stalls that a closed loop hides: while a server answers nothing, a closed loop asks nothing, so only as many
-//! transactions show the stall as there are connections.
+//! Stalls that a closed loop hides: while a server answers nothing, a closed loop sends nothing, so at most as many
+//! transactions as connections show the stall.
 
 use mydyno_model::record::Interval;
 
-/// A stretch in which hardly anything was answered.
+/// A period in which hardly any transaction was answered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
-    /// Seconds of the run at which the window ends in which it came to an end.
+    /// End of the window in which it ended, in seconds of the run.
     pub until_s: f64,
-    /// How long the transaction took that saw most of it, in seconds.
+    /// Response time of the longest transaction in it, in seconds.
     pub length_s: f64,
-    /// Transactions that would have come meanwhile at the median rate.
+    /// Transactions that would have been due meanwhile at the median rate.
     pub hidden: f64,
 }
 
-/// Shorter stalls are not looked for.
+/// Shorter stalls are ignored.
 const SHORTEST_S: f64 = 0.1;
 
-/// Below this multiple of the median response time it is not a stall.
+/// Multiple of the median response time that a stall exceeds.
 const FAR: f64 = 10.0;
 
-/// The longest stall in the windows of a closed loop. A stall is seen twice: a transaction took long, and throughput
-/// fell by at least half of what that long a pause of all connections would take from it. One slow transaction beside
-/// others that go on is none.
+/// The longest stall in the windows of a closed loop. A stall has two signs: a transaction took long, and throughput
+/// fell by at least half of what a pause of that length on all connections would cost. One slow transaction beside
+/// others that continue is none.
 pub fn longest(windows: &[&Interval], transaction: &str, median_response_us: f64) -> Option<Stall> {
     let rates = || windows.iter().map(|w| w.transactions as f64 / w.width_s.max(1e-9));
     let mut sorted: Vec<f64> = rates().collect();

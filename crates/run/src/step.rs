@@ -1,4 +1,4 @@
-//! One step of a plan: its connections, its warm-up and measured window, and how it ended.
+//! One step of a plan: its connections, its warm-up and measured window, and its end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::settled::settled;
 use crate::steps::{NumberedStep, Work};
 use crate::tables::Place;
 
-/// How a step, and the run with it, ended before its time.
+/// The reason why a step, and the run with it, ended early.
 #[derive(Debug)]
 pub enum Cut {
     /// The user ended it.
     Interrupted,
-    /// No transaction succeeded, or an error came up that was to end the run.
+    /// No transaction succeeded, or an error occurred that ends the run.
     AnsweredBadly(String),
-    /// The server was lost, or the load generator failed.
+    /// The connection to the server was lost, or the load generator failed.
     BrokeOff(String),
 }
 
@@ -35,7 +35,8 @@ pub(crate) trait StepSink {
     fn note(&mut self, at_s: f64, what: EventKind) -> Result<(), RunError>;
 }
 
-/// Runs one step; why the run ends with it, if it does. An error of the first step is an error of the plan or the server.
+/// Runs one step; returns the reason if the run ends with it. An error of the first step is an error of the plan or the
+/// server.
 pub(crate) fn run_step(
     place: Place<'_>,
     server: &dyn LoadedServer,
@@ -81,7 +82,8 @@ pub(crate) fn run_step(
         Ok(End::Forbidden { why }) => {
             Some(Cut::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
         }
-        // The first step that cannot start is an error of the plan or the server; later ones keep what was measured.
+        // A failure to start the first step is an error of the plan or the server; after later ones the measurements so
+        // far are kept.
         Err(error) if first => return Err(error.into()),
         Err(error) => Some(Cut::BrokeOff(error.to_string())),
         Ok(End::AllLost { why }) => {
@@ -93,7 +95,8 @@ pub(crate) fn run_step(
             for warning in after_step(&shortfalls) {
                 sink.note(server.clock().now_s(), EventKind::Warning(warning.at_step(number)))?;
             }
-            // Without a connection left the server may be gone for good; after the last step only a new connection shows it.
+            // Without any connection left the server may be gone for good; after the last step only a new connection
+            // shows it.
             let gone = if shortfalls.lost >= step.connections { server.unreachable(place) } else { None };
             gone.map(|why| Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
@@ -112,7 +115,7 @@ pub(crate) fn error_event(work: &Work, number: usize, error: FirstError) -> Even
     }
 }
 
-/// A load generator that comes this much late to the end of a window has stood still.
+/// Delay at the end of a window above which the load generator has stood still.
 const STALLED_NS: u64 = 100_000_000;
 
 fn after_step(shortfalls: &Shortfalls) -> Vec<Warning> {

@@ -17,7 +17,7 @@ use mydyno_workload::{OptionError, Workload};
 
 use crate::request::Resolved;
 
-/// A step with its place in the plan.
+/// A step with its position in the plan.
 #[derive(Clone, Copy)]
 pub struct NumberedStep<'a> {
     /// From 0.
@@ -34,7 +34,7 @@ pub struct NumberedStep<'a> {
 pub struct Work {
     /// Its tables.
     pub tables: WorkTables,
-    /// Connections that fill them.
+    /// Number of connections that fill them.
     pub fillers: usize,
     workload: AnyWorkload,
 }
@@ -43,7 +43,7 @@ impl Work {
     /// The workload of a plan.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Options that contradict each other.
     pub fn new(resolved: &Resolved) -> Result<Self, Vec<OptionError>> {
         let plan = &resolved.draft;
         let (workload, tables) = AnyWorkload::build(&Request {
@@ -53,7 +53,8 @@ impl Work {
             connections: plan.steps.iter().map(|s| s.connections).max().unwrap_or(1),
             seed: plan.seed,
         })?;
-        // A thread of the server works for each, and generating rows takes as long: one for each CPU keeps both busy.
+        // Each connection occupies a thread of the server, and generating rows takes as long: one per CPU keeps both
+        // busy.
         let fillers = std::thread::available_parallelism().map_or(2, usize::from).max(2);
         let work = Self { tables, fillers, workload };
         Ok(if work.workload.keeps_row_count() {
@@ -78,7 +79,7 @@ impl Work {
         self.workload.writes()
     }
 
-    /// The same with tables of the OLTP family changed.
+    /// As given, with changes to tables of the OLTP family.
     #[must_use]
     pub fn with_tables(mut self, change: impl FnOnce(Tables) -> Tables) -> Self {
         if let WorkTables::Oltp(tables) = self.tables {
@@ -87,7 +88,7 @@ impl Work {
         self
     }
 
-    /// Statements that put the tables back to where a step starts from.
+    /// Statements that restore the tables to the state in which a step starts.
     pub fn before_step(&self) -> Vec<String> {
         self.workload.before_step()
     }
@@ -107,7 +108,7 @@ impl Work {
         self.workload.fingerprint()
     }
 
-    /// Statements that the user wrote.
+    /// Statements written by the user.
     pub fn user_statements(&self) -> &[UserStatement] {
         self.workload.user_statements()
     }
@@ -127,7 +128,7 @@ impl Work {
         self.visit(step, connect, RealLoad { clock, stop, sink })
     }
 
-    /// Gives `load` the step for this workload.
+    /// Calls `load` with the definition of the step for this workload.
     pub(crate) fn visit<L: StepVisitor>(
         &self,
         step: &NumberedStep<'_>,
@@ -138,17 +139,17 @@ impl Work {
     }
 }
 
-/// Opens a connection for the load.
+/// Opens a connection of the load.
 pub(crate) type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
 
-/// Takes a step for a workload of any type.
+/// Runs a step for a workload of any type.
 pub(crate) trait StepVisitor {
     type Output;
 
     fn visit<W: Workload>(self, spec: &StepSpec<'_, W>) -> Self::Output;
 }
 
-/// Load on a server, in the time of the machine.
+/// Load on a real server, in real time.
 struct RealLoad<'a> {
     clock: &'a MonotonicClock,
     stop: &'a AtomicBool,
@@ -163,7 +164,7 @@ impl StepVisitor for RealLoad<'_> {
     }
 }
 
-/// Makes the load's definition of a step from the plan's.
+/// Builds the load's definition of a step from the plan's.
 struct StepBuilder<'a, L> {
     step: &'a NumberedStep<'a>,
     connect: Connect<'a>,
@@ -192,11 +193,11 @@ impl<L: StepVisitor> Visitor for StepBuilder<'_, L> {
     }
 }
 
-/// Names the random stream of the seeds of repeats.
+/// Name of the random stream of the repeats' seeds.
 const REPEAT: u64 = u64::from_be_bytes(*b"\0\0repeat");
 
-/// Seed of arrivals and think times. A repeat has its own: with the same instants in all of them the differences between
-/// repeats would not hold what chance does to a schedule.
+/// Seed of arrivals and think times. Every repeat has its own: with the same instants in all of them the differences
+/// between repeats would not contain the randomness of a schedule.
 fn pace_seed(seed: u64, repeat: usize) -> u64 {
     match repeat {
         0 => seed,

@@ -1,4 +1,4 @@
-//! The summary of a run, derived from its record alone: today's run, yesterday's, or one that was killed.
+//! Derives the summary of a run from its record alone, of any age and also after a kill.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
             .unwrap_or_default()
             .to_owned(),
         end,
-        // A search measures again what is in doubt, which makes no fair sample of a rate.
+        // A search repeats uncertain rates, so its repeats are no random sample.
         points: if plan.capacity.is_none() {
             repeats::points(&planned, plan.time_s, &steps)
         } else {
@@ -63,7 +63,8 @@ pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
     }
 }
 
-/// How bounds fared. A search for the highest rate goes where they break, so there they apply to the rate that it claims.
+/// The results of bounds. A search for the highest rate measures beyond them on purpose, so they apply to the claimed
+/// rate.
 fn bounds(
     fail_if: &[String],
     steps: &[StepSummary],
@@ -177,7 +178,7 @@ fn client_summary(windows: &[&Interval], queries: u64, workers: usize, window_s:
     ClientSummary {
         cpu_user_us_per_query: per_query(user_us),
         cpu_system_us_per_query: per_query(system_us),
-        // Connections are opened by threads of their own.
+        // Separate threads open connections.
         cpu_share_of_workers: (user_us + system_us - total(|c| c.opening_us))
             / 1e6
             / (window_s * workers.max(1) as f64),
@@ -188,8 +189,8 @@ fn client_summary(windows: &[&Interval], queries: u64, workers: usize, window_s:
     }
 }
 
-/// The server's CPU over the samples inside the measured window, laid on the statements of as much time. `None` where
-/// its process cannot be seen or the samples cover less than a third of the window.
+/// The server's CPU time over the samples inside the measured window, divided by the statements of the same time.
+/// `None` where its process is not visible or the samples cover less than a third of the window.
 fn server_cpu_us_per_query(
     record: &RunRecord,
     windows: &[&Interval],
@@ -201,7 +202,7 @@ fn server_cpu_us_per_query(
     (queries > 0 && last.at_s - first.at_s >= window_s / 3.0).then(|| cpus * 1e6 * window_s / queries as f64)
 }
 
-/// Warnings that were written while the run went on.
+/// Warnings that were recorded during the run.
 pub(crate) fn written_warnings(record: &RunRecord) -> Vec<mydyno_model::Warning> {
     let warnings = record.events.iter().filter_map(|event| match &event.what {
         EventKind::Warning(warning) => Some(warning.clone()),

@@ -1,4 +1,5 @@
-//! The tables of a workload: guarded, made, checked and dropped. Each piece is callable alone, on a server that is up.
+//! The tables of a workload: guarded, made, checked and dropped. Each operation can be called alone, on a running
+//! server.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::progress::{Progress, Watch};
 use crate::steps::Work;
 use crate::users_sql;
 
-/// A workload on a server that is up.
+/// A workload on a running server.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The plan.
@@ -43,7 +44,7 @@ pub fn make_tables(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -
 /// Checks the rows against the mark.
 ///
 /// # Errors
-/// Every table that is not as it should be, or why that could not be found out.
+/// Every table that differs, or the reason why that is unknown.
 pub fn check_tables(work: &Work, target: &ConnectOptions) -> Result<DataMark, Vec<RunError>> {
     let mut client = control(target).map_err(|e| vec![e])?;
     work.tables.check(&mut client).map_err(|errors| errors.into_iter().map(RunError::from).collect())
@@ -59,7 +60,7 @@ pub fn drop_tables(work: &Work, target: &ConnectOptions) -> Result<bool, RunErro
     Ok(work.tables.cleanup(&mut client)?)
 }
 
-/// Refuses to load a server when the guard has a reason.
+/// Applies the guard.
 pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Found, RunError> {
     let Place { plan, options, work, .. } = place;
     let missing = work.tables.existing(client)?.is_none();

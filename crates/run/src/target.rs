@@ -1,5 +1,5 @@
-//! The server of a trial or an audit: one that exists, a private one for the length of the call, or a private one that the
-//! caller holds.
+//! The server of a trial or an audit: an existing one, a private one for the duration of the call, or a private one of
+//! the caller.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ use crate::progress::{Progress, Watch};
 /// The server of a trial or an audit.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A server that exists and that others may use.
+    /// An existing server that others may use.
     Server(Box<ConnectOptions>),
     /// A private server, started before the work and ended after it.
     Private(Box<PrivateServer>),
@@ -55,10 +55,10 @@ impl Target {
     }
 }
 
-/// A flag that the user's signal sets: it ends loads, fills and waits for a server.
+/// A flag that the user's signal sets: it ends loads, filling of tables and waiting for a server.
 pub type Cancel = Arc<AtomicBool>;
 
-/// A server that is up.
+/// A running server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Up<'a> {
     /// How to reach it, without a database.
@@ -68,7 +68,7 @@ pub(crate) struct Up<'a> {
 }
 
 impl Up<'_> {
-    /// As a plan names it.
+    /// The target as a plan names it.
     pub fn plan(&self) -> TargetPlan {
         let (transport, address) = match &self.connect.endpoint {
             Endpoint::Unix(path) => (Transport::Unix, path.display().to_string()),
@@ -78,8 +78,8 @@ impl Up<'_> {
     }
 }
 
-/// Runs `work` on the target. A private server is started before and ended after it, however `work` ended; when the process
-/// is killed, `mydyno host restore` finds and removes the server.
+/// Runs `work` on the target. A private server is started before and ended after it, even when `work` fails; when the
+/// process is killed, `mydyno host restore` finds and removes the server.
 pub(crate) fn with_target<T>(
     target: &Target,
     stop: &Cancel,

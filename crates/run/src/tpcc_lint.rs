@@ -12,7 +12,7 @@ use crate::error::RunError;
 use crate::progress::{Progress, Watch};
 use crate::target::{Cancel, Target, with_target};
 
-/// The tables to look at.
+/// The tables to examine.
 #[derive(Debug, Clone)]
 pub struct TpccLintPlan {
     /// The server.
@@ -23,7 +23,7 @@ pub struct TpccLintPlan {
     pub set: Option<u32>,
 }
 
-/// Reads what the tables say about the work of the driver that ran on them.
+/// Reads from the tables how much work their driver did.
 ///
 /// # Errors
 /// The server cannot be reached, the database has no such tables, or the user stopped it.
@@ -38,7 +38,7 @@ pub fn tpcc_lint(plan: &TpccLintPlan, stop: &Cancel, watch: &mut Watch<'_>) -> R
             watch(Progress::Looking { done, of: all.len() });
             let answer = match client.query(&names.renamed(&question.sql)) {
                 Ok(rows) => Ok(cells(&rows)),
-                // An error of the server leaves the connection usable; any other one ends the reading.
+                // After an error of the server the connection is usable; any other error ends the reading.
                 Err(error) if error.server_error().is_some() => Err(error.to_string()),
                 Err(error) => return Err(RunError::wire("reading the tables")(error)),
             };
@@ -67,7 +67,7 @@ fn find(client: &mut Client, plan: &TpccLintPlan) -> Result<Names, RunError> {
     Ok(Names::find(&plan.database, &tables, plan.set)?)
 }
 
-/// All statements see the tables as of one instant, so that they agree while the driver runs.
+/// All statements read one snapshot, so they are consistent while the driver runs.
 fn begin(client: &mut Client) -> Result<(), RunError> {
     let level = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
     client.execute(level).map_err(RunError::wire("beginning to read"))?;

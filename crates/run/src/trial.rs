@@ -36,10 +36,10 @@ use crate::users_sql;
 use crate::warnings;
 use crate::writer::{self, Writer};
 
-/// Deadline of the statements that a run ends with.
+/// Deadline of the statements at the end of a run.
 const LAST_READS: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A trial to be run.
+/// The plan of a trial.
 pub struct TrialPlan {
     /// The plan without its server.
     pub resolved: Resolved,
@@ -64,16 +64,16 @@ pub struct RecordPlan {
     pub argv: Vec<String>,
 }
 
-/// A trial that ran, to its end or not.
+/// A trial that ran, completely or not.
 #[derive(Debug)]
 pub struct Ended {
     /// Its plan.
     pub plan: Plan,
     /// Its summary.
     pub summary: Summary,
-    /// Why it broke off, when neither the plan nor the user ended it.
+    /// The error that ended it early, apart from the plan and the user.
     pub broke_off: Option<String>,
-    /// Whether it broke off because of the server's answers: nothing succeeded, or an error that was to end it.
+    /// Whether the server's answers ended it: nothing succeeded, or an error that ends the run.
     pub answered_badly: bool,
     /// Whether the user ended it.
     pub interrupted: bool,
@@ -114,7 +114,7 @@ pub fn prepare(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
 /// Checks the rows of a trial's tables against their mark.
 ///
 /// # Errors
-/// Every table that is not as it should be, or why that could not be found out.
+/// Every table that differs, or the reason why that is unknown.
 pub fn check(trial: &TrialPlan, stop: &Cancel) -> Result<DataMark, Vec<RunError>> {
     let checked =
         with_target(&trial.target, stop, &mut |_| (), |up, _| Ok(check_tables(&trial.work, up.connect)));
@@ -129,7 +129,8 @@ pub fn cleanup(trial: &TrialPlan, stop: &Cancel) -> Result<bool, RunError> {
     with_target(&trial.target, stop, &mut |_| (), |up, _| drop_tables(&trial.work, up.connect))
 }
 
-/// Runs the statements of the lever `schema.statement` and passes the server's warnings on: some change less than they say.
+/// Runs the statements of the lever `schema.statement` and reports the server's warnings: some statements change less
+/// than they say.
 ///
 /// # Errors
 /// The server refuses one of them, or cannot be reached.
@@ -151,14 +152,14 @@ pub fn change_schema(
     Ok(())
 }
 
-/// Measures on a server that is up, with a record.
+/// Measures on a running server, with a record.
 fn measure(
     trial: &TrialPlan,
     place: Place<'_>,
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
 ) -> Result<Ended, RunError> {
-    // Before any statement is sent: a record that cannot be written is not a reason to fill tables.
+    // Before any statement is sent: tables need not be filled if the record cannot be written.
     let claim = writer::claim(&trial.record.folder)?;
     let tables = &trial.work.tables;
     let mut client = control(place.connect)?;
@@ -185,7 +186,7 @@ fn measure(
     let how = noted
         .map_err(RunError::from)
         .and_then(|()| observed_steps(place, &manifest, &clock, &mut writer, observed, stop, watch));
-    // A server that is gone has already ended the run, and one that hangs does not hold up the record's end.
+    // The loss of the server has already ended the run, and a server that hangs must not delay the end of the record.
     client.set_read_timeout(Some(LAST_READS));
     for warning in tables.doubts(&mut client).unwrap_or_default().into_iter().chain(pace.warning()) {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
@@ -195,7 +196,7 @@ fn measure(
     match how {
         Ok(how) => finish(folder, writer, &clock, how, place.plan),
         Err(error) => {
-            // The record says why it ends; if that cannot be written either, the first error is the one to report.
+            // The record contains the reason of its end; if that cannot be written either, the first error is reported.
             let _ = finish(folder, writer, &clock, How::Cut(Cut::BrokeOff(error.to_string())), place.plan);
             Err(error)
         }
@@ -209,7 +210,7 @@ fn collect(client: &mut Client) -> FactSet {
     facts
 }
 
-/// The properties that the handshake settled. The connections under load are opened with the same options.
+/// Properties that the handshake negotiated. The connections of the load have the same options.
 fn connection_facts(session: &Session) -> [(String, Fact); 3] {
     let compression = match session.compression {
         None => "none",
@@ -241,7 +242,7 @@ fn manifest(
         facts_digest: mydyno_facts::digest(facts),
         clock: clock.describe(source),
         fingerprint: Fingerprint {
-            // Rows that a run has changed are no longer those of the seed.
+            // Rows that a run has changed no longer follow from the seed.
             data: if used { format!("{data}-used") } else { data.to_owned() },
             operations: trial.work.fingerprint(),
         },
@@ -250,12 +251,12 @@ fn manifest(
     }
 }
 
-/// What the samplers need to know of the server.
+/// The server's properties that the samplers need.
 #[derive(Clone, Copy)]
 struct Observed {
     /// Its process, where it is visible.
     server_pid: Option<u32>,
-    /// Whether it has room for one connection more than the load needs.
+    /// Whether it permits one connection more than the load needs.
     room: bool,
 }
 
@@ -298,7 +299,7 @@ fn observed_steps(
         if let Some(cancel) = cancel {
             cancel.store(true, Ordering::Relaxed);
         }
-        // The last sample comes after the last interval; the sampler hangs up behind it.
+        // The last sample comes after the last interval; then the sampler closes the channel.
         for sample in &samples {
             writer.sample(sample)?;
         }
@@ -327,7 +328,7 @@ pub(crate) fn finish(
         None => End::Complete,
     };
     writer.end(clock.now_s(), end)?;
-    // The summary comes from the written record, as in every reader of it.
+    // The summary is derived from the written record, as by every reader of it.
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());
     writer.summary(&summary)?;

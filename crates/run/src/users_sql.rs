@@ -1,4 +1,4 @@
-//! Statements that users wrote: whether they may run, and whether the server takes them.
+//! Statements written by users: whether they may run, and whether the server accepts them.
 
 use mydyno_tables::sql_text::{Class, named_databases};
 use mydyno_wire::column::kind;
@@ -7,21 +7,21 @@ use mydyno_workload::user_statement::{Keep, UserStatement};
 
 use crate::error::RunError;
 
-/// The way out for statements that may write where mydyno may not.
+/// The remedy for statements that may write to tables that mydyno did not make.
 const ALLOW: &str = "give --allow-write if that is intended";
 
-/// Where a user's statements run.
+/// The database of a user's statements, and their permissions.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// The database.
     pub database: &'a str,
     /// Whether mydyno made it, or makes the tables in it.
     pub ours: bool,
-    /// Whether the sessions are READ ONLY, so that the server refuses what a text does not tell.
+    /// Whether the sessions are READ ONLY, so that the server refuses writes that the text does not show.
     pub read_only: bool,
 }
 
-/// Every statement that may write where mydyno did not make the tables.
+/// Every statement that may write to tables that mydyno did not make.
 pub fn unpermitted(asked: &[UserStatement], place: Place<'_>, allow_write: bool) -> Vec<String> {
     if allow_write {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn unpermitted(asked: &[UserStatement], place: Place<'_>, allow_write: bool)
     asked.iter().filter_map(|asked| reason(asked, place)).collect()
 }
 
-/// Statements whose sessions should be READ ONLY on a server that has no such transactions: MySQL before 5.6.5 and MariaDB
+/// Statements that should run in READ ONLY sessions, which the server does not support: MySQL before 5.6.5 and MariaDB
 /// before 10.0, <https://dev.mysql.com/doc/refman/5.6/en/set-transaction.html>.
 pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) -> Option<String> {
     let has_them = if server.is_mariadb() { server.at_least(10, 0, 0) } else { server.at_least(5, 6, 5) };
@@ -46,7 +46,7 @@ fn reason(asked: &UserStatement, at: Place<'_>) -> Option<String> {
     let UserStatement { place, sql, class, .. } = asked;
     match class {
         Class::Reads if read_only => None,
-        // A function of that database's may write.
+        // A function of that database may write.
         Class::Reads => elsewhere(&named_databases(sql), database).map(|name| {
             format!(
                 "{place}: {} names {name:?}, which looks like another database than {database}, in a session that may write: {ALLOW}",
@@ -67,7 +67,7 @@ fn reason(asked: &UserStatement, at: Place<'_>) -> Option<String> {
     }
 }
 
-/// The first database that is named and is not this one.
+/// The first other database that is named.
 fn elsewhere<'a>(named: &'a [String], database: &str) -> Option<&'a String> {
     named.iter().find(|name| *name != database)
 }
@@ -81,13 +81,13 @@ fn shown(sql: &str) -> String {
     }
 }
 
-/// The server's error for a statement that cannot be prepared (ER_UNSUPPORTED_PS): it is sent as text.
+/// The server's error for a statement that cannot be prepared (ER_UNSUPPORTED_PS): it is sent as text instead.
 const NOT_PREPARABLE: u16 = 1295;
 
-/// Lets the server prepare every statement, so that a wrong column is found before the load starts.
+/// Prepares every statement on the server, so that a wrong column is found before the load starts.
 ///
 /// # Errors
-/// Every statement that it refuses, with its place; or the connection failed.
+/// Every refused statement with its position; or the connection failed.
 pub fn try_out(client: &mut Client, asked: &[UserStatement], database: &str) -> Result<(), RunError> {
     if asked.is_empty() {
         return Ok(());
@@ -125,7 +125,7 @@ pub fn try_out(client: &mut Client, asked: &[UserStatement], database: &str) -> 
     if reasons.is_empty() { Ok(()) } else { Err(RunError::Guarded(reasons)) }
 }
 
-/// Whether a column may hold whole numbers: texts may.
+/// Whether a column may contain integers: text columns may.
 fn is_whole(column: &Column) -> bool {
     match column.kind {
         kind::DECIMAL | kind::NEWDECIMAL => column.decimals == 0,

@@ -1,21 +1,21 @@
-//! The verdict over a trial, which the exit status follows.
+//! The verdict on a trial, which determines the exit status.
 
 use crate::trial::Ended;
 
-/// The verdict over a trial.
+/// The verdict on a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It ran to its end and nothing is wrong with its answers.
+    /// It is complete and all requirements are met.
     Fine,
-    /// It ran to its end, and these sentences say what is wrong.
+    /// It is complete, and these sentences name the violations.
     Bad(Vec<String>),
     /// The user ended it.
     Interrupted,
-    /// It broke off.
+    /// It ended early.
     BrokeOff {
-        /// Why.
+        /// The cause.
         why: String,
-        /// Whether the server's answers were the reason, rather than the server's loss or the host.
+        /// Whether the server's answers were the cause, rather than its loss or the host.
         by_answers: bool,
     },
 }
@@ -47,7 +47,7 @@ impl Ended {
         for step in summary.steps.iter().filter(|s| s.transactions == 0) {
             problems.push(format!("no transaction completed with {} connections", step.connections));
         }
-        // A transaction without an answer is in no histogram: the shown tail is not the true one.
+        // A transaction without an answer is in no histogram, so the tail is underestimated.
         problems.extend(summary.warnings.iter().filter(|w| w.id == "unanswered").map(|w| w.text.clone()));
         let measured = |number: &usize| summary.steps.iter().any(|s| s.step == *number);
         for number in (0..self.plan.steps.len()).filter(|number| !measured(number)) {

@@ -1,4 +1,4 @@
-//! Warnings: what makes a run's numbers worth less than they look, each with its figures and a next step.
+//! Warnings: conditions that impair a run's figures, each with its numbers and a next step.
 
 use mydyno_host::emulated::LABEL;
 use mydyno_host::sync_delay;
@@ -17,23 +17,23 @@ use crate::settled::settled;
 use crate::stall;
 use crate::summarise::{measured, windows_of, written_warnings};
 
-/// Share of their time on a CPU from which the workers are the limit.
+/// Share of CPU time of the worker threads above which the client is the limit.
 const CLIENT_BOUND: f64 = 0.9;
-/// Share of CPU time stolen by the hypervisor from which figures suffer.
+/// Share of CPU time stolen by the hypervisor above which a warning is due.
 const STOLEN: f64 = 0.02;
 /// Share of the host's CPUs used by others than server and load generator.
 const FOREIGN: f64 = 0.10;
 /// Share of the host's CPU time used by the load generator beside a busy server.
 const SHARED: f64 = 0.20;
-/// Share of the host's CPUs in use from which they are contended.
+/// Share of the host's CPUs in use above which they are contended.
 const BUSY: f64 = 0.90;
-/// Pages swapped a second from which latency is that of the swap.
+/// Pages swapped a second above which response times are those of the swap.
 const SWAPPING: f64 = 10.0;
-/// Width of throughput's interval, as a share of it, from which it says little.
+/// Width of throughput's interval, as a share of it, above which it is too wide.
 const WIDE: f64 = 0.5;
-/// Share of the 99th percentile of response time that lateness may make.
+/// Share of the 99th percentile of response time that late sends may cause.
 const LATE: f64 = 0.5;
-/// Share of the time in which connections are busy from which arrivals queue for them.
+/// Share of time in which connections are busy above which arrivals queue for them.
 const CROWDED: f64 = 0.5;
 /// Share of the window in which a group was throttled.
 const THROTTLED: f64 = 0.01;
@@ -168,7 +168,7 @@ fn of_answers(step: &StepSummary) -> Vec<Warning> {
     warnings
 }
 
-/// Whether the load was as it was to be, and the waiting that it shows.
+/// Whether the load followed its schedule, and the waiting that it shows.
 fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let Err(short) = reached(step) {
@@ -213,7 +213,7 @@ fn of_arrivals(record: &RunRecord, step: &StepSummary) -> Vec<Warning> {
     warnings
 }
 
-/// Why transactions were sent late: their connections were busy, or the load generator was.
+/// The reason for late sends: busy connections, or a slow load generator.
 fn late_sends(step: &StepSummary, late_us: f64, response_us: f64) -> Warning {
     let busy_us = step.service_us.mean.unwrap_or(0.0) * step.throughput.transactions_per_s.value;
     let busy = busy_us / 1e6 / step.connections.max(1) as f64;
@@ -238,7 +238,7 @@ fn tail(times: &LatencySummary) -> Option<f64> {
     times.percentiles.get("p99").map(|e| e.value)
 }
 
-/// A closed loop without think time that a stall hit.
+/// A stall during a closed loop without think time.
 fn hidden_wait(record: &RunRecord, step: &StepSummary) -> Option<Warning> {
     if step.rate.is_some() {
         return None;
@@ -324,7 +324,7 @@ fn of_host(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
     warnings
 }
 
-/// Warnings on foreign use of the CPUs, when the server's process can be seen and so runs on this host.
+/// Warnings on other users of the CPUs, when the server's process is visible and so runs on this host.
 fn of_cpus(step: &StepSummary, rates: &Rates) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let (Some(cpus), Some(busy), Some(server)) = (rates.cpus, rates.busy_share, rates.server_cpus) else {

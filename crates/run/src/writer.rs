@@ -1,5 +1,5 @@
-//! The record's writer: each line is on its way to the file system when its second is over, so that a run that is
-//! killed keeps all but its last second.
+//! The record's writer: each line is passed to the file system when its second ends, so that a killed run keeps all but
+//! its last second.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -39,7 +39,7 @@ impl Lines {
         Ok(Self { path, file, line: Vec::new() })
     }
 
-    /// One write per line: a line is there whole or not at all, short of a full disk.
+    /// One write per line, so that a line is complete unless the disk is full.
     pub fn push(&mut self, document: &impl Serialize) -> Result<(), RunError> {
         self.line.clear();
         put_line(&mut self.line, document);
@@ -63,7 +63,8 @@ pub(crate) fn create(path: &Path) -> Result<File, RunError> {
         .map_err(RunError::file("creating", path))
 }
 
-/// Writes an output file that the user named: a regular file is replaced in one step, through links; a device or pipe is written to.
+/// Writes an output file that the user named: a regular file is replaced atomically, through links; a device or pipe is
+/// written to.
 ///
 /// # Errors
 /// It cannot be written.
@@ -79,7 +80,7 @@ pub fn write_output(path: &Path, text: &str) -> Result<(), RunError> {
     }
 }
 
-/// Writes a whole document of a run folder, replacing an older one in one step.
+/// Writes a document of a run folder, replacing an older one atomically.
 ///
 /// # Errors
 /// The file or its folder cannot be written.
@@ -98,7 +99,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
     std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
 }
 
-/// A folder that is ours to record into. If nothing is recorded, one that was made for it is taken away again.
+/// A folder for a record. If nothing is recorded, a folder that was made for it is removed again.
 #[derive(Debug)]
 pub struct Claim {
     folder: PathBuf,
@@ -106,7 +107,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The folder, which stays from here on.
+    /// Keeps the folder from now on.
     pub(crate) fn keep(mut self) -> PathBuf {
         self.made = false;
         self.folder.clone()
@@ -125,7 +126,7 @@ impl Drop for Claim {
 /// Makes the folder (mode 0700); it must not exist, or be empty.
 ///
 /// # Errors
-/// It has something in it, or cannot be made or written.
+/// It is not empty, or cannot be made or written.
 pub fn claim(folder: &Path) -> Result<Claim, RunError> {
     if std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         let source = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
@@ -194,7 +195,7 @@ impl Writer {
         self.samples.as_mut().map_or(Ok(()), |samples| samples.push(sample))
     }
 
-    /// Writes why counters are missing from the samples. Notes that cannot be written are no reason to lose a run.
+    /// Writes why counters are missing from the samples. A failure to write notes does not fail the run.
     pub fn notes(&self, notes: &[WatchNote]) {
         if notes.is_empty() {
             return;

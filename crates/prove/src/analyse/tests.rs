@@ -57,8 +57,8 @@ fn a_start_is_one_unit_whatever_the_number_of_its_blocks() {
     assert_eq!(units(&ratios, Unit::Block).len(), 6);
 }
 
-/// From the formulas of the one-way analysis of variance, worked by hand: three groups of two with means 2, 4, 9 and
-/// differences of 2 within each. Mean squares: within 2, between 26; so the component between is (26 − 2)/2 = 12.
+/// From the formulas of the one-way analysis of variance, calculated by hand: three groups of two with means 2, 4, 9
+/// and differences of 2 within each. Mean squares: within 2, between 26; so the component between is (26 − 2)/2 = 12.
 #[test]
 fn the_two_levels_of_noise_are_told_apart() {
     let ratios = [(0, 1.0), (0, 3.0), (1, 3.0), (1, 5.0), (2, 8.0), (2, 10.0)];

@@ -1,4 +1,4 @@
-//! The findings whose remedies a private server can take, as levers.
+//! The findings whose remedies can be tried on a private server, as levers.
 
 use mydyno_model::checkup::{Advice, Outcome};
 use mydyno_model::claim::{Severity, StepKind};
@@ -10,7 +10,7 @@ use mydyno_sandbox::parse_set;
 /// Prefix of levers that are variables of a server's start.
 const OPTION: &str = "option.";
 
-/// Settings that can be changed in a running server and need longer than a slice to take their effect.
+/// Settings that can be changed in a running server, but take longer than a slice to have their full effect.
 const SLOW: [&str; 4] =
     ["innodb_buffer_pool_size", "innodb_log_file_size", "innodb_redo_log_capacity", "key_buffer_size"];
 
@@ -23,18 +23,18 @@ pub struct Candidate {
     pub change: Change,
 }
 
-/// Settings of a server's start, and how they are turned.
+/// Settings of a server's start, and how they are changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// The settings that the advice asks for, as `option.NAME`.
     pub levels: Vec<LeverLevel>,
-    /// The audited server's values of the same settings, where a running server takes both at once: they are then swapped in one
-    /// server, which needs no starts and shows smaller effects.
+    /// The audited server's values of the same settings, where a running server accepts both at once: they are then
+    /// swapped in one server, which needs no starts and shows smaller effects.
     pub live: Option<Vec<LeverLevel>>,
 }
 
 impl Change {
-    /// Several changes as one; it is live where all are.
+    /// Several changes combined; it is live if all are.
     pub fn all<'a>(changes: impl Iterator<Item = &'a Change> + Clone) -> Self {
         let levels = changes.clone().flat_map(|change| change.levels.clone()).collect();
         let live: Option<Vec<Vec<LeverLevel>>> = changes.map(|change| change.live.clone()).collect();
@@ -42,10 +42,11 @@ impl Change {
     }
 }
 
-/// The violated claims of an audit, by what a check-up can do with them.
+/// The violated claims of an audit, by how a check-up treats them.
 #[derive(Debug, Clone, Default)]
 pub struct Sorted {
-    /// Advice to be measured, the most urgent first; what makes data safer comes last, since it is advised whatever it costs.
+    /// Advice to be measured, the most urgent first; advice that makes data safer is last, since it is given whatever
+    /// its cost.
     pub candidates: Vec<Candidate>,
     /// Advice that is not measured, with the reason.
     pub others: Vec<Advice>,
@@ -68,7 +69,8 @@ pub fn sort(findings: &Findings, facts: &FactSet) -> Sorted {
     sorted
 }
 
-/// The finding as something to be measured; else the reason why it is not, or `None` where nobody would expect a measurement.
+/// The finding as a candidate for measurement; else the reason why it is not one, or `None` where no measurement is
+/// expected.
 fn candidate(finding: &Finding, facts: &FactSet, taken: &[&Candidate]) -> Result<Candidate, Option<String>> {
     let proof = &finding.proof;
     let expects_effect = proof.experiment.is_some() || proof.factor.is_some();
@@ -125,7 +127,7 @@ fn costs_already(change: &LeverLevel, facts: &FactSet) -> bool {
     value.is_some_and(|value| !mydyno_settings::prices(&change.lever, &value).is_empty())
 }
 
-/// The audited server's values of the settings, where a statement changes each of them at once.
+/// The audited server's values of the settings, where a statement changes each of them immediately.
 fn live(finding: &Finding, changes: &[LeverLevel], facts: &FactSet) -> Option<Vec<LeverLevel>> {
     let now: Vec<String> = finding
         .remedy
@@ -149,7 +151,7 @@ pub(crate) fn text_of(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The settings of a server's start that the remedy names, those that persist first.
+/// The settings of a server's start in the remedy, the persistent ones first.
 fn changes(finding: &Finding) -> Vec<LeverLevel> {
     let Some(remedy) = &finding.remedy else { return vec![] };
     let mut changes: Vec<LeverLevel> = Vec::new();
@@ -160,7 +162,7 @@ fn changes(finding: &Finding) -> Vec<LeverLevel> {
             changes.push(level);
         }
     }
-    // A remedy of which a private server can take only a part is another remedy.
+    // A remedy that a private server can apply only in part would be another remedy.
     let all = changes.iter().all(|c| parse_set(&format!("{}={}", &c.lever[OPTION.len()..], c.value)).is_ok());
     if all { changes } else { vec![] }
 }

@@ -6,7 +6,7 @@ use mydyno_model::experiment::{Finding, Verdict};
 /// Share of the gain that the minimal change should keep.
 const KEPT: f64 = 0.9;
 
-/// What a verdict on transactions per second says of a change.
+/// The outcome of a change by its verdict on transactions per second.
 pub fn outcome(verdict: &Verdict) -> Outcome {
     let ratio = verdict.responses.first().map_or(1.0, |response| response.effect_ratio.value);
     match verdict.verdict {
@@ -29,7 +29,8 @@ pub fn with_result(advice: Advice, verdict: &Verdict, folder: &str) -> Advice {
     }
 }
 
-/// The order in which a reader wants them: gains by size, losses, what makes data safer, without effect, undecided, not measured.
+/// The order of presentation: gains by size, losses, advice that makes data safer, without effect, undecided, not
+/// measured.
 pub fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
     let place = |advice: &Advice| match (advice.outcome, advice.for_safety) {
         (Outcome::NotMeasured, _) => 5,
@@ -39,7 +40,7 @@ pub fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
         (Outcome::Undecided, _) => 3,
         (Outcome::NoEffect, _) => 4,
     };
-    // Stable: advice of one place that is not a gain stays in the audit's order.
+    // Stable sort: advice of the same rank that is not a gain keeps the audit's order.
     advice.sort_by(|a, b| {
         let by_gain =
             || if place(a) == 0 { log_ratio(b).total_cmp(&log_ratio(a)) } else { std::cmp::Ordering::Equal };
@@ -48,7 +49,8 @@ pub fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
     advice
 }
 
-/// The gains among the advice, which are put together: what makes data safer is advised by itself, whatever it costs.
+/// The gains among the advice, which are combined. Advice that makes data safer is separate: it is given whatever its
+/// cost.
 pub fn gains(advice: &[Advice]) -> Vec<&Advice> {
     advice.iter().filter(|advice| advice.outcome == Outcome::Gain && !advice.for_safety).collect()
 }

@@ -1,6 +1,8 @@
-//! The check-up: which findings of an audit can be proved in private servers, in what shape, and what the results say together.
+//! The check-up: the findings of an audit that can be tested on private servers, the shape of those servers, and the
+//! combined result.
 //!
-//! Pure: [`advice`] and [`shape`] turn findings and facts into experiments, [`conclude`] turns their verdicts into the document.
+//! Pure: [`advice`] and [`shape`] turn findings and facts into experiments, [`conclude`] turns their verdicts into the
+//! document.
 
 pub mod advice;
 pub mod conclude;
@@ -14,12 +16,12 @@ use crate::budget::{START_S, Shape, Times};
 use crate::comparison::Wanted;
 use crate::experiment::DEFAULT_SEED;
 
-/// Fewest starts and blocks of an experiment whose interval rests on starts.
+/// Fewest starts, and blocks of each, of an experiment whose interval is over starts.
 const FEWEST_STARTS: Shape = Shape { starts: 3, blocks_per_start: 4 };
 /// Fewest blocks of one whose levers are swapped in one server.
 const FEWEST_BLOCKS: Shape = Shape { starts: 1, blocks_per_start: 8 };
 
-/// Lengths of the parts of each experiment, unless the user says otherwise.
+/// Default lengths of the parts of each experiment.
 pub const TIMES: Times = Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S };
 
 /// Least time for one experiment in seconds.
@@ -28,17 +30,17 @@ pub fn least_s(live: bool, times: &Times) -> f64 {
     times.total_s(shape, mode).ceil() + 1.0
 }
 
-/// The budget, cut into experiments.
+/// The division of the budget into experiments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shares {
-    /// Time for each of the first changes, in seconds; there is none for those after them.
+    /// Time for each of the first changes, in seconds; later ones get none.
     pub each_s: Vec<f64>,
     /// Time for the experiment on all gains together, in seconds.
     pub joint_s: f64,
 }
 
-/// Cuts a budget into experiments on changes, in their order, and one on all gains together. The joint one gets a third of
-/// it, since its interval is the one that the user acts on; one change alone gets all.
+/// Divides a budget into experiments on changes, in their order, and one on all gains together. The joint one gets a
+/// third, since the user acts on its interval; a single change gets all.
 pub fn cut(budget_s: f64, changes: &[&Change], times: &Times) -> Shares {
     if changes.len() < 2 {
         return Shares { each_s: vec![budget_s; changes.len()], joint_s: 0.0 };
@@ -60,7 +62,7 @@ pub fn cut(budget_s: f64, changes: &[&Change], times: &Times) -> Shares {
     Shares { each_s, joint_s }
 }
 
-/// What every experiment of a check-up has in common.
+/// Properties that all experiments of a check-up share.
 #[derive(Debug, Clone)]
 pub struct Common {
     /// The load.
@@ -75,8 +77,8 @@ pub struct Common {
     pub seed: Option<u64>,
 }
 
-/// The experiment on a change against the audited server's own values: servers in turns, each with starts of its own; or one
-/// server whose variables are swapped, where the change takes effect at once.
+/// The experiment that compares a change with the audited server's values: alternating servers, each with its own
+/// starts; or one server whose variables are swapped, where the change takes effect immediately.
 pub fn experiment(common: &Common, name: &str, change: &Change, budget_s: f64) -> Wanted {
     let changed = |level: &LeverLevel| change.levels.iter().any(|other| other.lever == level.lever);
     let (mode, baseline, treatment, set_up) = match &change.live {

@@ -1,4 +1,4 @@
-//! The private servers that stand for the audited one: its settings, and its ratio of data to buffer pool.
+//! The private servers that represent the audited one: its settings, and its ratio of data to buffer pool.
 
 use mydyno_model::checkup::Shape;
 use mydyno_model::experiment::LeverLevel;
@@ -13,18 +13,18 @@ const POOL: &str = "innodb_buffer_pool_size";
 const ROW_BYTES: f64 = 225.0;
 /// Tables of the load.
 pub const TABLES: u64 = 2;
-/// Rows of each table where the audited server holds too little data to be a model.
+/// Rows of each table where the audited server has too little data to be a model.
 const USUAL_ROWS: u64 = 25_000;
-/// Most data of a private server, in bytes: nine are filled for each experiment.
+/// Most data of a private server, in bytes: each experiment fills nine.
 const MOST_DATA: f64 = 96.0 * 1048576.0;
-/// Least data that stand for those of a server, in bytes.
+/// Least data that represent those of a server, in bytes.
 const LEAST_DATA: f64 = 8.0 * 1048576.0;
-/// The smallest pool that servers take.
+/// The smallest pool that servers accept.
 const LEAST_POOL: f64 = 8.0 * 1048576.0;
-/// Largest buffer pool of a private server, in bytes: three are up at the same time.
+/// Largest buffer pool of a private server, in bytes: three run at the same time.
 const MOST_POOL: f64 = 1024.0 * 1048576.0;
 
-/// Settings of one machine or of one place in a topology, which a private server has its own of.
+/// Settings of a machine or of a place in a replication topology, which a private server sets itself.
 const OF_THE_PLACE: [&str; 14] = [
     "server_id",
     "report_",
@@ -42,7 +42,7 @@ const OF_THE_PLACE: [&str; 14] = [
     "init_",
 ];
 
-/// The shape, the levers behind it and the rows of each of the load's tables.
+/// The shape, its levers and the rows of each of the load's tables.
 #[derive(Debug, Clone)]
 pub struct Shaped {
     /// For the document.
@@ -53,7 +53,7 @@ pub struct Shaped {
     pub rows: u64,
 }
 
-/// The shape of private servers that stand for the server with these facts.
+/// The shape of private servers that represent the server with these facts.
 pub fn shape(facts: &FactSet) -> Shaped {
     let mut shape = Shape { scale: 1.0, ..Shape::default() };
     let pool = facts.number(&format!("server.variable.{POOL}")).filter(|bytes| *bytes > 0.0);
@@ -86,7 +86,7 @@ pub fn shape(facts: &FactSet) -> Shaped {
                 lever: format!("option.{name}"),
                 value: scaled(name, &value, shape.scale),
             }),
-            // What every private server has of its own is no difference that matters.
+            // Settings that every private server has of its own are no relevant difference.
             false if parse_set(&format!("{name}=1")).is_ok() => shape.left_out.push(name.to_owned()),
             false => {}
         }
@@ -96,7 +96,7 @@ pub fn shape(facts: &FactSet) -> Shaped {
             let small = (pool * shape.scale).max(LEAST_POOL);
             format!("; the buffer pool has {} in place of {}", show_bytes(small), show_bytes(pool))
         });
-        // The pool may be at its default, which no setting names.
+        // The pool may have its default, which no setting names.
         if !set_up.iter().any(|level| level.lever == format!("option.{POOL}"))
             && let Some(pool) = pool
         {
@@ -114,14 +114,14 @@ pub fn shape(facts: &FactSet) -> Shaped {
     Shaped { shape, set_up, rows }
 }
 
-/// Whether a private server can take a setting: no path, no list, and not one that mydyno sets itself.
+/// Whether a private server can use a setting: no path, no list, and not one that mydyno sets itself.
 fn taken(name: &str, value: &str) -> bool {
     let word =
         !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     word && parse_set(&format!("{name}={value}")).is_ok()
 }
 
-/// The value of a setting, smaller for the buffer pool of a scaled server.
+/// The value of a setting, reduced for the buffer pool of a scaled server.
 pub fn scaled(name: &str, value: &str, scale: f64) -> String {
     match parse_size(value) {
         Ok(bytes) if name == POOL && scale < 1.0 => format!("{:.0}", (bytes as f64 * scale).max(LEAST_POOL)),

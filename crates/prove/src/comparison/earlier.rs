@@ -1,4 +1,4 @@
-//! Experiments of folders: gone on with, measured to the end of their table, or carried out once more.
+//! Experiments of folders: resumed, extended to the end of their table, or repeated.
 
 use std::path::Path;
 
@@ -15,17 +15,17 @@ use crate::store;
 use crate::{execute, verdict};
 
 impl Comparison {
-    /// The experiment of a folder, to be gone on with: its table as it was written, and the slices that were measured.
+    /// Resumes the experiment of a folder: the table in the folder, and the slices that were measured.
     ///
     /// # Errors
-    /// The folder holds no experiment, or its levers or load do not resolve on this machine.
+    /// The folder contains no experiment, or its levers or load do not resolve on this machine.
     pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let (design, before) = store::read(folder).map_err(|error| vec![error])?;
         Self::of(folder, design, before, now)
     }
 
-    /// The experiment of a folder that was decided before the end of its table, to be measured to that end: its looks go on, and with
-    /// them the error that they may spend.
+    /// Extends the experiment of a folder that was decided before the end of its table to that end: its looks continue,
+    /// and with them the error that they may spend.
     ///
     /// # Errors
     /// As [`Self::resume`]; the table is complete.
@@ -38,7 +38,8 @@ impl Comparison {
         }
     }
 
-    /// The experiment of a folder once more, in another order, to be pooled with it and with those that it was pooled with.
+    /// Repeats the experiment of a folder in another order, to be pooled with it and with those that it was pooled
+    /// with.
     ///
     /// # Errors
     /// As [`Self::resume`]; the folder has no effect with an interval yet.
@@ -65,7 +66,7 @@ impl Comparison {
         Self::of(folder, design, Vec::new(), now)
     }
 
-    /// A design that was read from a folder, and the slices of its table so far.
+    /// The design of a folder, and the slices of its table so far.
     fn of(
         folder: &Path,
         design: Design,
@@ -100,14 +101,14 @@ impl Comparison {
     }
 }
 
-/// The request behind a design, so far as its execution needs it.
+/// The request behind a design, as far as its execution needs it.
 fn of_design(design: &Design) -> Wanted {
     let levers = |role: Role| {
         let arm = design.arms.iter().find(|arm| arm.role == role);
         arm.map(|arm| arm.levers.clone()).unwrap_or_default()
     };
     let (baseline, treatment) = (levers(Role::Baseline), levers(Role::Treatment));
-    // Levers that both arms have in the same place are the set-up.
+    // Levers that both arms have at the same position are the set-up.
     let shared = baseline.iter().zip(&treatment).take_while(|(a, b)| a == b).count();
     let times = Times {
         slice_s: design.slice_s,

@@ -9,11 +9,11 @@ use crate::error::ProveError;
 use crate::users_server::{OnServer, refusals, refused_jobs};
 
 impl Comparison {
-    /// The same experiment on the user's server: its levers are swapped there between slices. Reads the values that they have
-    /// now; changes nothing.
+    /// The same experiment on the user's server, whose variables are swapped between slices. Reads their current
+    /// values; changes nothing.
     ///
     /// # Errors
-    /// All levers and jobs that may not touch a user's server, or the server cannot be reached.
+    /// All levers and jobs that are not permitted on a user's server, or the server cannot be reached.
     pub fn on_server(mut self, on: OnServer) -> Result<Self, Vec<ProveError>> {
         let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.turns)).collect();
         reasons.extend(refused_jobs(&self.design.jobs));
@@ -50,10 +50,10 @@ impl Comparison {
         format!("{name}: baseline {baseline}, treatment {treatment}; {was} before and after")
     }
 
-    /// Whether the experiment of a folder was carried out on a server of the user.
+    /// Checks whether the experiment of a folder ran on a server of the user.
     ///
     /// # Errors
-    /// It was, and the command names no server; or the other way round.
+    /// It did, and the command names no server; or the reverse.
     pub fn check_place(&self) -> Result<(), ProveError> {
         match (&self.design.on_server, &self.on_server) {
             (Some(address), None) => Err(ProveError::WasOnServer { address: address.clone() }),

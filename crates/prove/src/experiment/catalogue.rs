@@ -1,4 +1,4 @@
-//! All experiments: those in the program, and those of a folder in their place.
+//! All experiments: those in the program, and those of a folder that replace or extend them.
 
 use indexmap::IndexMap;
 use mydyno_model::experiment::definition::Definition;
@@ -11,7 +11,7 @@ use crate::error::ProveError;
 /// Files of the experiments in the program, with their texts.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
-/// An experiment and the file that it stands in.
+/// An experiment and its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// The definition in the file.
@@ -23,10 +23,10 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads and examines a file.
+    /// Parses and examines a file.
     ///
     /// # Errors
-    /// All its mistakes, each with its place.
+    /// All its mistakes, each with its position.
     pub fn read(file: &str, text: &str) -> Result<Self, Vec<Mistake>> {
         let definition = reading::read(file, text).map_err(|mistake| vec![mistake])?;
         let experiment = Self { definition, file: file.to_owned(), text: text.to_owned() };
@@ -43,7 +43,7 @@ impl Experiments {
     /// The experiments in the program.
     ///
     /// # Errors
-    /// One of them has a mistake; a test checks that none has.
+    /// One of them has a mistake; a test rules that out.
     pub fn embedded() -> Result<Self, ProveError> {
         Self::read(EMBEDDED.iter().copied())
     }
@@ -65,7 +65,7 @@ impl Experiments {
         if mistakes.is_empty() { Ok(all) } else { Err(ProveError::Experiments(mistakes)) }
     }
 
-    /// These, and those of `other` in the place of ones with the same name.
+    /// These experiments and those of `other`, which take precedence.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -83,10 +83,10 @@ impl Experiments {
         self.0.get(name)
     }
 
-    /// One of them.
+    /// The experiment with this name.
     ///
     /// # Errors
-    /// There is none of this name; the error says which is nearest.
+    /// There is none; the error names the most similar one.
     pub fn find(&self, name: &str) -> Result<&Experiment, ProveError> {
         self.get(name).ok_or_else(|| {
             let near = mydyno_settings::nearest(name, self.0.keys().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Claims and the experiments that prove them.
+//! Claims and the experiments that test them.
 
 use mydyno_judge::Claim;
 use mydyno_model::experiment::LeverLevel;
@@ -7,7 +7,7 @@ use mydyno_model::experiment::definition::Definition;
 use super::catalogue::{Experiment, Experiments};
 use crate::side;
 
-/// The experiment that proves a claim.
+/// The experiment that tests a claim.
 ///
 /// # Errors
 /// The claim names none, with its reason; or its proof does not resolve.
@@ -42,7 +42,7 @@ pub fn unresolved(claim: &Claim, experiments: &Experiments) -> Vec<String> {
     missing.map(|level| format!("proof.levels: the experiment {name} turns {factor} to {level}")).collect()
 }
 
-/// Values that the arms give a lever, of both arms.
+/// The values of a lever in both arms.
 fn levels(definition: &Definition, factor: &str) -> Vec<String> {
     let arms = [&definition.baseline.levers, &definition.treatment.levers];
     let of_arms = arms.into_iter().flatten().filter_map(|text| side::level(text));

@@ -1,4 +1,4 @@
-//! Whether an experiment is fit to be carried out: levers, levels, load, responses, extents and claims resolve.
+//! Examines an experiment: levers, levels, load, responses, extents and claims must resolve.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::analyse::MEASURES;
 use crate::budget;
 use crate::side;
 
-/// Outcomes that may follow from the construction of an experiment, beside the identifiers of threats.
+/// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
 const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
 
 /// All mistakes of an experiment.
@@ -40,7 +40,7 @@ impl Examiner<'_> {
         &self.experiment.definition
     }
 
-    /// Notes a mistake at the place where `value` is written behind the key with which `text` begins.
+    /// Records a mistake at the position of `value` behind the key with which `text` begins.
     fn wrong(&mut self, value: &str, text: impl Into<String>) {
         let text = text.into();
         let key = text.split(':').next().unwrap_or_default();
@@ -109,7 +109,8 @@ impl Examiner<'_> {
         }
     }
 
-    /// Each lever is one, takes its value, and all of an arm go together; the load resolves with each arm's options.
+    /// Each lever exists and accepts its value, and the levers of an arm are compatible; the load resolves with each
+    /// arm's options.
     fn arms(&mut self) {
         let d = self.experiment.definition.clone();
         let before = self.mistakes.len();
@@ -249,7 +250,7 @@ impl Examiner<'_> {
     }
 }
 
-/// Levels as pairs; what has no form LEVER=VALUE is left out.
+/// Levels as pairs; texts without the form LEVER=VALUE are left out.
 fn pairs(levels: &[String]) -> Vec<(String, String)> {
     levels.iter().filter_map(|text| side::level(text)).map(|level| (level.lever, level.value)).collect()
 }
@@ -275,7 +276,7 @@ pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, St
 mod tests {
     use super::*;
 
-    /// An experiment of the program with one of its texts replaced.
+    /// An experiment of the program with one text replaced.
     fn changed(from: &str, to: &str) -> Vec<String> {
         let text = include_str!("../../../../experiments/sync-delay.toml");
         assert!(text.contains(from), "{from}");

@@ -6,7 +6,7 @@ use mydyno_run::request::{self, Machine};
 use mydyno_run::{PlanError, Request, Resolved};
 use serde_json::Value;
 
-/// Options as they are typed, by name; one that is given several times becomes a list.
+/// Options as they would be typed, by name; a repeated one becomes a list.
 pub fn of_options(options: &[(String, String)]) -> IndexMap<String, Value> {
     let mut all: IndexMap<String, Value> = IndexMap::new();
     for (name, value) in options {
@@ -25,7 +25,7 @@ pub fn of_options(options: &[(String, String)]) -> IndexMap<String, Value> {
 /// Resolves a load with one step; options of the workload that are levers of an arm come last.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All mistakes in it.
 pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Resolved, Vec<PlanError>> {
     let given = load.options.iter().flat_map(|(name, value)| typed(name, value));
     let request = Request {
@@ -37,7 +37,7 @@ pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Res
         database: load.database.clone(),
         warmup: Some("0s".to_owned()),
         seed: load.seed,
-        // Statements that write meet private servers; an experiment on a user's server takes the permission back.
+        // Private servers permit statements that write; an experiment on a user's server revokes the permission.
         allow_write: true,
         no_observe: true,
         ..Request::default()
@@ -52,7 +52,7 @@ pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Res
     Ok(resolved)
 }
 
-/// An option as it would be typed; of a list each.
+/// An option as it would be typed; one for each element of a list.
 fn typed(name: &str, value: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Mistakes in the file of an experiment, each with its place.
+//! Mistakes in the file of an experiment, each with its position.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Mistake {
     pub file: String,
     /// Line and column, both from 1, where they are known.
     pub place: Option<(usize, usize)>,
-    /// Description of the mistake, and the way out.
+    /// Description of the mistake, and the remedy.
     pub text: String,
 }
 
@@ -30,8 +30,8 @@ pub(super) fn place(text: &str, byte: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Where a value of a key is written in a text: behind the key's own line where there is one, else the first place that has it;
-/// in quotes rather than as a word. A key may have its table before it, as in `execution.why`.
+/// The position of a key's value in a text: behind the key's own line where there is one, else the first occurrence of
+/// the value; a quoted value before an unquoted one. A key may be qualified by its table, as in `execution.why`.
 pub(super) fn place_of(text: &str, key: &str, value: &str) -> Option<(usize, usize)> {
     if value.is_empty() {
         return None;
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(place_of(text, "response.delta", "5%"), Some((5, 9)));
         assert_eq!(place_of(text, "delta", "5%"), Some((5, 9)));
         assert_eq!(place_of(text, "load", "1s"), Some((3, 8)));
-        // No such key: the first place that has the value.
+        // Without such a key: the first occurrence of the value.
         assert_eq!(place_of(text, "quick.slice", "5%"), Some((1, 8)));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether this host has what an experiment needs.
+//! Checks the requirements of an experiment on this host.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The text of a file as a definition.
+//! Parses the file of an experiment.
 
 use mydyno_model::experiment::definition::Definition;
 
@@ -7,10 +7,10 @@ use super::mistake::{Mistake, place};
 /// The longest file of an experiment, in bytes.
 const LONGEST_FILE: usize = 256 << 10;
 
-/// Reads a file. Unknown keys are mistakes.
+/// Parses a file. Unknown keys are mistakes.
 ///
 /// # Errors
-/// The first mistake of its form, with line, column and the nearest name.
+/// The first mistake of its form, with line, column and the most similar name.
 pub(super) fn read(file: &str, text: &str) -> Result<Definition, Mistake> {
     let mistake = |place, text| Mistake { file: file.to_owned(), place, text };
     if text.len() > LONGEST_FILE {
@@ -24,7 +24,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Definition, Mistake> {
     })
 }
 
-/// The name nearest to the unknown one of a message like "unknown field `delat`, expected one of `delta`, `name`".
+/// The name most similar to the unknown one of a message like "unknown field `delat`, expected one of `delta`, `name`".
 fn nearest(message: &str) -> Option<String> {
     let mut names = message.split('`').skip(1).step_by(2);
     let given = names.next().filter(|_| message.starts_with("unknown "))?;

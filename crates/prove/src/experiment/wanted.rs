@@ -1,4 +1,4 @@
-//! An experiment's file as a request that can be planned.
+//! Converts an experiment's file to a request.
 
 use mydyno_model::experiment::Asks;
 use mydyno_model::experiment::definition::Extent;
@@ -9,11 +9,11 @@ use super::examine::times;
 use crate::comparison::Wanted;
 use crate::side;
 
-/// Seed where none is given: experiments repeat unless asked otherwise.
+/// Default seed: experiments are repeatable.
 pub const DEFAULT_SEED: u64 = 1;
 
 impl Experiment {
-    /// The experiment with one of its extents. Its form was examined when it was read.
+    /// The experiment with one of its extents. Its form was examined when it was parsed.
     pub fn wanted(&self, extent: &Extent) -> Wanted {
         let d = &self.definition;
         let levels = |texts: &[String]| texts.iter().filter_map(|text| side::level(text)).collect();

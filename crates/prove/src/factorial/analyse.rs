@@ -16,7 +16,7 @@ use crate::threats::CLIENT_BOUND;
 
 /// Largest corrected p value of an effect that is supported.
 const SIGNIFICANCE: f64 = 1.0 - LEVEL;
-/// Rows beyond one of each run that a slope over time takes.
+/// Rows beyond one per run that a slope over time needs.
 const FEWEST_FOR_TREND: usize = 6;
 /// p value below which the effects do not explain the runs.
 const LACK_OF_FIT: f64 = 0.01;
@@ -32,7 +32,7 @@ fn response(run: &FactorialRun, name: &str) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// The design with what its rows measured. Rows that failed count for nothing.
+/// The design with its results. Rows that failed are ignored.
 pub fn conclude(design: &Factorial, runs: &[FactorialRun]) -> Factorial {
     let mut document = design.clone();
     let good = || runs.iter().filter(|run| run.failed.is_none());
@@ -190,7 +190,7 @@ fn any_supported(response: &FactorialResponse) -> bool {
     response.effects.iter().any(|effect| effect.finding == Finding::Supported)
 }
 
-/// The answer by the first response.
+/// The answer for the first response.
 pub(crate) fn answer(document: &Factorial) -> String {
     let Some(response) = document.responses.first() else {
         return "The effects could not be estimated.".to_owned();
@@ -211,7 +211,7 @@ pub(crate) fn answer(document: &Factorial) -> String {
         parts.push(format!("undecided: {}", names(undecided)));
     }
     let mut answer = format!("On the transactions a second: {}.", parts.join("; "));
-    // A lever that acts is not praised without its price.
+    // A recommended lever is named with its price.
     let acts = |factor: &&Factor| of(Finding::Supported).any(|effect| effect.effect.contains(&factor.letter));
     for (price, level) in document.factors.iter().filter(acts).flat_map(prices) {
         answer.push_str(&format!(" The price of {level}: {}.", price.trim_end_matches('.')));
@@ -232,7 +232,7 @@ fn supported(document: &Factorial, effect: &FactorialEffect) -> String {
     format!("{} {}{interval}", name(document, &effect.effect), percent(ratio.value))
 }
 
-/// An effect for people: of a factor the lever with its levels, of an interaction the levers.
+/// An effect for people: for a factor the lever with its levels, for an interaction the levers.
 pub fn name(document: &Factorial, effect: &str) -> String {
     let factor = |letter: char| document.factors.iter().find(|factor| factor.letter.starts_with(letter));
     let factors: Vec<&Factor> = effect.chars().filter_map(factor).collect();

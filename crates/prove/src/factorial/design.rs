@@ -1,4 +1,4 @@
-//! From what the user asks for to the run table: the design, its alias table, the blocks that fit, and their random order.
+//! From the request to the run table: the design, its alias table, the blocks that fit, and their random order.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ use crate::side;
 const FULL_UP_TO: usize = 4;
 /// Most factors whose fraction is the default: 32 runs.
 const FRACTIONAL_UP_TO: usize = 11;
-/// Fewest degrees of freedom of the noise: below, intervals are several times as wide.
+/// Fewest degrees of freedom of the noise: with fewer, intervals are several times as wide.
 const FEWEST_DF: usize = 6;
 /// Most blocks: the table is written before the first row.
 const MOST_BLOCKS: usize = 2000;
-/// Standard deviation of a row's log response where one server keeps running, as seen on machines with two CPUs.
+/// Standard deviation of a row's log response on one running server, as observed on machines with two CPUs.
 const USUAL_SD_IN_PLACE: f64 = 0.045;
-/// The same where each row has a server start of its own.
+/// The same with a server start for each row.
 const USUAL_SD_OF_ROWS: f64 = 0.05;
 /// Simultaneous coverage of all intervals of a response.
 pub const LEVEL: f64 = 0.95;
@@ -58,11 +58,11 @@ pub struct Wanted {
     pub factors: Vec<FactorLevels>,
     /// Levers of all runs.
     pub both: Vec<LeverLevel>,
-    /// How the runs are chosen; by the number of factors without it.
+    /// How the runs are chosen; by default by the number of factors.
     pub family: Option<Family>,
-    /// Runs of a block, where a fraction or a screening design is to have more or fewer than by default.
+    /// Runs of a block, to override the default of a fraction or a screening design.
     pub runs: Option<usize>,
-    /// How rows share the machine; by the levers without it.
+    /// How rows share the machine; by default by the levers.
     pub mode: Option<Mode>,
     /// δ, as a share.
     pub delta: f64,
@@ -74,13 +74,13 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// An experiment that is ready: nothing was touched yet.
+/// A planned experiment, before any change is made.
 pub struct Planned {
     /// The document, without results.
     pub document: Factorial,
     /// How long it takes, in seconds.
     pub takes_s: f64,
-    /// Settings of the whole host that change while it lasts, as `LEVER=VALUE`.
+    /// Settings of the whole host that it changes meanwhile, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     /// The runs of the design, in its order.
     pub(crate) arms: Vec<ArmPlan>,
@@ -110,7 +110,8 @@ pub fn parse(text: &str) -> Result<FactorLevels, ProveError> {
     Ok(FactorLevels { low: level(low)?, high: level(high)? })
 }
 
-/// The design of so many factors: all combinations of up to four, a fraction of up to eleven, a screening design of more.
+/// The design for this many factors: all combinations of up to four, a fraction of up to eleven, a screening design of
+/// more.
 ///
 /// # Errors
 /// There is none of this kind.
@@ -153,7 +154,7 @@ pub fn alias_table(design: &TwoLevel) -> Vec<AliasRow> {
     design.effects().iter().map(row).collect()
 }
 
-/// Each run of the design once in each block, in an order that is tossed anew for each block.
+/// Each run of the design once in each block, in a new random order for each block.
 pub fn table(runs: usize, blocks: usize, seed: u64) -> Vec<FactorialRow> {
     let mut rng = Rng::stream(seed, &[ORDER]);
     let mut rows = Vec::with_capacity(runs * blocks);
@@ -166,7 +167,7 @@ pub fn table(runs: usize, blocks: usize, seed: u64) -> Vec<FactorialRow> {
     numbered.map(|(order, (block, run))| FactorialRow { order, block, run }).collect()
 }
 
-/// Time of so many blocks, in seconds.
+/// Time of this many blocks, in seconds.
 fn takes_s(times: &Times, mode: Mode, runs: usize, blocks: usize) -> f64 {
     let start_s = times.start_s + times.warmup_s;
     let row_s = times.slice_s + times.settle_s + TURN_S;
@@ -187,7 +188,7 @@ fn blocks(wanted: &Wanted, mode: Mode, runs: usize) -> Result<usize, ProveError>
     Ok(fit.min(MOST_BLOCKS))
 }
 
-/// The smallest effect, as a share, that a whole table finds with a probability of 80 %, where rows differ as much as usual.
+/// The smallest effect, as a share, that a whole table detects with a probability of 80 %, with usual noise.
 fn smallest_effect(mode: Mode, runs: usize, blocks: usize, effects: usize, delta: f64) -> f64 {
     let sd = if mode == Mode::InPlace { USUAL_SD_IN_PLACE } else { USUAL_SD_OF_ROWS };
     // A main effect is the difference of two means over half of the rows each.
@@ -203,7 +204,7 @@ fn levels(wanted: &Wanted, run: &[bool]) -> Vec<LeverLevel> {
     wanted.factors.iter().zip(run).map(level).collect()
 }
 
-/// The costs of one level beside those of the levers that all runs share.
+/// The prices of one level beyond those of the levers that all runs share.
 fn prices(wanted: &Wanted, level: &LeverLevel) -> Result<Vec<String>, Vec<ProveError>> {
     let of = |levers: &[LeverLevel]| Turns::parse(&pairs(levers)).map(|turns| turns.ledger);
     let who = format!("{}={}", level.lever, level.value);
@@ -235,7 +236,7 @@ fn factors(wanted: &Wanted) -> Result<Vec<Factor>, Vec<ProveError>> {
     if problems.is_empty() { Ok(factors) } else { Err(problems) }
 }
 
-/// The mode that the user asks for, if the levers permit it; else in place where all of them do, and rows where not.
+/// The requested mode, if the levers permit it; by default in place if they all permit that, else rows.
 fn mode(wanted: Option<Mode>, arms: &[ArmPlan]) -> Result<Mode, ProveError> {
     let needs_start = arms.iter().find(|arm| !arm.own.is_in_place());
     match (wanted, needs_start) {
@@ -247,10 +248,10 @@ fn mode(wanted: Option<Mode>, arms: &[ArmPlan]) -> Result<Mode, ProveError> {
 }
 
 impl Planned {
-    /// Reads the factors, chooses the design, cuts the budget, and writes the table.
+    /// Parses the factors, chooses the design, divides the budget, and writes the table.
     ///
     /// # Errors
-    /// All that is wrong with the factors; no design for them, a mode that the levers do not permit, or a budget that is too
+    /// All mistakes of the factors; no design for them, a mode that the levers do not permit, or a budget that is too
     /// short.
     pub fn plan(wanted: &Wanted, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let one = |error: ProveError| vec![error];
@@ -315,7 +316,7 @@ impl Planned {
         Ok(Self { document, takes_s, of_the_host, arms, shared, before: Vec::new() })
     }
 
-    /// Bytes on disk at the same time, roughly: one server with its tables.
+    /// Peak disk usage in bytes, roughly: one server with its tables.
     pub fn disk_bytes(&self) -> u64 {
         let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
         crate::comparison::DATA_DIRECTORY + tables + tables / 4

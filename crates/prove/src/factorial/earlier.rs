@@ -13,10 +13,10 @@ use crate::comparison::{Common, arm, of_the_host, pairs, plan_errors};
 use crate::error::ProveError;
 
 impl Planned {
-    /// The experiment of a folder, to be gone on with: its table as it was written, and the rows that were measured.
+    /// Resumes the experiment of a folder: the table in the folder, and the rows that were measured.
     ///
     /// # Errors
-    /// The folder holds no such experiment, or its levers or load do not resolve on this machine.
+    /// The folder contains no such experiment, or its levers or load do not resolve on this machine.
     pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let (document, before) = execute::read(folder).map_err(|error| vec![error])?;
         let common =
@@ -30,7 +30,7 @@ impl Planned {
         let of_the_host = of_the_host(&arms);
         let left = document.rows.len().saturating_sub(before.len()) as f64;
         let takes_s = left * (document.slice_s + document.settle_s);
-        // What an interrupted execution concluded is concluded anew.
+        // The conclusions of an interrupted execution are derived again.
         let document = Factorial {
             answer: String::new(),
             responses: Vec::new(),
@@ -43,7 +43,7 @@ impl Planned {
         Ok(Self { document, takes_s, of_the_host, arms, shared, before })
     }
 
-    /// Rows that were not measured yet, in their order.
+    /// Rows that are not measured yet, in their order.
     pub(crate) fn left(&self) -> Vec<FactorialRow> {
         let measured = |row: &FactorialRow| self.before.iter().any(|run| run.row.order == row.order);
         self.document.rows.iter().filter(|row| !measured(row)).copied().collect()
@@ -62,7 +62,7 @@ pub fn of_folder(folder: &Path) -> Result<Factorial, ProveError> {
     Ok(analyse::conclude(&document, &runs))
 }
 
-/// The levers of a run, which is given by its signs.
+/// The levers of a run, given by its signs.
 fn levels(document: &Factorial, run: &str) -> Vec<LeverLevel> {
     document.factors.iter().zip(run.bytes()).map(|(factor, sign)| factor.level(sign == b'+')).collect()
 }

@@ -1,4 +1,4 @@
-//! The rows of an experiment with several factors, measured one after the other, a line in the folder for each.
+//! Measures the rows of an experiment with several factors, with a line in the folder for each.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -30,7 +30,7 @@ use crate::store::{read_file, write_synced};
 const DOCUMENT: &str = "factorial.json";
 const RUNS: &str = "runs.jsonl";
 
-/// How an experiment is carried out.
+/// Options of the execution.
 pub struct RunOptions<'a> {
     /// The state folder, its journal and a lease.
     pub host: &'a Host,
@@ -38,7 +38,7 @@ pub struct RunOptions<'a> {
     pub allow_host_change: Option<AllowHostChange>,
     /// Folder of the experiment.
     pub folder: PathBuf,
-    /// Whether the folder is there already.
+    /// Whether the folder exists already.
     pub resume: bool,
     /// The command that repeats it.
     pub command: Option<String>,
@@ -51,7 +51,7 @@ pub struct RunOptions<'a> {
 /// Progress of an experiment.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// Progress of a server that comes up.
+    /// Progress of a server's start.
     Server(mydyno_sandbox::Progress),
     /// A row ended.
     Row {
@@ -60,7 +60,7 @@ pub enum Progress<'a> {
         /// Rows so far.
         done: usize,
     },
-    /// Something that concerns others than this command, to be shown also to a quiet user.
+    /// A message that concerns other users as well, shown even with `--quiet`.
     Loud(String),
 }
 
@@ -93,7 +93,7 @@ impl RowStore {
         Ok(Self { folder: folder.to_owned(), rows })
     }
 
-    /// Opens the folder of an interrupted experiment to add rows. A last line that was cut off is removed.
+    /// Opens the folder of an interrupted experiment to add rows. An incomplete last line is removed.
     pub(crate) fn open(folder: &Path) -> Result<Self, ProveError> {
         let path = folder.join(RUNS);
         let rows = OpenOptions::new()
@@ -115,7 +115,7 @@ impl RowStore {
         (&self.rows).write_all(line.as_bytes()).map_err(ProveError::io("write", self.folder.join(RUNS)))
     }
 
-    /// Writes the document with its results. A command that is killed meanwhile leaves the earlier one.
+    /// Writes the document with its results atomically.
     pub(crate) fn document(&self, document: &Factorial) -> Result<(), ProveError> {
         let (path, new) = (self.folder.join(DOCUMENT), self.folder.join(".factorial.json.new"));
         write_synced(&new, &document.to_json())?;
@@ -123,7 +123,7 @@ impl RowStore {
     }
 }
 
-/// Reads an experiment: its design, and all rows whose line is whole.
+/// Reads an experiment: its design, and all rows with complete lines.
 ///
 /// # Errors
 /// There is none, or a file is damaged before its last line.
@@ -149,7 +149,7 @@ pub fn holds_factors(folder: &Path) -> bool {
     folder.join(DOCUMENT).is_file()
 }
 
-/// Measures what is left of the table. Returns the rows so far, and what ended it before its end.
+/// Measures the remaining rows. Returns the rows so far, and the error that ended the execution early.
 pub(crate) fn run(
     planned: &Planned,
     options: &RunOptions<'_>,
@@ -171,7 +171,7 @@ pub(crate) fn run(
     (table.runs, ended)
 }
 
-/// A table that is being measured.
+/// The state of an execution.
 struct Table<'a, 's> {
     planned: &'a Planned,
     options: &'a RunOptions<'a>,
@@ -201,7 +201,7 @@ impl<'a> Table<'a, '_> {
         format!("prove-{}-{order}-run", std::process::id())
     }
 
-    /// One server, whose levers are swapped between rows; the journal holds each change before it is made.
+    /// One server, whose levers are swapped between rows; each change is journalled first.
     fn in_place(&mut self) -> Result<(), ProveError> {
         let (planned, host) = (self.planned, self.options.host);
         let purpose = format!("experiment {} {}", planned.document.experiment, std::process::id());
@@ -246,7 +246,7 @@ impl<'a> Table<'a, '_> {
         Ok(())
     }
 
-    /// A server start for each row. A server that does not start is a result of its row.
+    /// A server start for each row. A failed start is a result of its row.
     fn rows(&mut self) -> Result<(), ProveError> {
         let (planned, maker) = (self.planned, self.maker());
         for row in planned.left() {

@@ -1,8 +1,8 @@
-//! Experiments with several factors of two levels each: which of them act, and which act together.
+//! Experiments with several factors of two levels each: main effects and interactions.
 //!
-//! [`design`] chooses the runs, the number of blocks and the random order of rows → [`execute`] measures row by row → [`analyse`]
-//! (pure) estimates effects. The unit is a row: one run of the design, once in each block. Equal runs of different blocks give
-//! the noise that effects are judged by.
+//! [`design`] chooses the runs, the number of blocks and the random order of rows → [`execute`] measures row by row →
+//! [`analyse`] (pure) estimates effects. The unit is a row: one run of the design, once in each block. Equal runs in
+//! different blocks give the noise against which effects are judged.
 
 pub mod analyse;
 pub mod design;
@@ -22,12 +22,12 @@ pub use earlier::of_folder;
 use execute::{Progress, RowStore, RunOptions};
 
 impl Planned {
-    /// Carries the experiment out and writes its folder. Whatever ends it, everything is put back, and `factorial.json` holds
-    /// the effects by the rows so far.
+    /// Executes the experiment and writes its folder. Everything is restored at any end, and `factorial.json` contains
+    /// the effects from the rows so far.
     ///
     /// # Errors
-    /// Levers of the host that are not permitted, a folder that cannot be written, a server or lever that fails where nothing
-    /// else can be measured, or the user interrupted.
+    /// Levers of the host that are not permitted, a folder that cannot be written, a server or lever whose failure
+    /// prevents all further measurements, or the user interrupted.
     pub fn run(
         &self,
         options: &RunOptions<'_>,

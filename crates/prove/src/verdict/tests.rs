@@ -6,7 +6,7 @@ use mydyno_stats::rng::Rng;
 use super::*;
 use crate::design::table;
 
-/// A design whose load is never looked at.
+/// A design without looks.
 fn design(asks: Asks, delta: f64) -> Design {
     let level = |value: &str| LeverLevel { lever: "option.x".to_owned(), value: value.to_owned() };
     let arm = |role, value: &str| Arm { role, levers: vec![level(value)], prices: vec![], jobs: vec![] };
@@ -42,7 +42,7 @@ fn design(asks: Asks, delta: f64) -> Design {
     }
 }
 
-/// Slices of the whole table, the treatment faster by `effect`; blocks differ by 3 %, starts by 0.5 %.
+/// Slices of the whole table, the treatment faster by `effect`; standard deviation of blocks 3 %, of starts 0.5 %.
 fn slices(design: &Design, effect: f64, seed: u64) -> Vec<Slice> {
     let mut rng = Rng::stream(seed, &[9]);
     let starts: Vec<[f64; 3]> = (0..design.starts).map(|_| [(); 3].map(|()| 0.005 * rng.normal())).collect();
@@ -251,7 +251,7 @@ fn executions_that_agree_are_pooled_and_days_that_differ_widen_the_interval() {
 
 #[test]
 fn pooled_intervals_hold_the_mean_over_days() {
-    // Each day has an effect of its own around 4 %; its slices have the noise of `slices`.
+    // Each day has its own effect around 4 %; its slices have the noise of `slices`.
     let held = (0..200u64)
         .filter(|seed| {
             let mut rng = Rng::stream(*seed, &[77]);
@@ -290,7 +290,7 @@ fn a_duet_says_in_its_answer_that_it_holds_under_mutual_load() {
     let verdict = concluded(&design, &slices(&design, 0.10, 1));
     assert_eq!(verdict.verdict, Finding::Supported, "{}", verdict.answer);
     assert!(verdict.answer.starts_with("Under mutual load: With option.x=2"), "{}", verdict.answer);
-    // Half of the blocks hold the baseline's second copy in the place of the treatment.
+    // Half of the blocks contain the baseline's second copy in place of the treatment.
     assert_eq!((verdict.starts, verdict.blocks, verdict.under_mutual_load), (5, 30, true));
     assert!(verdict.noise_floor.is_some());
 }
@@ -306,7 +306,7 @@ fn the_overhead_is_the_time_that_neither_warmed_up_nor_measured() {
         slice.at_s = 5.0 + 7.0 * slice.row.order as f64;
     }
     let share = concluded(&design, &slices).overhead.unwrap();
-    // The last row's end is not waited for: 9 x 7 - 0.8 s in all, of which 9 x 4.2 s warm up or measure.
+    // The last row's end is not awaited: 9 x 7 - 0.8 s in all, of which 9 x 4.2 s warm up or measure.
     assert!((share - (1.0 - 37.8 / 62.2)).abs() < 1e-9, "{share}");
     assert_eq!(concluded(&design, &[]).overhead, None);
 }

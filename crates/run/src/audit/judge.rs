@@ -14,10 +14,10 @@ use crate::error::RunError;
 /// # Errors
 /// The embedded table of server options cannot be read.
 pub fn judge(judging: &Judging<'_>, facts: Facts) -> Result<Audited, RunError> {
-    // What the lint says names files and values, which a redacted audit hides; that it says something counts.
+    // A redacted audit hides the files and values that findings of the lint name, but counts the findings.
     let withheld =
         |findings: Findings| if facts.redacted.is_some() { lint::withhold(findings) } else { findings };
-    // The open facts decide: a token is not the option that a claim looks for.
+    // Claims are judged by the open facts: a token is not the option that a claim looks for.
     let mut findings = findings(judging, &facts.open, facts.shown(), facts.of_option_file)?;
     let now = OffsetDateTime::now_utc().date();
     let notes = accept::apply(&mut findings, &judging.accepted, now).into_iter().collect();

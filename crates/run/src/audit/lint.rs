@@ -1,4 +1,4 @@
-//! Option files: those of the server that was looked at, or one that is named, for its release or another.
+//! Checks of option files: those of the audited server, or a given one, for its release or another.
 
 use std::path::Path;
 
@@ -28,14 +28,15 @@ pub fn is_check(id: &str) -> bool {
 pub fn facts(path: &Path, release: &Target, suffix: Option<&str>) -> Result<FactSet, RunError> {
     let failed = |source| RunError::OptionFile { path: path.to_owned(), source };
     let real = path.canonicalize().map_err(failed)?;
-    // A file that is too large is read up to its bound, and the audit says so; one that is not a file is refused here.
+    // A file that is too large is read up to its limit, which the audit reports; a path that is no file is refused
+    // here.
     mydyno_facts::read_regular(&real, mydyno_facts::option_files::LARGEST_FILE)
         .map(drop)
         .or_else(|e| if e.kind() == std::io::ErrorKind::InvalidData { Ok(()) } else { Err(e) })
         .map_err(failed)?;
     let number = u64::from(release.version.major) * 10_000 + u64::from(release.version.minor) * 100;
     let knobs = Knobs::embedded()?;
-    // The groups that a server of this series reported, where one was asked.
+    // The groups that a queried server of this series reported.
     let asked = knobs.nearest_server(release).filter(|server| server.series() == release.version.series());
     let groups = match asked {
         Some(server) => suffixed(server.rules.groups.clone(), suffix),
@@ -64,7 +65,7 @@ pub(super) fn scope(facts: &FactSet) -> Scope {
     Scope { server, host: "not_visible".to_owned(), notes, ..Scope::default() }
 }
 
-/// Adds the findings of the lint, sorted in by state and rank.
+/// Adds the findings of the lint, sorted by state and rank.
 pub(super) fn add(findings: &mut Findings, facts: &FactSet, judging: &Judging<'_>) -> Result<(), RunError> {
     let Some(target) = judging.release.clone().or_else(|| Target::of_facts(facts)) else { return Ok(()) };
     if !judging.lint {
@@ -81,8 +82,8 @@ pub(super) fn add(findings: &mut Findings, facts: &FactSet, judging: &Judging<'_
     Ok(())
 }
 
-/// The findings with those of the lint told by their checks alone: how many there are and how grave, and nothing that they
-/// name. Accepted ones stay apart.
+/// The findings with those of the lint reduced to their checks: number and severity, without names. Accepted ones stay
+/// separate.
 pub(super) fn withhold(mut findings: Findings) -> Findings {
     let (of_lint, mut all): (Vec<Finding>, Vec<Finding>) =
         findings.findings.into_iter().partition(|finding| is_check(&finding.claim));
@@ -107,7 +108,7 @@ pub(super) fn withhold(mut findings: Findings) -> Findings {
     findings
 }
 
-/// A finding that stands for `times` of its check.
+/// A finding that stands for `times` findings of its check.
 fn bare(finding: &Finding, check: &str, times: usize) -> Finding {
     const SEE: &str = "audit without --redact to see them";
     let state = finding.state;

@@ -1,4 +1,4 @@
-//! The facts of an audit, from where the plan says.
+//! Collects the facts of an audit from the source in the plan.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ fn server(connect: &ConnectOptions, options: &Options) -> Result<FactSet, RunErr
     let mut facts = collect_of(&source, Some(&mut client), server, options);
     if facts.number("server.process.pid").is_none() {
         let why = match &connect.endpoint {
-            // The address is a name of the user's: it stands in no text.
+            // The user chose the address, so it appears in no text.
             Endpoint::Tcp { host, .. } if !is_loopback(host) => {
                 "the server is reached over the network; run mydyno on its host, or use --ssh".to_owned()
             }
@@ -81,10 +81,10 @@ fn why_missing(status: &Status) -> String {
     }
 }
 
-/// The process that the connection leads to, as far as this host shows it.
+/// The process of the server behind the connection, as far as it is visible on this host.
 pub(crate) fn process_behind(source: &Source, client: &Client, connect: &ConnectOptions) -> Read<Process> {
     match &connect.endpoint {
-        // 0 stands for a process in a namespace that we do not see into.
+        // 0 stands for a process in another PID namespace.
         Endpoint::Unix(_) => {
             let pid = client.peer_pid().and_then(|pid| i32::try_from(pid).ok()).unwrap_or(0);
             process::of_socket_peer(source, pid)

@@ -14,7 +14,7 @@ pub use look::look;
 pub(crate) use look::{is_loopback, process_behind};
 pub use plan::{AuditPlan, Audited, FactSource, Facts, Judging};
 
-/// Looks and judges.
+/// Collects the facts and judges the claims.
 ///
 /// # Errors
 /// No fact of the server could be read, the private server could not be made, or an option file cannot be read.

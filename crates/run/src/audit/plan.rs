@@ -10,9 +10,9 @@ use mydyno_model::finding::Findings;
 
 use crate::target::Target;
 
-/// An audit to be run.
+/// The plan of an audit.
 pub struct AuditPlan<'a> {
-    /// Where the facts come from.
+    /// The source of the facts.
     pub source: FactSource,
     /// Which facts are collected of a live source, and how.
     pub options: Options,
@@ -22,14 +22,14 @@ pub struct AuditPlan<'a> {
     pub judging: Judging<'a>,
 }
 
-/// Where the facts of an audit come from.
+/// The source of the facts of an audit.
 #[derive(Debug, Clone)]
 pub enum FactSource {
     /// A server, and this host where the server runs here.
     Server(Target),
     /// This host only.
     Host,
-    /// Another host and its server through ssh, looked at by the same program there with these arguments.
+    /// Another host and its server through ssh, where this program collects them with these arguments.
     Remote {
         /// `[USER@]HOST`.
         host: String,

@@ -1,4 +1,4 @@
-//! The search for the highest rate in a record: its trials, and what they allow to be claimed.
+//! The search for the highest rate in a record: its trials, and the claim that they support.
 
 use mydyno_model::plan::{CapacityPlan, Plan};
 use mydyno_model::record::End;
@@ -6,7 +6,7 @@ use mydyno_model::summary::{CapacitySummary, CapacityTrial, StepSummary};
 
 use super::{Next, Requirements, Settings, Trial, Why, claim, next, round};
 
-/// A trial that was cut shorter than this share of its window says nothing.
+/// Share of its window below which a trial that was cut short is ignored.
 const WHOLE: f64 = 0.9;
 
 /// The search of a plan.
@@ -17,19 +17,19 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `None` when the plan has none, or one that this version cannot read.
+    /// `None` when the plan has none, or one that this version cannot parse.
     pub fn of(plan: &'a Plan) -> Option<Self> {
         let capacity = plan.capacity.as_ref()?;
         let requirements = Requirements::parse_recorded(&capacity.holds.join(",")).ok()?;
         Some(Self { plan: capacity, requirements, time_s: plan.time_s })
     }
 
-    /// The next step after these; `None` while the first one is missing that tells where to begin.
+    /// The next step after these; `None` while the first one, which determines the initial rate, is missing.
     pub fn next(&self, steps: &[StepSummary]) -> Option<Next> {
         Some(next(&self.settings(steps)?, &self.trials(steps)))
     }
 
-    /// The first rate is given, or half of what the closed loop of the first step reached.
+    /// The initial rate is given, or half of the throughput of the closed loop in the first step.
     fn settings(&self, steps: &[StepSummary]) -> Option<Settings> {
         let closed = || {
             let first = steps.iter().find(|s| s.rate.is_none() && self.is_whole(s))?;

@@ -1,4 +1,4 @@
-//! Whether a step holds: the user's requirements, and that the rate was reached at all.
+//! Whether a step holds: the user's requirements, and whether the rate was reached at all.
 
 use mydyno_model::summary::StepSummary;
 use mydyno_model::units::show_count;
@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::bound::{Bound, BoundError};
 
-/// Share of the transactions that a schedule asked for that may be left waiting at the end of a window. Below it is
-/// what random gaps and the last instants leave; a queue that grows passes it soon.
+/// Share of the scheduled transactions that may be waiting at the end of a window. Random gaps and the last instants
+/// leave fewer; a growing queue soon exceeds it.
 const LEFT_WAITING: f64 = 0.01;
 
 /// Requirements at a rate, as in `p99<10ms,errors<0.1%`.
@@ -18,10 +18,10 @@ pub struct Requirements(Vec<Requirement>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement(Bound);
 
-/// Not requirements.
+/// The reason why a text is not a list of requirements.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequirementError {
-    /// Not even a bound.
+    /// A part is not a bound.
     #[error(transparent)]
     Bound(#[from] BoundError),
     /// A bound that more load only helps to keep.
@@ -32,15 +32,15 @@ pub enum RequirementError {
 }
 
 impl Requirements {
-    /// Reads a list that is separated by commas.
+    /// Parses a comma-separated list.
     ///
     /// # Errors
-    /// The part that is none.
+    /// The first invalid part.
     pub fn parse(text: &str) -> Result<Self, RequirementError> {
         Self::read(text, Bound::parse)
     }
 
-    /// Reads those of a record, see [`Bound::parse_recorded`].
+    /// Parses the requirements of a record, see [`Bound::parse_recorded`].
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -58,7 +58,7 @@ impl Requirements {
         self.0.iter().map(|r| r.0.text().to_owned()).collect()
     }
 
-    /// Percentiles that they are about, in percent.
+    /// The percentiles in the requirements, in percent.
     pub fn percentiles(&self) -> impl Iterator<Item = f64> {
         self.0.iter().filter_map(|r| r.0.percentile())
     }
@@ -81,16 +81,16 @@ impl Requirement {
     }
 }
 
-/// Whether an open loop did what its schedule asked for.
+/// Whether an open loop kept its schedule.
 ///
 /// # Errors
-/// The sentence that says by how much it fell short.
+/// A sentence with the shortfall.
 pub fn reached(step: &StepSummary) -> Result<(), String> {
     let Some(rate) = step.rate else { return Ok(()) };
     let done = step.throughput.transactions_per_s.value;
     match &step.due {
         Some(due) => {
-            // What the connections are busy with is not a backlog.
+            // A transaction in progress on a connection is not backlog.
             let queued = due.waiting.saturating_sub(step.connections as u64);
             if queued as f64 > LEFT_WAITING * due.intended as f64 {
                 return Err(format!(
@@ -100,7 +100,7 @@ pub fn reached(step: &StepSummary) -> Result<(), String> {
                 ));
             }
         }
-        // A record without these counts: a Poisson schedule may be short of its rate by chance.
+        // A record without these counts: a Poisson schedule can miss its rate by chance.
         None => {
             let by_chance = 3.0 * (rate * step.window_s).sqrt() / step.window_s;
             if done < rate * (1.0 - LEFT_WAITING) - by_chance {

@@ -1,12 +1,13 @@
-//! The search for the highest rate of an open loop that holds: which rate to measure next, and what the measured ones
-//! allow to be claimed. Pure: the same trials give the same answer, when the run goes on and when its record is read.
+//! The search for the highest rate of an open loop that meets the requirements: which rate to measure next, and which
+//! claim the measured ones support. Pure: the same trials give the same result, during the run and when its record is
+//! read.
 //!
 //! 1. Bracket: double the rate while it holds, halve it while it does not.
-//! 2. Bisect until the lowest rate that broke lies at most `resolution` above the highest that held.
-//! 3. Measure both edges again. One bad second must not decide, so where two measurements of a rate contradict each
-//!    other a third decides; the search goes on when an edge moves.
+//! 2. Bisect until the lowest rate that broke is at most `resolution` above the highest that held.
+//! 3. Measure both edges again, so that one bad second does not decide. Where two measurements of a rate disagree, a
+//!    third decides; the search continues when an edge moves.
 //!
-//! More load is never easier: a rate that holds above one that broke is not claimed.
+//! A higher rate is never easier: a rate that holds above one that broke is not claimed.
 
 mod curve;
 mod judge;
@@ -19,7 +20,7 @@ pub use judge::{Requirement, RequirementError, Requirements, reached};
 /// Measurements of one rate at most: two, and one that decides between them.
 const MOST_PER_RATE: usize = 3;
 
-/// Halvings of the first rate after which nothing is expected to hold.
+/// Halvings of the initial rate after which no lower rate is tried.
 const MOST_HALVINGS: i32 = 12;
 
 /// The settings of a search.
@@ -27,7 +28,7 @@ const MOST_HALVINGS: i32 = 12;
 pub struct Settings {
     /// First rate, in transactions a second.
     pub from_per_s: f64,
-    /// How far the lowest rate that broke may lie above the highest that held in the end, as a share.
+    /// Largest distance of the lowest rate that broke above the highest that held, as a share.
     pub resolution: f64,
     /// Trials at most.
     pub most_trials: usize,
@@ -36,36 +37,36 @@ pub struct Settings {
 /// A rate that was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
-    /// Transactions a second that were asked for.
+    /// The offered rate in transactions a second.
     pub rate_per_s: f64,
-    /// Whether everything held that had to.
+    /// Whether all requirements held.
     pub held: bool,
 }
 
 /// The next action of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
-    /// This rate is to be measured.
+    /// Measure this rate.
     Measure(f64),
-    /// The search is over.
+    /// The search is finished.
     Done(Why),
 }
 
-/// Why a search is over.
+/// The reason why a search is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Both edges were measured twice and lie as close as was asked for.
+    /// Both edges were measured twice and are as close as requested.
     Found,
-    /// Nothing held, however slow.
+    /// No rate held, not even the lowest.
     NothingHeld,
-    /// The trials are used up.
+    /// No trials are left.
     OutOfTrials,
 }
 
 /// The claim that the trials support.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Claim {
-    /// The highest rate that was measured and held, more often than not, below any that broke.
+    /// The highest rate that held more often than not, below any that broke.
     pub holds_per_s: Option<f64>,
     /// Whether it held more than once.
     pub confirmed: bool,
@@ -82,12 +83,12 @@ struct Rate {
 }
 
 impl Rate {
-    /// A tie is not proof that it holds.
+    /// A tie is no proof that it holds.
     fn holds(&self) -> bool {
         self.held > self.broke
     }
 
-    /// Whether another measurement could add something.
+    /// Whether another measurement could change the result.
     fn is_settled(&self) -> bool {
         self.held.abs_diff(self.broke) >= 2 || self.held + self.broke >= MOST_PER_RATE
     }
@@ -130,7 +131,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     if left == 0 {
         return Next::Done(if finished(settings, low, high) { Why::Found } else { Why::OutOfTrials });
     }
-    // The last trial is kept for the claim: what held once is measured again.
+    // The last trial is reserved for confirming the claim: a rate that held once is measured again.
     if let Some(low) = low.filter(|low| left == 1 && !low.is_settled()) {
         return Next::Measure(low.per_s);
     }
@@ -167,13 +168,13 @@ fn between(settings: &Settings, low: f64, high: f64) -> Option<f64> {
     Some(if middle > low && middle < high { middle } else { (low + high) / 2.0 })
 }
 
-/// Three significant digits: rates that people can name.
+/// Three significant digits.
 pub fn round(rate_per_s: f64) -> f64 {
     if rate_per_s <= 0.0 || !rate_per_s.is_finite() {
         return rate_per_s;
     }
     let unit = 10f64.powi(rate_per_s.log10().floor() as i32 - 2);
-    // Whole multiples of a power of ten, without the rest that a product with 0.01 leaves.
+    // Multiples of a power of ten, without the rounding error of a product with 0.01.
     if unit < 1.0 {
         (rate_per_s / unit).round() / (1.0 / unit).round()
     } else {
@@ -187,7 +188,7 @@ mod tests {
 
     const SETTINGS: Settings = Settings { from_per_s: 100.0, resolution: 0.05, most_trials: 40 };
 
-    /// Searches a server that holds up to a rate, and gives the rates that were measured.
+    /// Searches a server that holds up to a given rate; returns the measured rates.
     fn search(holds: impl Fn(f64, usize) -> bool) -> (Vec<Trial>, Why) {
         let mut trials: Vec<Trial> = Vec::new();
         loop {

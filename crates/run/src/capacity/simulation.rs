@@ -1,4 +1,4 @@
-//! The search on servers whose capacity is known.
+//! The search on simulated servers of known capacity.
 
 use mydyno_stats::Rng;
 
@@ -24,8 +24,8 @@ impl Queue {
         last / (sum + last)
     }
 
-    /// 99th percentile of the time from arrival to answer, in seconds; infinite beyond saturation. The service time is
-    /// taken at its own 99th percentile, which is an upper estimate.
+    /// 99th percentile of the time from arrival to answer, in seconds; infinite beyond saturation. Uses the 99th
+    /// percentile of the service time, which is an upper estimate.
     fn p99_s(&self, rate: f64) -> f64 {
         let c = f64::from(self.servers);
         if rate * self.service_s >= c {
@@ -71,7 +71,7 @@ fn the_capacity_of_a_noisy_queue_is_found_from_any_first_rate() {
     for seed in 0..200 {
         for from in [truth / 40.0, truth / 2.0, truth * 7.0] {
             let mut random = Rng::from_seed(seed);
-            // A p99 that was measured is a tenth off, now and then more.
+            // A measured p99 has an error of a tenth, sometimes more.
             let measured = |rate: f64| queue.p99_s(rate) * (0.1 * random.normal()).exp();
             let mut measured = measured;
             let (trials, why) = search(&settings(from), |rate| measured(rate) < LIMIT_S);

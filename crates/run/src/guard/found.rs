@@ -1,21 +1,21 @@
-//! The needs of a load, and the properties of a server that the guard compares with them.
+//! The requirements of a load, and the properties of a server that the guard compares with them.
 
 use std::time::Duration;
 
 use mydyno_host::emulated::EmulatedDisk;
 
-/// The needs of a load, apart from the plan.
+/// The requirements of a load, apart from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs<'a> {
     /// Prepared statements of one connection.
     pub statements: usize,
     /// Whether the load changes data, or tables are to be made.
     pub writes: bool,
-    /// Bytes that are to be written to disk for the tables; 0 when they are there.
+    /// Bytes that the tables will occupy on disk; 0 when they exist.
     pub disk_bytes: u64,
-    /// Bytes that the largest table is to take of the server's memory, in engine MEMORY; else 0.
+    /// Bytes of the server's memory that the largest table will use, with engine MEMORY; else 0.
     pub heap_bytes: u64,
-    /// Bytes that all such tables are to take of it.
+    /// Bytes of the server's memory that all such tables will use.
     pub memory_bytes: u64,
     /// Engine of tables that are to be made.
     pub engine: Option<&'a str>,
@@ -43,13 +43,13 @@ pub struct Found {
     pub max_prepared_stmt_count: Option<u64>,
     /// Prepared statements that exist.
     pub prepared_stmt_count: Option<u64>,
-    /// Sessions beside ours: the most at one time.
+    /// Sessions besides mydyno's: the highest count.
     pub other_sessions: Option<u64>,
     /// Activity of others within [`super::look::WATCH`]; `None` when it was not watched or the counters are hidden.
     pub others: Option<Others>,
     /// Replicas that read its binary log.
     pub replicas: Option<u64>,
-    /// Other nodes of a Galera cluster, which apply what is written here.
+    /// Other nodes of a Galera cluster, which apply the same writes.
     pub cluster_peers: Option<u64>,
     /// `read_only`.
     pub read_only: bool,
@@ -57,7 +57,7 @@ pub struct Found {
     pub disk: Option<(u64, u64)>,
     /// Emulated disks of this machine that its data directory, its logs or its tablespaces are on.
     pub emulated_disks: Vec<EmulatedDisk>,
-    /// By how much each of its syncs is delayed, when it is on this machine and its process may be looked at.
+    /// The delay of each of its syncs, when the server is on this machine and its process is accessible.
     pub sync_delay: Option<Duration>,
     /// Its data directory.
     pub datadir: String,
@@ -65,8 +65,8 @@ pub struct Found {
     pub max_allowed_packet: Option<u64>,
     /// `max_heap_table_size`.
     pub max_heap_table_size: Option<u64>,
-    /// Bytes of memory that new work can have without swapping, when the server is on this machine.
+    /// Available memory in bytes, when the server is on this machine.
     pub memory: Option<u64>,
-    /// Engines that it has, in small letters; empty when it does not say.
+    /// Its engines in lower case; empty when it does not list them.
     pub engines: Vec<String>,
 }

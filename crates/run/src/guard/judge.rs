@@ -1,4 +1,4 @@
-//! Every reason not to load a server, each with the way out.
+//! Every reason not to load a server, each with the remedy.
 
 use mydyno_model::plan::{Plan, TargetKind};
 use mydyno_model::units::{show_bytes, show_count};
@@ -26,18 +26,17 @@ fn most_connections(plan: &Plan) -> u64 {
     plan.steps.iter().map(|s| s.connections as u64).max().unwrap_or(0)
 }
 
-/// Connections of mydyno beside those of the load.
+/// Connections of mydyno besides those of the load.
 const CONTROL_CONNECTIONS: u64 = 2;
 
-/// Connections under load, idle ones, and those that a server still counts while others already take their place.
+/// Connections under load, idle ones, and closed ones that the server may still count when their replacements connect.
 fn open_connections(plan: &Plan) -> u64 {
     let load = most_connections(plan);
     let churning = plan.connections.reconnect_every.map_or(0, |_| load.div_ceil(10));
     load + plan.connections.idle as u64 + churning
 }
 
-/// Whether the limits on connections leave one for the observer. One that does not fit is left out: it must not take a
-/// place of the load.
+/// Whether the connection limits permit one for the sampler in addition to the load. If not, the sampler does without.
 pub fn has_room_for_observer(plan: &Plan, found: &Found) -> bool {
     let own = open_connections(plan) + CONTROL_CONNECTIONS + 1;
     let all = own + found.other_sessions.unwrap_or(0);
@@ -81,7 +80,7 @@ fn too_few_statements(plan: &Plan, needs: &Needs<'_>, found: &Found) -> Option<S
     })
 }
 
-/// The tables must fit with a tenth to spare, for redo, undo and what else the server writes.
+/// The tables must fit with a tenth to spare, for redo, undo and other files of the server.
 fn no_space(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let (free, _) = found.disk.filter(|_| needs.disk_bytes > 0)?;
     let needed = needs.disk_bytes + needs.disk_bytes / 10;
@@ -116,7 +115,7 @@ fn too_little_heap(needs: &Needs<'_>, found: &Found) -> Option<String> {
     ))
 }
 
-/// Tables in memory beyond what is free would make the host swap, or its kernel end the server.
+/// Tables in memory beyond the available memory would make the host swap, or the kernel kill the server.
 fn too_little_memory(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let available = found.memory.filter(|available| *available < needs.memory_bytes)?;
     Some(format!(
@@ -126,7 +125,7 @@ fn too_little_memory(needs: &Needs<'_>, found: &Found) -> Option<String> {
     ))
 }
 
-/// A statement's packet holds one byte more than its text.
+/// A statement's packet is one byte longer than its text.
 fn too_small_packets(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let limit = found.max_allowed_packet.filter(|limit| *limit <= needs.query_bytes)?;
     Some(format!(
@@ -137,10 +136,10 @@ fn too_small_packets(needs: &Needs<'_>, found: &Found) -> Option<String> {
     ))
 }
 
-/// Below this share of free disk a server is close to trouble without our help.
+/// Share of free disk below which a server may soon run full on its own.
 const LITTLE_FREE: f64 = 0.05;
 
-/// Tables below this size are made without knowing the server's free disk.
+/// Tables smaller than this are made even if the server's free disk is unknown.
 const MUCH_DISK: u64 = 1 << 30;
 
 fn in_use(needs: &Needs<'_>, found: &Found) -> Vec<String> {

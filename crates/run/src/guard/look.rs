@@ -1,4 +1,4 @@
-//! Reads from a server, and from its host where that is this one, what the guard judges by.
+//! Reads the properties that the guard judges from a server, and from its host where that is this machine.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,17 +9,18 @@ use mydyno_wire::{Client, WireError};
 
 use super::found::{Found, Others};
 
-/// How long connections of an earlier command may take to leave the server's count, and how many times the count is read
-/// in that time: a machine that stands still delays the server too.
+/// Time for connections of an earlier command to leave the server's count, and the number of readings in that time: a
+/// stalled machine delays the server too.
 const SETTLE: (Duration, u32) = (Duration::from_secs(1), 20);
 
-/// How long a server is watched that others may use: twice the pause of a client that comes once a second.
+/// Time for which activity of others is observed: twice the interval of a client that comes once a second.
 pub const WATCH: Duration = Duration::from_secs(2);
 
 /// Pause between two readings of the watch.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Reads what the judgement needs, and watches for `watch` what others do. What this account may not see stays unknown.
+/// Reads the properties, and observes for `watch` the activity of others. Properties that this account may not see stay
+/// unknown.
 ///
 /// # Errors
 /// The connection failed; a refused statement is not an error.
@@ -43,7 +44,7 @@ pub fn look(client: &mut Client, watch: Duration) -> Result<Found, WireError> {
     };
     (found.other_sessions, found.others) = others(client, watch)?;
     if let Some(pid) = client.peer_pid() {
-        // Through the process's own root: a server in a container has its own file systems.
+        // Through the process's root: a server in a container has its own mounts.
         let datadir = format!("/proc/{pid}/root{}", found.datadir);
         let space = Source::live().space(&datadir).ok();
         found.disk = space.map(|s| (s.available_bytes, s.size_bytes));
@@ -64,7 +65,7 @@ pub fn look(client: &mut Client, watch: Duration) -> Result<Found, WireError> {
     Ok(found)
 }
 
-/// Where a server writes beside its data directory, and whether the variable holds the beginning of a file's name.
+/// Variables that name places outside the data directory, and whether the value is a file name prefix.
 const PLACES: [(&str, bool); 4] = [
     ("innodb_data_home_dir", false),
     ("innodb_log_group_home_dir", false),
@@ -72,15 +73,15 @@ const PLACES: [(&str, bool); 4] = [
     ("log_bin_basename", true),
 ];
 
-/// The folder that a variable names. Relative names are below the data directory, and an empty one is nowhere else.
+/// The folder that a variable names. Relative paths are below the data directory; an empty one is no other place.
 fn folder_of(datadir: &str, value: &str, is_file: bool) -> Option<String> {
     let path = Path::new(datadir).join(value.trim());
     let folder = if is_file { path.parent()? } else { &path };
     (!value.trim().is_empty()).then(|| folder.display().to_string())
 }
 
-/// The most sessions beside ours, and what others do, for as long as `watch` says. The status counters need no privilege.
-/// Connections of an earlier command get a moment to go before the watch begins.
+/// The largest number of other sessions, and their activity, during `watch`. The status counters need no privilege.
+/// Connections of an earlier command get some time to end before.
 fn others(client: &mut Client, watch: Duration) -> Result<(Option<u64>, Option<Others>), WireError> {
     let sessions = |client: &mut Client| {
         Ok::<_, WireError>(status(client, "Threads_connected")?.map(|n| n.saturating_sub(1)))
@@ -133,8 +134,8 @@ impl Counters {
         })
     }
 
-    /// Activity of others since an earlier reading. Both readings send the same statements in the same order, so those of this
-    /// session cancel out.
+    /// Activity of others since an earlier reading. Both readings send the same statements in the same order, so those
+    /// of this session cancel out.
     fn since(&self, before: &Self) -> Others {
         let own = self.own_statements.saturating_sub(before.own_statements);
         Others {

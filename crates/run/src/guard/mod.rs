@@ -1,5 +1,5 @@
-//! The guard: what must be true of a server before mydyno loads it. All reasons to refuse are named at once, each with
-//! the way out.
+//! The guard: conditions that a server must meet before mydyno loads it. All reasons to refuse are reported at once,
+//! each with its remedy.
 
 mod found;
 mod judge;

@@ -1,4 +1,4 @@
-//! How transactions are to arrive: rates, shapes and think time, from text.
+//! Parses how transactions arrive: rates, shapes and think time.
 
 use mydyno_model::plan::{Arrivals, RateStep, Shape, Spacing, Spread, Think};
 use mydyno_model::units::{UnitError, parse_duration, parse_rate};
@@ -13,7 +13,7 @@ const MOST_PER_S: f64 = 1e8;
 
 /// The arrivals that the options describe together.
 pub(super) struct RequestedArrivals {
-    /// Points of the sweep; one at least.
+    /// Points of the sweep, at least one.
     pub arrivals: Vec<Arrivals>,
     /// Length of the window that the steps of a shape make together, in seconds.
     pub time_s: Option<f64>,
@@ -36,10 +36,10 @@ pub(super) fn parse(request: &Request, faults: &mut Faults) -> RequestedArrivals
     if let [first, second, ..] = shapes.as_slice() {
         faults.value(second, format!("excludes --{first}: give one of the two"));
     }
-    // All of them are read, also those that exclude each other: every mistake is reported.
+    // All of them are parsed, even mutually exclusive ones, so that every mistake is reported.
     let rates: Option<Vec<f64>> =
         request.rate.as_ref().map(|list| list.split(',').map(|text| rate("rate", text, faults)).collect());
-    // One rate given twice is one point; `--repeat` is for more.
+    // A repeated rate is one point; `--repeat` is for repeats.
     let rates = rates.map(|rates| {
         let mut once: Vec<f64> = Vec::new();
         rates.into_iter().for_each(|rate| {
@@ -77,7 +77,7 @@ fn spacing(request: &Request, open: bool, faults: &mut Faults) -> Spacing {
     spacing.unwrap_or(Spacing::Poisson)
 }
 
-/// A word of a few, or the nearest of them in the error.
+/// One of several words; the error names the most similar one.
 fn word<T: Copy>(option: &'static str, text: &str, words: &[(&str, T)], faults: &mut Faults) -> Option<T> {
     let text = text.trim();
     let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value);

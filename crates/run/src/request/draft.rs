@@ -1,4 +1,4 @@
-//! A resolved request: everything of a plan but the server, which a private server has only once it is up.
+//! A resolved request: the whole plan but the server, which is not known before a private server runs.
 
 use mydyno_model::Header;
 use mydyno_model::plan::{

@@ -31,7 +31,7 @@ pub enum PlanError {
     /// A requirement.
     #[error("--find-capacity: {0}")]
     Requirement(#[from] RequirementError),
-    /// Anything else: the option and what is wrong.
+    /// Any other error of an option.
     #[error("--{option}: {problem}")]
     Value {
         /// The option.
@@ -50,12 +50,12 @@ impl Faults {
         self.0.push(PlanError::Value { option, problem: problem.into() });
     }
 
-    /// The value of a text that can be read; one that cannot is noted.
+    /// Parses a text; notes an error.
     pub(super) fn unit<T>(&mut self, option: &'static str, parsed: Result<T, UnitError>) -> Option<T> {
         parsed.map_err(|source| self.0.push(PlanError::Unit { option, source })).ok()
     }
 
-    /// A whole number within bounds; `None` when nothing was asked for or it cannot be read, which is noted.
+    /// Parses a whole number within bounds; `None` when it was not given or has an error, which is noted.
     pub(super) fn count(
         &mut self,
         option: &'static str,

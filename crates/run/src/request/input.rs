@@ -1,4 +1,4 @@
-//! The request as the user typed it, and the defaults of its options.
+//! The request as typed by the user, and the defaults of its options.
 
 /// Connections by default.
 pub const CONNECTIONS: &str = "16";
@@ -14,7 +14,7 @@ pub const RESOLUTION: &str = "5%";
 pub const PERCENTILES: &str = "50,95,99,99.9";
 /// Database by default.
 pub const DATABASE: &str = "mydyno";
-/// Default seed: without another one runs repeat the same work.
+/// Default seed: runs with the same seed do the same work.
 pub const SEED: u64 = 1;
 
 /// The request of a user, as it was typed; `None` takes the default.
@@ -42,7 +42,7 @@ pub struct Request {
     pub no_shuffle: bool,
     /// Transactions that a connection lives.
     pub reconnect_every: Option<String>,
-    /// Connections that are open and silent.
+    /// Connections that are open and idle.
     pub idle: Option<String>,
     /// Connections opened a second.
     pub connect_rate: Option<String>,
@@ -50,17 +50,17 @@ pub struct Request {
     pub no_reconnect: bool,
     /// The first error ends the run.
     pub stop_on_error: bool,
-    /// Codes that do not.
+    /// Error codes that do not end it.
     pub ignore_errors: Option<String>,
     /// Requirements of the search for the highest rate.
     pub find_capacity: Option<String>,
-    /// How close that search comes.
+    /// Resolution of that search.
     pub resolution: Option<String>,
     /// Worker threads.
     pub workers: Option<String>,
     /// How the kernel reports answers to the load generator.
     pub backend: Option<String>,
-    /// How long answers gather.
+    /// Time for which answers may gather.
     pub coalesce: Option<String>,
     /// Scheduling policy of the load generator's threads.
     pub scheduling: Option<String>,
@@ -80,6 +80,6 @@ pub struct Request {
     pub no_observe: bool,
     /// Load on a server that others use.
     pub allow_load: bool,
-    /// Statements of the user's that may write where mydyno did not make the tables.
+    /// The user's statements may write to tables that mydyno did not make.
     pub allow_write: bool,
 }

@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::input::Request;
 use super::limits::MOST_CONNECTIONS;
 
-/// Longest time that answers may gather: beyond it times are those of the gathering.
+/// Longest time for which answers may gather: above it, response times would measure the gathering.
 const MOST_COALESCE: Duration = Duration::from_millis(10);
 
 pub(super) fn wait(request: &Request, default: Backend, faults: &mut Faults) -> WaitPlan {
@@ -47,15 +47,16 @@ pub(super) fn scheduling(request: &Request, faults: &mut Faults) -> Option<Sched
     }
 }
 
-/// The policy that suits the steps. A closed loop without think time sends after each answer, at no instant of its own, and the
-/// server's threads get further if they are not preempted (docs/journal/load-engine.md): batch. An open loop has to send at
-/// scheduled instants: normal.
+/// The policy for the steps. A closed loop without think time sends after each answer, at no scheduled instant, and the
+/// server's threads progress further if the client does not preempt them (docs/journal/load-engine.md): batch. An open
+/// loop must send at scheduled instants: normal.
 pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     let at_once = !searches && steps.iter().all(|step| step.arrivals == Arrivals::CLOSED);
     if at_once { Scheduling::Batch } else { Scheduling::Normal }
 }
 
-/// The nice value of the load generator's session. `None`: the load stays in the session of its user. `groups`: the kernel schedules the load and its server as sessions.
+/// The nice value of the load generator's session; `None` keeps the load in the user's session. `groups`: the kernel
+/// schedules the load and its server by sessions.
 pub(super) fn session_nice(scheduling: Scheduling, steps: &[StepPlan], groups: bool) -> Option<u8> {
     let gains = steps.iter().all(|step| mydyno_load::session::gains(step.connections));
     (groups && scheduling == Scheduling::Batch && gains).then_some(mydyno_load::session::NICE)

@@ -23,7 +23,7 @@ pub(super) const MOST_SEARCH_STEPS: usize = 30;
 /// Longest warm-up and longest window, in seconds: a week.
 pub(super) const LONGEST_S: f64 = 7.0 * 86_400.0;
 
-/// The database: the named one, mydyno's own, or none for statements on tables that are there, which may name theirs.
+/// The database: the given one, mydyno's own, or none for statements on existing tables, which may name theirs.
 pub(super) fn database(request: &Request, found: Option<&(&Spec, Options)>, faults: &mut Faults) -> String {
     let Some(name) = &request.database else {
         let brings = found.is_none_or(|(spec, options)| {
@@ -84,7 +84,7 @@ pub(super) fn connections(request: &Request, faults: &mut Faults) -> Vec<usize> 
     if let Some(most) = list.iter().max().filter(|n| **n > MOST_CONNECTIONS) {
         faults.value("connections", format!("{most} is too many, at most {MOST_CONNECTIONS}"));
     }
-    // What stands twice would be a repeat without saying so.
+    // A duplicate would be an unintended repeat.
     let mut seen = Vec::new();
     list.retain(|n| {
         !seen.contains(n) && {

@@ -1,4 +1,4 @@
-//! The request of a user as text, and the plan that it resolves to, with all its errors at once.
+//! The user's request as text, and its resolution to a plan, with all errors at once.
 
 mod arrivals;
 mod draft;

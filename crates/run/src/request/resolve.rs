@@ -1,4 +1,4 @@
-//! From the request as text to the plan, with all errors at once.
+//! Resolves a request from text to a plan, with all errors at once.
 
 use mydyno_load::default_workers;
 use mydyno_model::plan::{Allow, Arrivals, Backend, CapacityPlan, Spread, Think, WorkloadPlan};
@@ -20,12 +20,12 @@ pub struct Machine {
     pub cpus: usize,
     /// The cheapest event loop that the kernel permits.
     pub backend: Backend,
-    /// Whether the kernel shares the CPUs by sessions (`kernel.sched_autogroup_enabled=1`), and the server's is another.
+    /// Whether the kernel schedules by sessions (`kernel.sched_autogroup_enabled=1`), and the server is in another one.
     pub session_groups: bool,
 }
 
 impl Resolved {
-    /// The same plan on a machine whose kernel shares the CPUs by sessions, as [`Machine::session_groups`] says.
+    /// As given, on a machine whose kernel schedules by sessions, see [`Machine::session_groups`].
     #[must_use]
     pub fn in_session_groups(mut self) -> Self {
         let wait = &mut self.draft.wait;
@@ -33,7 +33,7 @@ impl Resolved {
         self
     }
 
-    /// The same plan for a load that stays in the session of its user.
+    /// As given, for a load that stays in its user's session.
     #[must_use]
     pub fn without_session(mut self) -> Self {
         self.draft.wait.session_nice = None;
@@ -44,7 +44,7 @@ impl Resolved {
 /// Resolves a request.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All mistakes in it.
 pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<PlanError>> {
     let mut faults = Faults::default();
     let found = workload(request, &mut faults.0);
@@ -67,9 +67,9 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
         .iter()
         .filter_map(|text| Bound::parse(text).map_err(|e| faults.0.push(e.into())).ok())
         .collect();
-    // Warnings about waits go by these two.
+    // Warnings about waiting depend on these two.
     percentiles.extend([50.0, 99.0]);
-    // A bound is about a percentile that the summary then has.
+    // The summary has to contain the percentiles that bounds need.
     percentiles.extend(bounds.iter().filter_map(Bound::percentile));
     percentiles.extend(requirements.iter().flat_map(Requirements::percentiles));
     percentiles.sort_by(f64::total_cmp);
@@ -78,7 +78,7 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     let workers =
         |connections| workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
     let points = match &capacity {
-        // The search begins with a closed loop where no first rate is given, and adds its steps as it goes.
+        // The search begins with a closed loop unless an initial rate is given, and adds its steps during the run.
         Some(_) => vec![Arrivals::CLOSED],
         None => requested.arrivals,
     };

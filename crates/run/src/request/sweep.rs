@@ -3,7 +3,7 @@
 use mydyno_model::plan::{Arrivals, StepPlan};
 use mydyno_stats::Rng;
 
-/// Names the random stream of the order, apart from those of rows and operations.
+/// Name of the random stream of the order, separate from those of rows and operations.
 const ORDER: u64 = u64::from_be_bytes(*b"\0\0\0order");
 
 /// Connections × arrivals × repeats. A step has no more workers than connections.
@@ -27,8 +27,8 @@ pub(super) fn steps(
     steps
 }
 
-/// The order in which steps run: a round over all points, each in an order of its own, for every repeat. So a drift
-/// hits all points alike, and a run that is interrupted has as many repeats of one point as of another, but for one.
+/// The order of the steps: for every repeat a round over all points, each in a new random order. So a drift affects all
+/// points alike, and after an interruption the numbers of repeats differ by at most one.
 pub(super) fn order(steps: &[StepPlan], seed: u64) -> Vec<usize> {
     let repeats = steps.iter().map(|s| s.repeat + 1).max().unwrap_or(0);
     let mut rng = Rng::stream(seed, &[ORDER]);

@@ -1,4 +1,4 @@
-//! Runs whose figures follow from arithmetic: bounds, stalls, outages and interruptions.
+//! Simulated benches whose results follow from arithmetic: bounds, stalls, outages and interruptions.
 
 use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
 use mydyno_model::record::{End, EventKind, Phase};
@@ -93,7 +93,8 @@ fn percentiles_of_an_open_loop_hold_the_wait_of_a_stall() {
         }
         assert!(!ran.warns_of("hidden-wait"));
 
-        // A closed loop sends nothing meanwhile: only as many transactions as connections show the stall, and the run says so.
+        // A closed loop sends nothing during a stall, so only as many transactions as connections show it; the run
+        // warns of that.
         let closed = run(Request { rate: None, arrivals: None, ..request }, server);
         let [step] = closed.steps() else { panic!("{:?}", closed.ended.summary.end) };
         assert!(step.response_us.percentiles["p99"].value < 2_000.0, "{:?}", step.response_us);
@@ -120,7 +121,7 @@ fn connections_that_are_lost_in_one_step_are_there_in_the_next() {
     assert_eq!(ran.ended.summary.end, End::Complete);
     let reconnects: Vec<u64> = ran.steps().iter().map(|step| step.reconnects).collect();
     assert_eq!(reconnects, [0, 4, 0]);
-    // 1 ms a statement, one at a time: half a second without, and the pauses between attempts to connect.
+    // 1 ms a statement, one at a time: half a second without the server, and the pauses between attempts to connect.
     let done: Vec<u64> = ran.steps().iter().map(|step| step.transactions).collect();
     assert!(done[0].abs_diff(3_000) <= 3 && done[2].abs_diff(3_000) <= 3, "{done:?}");
     assert!((1_000..=2_500).contains(&done[1]), "{done:?}");

@@ -1,4 +1,4 @@
-//! The search for capacity on servers whose capacity is known.
+//! The search for capacity on simulated servers of known capacity.
 
 use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
 use mydyno_model::summary::CapacitySummary;
@@ -56,8 +56,8 @@ impl Knee {
         }
     }
 
-    /// Above the capacity the last arrival of a window of T seconds waits (rate ÷ capacity − 1) T, so a p99 below the limit
-    /// allows so much more; arrivals come one by one, and one more connection may be busy at the end.
+    /// Above the capacity the last arrival of a window of T seconds waits (rate ÷ capacity − 1) T, so a limit of the
+    /// p99 permits a rate that much higher; arrivals are single, and one more connection may be busy at the end.
     fn highest_that_holds(&self) -> f64 {
         let by_wait = 1.0 + self.limit_s / (0.99 * TIME_S);
         self.capacity_per_s * by_wait + 2.0 / TIME_S
@@ -102,7 +102,7 @@ fn the_capacity_that_a_search_finds_is_that_of_the_server() {
     });
 }
 
-/// One stall breaks the trial in which it lies, at whatever rate. The rate is measured again before it is believed.
+/// A stall breaks the trial that it hits, at any rate. The rate is measured again before the search relies on it.
 #[test]
 fn a_stall_in_one_trial_does_not_lower_the_capacity() {
     for_seeds(30, |seed| {
@@ -118,8 +118,8 @@ fn a_stall_in_one_trial_does_not_lower_the_capacity() {
     });
 }
 
-/// M/M/c with a = λ/μ offered erlangs and Erlang's C: the response time is longer than t with probability
-/// e^(−μt) (1 + C (1 − e^(−μt (c − 1 − a))) ÷ (c − 1 − a)).
+/// M/M/c with a = λ/μ offered erlangs and Erlang's C: the response time is longer than t with probability e^(−μt) (1 +
+/// C (1 − e^(−μt (c − 1 − a))) ÷ (c − 1 − a)).
 struct Queue {
     slots: f64,
     service_s: f64,
@@ -153,7 +153,7 @@ impl Queue {
     }
 }
 
-/// Trials of ten minutes, so that chance moves the p90 of a trial by little.
+/// Trials of ten minutes, so that the p90 of a trial has little random error.
 #[test]
 fn the_capacity_of_a_queue_is_that_of_erlang() {
     let queue = Queue { slots: 4.0, service_s: 0.25 };

@@ -1,6 +1,6 @@
-//! Benches in virtual time: from the request to the verdict, on simulated servers whose truth is known. Requests, steps,
-//! hand-overs, the search for capacity, the record, its reader, the summary, bounds and the verdict are those of a real
-//! run; only the server and the clock are simulated.
+//! Benches in virtual time: from the request to the verdict, on simulated servers with known behaviour. The request,
+//! steps, hand-overs, the search for capacity, the record, its reader, the summary, bounds and the verdict are the code
+//! of a real run; only the server and the clock are simulated.
 
 mod arithmetic;
 mod knees;
@@ -183,7 +183,7 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Runs `check` on the seeds that the environment asks for: `MYDYNO_SEED=N` that one alone, `MYDYNO_SEEDS=N` so many,
+/// Runs `check` on the seeds that the environment selects: `MYDYNO_SEED=N` only that one, `MYDYNO_SEEDS=N` this many,
 /// else `count`. A failure prints its seed. Prints how many seeds a minute were checked.
 fn for_seeds(count: u64, mut check: impl FnMut(u64)) {
     let seeds = match number("MYDYNO_SEED") {

@@ -1,4 +1,4 @@
-//! Random benches on random servers: properties that every run has, whatever the server does.
+//! Random benches on random servers: properties of every run, whatever the server does.
 
 use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
 use mydyno_model::record::{End, EventKind, Interval, Phase};
@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 const MS: u64 = 1_000_000;
 
-/// Milliseconds in which faults are placed: about the length of a run.
+/// Milliseconds in which faults are placed, about the length of a run.
 const RUN_MS: u64 = 12_000;
 
 fn one_in(random: &mut Rng, n: u64) -> bool {
@@ -84,7 +84,7 @@ fn simulation(seed: u64, random: &mut Rng) -> Simulation {
     }
 }
 
-/// One stretch of the run, in one of `n` cases.
+/// A period of the run, in one of `n` cases.
 fn stretches(random: &mut Rng, n: u64, longest_ms: u64) -> Vec<Stretch> {
     if !one_in(random, n) {
         return Vec::new();
@@ -103,7 +103,7 @@ fn every_bench_has_the_properties_of_a_bench() {
                 check(&bench, ran);
                 kind(ran)
             }
-            // The server was away when the first step began.
+            // The server was unreachable when the first step began.
             Err(RunError::Load(_)) if !bench.simulation.server.outages.is_empty() => 4,
             Err(error) => panic!("{error} in {bench:#?}"),
         };
@@ -192,8 +192,8 @@ fn windows_tile_the_steps(ran: &Ran) {
     }
 }
 
-/// Over every hand-over: transactions that waited before a window or became due in it were completed, failed or dropped in
-/// it, or wait after it.
+/// Conservation over every hand-over: transactions that waited before a window or became due in it were completed,
+/// failed or dropped in it, or wait after it.
 fn no_transaction_is_lost_or_counted_twice(ran: &Ran) {
     for &step in &ran.begun {
         let mut waiting = 0;
@@ -210,7 +210,7 @@ fn is_scripted(code: &str) -> bool {
     ["1213", "1146"].contains(&code)
 }
 
-/// Answers that the client counted are those that the server gave, apart from those under way when a step ended.
+/// The client counted the answers that the server gave, apart from those in flight when a step ended.
 fn the_server_counted_as_much(ran: &Ran) {
     let sum = |of: &dyn Fn(&Interval) -> u64| ran.record.intervals.iter().map(of).sum::<u64>();
     let queries = sum(&|i| i.queries);
@@ -223,7 +223,7 @@ fn the_server_counted_as_much(ran: &Ran) {
     assert!((errors..=errors + unanswered).contains(&failed), "{errors} of {:?}", ran.served);
 }
 
-/// The summary that the run wrote is what a reader of the record derives, and its counts are those of the windows.
+/// A reader of the record derives the summary that the run wrote, and its counts are the sums over the windows.
 fn summaries_are_the_sums_of_their_windows(ran: &Ran) {
     let mut derived = summarise(&ran.record, OffsetDateTime::UNIX_EPOCH);
     derived.header = ran.ended.summary.header.clone();
@@ -260,7 +260,7 @@ fn response(ran: &Ran, step: usize) -> Histogram {
     all
 }
 
-/// Every bound is decided as its windows say.
+/// Every bound is decided as its windows require.
 fn bounds_are_decided_by_the_windows(bench: &Bench, ran: &Ran) {
     let summary = &ran.ended.summary;
     if summary.capacity.is_none() {
@@ -272,7 +272,7 @@ fn bounds_are_decided_by_the_windows(bench: &Bench, ran: &Ran) {
     }
 }
 
-/// Whether a bound is broken; `None` where the resolution of a histogram does not tell.
+/// Whether a bound is broken; `None` within the resolution of a histogram.
 fn is_broken(ran: &Ran, bound: &BoundSummary) -> Option<bool> {
     let sum = |of: &dyn Fn(&Interval) -> u64| ran.measured(bound.step).map(of).sum::<u64>() as f64;
     let (done, errors) = (sum(&|i| i.transactions), sum(&|i| i.errors.values().sum()));

@@ -1,4 +1,4 @@
-//! A watch of a server that runs.
+//! Watches a running server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,10 +25,10 @@ use crate::reconnect::Reconnect;
 use crate::sampling::{self, sentence};
 use crate::target::Cancel;
 
-/// Longest time until the user's signal is seen.
+/// Longest delay until the user's signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the sampling threads send.
+/// Messages of the sampling threads.
 #[derive(Clone)]
 enum Message {
     Sample(Sample),
@@ -45,7 +45,7 @@ struct Server {
 /// Watches until the plan's last interval or the user's signal.
 ///
 /// # Errors
-/// The server cannot be reached. One that is lost later is no error: the watch goes on and reconnects.
+/// The server cannot be reached. Losing it later is no error: the watch reconnects.
 pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
     let source = Source::live();
     let cancel = Arc::new(AtomicBool::new(false));
@@ -58,7 +58,7 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
         false => Sampler::following(&source, &pid, &sampling::disks(&source)),
     };
     gaps.extend(files.gaps());
-    // As the manifest keeps it, in milliseconds, so that a replay names the same instants.
+    // In milliseconds, like the manifest, so that a replay has the same instants.
     let now = OffsetDateTime::now_utc();
     let started = now.replace_millisecond(now.millisecond()).unwrap_or(now);
     let clock = MonotonicClock::start();
@@ -86,7 +86,7 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
         let ended = watching.until_end(&messages, see);
         cancel.store(true, Ordering::Relaxed);
         stop_bus.set();
-        // The record keeps the last sample too, which comes after the last interval.
+        // The record contains the last sample too, which comes after the last interval.
         let kept = messages.iter().try_for_each(|message| watching.keep(message));
         let finished = watching.record.map_or(Ok(()), Record::finish);
         if let Some(diagnosis) = watching.recent.diagnosis() {
@@ -98,7 +98,7 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
 
 fn sample(bus: Bus<'_>, stop: &Stop, send: Sender<Message>) {
     bus.run(stop, |sample| {
-        // The receiver goes first at the end of a watch.
+        // The receiver is dropped first at the end of a watch.
         let _ = send.send(Message::Sample(sample));
     });
 }
@@ -111,7 +111,7 @@ fn connect(
     gaps: &mut Vec<String>,
 ) -> Result<Option<Server>, RunError> {
     let Some(options) = &plan.server else { return Ok(None) };
-    // The first connection ends by the user's signal, later ones by the end of the watch.
+    // The user's signal ends the first connection, the end of the watch later ones.
     let mut reconnect = Reconnect::new(options, source, stop);
     let (first, hidden) = reconnect.first().map_err(RunError::wire("connecting"))?;
     reconnect.options.cancel = Some(Arc::clone(cancel));
@@ -126,7 +126,7 @@ fn connect(
     Ok(Some(Server { reconnect, first, version }))
 }
 
-/// Files that are read after the others, because there are many of them or they are large.
+/// Files that are read after the others, because they are many or large.
 fn kernel(source: &Source, pid: &ServerPid) -> Together {
     Together(
         "kernel",
@@ -206,7 +206,7 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// Writes what came into the record.
+    /// Reports what was written to the record.
     fn keep(&mut self, message: Message) -> Result<(), RunError> {
         match (&mut self.record, message) {
             (None, _) => Ok(()),
@@ -215,7 +215,8 @@ impl Watching<'_> {
         }
     }
 
-    /// Writes the OpenMetrics file. A failure ends the watch only where it could never be written: a disk may be full for a while.
+    /// Writes the OpenMetrics file. A failure ends the watch only if it was never written: a disk may be full for a
+    /// while.
     fn export(&mut self, sample: &Sample, see: &mut dyn FnMut(Seen<'_>)) -> Result<(), RunError> {
         let Some(path) = &self.plan.openmetrics else { return Ok(()) };
         let has = |prefix: &str| sample.values.keys().any(|name| name.starts_with(prefix));

@@ -18,7 +18,7 @@ pub use live::watch;
 pub use profile::{ProfilePlan, Profiled, profile};
 pub use replay::replay;
 
-/// What is watched, and for how long.
+/// The plan of a watch.
 #[derive(Debug, Clone)]
 pub struct WatchPlan {
     /// The server; without one, the host only.
@@ -35,7 +35,7 @@ pub struct WatchPlan {
     pub argv: Vec<String>,
 }
 
-/// What a watch tells its caller, on the caller's thread.
+/// Events of a watch, delivered on the caller's thread.
 #[derive(Debug)]
 pub enum Seen<'a> {
     /// The watch begins.
@@ -48,10 +48,10 @@ pub enum Seen<'a> {
     Ends(&'a Diagnosis),
 }
 
-/// How a watch ended.
+/// The end of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WatchEnd {
-    /// Whether the user ended it before its last interval.
+    /// Whether the user ended it early.
     pub interrupted: bool,
     /// Intervals that were seen.
     pub intervals: u64,

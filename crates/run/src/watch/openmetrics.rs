@@ -1,8 +1,8 @@
 //! The latest sample as OpenMetrics text, for the textfile collector of Prometheus' node exporter.
 //!
-//! Raw counters are exposed, not rates: the monitoring system derives those. Names follow the OpenMetrics specification 1.0: a
-//! prefix, base units in the name, `_total` on counters, `# EOF` at the end. The textfile collector takes `_total` names, refuses
-//! timestamps, and reads files that end in `.prom`.
+//! It contains raw counters, not rates: the monitoring system derives those. Names follow the OpenMetrics specification
+//! 1.0: a prefix, base units in the name, `_total` on counters, `# EOF` at the end. The textfile collector accepts
+//! `_total` names, refuses timestamps, and reads files that end in `.prom`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,12 +16,13 @@ use mydyno_samples::growth::may_fall;
 
 use crate::error::RunError;
 
-/// Replaces the file by the text of a sample, in one step. The node exporter runs as a user of its own, so all may read it.
+/// Replaces the file atomically by the text of a sample. The node exporter runs as its own user, so all users may read
+/// it.
 ///
 /// # Errors
 /// The file or its folder cannot be written.
 pub fn write(path: &Path, sample: &Sample, up: Option<bool>) -> Result<(), RunError> {
-    // The collector reads files that end in `.prom` only, so it never sees this one.
+    // The collector reads only files that end in `.prom`, so it never sees the temporary one.
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);
@@ -56,7 +57,7 @@ fn text(sample: &Sample, up: Option<bool>) -> String {
             unit: metric.unit,
             lines: Vec::new(),
         });
-        // Two names that differ only in characters that OpenMetrics does not take are kept apart by their kind.
+        // Names that differ only in characters that OpenMetrics forbids are distinguished by their kind.
         if family.is_counter != metric.is_counter {
             continue;
         }
@@ -66,7 +67,7 @@ fn text(sample: &Sample, up: Option<bool>) -> String {
     let mut text = String::new();
     for (name, mut family) in families {
         let kind = if family.is_counter { "counter" } else { "gauge" };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "# TYPE {name} {kind}");
         if !family.unit.is_empty() {
             let _ = writeln!(text, "# UNIT {name} {}", family.unit);
@@ -80,7 +81,7 @@ fn text(sample: &Sample, up: Option<bool>) -> String {
     text + "# EOF\n"
 }
 
-/// How a value is exposed.
+/// The representation of a value.
 #[derive(Debug, PartialEq)]
 struct Metric {
     family: String,
@@ -89,12 +90,12 @@ struct Metric {
     unit: &'static str,
 }
 
-/// Endings of the names of samples: ending, unit of OpenMetrics.
+/// Suffixes of the names of samples, with their OpenMetrics units.
 const UNITS: [(&str, &str); 2] = [("_s", "seconds"), ("_bytes", "bytes")];
 
 impl Metric {
     fn of(name: &str) -> Self {
-        // The instants of readings, and what a process or connection number says, never add up.
+        // Instants of readings, and values like a process or connection number, are no counters.
         let is_gauge = may_fall(name) || name.ends_with(".at_s");
         let (base, label) = labelled(name);
         let base = base.strip_suffix("_now").unwrap_or(&base);
@@ -133,7 +134,7 @@ fn labelled(name: &str) -> (String, Option<(&'static str, String)>) {
     (name.to_owned(), None)
 }
 
-/// Letters, digits and underscores are what a name may have.
+/// Replaces characters other than letters, digits and underscores.
 fn sanitised(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }

@@ -1,4 +1,4 @@
-//! A profile of the watched server: its stacks for a while, read as a budget of time.
+//! A profile of the watched server: its stacks over a period, evaluated as a time budget.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::error::RunError;
 use crate::reconnect::Reconnect;
 use crate::target::Cancel;
 
-/// What is profiled, and for how long.
+/// The plan of a profile.
 #[derive(Debug, Clone)]
 pub enum ProfilePlan {
-    /// The server that answers there; its process must be on this host.
+    /// The server at this address; its process must be on this host.
     Server(Box<ConnectOptions>, Duration),
     /// A process of this host.
     Process(u32, Duration),
@@ -39,13 +39,13 @@ pub struct Profiled {
     pub interrupted: bool,
 }
 
-/// Functions that a report names.
+/// Number of functions in a report.
 const HOTTEST: usize = 10;
 
 /// Fewer sampled waits than this give rough shares.
 const FEW_WAITS: u64 = 1_000;
 
-/// Shares beyond which a report says what they are worth.
+/// Shares of truncated stacks above which a report warns.
 const MUCH_TRUNCATED: f64 = 0.1;
 const MUCH_HIDDEN: f64 = 0.25;
 const MUCH_UNEXPLAINED: f64 = 0.2;
@@ -122,7 +122,7 @@ fn report(pid: u32, found: &Profile, rules: &StackRules) -> ProfileReport {
     report
 }
 
-/// What makes the figures worth less than they look.
+/// Conditions that impair the figures.
 fn notes(report: &ProfileReport, found: &Profile) -> Vec<String> {
     let mut notes = Vec::new();
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);

@@ -1,4 +1,4 @@
-//! The latest intervals of a watch, which its diagnosis is about.
+//! The latest intervals of a watch, on which its diagnosis is based.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use mydyno_model::watch::WatchInterval;
 
 use crate::error::RunError;
 
-/// Intervals that a diagnosis goes back.
+/// Number of intervals that a diagnosis covers.
 const MOST: usize = 60;
 
 /// The latest intervals and the rules.

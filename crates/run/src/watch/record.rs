@@ -10,7 +10,7 @@ use crate::error::RunError;
 use crate::sample_stream::SampleStream;
 use crate::writer::{Lines, claim, write_whole};
 
-/// An open record. What was pushed stays, however the watch ends.
+/// An open record. Everything that was pushed is kept, even if the process is killed.
 pub struct Record {
     samples: SampleStream,
     notes: Lines,

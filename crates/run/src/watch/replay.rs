@@ -1,4 +1,4 @@
-//! A recorded watch again, by the same derivation as a live one.
+//! Replays a recorded watch with the same derivation as a live one.
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::target::Cancel;
 /// Most bytes of a manifest.
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
-/// Most bytes of notes.
+/// Most bytes of the notes.
 const LARGEST_NOTES: u64 = 64 << 20;
 
 /// Longest line of samples. A key frame of 2,000 values takes 100 kB.
@@ -32,13 +32,14 @@ const LONGEST_LINE: u64 = 4 << 20;
 /// Most bytes that the samples are expanded to: several days at one second.
 const LARGEST_SAMPLES: u64 = 8 << 30;
 
-/// Values of one frame; a damaged file must not fill the memory.
+/// Values of one frame; a damaged file must not exhaust memory.
 const MOST_VALUES: usize = 100_000;
 
-/// Reads a recorded watch, or the samples of a bench, from the start and passes on what a live one would have shown. Samples are expanded one at a time.
+/// Reads a recorded watch, or the samples of a bench, from the start and emits the same events as a live one. Samples
+/// are expanded one at a time.
 ///
 /// # Errors
-/// The folder holds neither. Samples that cannot be read are left out, which is a note.
+/// The folder contains neither. Samples that cannot be read are left out and reported as a note.
 pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Result<WatchEnd, RunError> {
     let manifest = manifest(folder)?;
     let mut recent = Recent::new()?;
@@ -111,7 +112,8 @@ fn notes(folder: &Path) -> Vec<WatchNote> {
     lines::read(BufReader::new(file), LARGEST_NOTES).values
 }
 
-/// Passes each full frame to `give` until that returns `false`; what could not be read, if anything.
+/// Passes each full frame to `give` until that returns `false`; returns a description of samples that could not be
+/// read, if any.
 fn samples(folder: &Path, mut give: impl FnMut(Sample) -> bool) -> Result<Option<String>, RunError> {
     let path = folder.join(record::file::OBSERVE);
     let open = || -> std::io::Result<_> {
@@ -126,7 +128,7 @@ fn samples(folder: &Path, mut give: impl FnMut(Sample) -> bool) -> Result<Option
     loop {
         line.clear();
         match (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line) {
-            // A stream without its end is one whose writer was killed; an incomplete line is its last one.
+            // The writer of a stream without an end was killed; an incomplete line is its last one.
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => break,
             Err(e) => return Ok(Some(format!("{} cannot be read to its end: {e}", path.display()))),
             Ok(_) if !line.ends_with(b"\n") => break,

@@ -1,4 +1,4 @@
-//! Findings of a real audit's form, and what becomes of them.
+//! Findings of the form of a real audit's, and their classification.
 
 use mydyno_model::Header;
 use mydyno_model::facts::Fact;
@@ -8,7 +8,7 @@ use time::OffsetDateTime;
 
 use super::*;
 
-/// A violated claim with one lasting line of an option file or one statement.
+/// A violated claim whose remedy is one persistent line of an option file or one statement.
 fn finding(claim: &str, severity: &str, now: &[&str], cnf: &[&str], proof: Value) -> Value {
     let steps = |kind: &str, texts: &[&str]| -> Vec<Value> {
         texts.iter().map(|text| json!({"kind": kind, "text": text})).collect()
@@ -51,7 +51,7 @@ fn lines_and_statements_become_levers() {
     );
     let changes: Vec<String> = sorted.candidates.iter().map(|c| c.advice.changes.join(",")).collect();
     assert_eq!(changes, ["option.innodb_io_capacity=2000", "option.sort_buffer_size=262144"]);
-    // The first takes effect at a start only, as far as its remedy says.
+    // The first takes effect at a start only, according to its remedy.
     let live: Vec<Option<String>> = sorted
         .candidates
         .iter()

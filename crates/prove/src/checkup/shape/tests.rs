@@ -48,7 +48,7 @@ fn data_and_pool_keep_their_ratio() {
         ("server.variable.innodb_buffer_pool_size", json!(8.0 * GIB)),
         ("schema.data_bytes", json!(4.0 * GIB)),
     ]));
-    // 96 MiB of 4 GiB; the pool shrinks alike, though no setting names it.
+    // 96 MiB of 4 GiB; the pool is reduced by the same ratio, though no setting names it.
     assert!((shaped.shape.scale - 96.0 / 4096.0).abs() < 1e-9);
     assert_eq!(shaped.shape.set_up, ["option.innodb_buffer_pool_size=201326592"]);
     let data = shaped.rows as f64 * TABLES as f64 * ROW_BYTES;

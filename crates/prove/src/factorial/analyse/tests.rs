@@ -22,7 +22,8 @@ fn design(factors: &[&str], change: impl FnOnce(&mut Wanted)) -> Factorial {
     Planned::plan(&wanted, OffsetDateTime::UNIX_EPOCH).unwrap_or_else(|e| panic!("{e:?}")).document
 }
 
-/// Rows of a server whose throughput wanders (AR(1), as windows of a second do), with true log effects of some factors.
+/// Rows of a server with autocorrelated throughput (AR(1), as windows of a second have), with true log effects of some
+/// factors.
 fn simulate(design: &Factorial, effects: &[(&str, f64)], seed: u64) -> Vec<FactorialRun> {
     let mut rng = Rng::stream(seed, &[7]);
     let mut wander = 0.0;
@@ -99,7 +100,7 @@ fn factors_that_act_together_are_found_and_told_as_an_interaction() {
     assert!(says.contains("variable.sort_buffer_size 256K → 2M +2"), "{says}");
     assert!(says.contains("variable.sort_buffer_size × variable.join_buffer_size +1"), "{says}");
     assert_eq!((document.measured_rows, document.responses[0].name.as_str()), (216, "transactions_per_s"));
-    // No row has a 95th percentile, which is not a reason to withhold the other responses.
+    // No row has a 95th percentile; the other responses are still analysed.
     assert_eq!(document.responses.len(), 2);
     assert!(document.failures[0].contains("the 95th percentile"), "{:?}", document.failures);
 }
