@@ -1,5 +1,7 @@
 //! The header that all documents share, and the rules for versions.
 
+use std::sync::OnceLock;
+
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,10 +18,20 @@ pub struct Writer {
     pub commit: String,
 }
 
+/// Commit of the program, set once by its `main`.
+static COMMIT: OnceLock<&str> = OnceLock::new();
+
 impl Writer {
-    /// This build.
+    /// This build. Its commit is `unknown` until [`Writer::set_commit`] names it.
     pub fn current() -> Self {
-        Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit: env!("MYDYNO_COMMIT").to_owned() }
+        let commit = COMMIT.get().copied().unwrap_or("unknown");
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit: commit.to_owned() }
+    }
+
+    /// Names the commit that the program was built from. The first call counts.
+    pub fn set_commit(commit: &'static str) {
+        // A second call names the same program.
+        let _ = COMMIT.set(commit);
     }
 }
 

@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 fn main() -> ExitCode {
+    mydyno_model::Writer::set_commit(env!("MYDYNO_COMMIT"));
     if completion::answer() {
         return ExitCode::SUCCESS;
     }
