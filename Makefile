@@ -15,11 +15,9 @@ build: ## build the release binary, target/release/mydyno
 demo: deps build ## a private server under load, an honest record, a report: about a minute after the build
 	@target/release/mydyno demo
 
-# Most tests wait for servers: twice as many at a time as there are CPUs take two thirds of the time.
-test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: deps ## every test, real servers included
 	@scripts/install-deps file-systems sysbench mysqlslap
-	@$(CARGO) test --workspace --locked
+	@CARGO="$(CARGO)" scripts/test
 
 build-tests: deps ## build the tests and run none
 	@$(CARGO) test --quiet --workspace --locked --no-run
@@ -35,6 +33,13 @@ fmt: ## format the code
 
 docs: ## write the generated pages of docs/reference anew
 	@MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e docs:: -- --test-threads=1
+
+site: ## the site of the documentation, into target/site: built by mdBook (a package, brought on first use), its links and headings checked
+	@scripts/site
+
+pictures: deps ## keep the pictures of README and documentation anew, from the fixtures in a real Chromium
+	@scripts/install-deps chromium
+	@cd tests/browser && npm ci --silent && MYDYNO_WRITE_PICTURES=1 node --test pictures.test.js
 
 bench: build ## measure beside sysbench (or AGAINST=an earlier build), interleaved: client CPU, throughput
 	@scripts/install-deps sysbench
@@ -151,15 +156,16 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 	@$(CARGO) run -q --release --locked -p mydyno-sim --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
-dist: ## the static binary in every form, into dist/: tarball, deb, rpm, wheel, container file, SBOM, checksums
+dist: ## static binaries for x86-64 and aarch64 and one for glibc in every form, into dist/: tarballs, debs, rpms, wheels, container file, SBOM, checksums
 	@scripts/install-deps dist
 	@scripts/dist
 
-test-dist: ## installs and tries what `make dist` made: empty root, deb, rpm, wheel (root)
+test-dist: ## installs and tries what `make dist` made: empty root, fresh Debian, deb, rpm, wheels, glibc, aarch64 emulated (root)
+	@scripts/install-deps test-dist
 	@tests/dist/smoke dist
 
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build build-tests demo test lint format fmt docs bench bench-table bench-compat bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-export const names = ['sweep', 'sweep-tuned', 'many-steps', 'long', 'open-loop', 'killed', 'empty', 'errors', 'hostile', 'two', 'audit'];
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+export const names = ['sweep', 'sweep-tuned', 'many-steps', 'long', 'open-loop', 'killed', 'empty', 'errors', 'hostile', 'two', 'audit', 'checkup'];
 
-function browserPath() {
+export function browserPath() {
   const known = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
   const found = known.find(path => path && existsSync(path));
   if (!found) throw new Error('no Chromium found: install the package chromium, or name one in CHROMIUM');

@@ -1,11 +1,13 @@
 //! The reference documents exactly the commands, options and types that there are. `make docs` writes the generated pages anew.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
+use crate::command_lines;
+use crate::home::Home;
 use crate::house::root;
 
 fn generated(path: &str, text: &str) {
@@ -155,14 +157,63 @@ fn commands_that_claims_name_are_there() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"] {
-        let text = fs::read_to_string(root().join(page)).unwrap();
+    let tops = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+    let mut pages: Vec<PathBuf> = tops.iter().map(|page| root().join(page)).collect();
+    command_lines::below(&root().join("docs"), &mut pages);
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let target = target.split('#').next().unwrap();
-            let outside = target.is_empty() || target.contains("://");
-            assert!(outside || Path::new(&root()).join(target).exists(), "{page} links to {target}");
+            let elsewhere =
+                target.is_empty() || target.contains("://") || target.contains(char::is_whitespace);
+            let there = elsewhere || page.parent().unwrap().join(target).exists();
+            assert!(there, "{} links to {target}", page.display());
         }
     }
+}
+
+/// Verbs whose commands need no server, change nothing of the host and take a moment.
+const AT_ONCE: &[&str] = &["claims", "config", "experiments", "knobs", "man", "verdicts", "workloads"];
+/// Commands of other verbs that are so too.
+const STEPS_AT_ONCE: &[&[&str]] = &[
+    &["audit", "--config"],
+    &["completions"],
+    &["host", "levers"],
+    &["host", "status"],
+    &["runs"],
+    &["server", "data", "list"],
+    &["server", "list"],
+];
+
+#[test]
+fn commands_of_the_documents_that_need_nothing_from_outside_run_as_they_stand() {
+    let home = Home::new();
+    let folder = home.path().join("work");
+    fs::create_dir(&folder).unwrap();
+    // What the pages name, in the folder in which the commands run.
+    std::os::unix::fs::symlink(root().join("claims"), folder.join("claims")).unwrap();
+    fs::write(folder.join("my.cnf"), "[mysqld]\nmax_connections = 100\n").unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in command_lines::of_documents(&root()).into_iter().filter(|line| line.block) {
+        let words: Vec<&str> = line.words.iter().skip(1).map(String::as_str).collect();
+        let at_once = words.first().is_some_and(|verb| AT_ONCE.contains(verb))
+            || STEPS_AT_ONCE.iter().any(|step| words.starts_with(step))
+                && !["name", "tag", "delete", "export", "import", "compare"]
+                    .contains(words.get(1).unwrap_or(&""));
+        let generic = words.iter().any(|word| ["DIR", "FILE", "NAME", "BUNDLE", "VERB"].contains(word));
+        if !at_once || generic || line.words[0] != "mydyno" || !seen.insert(words.join(" ")) {
+            continue;
+        }
+        let words: Vec<&str> =
+            words.into_iter().map(|word| if word == "/etc/mysql/my.cnf" { "my.cnf" } else { word }).collect();
+        let output = home.command(&words).current_dir(&folder).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        // A finding at the level of --fail-on is an answer too.
+        let fine = output.status.success() || output.status.code() == Some(1) && words.contains(&"--fail-on");
+        assert!(fine, "{}: {}: {said}", line.place, words.join(" "));
+        assert!(!output.stdout.is_empty() || !said.is_empty(), "{}: {words:?} says nothing", line.place);
+    }
+    assert!(seen.len() >= 14, "{seen:?}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod bench;
 mod certificates;
 mod checkup;
 mod clock;
+#[path = "../command_lines.rs"]
+mod command_lines;
 mod compare;
 mod compat;
 mod compat_twins;

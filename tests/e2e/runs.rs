@@ -58,6 +58,10 @@ fn kept_runs_are_found_by_number_name_and_tag_and_deleted() {
     let by_number: Value = serde_json::from_str(&home.fine(&["report", "1", "--json"])).unwrap();
     assert_eq!(by_number["workload"], "select_random_points");
 
+    let beside = home.fine(&["runs", "compare", "before", "1"]);
+    assert!(beside.contains("oltp_point_select") && beside.contains("select_random_points"), "{beside}");
+    assert!(home.fails(2, &["runs", "compare", "1"]).contains("two runs or more"));
+
     assert!(home.fails(2, &["report", "nothing"]).contains("mydyno runs"));
     assert!(home.fails(2, &["runs", "name", "1", "before"]).contains("already"));
     assert!(home.fails(2, &["runs", "name", "1", "12"]).contains("cannot be a name"));

@@ -132,6 +132,48 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["--auto-generate-sql", "-a"], "the workload `slap`"),
     (&["-e", "--execute"], "the workload `sql`, as in `mydyno bench sql --sql 'SELECT 1'`"),
     (&["--jobs", "-j"], "--workers N"),
+    (
+        &["--query", "-q"],
+        "the workload `sql` with --sql 'SELECT 1'; `mydyno slap` takes mysqlslap's files of statements",
+    ),
+    (
+        &[
+            "--commit",
+            "--create",
+            "--csv",
+            "--delimiter",
+            "--detach",
+            "--no-drop",
+            "--only-print",
+            "--post-query",
+            "--post-system",
+            "--pre-query",
+            "--pre-system",
+        ],
+        "`mydyno slap`, which takes mysqlslap's whole command line",
+    ),
+    (
+        &[
+            "--table",
+            "-t",
+            "--batch",
+            "-B",
+            "--skip-column-names",
+            "-N",
+            "--vertical",
+            "-E",
+            "--safe-updates",
+            "--force",
+            "-f",
+            "--init-command",
+        ],
+        "for the client program alone, as in `mydyno server cli NAME -- OPTIONS` for a private server",
+    ),
+    (&["--silent", "-s"], "--quiet"),
+    (&["--verbose", "-v"], "--log LEVEL"),
+    (&["--ssl", "--skip-ssl", "--ssl-verify-server-cert"], "--ssl-mode MODE"),
+    (&["--ssl-cipher", "--tls-version"], "nothing: TLS 1.3, else 1.2, with the ciphers of the library"),
+    (&["--plugin-dir", "--default-auth"], "nothing: the methods of authentication are built in"),
 ];
 
 /// Replaces clap's guess by the option that does the same, where the user typed one of another program.
@@ -174,6 +216,11 @@ mod tests {
             ("mydyno bench w --report-interval 1", "every second"),
             ("mydyno bench w -e 'SELECT 1'", "the workload `sql`"),
             ("mydyno bench w --mysql-password=secret", "--password-file FILE"),
+            ("mydyno bench w --delimiter=;", "`mydyno slap`"),
+            ("mydyno bench w -q x", "--sql 'SELECT 1'"),
+            ("mydyno audit -t", "`mydyno server cli NAME -- OPTIONS`"),
+            ("mydyno audit --silent", "--quiet"),
+            ("mydyno bench w --skip-ssl", "--ssl-mode MODE"),
         ] {
             let mut error = super::Cli::try_parse_from(line.split(' ')).unwrap_err();
             super::advise(&mut error);
@@ -222,9 +269,13 @@ mod tests {
     fn the_tips_name_options_that_exist() {
         let command = super::Cli::command();
         let bench = command.find_subcommand("bench").unwrap();
-        let long: Vec<&str> = bench.get_arguments().filter_map(|arg| arg.get_long()).chain(["log"]).collect();
+        let long: Vec<&str> =
+            bench.get_arguments().filter_map(|arg| arg.get_long()).chain(["log", "quiet"]).collect();
         for (_, here) in super::FOREIGN {
-            for word in here.split([' ', ',', ';']).filter_map(|word| word.strip_prefix("--")) {
+            for word in here
+                .split([' ', ',', ';'])
+                .filter_map(|word| word.strip_prefix("--").filter(|w| !w.is_empty()))
+            {
                 assert!(long.contains(&word), "{here}");
             }
         }

@@ -5,6 +5,8 @@
 mod cli;
 mod completion;
 mod config;
+#[cfg(test)]
+mod documented;
 mod factors;
 mod failure;
 mod load_args;

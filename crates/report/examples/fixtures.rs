@@ -9,8 +9,9 @@ mod fixtures;
 use std::path::PathBuf;
 
 use mydyno_model::Document;
+use mydyno_model::checkup::Checkup;
 use mydyno_model::finding::Findings;
-use mydyno_report::{findings, html, markdown, terminal};
+use mydyno_report::{checkup, findings, html, markdown, terminal};
 
 fn main() {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap());
@@ -41,4 +42,6 @@ fn main() {
     write("two-repeated", "html", html(&[a.view(), b.view()]));
     let audit = Findings::from_json(include_str!("../src/findings/example.json")).unwrap();
     write("audit", "html", findings::html(&audit));
+    let checked = Checkup::from_json(include_str!("../src/checkup/example.json")).unwrap();
+    write("checkup", "html", checkup::html(&checked));
 }

@@ -57,7 +57,7 @@ pub enum Verb {
     Probe(probe::Args),
     /// Show runs again: HTML, Markdown, terminal or JSON.
     Report(report::Args),
-    /// List, name, tag, export, import and delete the runs and experiments that are kept.
+    /// List, name, tag, compare, export, import and delete the runs and experiments that are kept.
     Runs(runs::Args),
     /// Show or put back what mydyno has changed on this host.
     Host(host::Args),

@@ -40,14 +40,14 @@ pub struct Args {
     /// Experiment, claim, or the TOML file of an experiment.
     #[arg(required_unless_present_any = ["resume", "extend", "again"])]
     pub what: Option<String>,
-    /// Go on with the interrupted experiment of a folder: the next block of the same table.
-    #[arg(long, value_name = "DIR", conflicts_with = "what")]
+    /// Go on with the interrupted experiment of a folder, or of a name or number of `mydyno runs`: the next block of the same table.
+    #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub resume: Option<PathBuf>,
     /// Measure the rest of the table of an experiment that was decided early: its interval becomes narrower.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["what", "resume"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "resume"])]
     pub extend: Option<PathBuf>,
     /// Carry out the experiment of a folder once more, in a folder of its own, and pool both.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["what", "resume", "extend"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "resume", "extend"])]
     pub again: Option<PathBuf>,
     /// The short extent of the experiment, a minute or two (the default).
     #[arg(long, conflicts_with = "full")]
@@ -115,18 +115,20 @@ fn only_on_server(arg: clap::Arg) -> clap::Arg {
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
     let proving = ProvingArgs { allow_change: args.allow_change, ..args.proving.clone() };
     let now = OffsetDateTime::now_utc();
-    if let Some(folder) = args.resume.as_ref().filter(|folder| holds_factors(folder)) {
+    let kept = |run: &Option<PathBuf>| run.as_deref().map(super::runs::found).transpose();
+    let resume = kept(&args.resume)?;
+    if let Some(folder) = resume.as_ref().filter(|folder| holds_factors(folder)) {
         return factors::resume(folder, &proving, ui);
     }
-    if let Some(folder) = &args.resume {
+    if let Some(folder) = &resume {
         let comparison = place(Comparison::resume(folder, now).map_err(usage)?, args, password, ui)?;
         return carry_out(&comparison, &proving, Some(folder), ui);
     }
-    if let Some(folder) = &args.extend {
+    if let Some(folder) = &kept(&args.extend)? {
         let comparison = Comparison::extend(folder, now).map_err(usage)?;
         return carry_out(&comparison, &proving, Some(folder), ui);
     }
-    if let Some(folder) = &args.again {
+    if let Some(folder) = &kept(&args.again)? {
         let comparison = place(Comparison::again(folder, now).map_err(usage)?, args, password, ui)?;
         return carry_out(&comparison, &proving, None, ui);
     }

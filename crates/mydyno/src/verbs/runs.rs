@@ -48,6 +48,8 @@ enum Step {
         #[arg(long)]
         remove: bool,
     },
+    /// Show runs side by side, as `mydyno report` does.
+    Compare(super::report::Args),
     /// Write a run into one file, to keep it or to send it.
     Export {
         /// Folder, name or number of the run.
@@ -69,7 +71,7 @@ enum Step {
     },
 }
 
-/// Lists, labels, exports, imports or deletes kept runs.
+/// Lists, labels, compares, exports, imports or deletes kept runs.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let runs = runs_folder()?;
     match &args.step {
@@ -93,6 +95,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             };
             kept::relabel(&found(run)?, change).map_err(failure)?;
         }
+        Some(Step::Compare(report)) if report.runs.len() < 2 => {
+            return Err(Failure::usage("two runs or more are compared, as in `mydyno runs compare 1 2`"));
+        }
+        Some(Step::Compare(report)) => return super::report::run(report, ui),
         Some(Step::Export { run, output }) => {
             let folder = found(run)?;
             let name = || folder.canonicalize().ok().and_then(|real| real.file_name().map(OsString::from));

@@ -31,7 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   mydyno checkup -h db1 -u root -p                 audit db1, prove its advice in private servers here
   mydyno checkup --dsn mysql://root@localhost/ --budget 30m --out checkup
-  mydyno checkup -S /run/mysqld/mysqld.sock --plan the advice that would be measured, and how long it takes
+  mydyno checkup -S /run/mysqld/mysqld.sock --plan  the advice that would be measured, and how long it takes
   mydyno checkup --sandbox --set innodb_buffer_pool_size=16M
 
 The audited server is only read. Guide: docs/guides/checkup.md";

@@ -60,8 +60,8 @@ pub struct Args {
     /// Keep the raw samples in this folder, which must not exist yet or be empty.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// Show a recorded watch again, or the samples of a bench, in any form.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "openmetrics", "host_only", "interval", "count", "duration", "once"])]
+    /// Show a recorded watch again, or the samples of a bench (folder, name or number of `mydyno runs`), in any form.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["record", "openmetrics", "host_only", "interval", "count", "duration", "once"])]
     replay: Option<PathBuf>,
     /// Write each sample as OpenMetrics text to this file, as in node_exporter's textfile folder (FILE.prom).
     #[arg(long, value_name = "FILE")]
@@ -96,8 +96,9 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     };
     let (ended, stop) = match &args.replay {
         Some(folder) => {
+            let folder = super::runs::found(folder)?;
             let stop = signals::stop_flag()?;
-            (watch::replay(folder, &stop, &mut see), stop)
+            (watch::replay(&folder, &stop, &mut see), stop)
         }
         None => {
             let plan = plan(args, password, argv, ui)?;
