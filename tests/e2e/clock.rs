@@ -72,7 +72,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes one in a folder; it is set to so many seconds from now.
+    /// Makes one in a folder, set to this many seconds from now.
     pub fn set_to(folder: &Path, seconds: i64) -> Self {
         let (file, source, library) =
             (folder.join("seconds"), folder.join("clock.c"), folder.join("clock.so"));
@@ -88,7 +88,7 @@ impl Clock {
         Self { seconds: File::options().write(true).open(file).unwrap(), library }
     }
 
-    /// Lets it leap to so many seconds from now.
+    /// Sets it to this many seconds from now.
     pub fn leap(&self, seconds: i64) {
         self.seconds.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
     }

@@ -45,7 +45,7 @@ fn defaults_of_the_file_act_as_if_they_were_typed_and_the_record_holds_them() {
             shown("bench.time", 8)
         ]
     );
-    // What is typed goes before the file.
+    // Typed options take precedence over the file.
     let run =
         home.json(&["bench", "oltp_point_select", "--connections", "1", "--time", "1s", "--quiet", "--json"]);
     assert_eq!(run["workload"], "oltp_point_select");

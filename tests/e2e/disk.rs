@@ -49,7 +49,7 @@ fn a_disk_is_made_written_to_cut_switched_on_and_taken_down() {
     let mounts = fs::read_to_string("/proc/mounts").unwrap();
     let line = mounts.lines().find(|line| line.contains(point.to_str().unwrap())).unwrap();
     assert!(line.contains(" ext4 "), "{line}");
-    // What was synced survives a cut; what was not is lost.
+    // Synced data survive a power cut; others are lost.
     let kept = fs::File::create(point.join("kept")).unwrap();
     kept.write_all_at(b"kept", 0).unwrap();
     kept.sync_all().unwrap();
@@ -93,7 +93,7 @@ fn a_load_on_an_emulated_disk_says_so_in_its_result() {
     let dsn = home.json(&up)["dsn"].as_str().unwrap().to_owned();
     assert!(warned(&["--dsn", &dsn]));
     hurry(&home.state().join("servers/slow"));
-    // What reads from memory alone asks nothing of the disk, in a hurry or not.
+    // Reads from memory do not reach the disk, with or without delays.
     assert!(loaded("oltp_update_non_index", &["--dsn", &dsn]).contains(&HURRIED.to_owned()));
     home.fine(&["server", "down", "slow"]);
     assert!(warned(&[&["--sandbox"], &disk[..], &emulated].concat()));

@@ -21,7 +21,7 @@ const PASSWORD: &str = "pass word";
 /// Small values for the options that say how much there is.
 const SMALL: [(&str, &str); 5] =
     [("tables", "1"), ("table-size", "200"), ("warehouses", "1"), ("rows", "20"), ("bulk-bytes", "4096")];
-/// Loads that run at once: what is asked is whether they run, not how fast.
+/// Loads that run at once: the test checks that they run, not their speed.
 const AT_ONCE: usize = 4;
 /// Where tables can live beside InnoDB.
 const STORAGE_ENGINES: [&str; 3] = ["myisam", "memory", "aria"];
@@ -169,7 +169,7 @@ fn mixes() -> Vec<(String, Vec<String>)> {
     files.iter().map(|path| (name(path), vec![path.display().to_string()])).collect()
 }
 
-/// One second of a workload by one way: `yes` with what was agreed on, or why not.
+/// One second of a workload in one way: `yes` with the negotiated properties, or the reason why not.
 fn bench(home: &Home, schema: &str, workload: &[String], way: &[String]) -> String {
     let record = tempfile::tempdir_in(home.path()).unwrap().path().join("record");
     // Statements of the user's own run where his tables are.

@@ -1,7 +1,7 @@
-//! Complaints of other auditors' users: alarms over unused features, rules of thumb that no load asks for, one family of
-//! servers taken for the other, numbers without their calculation. What else they complain of is tested elsewhere: writes to
-//! the server in `audit`, questions to the internet in `surroundings`, remedies that are no statements in
-//! `engines_remedies`, advice that weakens durability in the examination of the claims.
+//! Complaints of users of other auditors: alarms over unused features, rules of thumb without a load that needs them,
+//! one family of servers taken for the other, numbers without their calculation. Their other complaints are tested
+//! elsewhere: writes to the server in `audit`, requests to the internet in `surroundings`, remedies that are no
+//! statements in `engines_remedies`, advice that weakens durability in the examination of the claims.
 
 use serde_json::Value;
 

@@ -161,7 +161,7 @@ fn faults_of_the_option_file_are_named_and_gone_with_the_lines_of_the_remedy() {
         .iter()
         .flat_map(|fault| {
             let persistent = ill[&fault.claim]["remedy"]["persistent"].as_array().into_iter().flatten();
-            // The server was given its options where its option file does not reach: the line is told with that.
+            // The server has its options where its option file does not reach, so the line has a note.
             let name = fault.set.as_deref().unwrap().split('=').next().unwrap();
             let texts = persistent.map(|step| step["text"].as_str().unwrap());
             let line = texts.filter(move |text| text.starts_with(name));

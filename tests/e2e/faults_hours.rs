@@ -1,5 +1,5 @@
-//! Faults that are there only after hours, or in what is counted over hours: brought about on a server whose clock starts in
-//! the past and leaps, named by the audit with their evidence, and gone once they are put right.
+//! Faults that take hours to appear, or that are in counters over hours: caused on a server whose clock starts in the
+//! past and is set forward, named by the audit with their evidence, and gone after the remedy.
 
 use serde_json::Value;
 

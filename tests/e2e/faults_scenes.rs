@@ -70,7 +70,7 @@ pub fn visitor(server: &Server<'_>, password: &str) -> ConnectOptions {
     options
 }
 
-/// The visitor, who may do all in `shop`, within a transaction that has made this change and stays open.
+/// The visitor, who has all privileges in `shop`, within an open transaction that has made this change.
 pub fn in_a_transaction(server: &Server<'_>, change: &str) -> Client {
     server
         .sql("CREATE USER visitor@localhost IDENTIFIED BY 'word'; GRANT ALL ON shop.* TO visitor@localhost");
@@ -293,7 +293,7 @@ fn what_the_server_s_disk_and_control_group_are_given_is_named_and_gone() {
     gone(&up("well", "relatime", "mq-deadline", "1G"));
 }
 
-/// The audit's findings on these claims with levers of the whole host, before they are put back.
+/// The audit's findings on these claims with levers of the whole host, before these are restored.
 fn with_host(home: &Home, options: &[&str], levers: &[&str], claims: &[&str]) -> Vec<Value> {
     let levers = levers.iter().flat_map(|lever| ["--lever", lever]);
     let options: Vec<&str> = options.iter().copied().chain(["--allow-host-change"]).chain(levers).collect();

@@ -82,7 +82,7 @@ impl Home {
             command.env_remove(name);
         }
         command.env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());
-        // Who runs the tests in the background may have these ignored, and mydyno keeps to that.
+        // A test run in the background may ignore these signals, and mydyno respects that.
         let heed = || {
             for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
                 // SAFETY: takes no pointers.
@@ -181,7 +181,7 @@ impl Home {
         found
     }
 
-    /// The traces that are left after waiting for processes that are on their way out.
+    /// The traces that remain after waiting for processes that are ending.
     pub fn lasting_traces(&self) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {

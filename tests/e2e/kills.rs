@@ -53,8 +53,8 @@ fn kill_at(mut child: Child, instant: Duration, started: Instant) -> (bool, Syst
     (in_time, killed)
 }
 
-/// Kills a command at random instants of its life, restores, and counts the times that nothing was left.
-/// `after` looks at what is meant to stay.
+/// Kills a command at random instants, restores, and counts the times that nothing was left. `after` checks what is
+/// meant to stay.
 fn kill_at_random_instants(name: &str, args: &[&str], after: impl Fn(&Home)) {
     let (mut random, kills) = (Random::from_environment(), kills());
     let (mut clean, mut in_time, mut interrupted_restores) = (0, 0, 0);
@@ -120,7 +120,7 @@ fn bench_leaves_a_readable_record_and_no_server_when_it_is_killed_at_any_instant
     });
 }
 
-/// Seconds that a record may lack on a machine that lets nobody wait: the one that was not over, and what writing it takes.
+/// Seconds that a record may lack on a busy machine: the unfinished one, and the time to write it.
 const MAY_LACK_S: f64 = 1.3;
 
 #[test]

@@ -111,7 +111,7 @@ fn a_redacted_audit_counts_what_the_lint_says_and_tells_none_of_it() {
     let removed =
         findings["findings"].as_array().unwrap().iter().find(|f| f["claim"] == "option-removed").unwrap();
     assert_eq!((&removed["state"], &removed["severity"]), (&Value::from("violated"), &Value::from("high")));
-    // What is accepted open is accepted hidden.
+    // A value that is accepted with open facts is accepted with hidden ones.
     let list = home.path().join("accepted.toml");
     let accepted: String = serde_json::from_str::<Value>(&open.stdout).unwrap()["findings"]
         .as_array()

@@ -57,7 +57,7 @@ fn is_refused(home: &Home, lever: &str, says: &str, run: impl Fn(&[&str]) -> Out
     assert_eq!(home.lasting_traces(), [""; 0], "{lever}");
 }
 
-/// Making namespaces and becoming somebody else needs root; what then is not tested is said.
+/// Making namespaces and becoming another user need root; a test that is skipped says so.
 fn is_root() -> bool {
     // SAFETY: geteuid has no preconditions.
     let root = unsafe { libc::geteuid() } == 0;

@@ -1,4 +1,4 @@
-//! How `mydyno bench` asks: open loops and their books, repeats and their order, churn, the search for capacity.
+//! The load of `mydyno bench`: open loops and their counts, repeats and their order, churn, the search for capacity.
 
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ fn a_rate_beyond_the_server_becomes_lateness_and_never_an_abort() {
     let step = &summary["steps"][0];
     assert!(count(&step["due"], "waiting") > 100_000, "{}", step["due"]);
     assert!(count(&step["due"], "warmup_dropped") > 100_000, "{}", step["due"]);
-    // What was done at the end of two seconds had waited for most of them.
+    // A transaction that ended after two seconds had waited for most of them.
     assert!(step["response_us"]["max"].as_f64().unwrap() > 1e6, "{}", step["response_us"]);
     for id in ["overloaded", "warmup-backlog"] {
         assert!(warnings(&summary).contains(&id), "{id}: {:?}", warnings(&summary));

@@ -76,7 +76,7 @@ fn a_closed_loop_beside_its_server_has_a_session_of_its_own() {
         group_of(std::process::id()),
         "the session of who started it keeps its priority"
     );
-    // Ctrl-Z stops both; SIGCONT lets both go on.
+    // Ctrl-Z stops both; SIGCONT continues both.
     signal(pid as i32, libc::SIGTSTP);
     until("both are stopped", || [pid, child].into_iter().all(|pid| state_of(pid) == Some('T')));
     signal(pid as i32, libc::SIGCONT);

@@ -62,7 +62,7 @@ fn a_bare_p_asks_and_the_word_after_it_is_repeated_nowhere() {
         for bare in ["-p", "--password"] {
             let mut command = home.command(&with(&verb, &["--no-defaults", "-h127.0.0.1", "-P1", bare]));
             command.stdin(Stdio::null());
-            // SAFETY: setsid is safe between fork and exec; without a session's terminal there is nobody to ask.
+            // SAFETY: setsid is safe between fork and exec; without a controlling terminal there is no prompt.
             unsafe {
                 command.pre_exec(|| {
                     libc::setsid();

@@ -1,4 +1,4 @@
-//! Experiments that change a setting of the host: two at a time, killed, and gone on with.
+//! Experiments that change a setting of the host: two at a time, killed, and resumed.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Experiments on a server that the experiment did not start: its variables are swapped, put back, and nothing else changes.
+//! Experiments on a server that the experiment did not start: its variables are swapped and restored, and nothing else
+//! changes.
 
 use std::fs;
 use std::process::Stdio;

@@ -49,7 +49,7 @@ fn root() -> bool {
     is
 }
 
-/// The program where everybody may run it.
+/// The program in a folder where all users may execute it.
 fn for_all(home: &Home) -> PathBuf {
     let path = home.path().join("mydyno-for-all");
     // By another process: a child of a parallel test could inherit a descriptor that writes to it, and the kernel does not
@@ -100,7 +100,7 @@ fn a_file_system_that_never_answers_costs_its_own_facts_only() {
     let home = Home::new();
     let server = home.server("hanging", &[]);
     with_account(&server);
-    // Nobody reads from the descriptor, so nothing that is asked of the mount is ever answered.
+    // No process reads from the descriptor, so no request to the mount is ever answered.
     let mount = |fd: u32, place: &str| {
         format!(
             "exec {fd}<>/dev/fuse; mount -i -t fuse -o fd={fd},rootmode=40000,user_id=0,group_id=0 none {place}; "
@@ -125,7 +125,7 @@ fn a_file_system_that_never_answers_costs_its_own_facts_only() {
     assert!(facts.number("host.memory.total_bytes").is_some());
 }
 
-/// Hands on what is said on a port to another, as a tunnel does, from this process.
+/// Relays a port to another, as a tunnel does, in this process.
 fn tunnel(to: u64) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -222,7 +222,7 @@ fn a_server_that_is_locked_for_a_backup_and_read_only_is_audited_all_the_same() 
     assert_eq!(keyless["state"], "violated", "{keyless:#}");
 }
 
-/// A server that is stopped (SIGSTOP), and goes on when this is dropped.
+/// A stopped server (SIGSTOP), which continues when this is dropped.
 struct Stopped(i32);
 
 impl Stopped {
@@ -254,7 +254,7 @@ fn a_server_that_stops_answering_costs_no_more_than_what_it_was_not_asked_before
         "--facts",
         "--quiet",
     ];
-    // It waits for its window to end: what it asks before that is answered, and it has more to ask.
+    // It waits for the end of its window: its queries so far are answered, and it has more to send.
     let waits = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'watcher' AND COMMAND = 'Sleep' AND TIME >= 2";
     let stopped_meanwhile = || {
         let audit = home.command(&args).env("MYSQL_PWD", ACCOUNT[1]).stdout(Stdio::piped()).spawn().unwrap();

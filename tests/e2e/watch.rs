@@ -152,7 +152,7 @@ fn what_is_not_permitted_is_said_and_the_rest_is_shown() {
     until("no trace of a watch", || home.processes().iter().all(|process| !process.contains("watch")));
 }
 
-/// Without the fields that say who wrote a document.
+/// Without the fields that name the writer of a document.
 fn bare(text: &str) -> Vec<Value> {
     let mut found = intervals(text);
     found.iter_mut().for_each(|interval| _ = interval.as_object_mut().unwrap().remove("mydyno"));

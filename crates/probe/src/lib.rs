@@ -66,7 +66,7 @@ pub const PROBES: [Probe; 9] = [
 pub struct Run<'a> {
     /// Durations and repetitions.
     pub timing: Timing,
-    /// Set when the user wants an end; what was measured is kept.
+    /// Set when the user interrupts; the measurements so far are kept.
     pub stop: &'a AtomicBool,
     /// Called with one line of progress at a time.
     pub progress: &'a mut dyn FnMut(&str),

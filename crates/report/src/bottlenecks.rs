@@ -34,7 +34,7 @@ pub fn is_diagnosed(run: &RunView<'_>) -> bool {
     run.summary.steps.iter().any(|step| step.diagnosis.is_some())
 }
 
-/// What is said of a run whose diagnosis names nothing.
+/// The text for a run without any bottleneck in its diagnosis.
 pub const NONE: &str = "none that the server's counters can show";
 
 fn observation(found: &Bottleneck) -> String {

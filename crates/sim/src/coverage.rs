@@ -32,7 +32,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts an estimate of what is truly `truth`.
+    /// Counts an estimate whose true value is `truth`.
     pub fn add(&mut self, estimate: &Estimate, truth: f64) {
         self.seeds += 1;
         let (Some(low), Some(high)) = (estimate.low, estimate.high) else {

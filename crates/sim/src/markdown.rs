@@ -1,4 +1,4 @@
-//! Tables of what was measured.
+//! Tables of results.
 
 /// A row of a table.
 pub(crate) fn row(cells: impl IntoIterator<Item = String>) -> String {

@@ -145,10 +145,10 @@ pub fn blocks_until_decided(
 }
 
 /// Forecasts of the blocks that undecided experiments still need, against the blocks at which 80 % of these are decided
-/// when they go on, as Markdown.
+/// when they continue, as Markdown.
 ///
 /// # Errors
-/// None that a calibrated world can cause.
+/// None for a calibrated simulation.
 pub fn table_of_forecasts(seeds: u64) -> Result<String, Error> {
     const MOST_BLOCKS: usize = 200;
     let heads = [

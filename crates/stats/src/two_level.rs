@@ -88,7 +88,7 @@ pub struct TwoLevel {
     pub resolution: Option<usize>,
 }
 
-/// An effect that another one cannot be told from.
+/// An effect that cannot be distinguished from another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alias {
     /// Its factors.
@@ -116,11 +116,11 @@ impl TwoLevel {
         })
     }
 
-    /// A fraction with so many runs; without a number of runs the smallest one with resolution IV or more, of three factors the
+    /// A fraction with this many runs; by default the smallest one with resolution IV or more, for three factors the
     /// only one.
     ///
     /// # Errors
-    /// There is none for so many factors, or none with so many runs.
+    /// There is none for this many factors, or none with this many runs.
     pub fn fractional(factors: usize, runs: Option<usize>) -> Result<Self, Error> {
         let Some((_, fractions)) = FRACTIONS.iter().find(|(of, _)| *of == factors) else {
             return Err(refuse("a fraction", factors, 3, MOST_OF_FRACTION));
@@ -141,10 +141,10 @@ impl TwoLevel {
         })
     }
 
-    /// A Plackett–Burman design with so many runs; without a number the smallest one that holds the factors.
+    /// A Plackett–Burman design with this many runs; by default the smallest one for the factors.
     ///
     /// # Errors
-    /// Fewer than two factors, more than the runs can hold, or a number of runs other than 12, 20 and 24.
+    /// Fewer than two factors, more than the runs permit, or a number of runs other than 12, 20 and 24.
     pub fn screening(factors: usize, runs: Option<usize>) -> Result<Self, Error> {
         if !(2..=MOST_OF_SCREENING).contains(&factors) {
             return Err(refuse("a screening design", factors, 2, MOST_OF_SCREENING));

@@ -154,7 +154,7 @@ fn exact_ks_sf(largest: i64, na: usize, nb: usize) -> f64 {
         return 1.0;
     }
     let inside = |i: usize, j: usize| (i as i64 * nb as i64 - j as i64 * na as i64).abs() < largest;
-    // Probability of passing a point while inside, walked in proportion to what is left of each sample.
+    // Probability of passing a point while inside; each sample is drawn in proportion to its remaining values.
     let mut row = vec![0.0; nb + 1];
     for i in 0..=na {
         for j in 0..=nb {

@@ -15,7 +15,7 @@ const IS_NULL: u8 = 1;
 const STATEMENT: usize = 1;
 const TYPES: usize = STATEMENT + 4 + 2;
 
-/// Rows for one exchange, laid out value by value as they come, in room that is used again.
+/// Rows for one exchange, encoded value by value into a reusable buffer.
 #[derive(Debug, Clone)]
 pub struct BulkRows {
     payload: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct BulkRows {
 }
 
 impl BulkRows {
-    /// No rows yet, of so many columns. A column's type is that of its first value that is not NULL.
+    /// No rows yet, of this many columns. A column's type is that of its first value that is not NULL.
     pub fn new(columns: usize) -> Self {
         let mut rows = Self { payload: vec![STMT_BULK_EXECUTE], columns, values: 0, of_one_type: true };
         rows.payload.extend_from_slice(&[0; 4]);
@@ -36,7 +36,7 @@ impl BulkRows {
         rows
     }
 
-    /// Forgets the rows; the columns keep their types.
+    /// Removes the rows; the columns keep their types.
     pub fn clear(&mut self) {
         self.payload.truncate(TYPES + 2 * self.columns);
         self.values = 0;
@@ -94,8 +94,8 @@ impl BulkRows {
         self.payload.push(IS_VALUE);
     }
 
-    /// Whether these are rows for a statement of so many parameters, whole ones and of one type a column: one exchange
-    /// can say no more.
+    /// Whether these are complete rows for a statement of this many parameters, with one type a column, as one exchange
+    /// requires.
     pub(crate) fn fit(&self, parameters: usize) -> bool {
         let whole = self.columns > 0 && self.values > 0 && self.values.is_multiple_of(self.columns);
         self.of_one_type && whole && self.columns == parameters

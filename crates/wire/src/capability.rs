@@ -8,8 +8,8 @@ use std::ops::{BitAnd, BitOr};
 pub struct Capabilities(pub u64);
 
 impl Capabilities {
-    /// Bit 0. MySQL: long passwords, always set. MariaDB 10.2 and newer clear it in their greeting to say that
-    /// extended capabilities follow, and a client clears it to say the same.
+    /// Bit 0. MySQL: long passwords, always set. MariaDB 10.2 and newer clear it in their greeting to announce extended
+    /// capabilities, and a client clears it in return.
     pub const LONG_PASSWORD: Self = Self(1);
     /// All column flags.
     pub const LONG_FLAG: Self = Self(1 << 2);
@@ -17,9 +17,9 @@ impl Capabilities {
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
     /// The compressed protocol, by zlib.
     pub const COMPRESS: Self = Self(1 << 5);
-    /// The server may ask for local files. Never set by this client.
+    /// The server may request local files. Never set by this client.
     pub const LOCAL_FILES: Self = Self(1 << 7);
-    /// The protocol since 4.1; nothing older is spoken here.
+    /// The protocol since 4.1; older ones are not supported.
     pub const PROTOCOL_41: Self = Self(1 << 9);
     /// TLS.
     pub const SSL: Self = Self(1 << 11);

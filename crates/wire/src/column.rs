@@ -55,14 +55,14 @@ pub struct Column {
     pub length: u32,
     /// Digits behind the decimal point; 31 where they are not fixed.
     pub decimals: u8,
-    /// The type behind `kind`, as in `uuid`, `inet6` and `point`, where a MariaDB (10.5 and newer) names one.
+    /// The type behind `kind`, as in `uuid`, `inet6` and `point`, where a MariaDB (10.5 and newer) sends it.
     pub type_name: String,
-    /// How its text is to be read, as in `json`, where a MariaDB (10.5 and newer) says so.
+    /// The format of its text, as in `json`, where a MariaDB (10.5 and newer) sends it.
     pub format: String,
 }
 
 impl Column {
-    /// Memory that it takes, for limits.
+    /// Memory that it uses, for limits.
     pub(crate) fn size_bytes(&self) -> usize {
         let texts = [&self.schema, &self.table, &self.name, &self.type_name, &self.format];
         size_of::<Self>() + texts.iter().map(|text| text.len()).sum::<usize>()

@@ -1,4 +1,4 @@
-//! COM_STMT_EXECUTE, laid out once and patched in place.
+//! COM_STMT_EXECUTE, encoded once and patched in place.
 
 use crate::command::STMT_EXECUTE;
 use crate::packet::{HEADER, MAX_FRAME, put_lenenc_int};
@@ -13,8 +13,7 @@ pub enum Param {
     UInt,
     /// A floating-point number, sent as DOUBLE.
     Double,
-    /// Bytes; the capacity to lay out at first. Values of that length are copied into place, others move what is
-    /// behind them.
+    /// Bytes; the initial capacity. Values of that length are copied in place, others move the values behind them.
     Bytes(usize),
 }
 
@@ -29,14 +28,14 @@ impl Param {
     }
 }
 
-/// Where a value lies.
+/// The position of a value.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     /// Offset of its first byte: a number's, or that of a length.
     start: u32,
     /// Offset after its last byte.
     end: u32,
-    /// Length of the length in front of bytes; 0 for numbers.
+    /// Length of the length prefix of bytes; 0 for numbers.
     prefix: u8,
 }
 
@@ -101,7 +100,7 @@ impl ExecuteTemplate {
         &self.packet
     }
 
-    /// Leaves the types out from now on: to be called once the server answered the first execution.
+    /// Leaves the types out from now on: to be called after the server has answered the first execution.
     pub fn types_are_known(&mut self) {
         let types = usize::from(std::mem::take(&mut self.types));
         if types == 0 {

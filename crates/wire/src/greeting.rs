@@ -52,7 +52,8 @@ impl Greeting {
             let scramble_length = usize::from(r.u8("length of the scramble")?);
             r.bytes(6, "filler")?;
             let extended = r.u32("extended capabilities")?;
-            // MySQL's filler is zero; MariaDB 10.2 and newer clear bit 0 to say that these bytes mean something.
+            // MySQL's filler is zero; MariaDB 10.2 and newer clear bit 0 when these bytes contain extended
+            // capabilities.
             if !capabilities.has(Capabilities::LONG_PASSWORD) {
                 capabilities = capabilities | Capabilities(u64::from(extended) << 32);
             }

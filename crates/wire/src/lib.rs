@@ -1,9 +1,9 @@
 //! The MySQL and MariaDB client protocol: handshake, authentication, text and binary statements.
 //!
-//! Two ways in. [`Client`] is blocking and gives whole results; control work uses it. The load engine takes the
-//! socket of an authenticated client ([`Client::into_parts`]) and drives it itself with the pieces that do no I/O:
-//! [`command`] and [`execute::ExecuteTemplate`] write packets, [`reply::ReplyParser`] counts what comes back.
-//! [`Handshake`] does no I/O either, so it can run over any transport.
+//! There are two interfaces. [`Client`] is blocking and returns whole results, for control work. The load engine takes
+//! the socket of an authenticated client ([`Client::into_parts`]) and drives it itself with the parts that do no I/O:
+//! [`command`] and [`execute::ExecuteTemplate`] write packets, [`reply::ReplyParser`] counts the answers. [`Handshake`]
+//! does no I/O either, so it can run over any transport.
 //!
 //! Local files are never sent: the capability is never set, and a request for one is a protocol error in every mode.
 

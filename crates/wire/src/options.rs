@@ -1,4 +1,4 @@
-//! Where to connect, as whom, and within which bounds.
+//! Connection options: address, account and limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::envelope::TlsConfig;
 use crate::error::WireError;
 use crate::secret::Secret;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// A Unix socket.
@@ -25,7 +25,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Whether what is sent cannot leave this host: a socket, `localhost` or a loopback address.
+    /// Whether data stay on this host: a socket, `localhost` or a loopback address.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Unix(_) => true,
@@ -47,21 +47,21 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Where the RSA key comes from, with which a password is encrypted for a server that wants it whole over plain TCP
+/// The source of the RSA key with which a password is encrypted for a server that needs it over plain TCP
 /// (caching_sha2_password without a cached entry, sha256_password).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ServerKey {
     /// Ask the server for its key where passwords that can be read are permitted, see [`crate::auth::Circumstances`].
     #[default]
     AskWhenLocal,
-    /// The same, by name (`--get-server-public-key`).
+    /// Request it because the user said so (`--get-server-public-key`).
     Ask,
     /// This key, in PEM (`--server-public-key-path`).
     Given(String),
 }
 
 impl TlsOptions {
-    /// Whether going on without TLS is not a breach of what was asked for.
+    /// Whether a connection without TLS satisfies the mode.
     pub(crate) fn is_only_preferred(&self) -> bool {
         self.mode == TlsMode::Preferred && self.ca.is_none() && self.cert.is_none() && self.key.is_none()
     }
@@ -77,9 +77,9 @@ pub enum TlsMode {
     Preferred,
     /// Always, without verification of the server.
     Required,
-    /// Always, and the server's certificate must come from the authority that is named.
+    /// Always, and the server's certificate must come from the given authority.
     VerifyCa,
-    /// [`Self::VerifyCa`], and the certificate must be for the host that was asked for.
+    /// [`Self::VerifyCa`], and the certificate must be for the requested host.
     VerifyIdentity,
 }
 
@@ -121,13 +121,13 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Whatever the server has.
+    /// Any algorithm that the server supports.
     pub const ANY: [Self; 2] = [Self::Zlib, Self::Zstd];
     /// Syntax of [`Self::parse_list`], for error texts.
     pub const LIST: &str = "it may be a list of zlib, zstd and uncompressed";
 
-    /// Reads a list in order of preference, as in `zstd,zlib,uncompressed`. What stands behind `uncompressed`, which
-    /// every server has, counts for nothing.
+    /// Parses a list in order of preference, as in `zstd,zlib,uncompressed`. Entries behind `uncompressed`, which every
+    /// server supports, have no effect.
     pub fn parse_list(text: &str) -> Option<Vec<Self>> {
         let mut wanted = Vec::new();
         let mut over = false;
@@ -149,7 +149,7 @@ impl Compression {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// Where the server listens.
+    /// The address of the server.
     pub endpoint: Endpoint,
     /// User name.
     pub user: String,
@@ -159,19 +159,19 @@ pub struct ConnectOptions {
     pub database: Option<String>,
     /// Limit for everything up to the end of authentication.
     pub connect_timeout: Duration,
-    /// Limit for the whole answer to one command, first byte to last. `None` is for statements that take long, such as
-    /// those that build an index: every [`Self::look_interval`] a second connection looks whether the server is still at work
-    /// on the statement (SHOW PROCESSLIST). The call ends when it is not, or after [`Self::LONGEST_STATEMENT`].
+    /// Limit for the whole answer to one command, first byte to last. `None` is for long statements, such as those that
+    /// build an index: every [`Self::look_interval`] a second connection checks whether the server still executes the
+    /// statement (SHOW PROCESSLIST). The call ends when it does not, or after [`Self::LONGEST_STATEMENT`].
     pub read_timeout: Option<Duration>,
-    /// Time between two looks at the process list, for statements without [`Self::read_timeout`].
+    /// Time between two checks of the process list, for statements without [`Self::read_timeout`].
     pub look_interval: Duration,
-    /// Whether the user set [`Self::read_timeout`]; then it holds for long statements too.
+    /// Whether the user set [`Self::read_timeout`]; it then applies to long statements too.
     pub read_timeout_given: bool,
     /// Ends blocking calls with [`WireError::Cancelled`] once it is set.
     pub cancel: Option<CancelFlag>,
-    /// Largest packet that is taken from the server, in bytes, continuations included.
+    /// Limit of a packet from the server, in bytes, continuations included.
     pub max_packet_bytes: usize,
-    /// Largest result that is materialised, in bytes of memory; beyond it a query fails instead of growing.
+    /// Limit of a materialised result, in bytes of memory; a larger one fails.
     pub max_result_bytes: usize,
     /// Whether a text may hold several statements separated by semicolons.
     pub multi_statements: bool,
@@ -179,14 +179,14 @@ pub struct ConnectOptions {
     pub cache_metadata: bool,
     /// Whether a MariaDB that can (10.5 and newer) names the types behind its columns, see [`crate::Column::type_name`].
     pub extended_metadata: bool,
-    /// Whether a MySQL that can (8.0 and newer) may leave out column definitions, as it does once
-    /// `SET resultset_metadata = NONE` was run. Prepared statements are then read by the definitions of when they were
-    /// prepared, which hold unless parameters of another type change the columns'.
+    /// Whether a MySQL that supports it (8.0 and newer) may leave out column definitions, as it does after `SET
+    /// resultset_metadata = NONE`. Prepared statements are then read by the definitions of their preparation, which
+    /// hold unless parameters of another type change the columns'.
     pub optional_metadata: bool,
-    /// Whether servers that can (MySQL 5.7, MariaDB 10.2 and newer) say what a statement changed in its session, see
-    /// [`crate::Client::session_changes`].
+    /// Whether servers that support it (MySQL 5.7, MariaDB 10.2 and newer) report changes of the session by a
+    /// statement, see [`crate::Client::session_changes`].
     pub session_tracking: bool,
-    /// Where the server's RSA key comes from when one is needed.
+    /// The source of the server's RSA key when one is needed.
     pub server_key: ServerKey,
     /// Whether a server that is not verified may get the password in a form that it can read
     /// (`--allow-unverified-password`), see [`crate::auth::Circumstances`].
@@ -199,7 +199,7 @@ pub struct ConnectOptions {
     loaded_tls: LoadedTls,
 }
 
-/// A configuration of TLS and what it was made of.
+/// A TLS configuration and the options that it was built from.
 type LoadedTls = Arc<Mutex<Option<(TlsOptions, Endpoint, TlsConfig)>>>;
 
 impl ConnectOptions {
@@ -207,7 +207,7 @@ impl ConnectOptions {
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
     /// Limit of [`Self::read_timeout`] unless another is set.
     pub const READ_TIMEOUT: Duration = Duration::from_secs(60);
-    /// Limit for a statement without [`Self::read_timeout`], however much the server is at work on it.
+    /// Limit for a statement without [`Self::read_timeout`], even while the server executes it.
     pub const LONGEST_STATEMENT: Duration = Duration::from_secs(24 * 3600);
     /// [`Self::max_packet_bytes`] unless another is set: 32 MiB.
     pub const MAX_PACKET_BYTES: usize = 32 << 20;
@@ -249,11 +249,11 @@ impl ConnectOptions {
         Self { read_timeout, ..self.clone() }
     }
 
-    /// The configuration of TLS. Its files are read for the first connection, and the others have the same, also where
-    /// the files change meanwhile.
+    /// The TLS configuration. Its files are read for the first connection, and later ones reuse it even if the files
+    /// change.
     ///
     /// # Errors
-    /// A file cannot be read or does not hold what it should.
+    /// A file cannot be read or has no valid content.
     pub(crate) fn tls_config(&self) -> Result<TlsConfig, WireError> {
         let mut loaded = self.loaded_tls.lock().unwrap_or_else(PoisonError::into_inner);
         match &*loaded {
@@ -268,7 +268,7 @@ impl ConnectOptions {
         }
     }
 
-    /// The password that is worth sending: an empty one is none.
+    /// The password to send: an empty one counts as none.
     pub(crate) fn password_bytes(&self) -> &[u8] {
         self.password.as_ref().map_or(&[], Secret::expose)
     }

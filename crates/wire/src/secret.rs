@@ -1,4 +1,4 @@
-//! A password that neither logs nor lingers.
+//! A password that is neither logged nor left in memory.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes over the bytes of a password; no copy is made.
+    /// Takes ownership of the bytes of a password; makes no copy.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
-    /// The bytes, for the one place that needs them.
+    /// The bytes, for the single place that sends them.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! Which server is at the other end.
+//! Identity of the server.
 
 use crate::capability::Capabilities;
 
 /// The two families that speak this protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// MySQL and what calls itself so (Percona Server …).
+    /// MySQL and its derivatives (Percona Server …).
     MySql,
     /// MariaDB.
     MariaDb,

@@ -1,4 +1,4 @@
-//! A server that follows a script: it lets everybody in, prepares everything, and answers executions as told.
+//! A server that follows a script: it accepts every login, prepares everything, and answers executions as scripted.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ pub enum Answer {
     Whole,
     /// OK with a wrong sequence number.
     Misnumbered,
-    /// OK so many times on a connection, then half of an OK and a close at once.
+    /// OK this many times on a connection, then half of an OK and a close at once.
     HalfThenClose {
         /// Whole answers before.
         after: usize,
@@ -23,20 +23,21 @@ pub enum Answer {
     Error,
     /// OK after a while.
     After(Duration),
-    /// OK, but for one stretch of time nobody is answered.
+    /// OK, except for a period without any answers.
     Stall {
         /// From the first execution to its start.
         from: Duration,
         /// Its length.
         length: Duration,
     },
-    /// OK so many times in all, then everybody is thrown out and nobody let in for a while, as when a server restarts.
+    /// OK this many times in total, then all connections are closed and none accepted for a while, as when a server
+    /// restarts.
     Restart {
         /// Whole answers before.
         after: usize,
         /// How long it is away at the least.
         away: Duration,
-        /// It is away until so many were thrown out and somebody was refused, however slow this machine is.
+        /// It is away until this many were closed and one was refused, however slow this machine is.
         connections: usize,
     },
 }
@@ -53,7 +54,7 @@ struct State {
     executed: AtomicUsize,
     /// Connections that found the server gone.
     thrown: AtomicUsize,
-    /// Connections that it did not let in.
+    /// Refused connections.
     refused: AtomicUsize,
     first: Mutex<Option<Instant>>,
     gone: Mutex<Option<Instant>>,

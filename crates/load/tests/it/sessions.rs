@@ -68,7 +68,7 @@ impl Everything {
         let text = b"SELECT 1 UNION SELECT 2; DO 1; CALL sessions.two(); SELECT 3";
         let answer = session.stream(Command::Text(2, text), &mut notes).await?;
         notes.0.push_str(&format!("{} rows", answer.rows));
-        // No row is decoded, and the connection goes on.
+        // No row is decoded, and the connection stays usable.
         session.stream(Command::Text(2, b"SELECT 4; SELECT 5"), &mut ()).await?;
         let other =
             session.prepare(&StatementSpec { sql: "DO 2".to_owned(), ..StatementSpec::default() }).await?;

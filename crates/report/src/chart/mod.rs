@@ -42,7 +42,7 @@ pub struct Chart {
     pub title: String,
     /// Unit and meaning, one line.
     pub subtitle: String,
-    /// The chart summarised in a sentence, for readers who cannot see it.
+    /// The chart summarised in a sentence, as text for screen readers.
     pub about: String,
     /// Quantity on the horizontal axis.
     pub x_label: String,

@@ -1,4 +1,4 @@
-//! The table behind a chart, for readers who cannot see the drawing or want the figures.
+//! The table behind a chart, for screen readers and for readers who need the figures.
 
 use super::{Chart, Group, Series};
 use crate::scale::clock;

@@ -14,9 +14,9 @@ const NARROWEST: usize = 40;
 /// Column at which the text of a labelled line begins.
 const INDENT: usize = 10;
 
-/// Number of findings whose details are shown unless the reader asks for others.
+/// Number of findings whose details are shown by default.
 const WORST: usize = 3;
-/// Number of reasons for undecided claims that are shown unless the reader asks for all.
+/// Number of reasons for undecided claims that are shown by default.
 const REASONS: usize = 5;
 
 /// Findings whose details are shown.

@@ -71,7 +71,7 @@ pub fn throughput(counts: &[u64], widths_s: &[f64]) -> Estimate {
             "no usable interval: the rate changes too slowly and too much for a run of this length",
         ),
         (Some(low), Some(high)) => {
-            // The mean of what was measured lies between the slowest and the fastest window.
+            // The mean lies between the slowest and the fastest window.
             let ends = (low.max(fewest).min(value), high.min(most).max(value));
             Estimate { low: Some(ends.0), high: Some(ends.1), ..estimate }
         }

@@ -26,7 +26,7 @@ pub fn scramble(password: &[u8], scramble: &[u8]) -> [u8; 32] {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expecting {
-    /// The server's word whether the scramble was enough.
+    /// The server's reply to the scramble.
     Verdict,
     /// The server's RSA key.
     Key,
@@ -50,7 +50,7 @@ impl Exchange {
                 format!("caching_sha2_password needs a scramble of 20 bytes, {} came", data.len()),
             ));
         }
-        // An empty password is said by a single NUL, as MySQL's own client does.
+        // MySQL's own client sends an empty password as a single NUL.
         let answer = if password.is_empty() {
             Zeroizing::new(vec![0])
         } else {

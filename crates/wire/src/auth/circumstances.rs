@@ -30,7 +30,7 @@ pub struct Circumstances {
     server_key: ServerKey,
 }
 
-/// Where a server's RSA key comes from.
+/// The source of a server's RSA key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key<'a> {
     /// From a file, in PEM.
@@ -40,7 +40,7 @@ pub(super) enum Key<'a> {
 }
 
 impl Circumstances {
-    /// Those of `options`, before TLS.
+    /// The properties before TLS, from the options.
     pub fn new(options: &ConnectOptions) -> Self {
         Self {
             password: options.password.clone().unwrap_or_else(|| Secret::new(Vec::new())),
@@ -53,12 +53,12 @@ impl Circumstances {
         }
     }
 
-    /// From now on what is sent goes through TLS. `verified`: the server's certificate was.
+    /// Marks the connection as encrypted by TLS. `verified`: whether the server's certificate was verified.
     pub fn set_encrypted(&mut self, verified: bool) {
         (self.encrypted, self.verified) = (true, verified);
     }
 
-    /// Whether a password may leave in a form that its receiver can read: the rule of this file.
+    /// Whether a password may be sent in a form that its receiver can read: the rule of this file.
     fn permits_readable(&self) -> bool {
         self.password.is_empty() || self.socket || self.verified || self.loopback || self.allow_unverified
     }
@@ -76,11 +76,11 @@ impl Circumstances {
         self.password.expose()
     }
 
-    /// The password and a NUL for `mysql_clear_password`, which sends it as it is. On the loopback interface without TLS
-    /// no default permits that.
+    /// The password and a NUL for `mysql_clear_password`, which sends it unencrypted. Without TLS the default does not
+    /// permit that even on the loopback interface.
     ///
     /// # Errors
-    /// The rule forbids it, or the channel can be read by others.
+    /// The rule forbids it, or others can read the channel.
     pub(super) fn clear_password(&self) -> Result<Answer, WireError> {
         let asked = self.password.is_empty() || self.socket || self.verified || self.allow_unverified;
         if asked && (self.is_confidential() || self.password.is_empty()) {
@@ -89,8 +89,8 @@ impl Circumstances {
         Err(self.refuse(Plugin::Clear))
     }
 
-    /// The password and a NUL for methods that send it whole through a channel that only the receiver can read; `None` where
-    /// the channel is not such a one and an RSA key is needed.
+    /// The password and a NUL for methods that send it through a channel that only the receiver can read; `None` where
+    /// others can read the channel and an RSA key is needed.
     ///
     /// # Errors
     /// The rule forbids it.
@@ -110,11 +110,11 @@ impl Circumstances {
         bytes
     }
 
-    /// Source of the server's RSA key. An unverified server can read everything that is encrypted with the key that it
-    /// sent, and so can a man in the middle who sends a key.
+    /// Source of the server's RSA key. An unverified server can decrypt everything that is encrypted with a key that it
+    /// sent, and so can a man in the middle.
     ///
     /// # Errors
-    /// The rule forbids to ask for it, or the user did not ask for it.
+    /// The rule forbids to request it, or the user did not permit it.
     pub(super) fn key(&self, plugin: Plugin) -> Result<Key<'_>, WireError> {
         match &self.server_key {
             ServerKey::Given(pem) => Ok(Key::Given(pem)),

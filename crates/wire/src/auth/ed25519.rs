@@ -15,8 +15,8 @@ use crate::error::WireError;
 const NONCE: usize = 32;
 /// `P`, for PBKDF2 with HMAC-SHA-512.
 const PBKDF2: u8 = b'P';
-/// Iterations are 1024 times two to this power at most; servers use 0 to 3. More would let a server waste this
-/// side's time: one of these takes a tenth of a second.
+/// Iterations are 1024 × 2^factor, with this largest factor; servers use 0 to 3. Higher ones would let a server waste
+/// the client's time: this one takes a tenth of a second.
 const MAX_FACTOR: u8 = 7;
 
 /// The signature of a nonce under SHA512(password) taken as an expanded private key.
@@ -73,7 +73,7 @@ pub struct Parsec {
 }
 
 impl Parsec {
-    /// The first answer is empty: it asks for the salt.
+    /// The first answer is empty and requests the salt.
     pub(super) fn start(data: &[u8]) -> Result<(Self, Answer), WireError> {
         if data.len() != NONCE {
             return Err(wrong_nonce("parsec", data.len()));

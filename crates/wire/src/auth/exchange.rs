@@ -19,10 +19,10 @@ pub enum Exchange {
 }
 
 impl Exchange {
-    /// Starts `plugin` with the data that came with its name, and gives the first answer.
+    /// Starts `plugin` with the data that came with its name, and returns the first answer.
     ///
     /// # Errors
-    /// The data are not what the plugin works on.
+    /// The data are invalid for the plugin.
     pub fn start(
         plugin: Plugin,
         data: &[u8],
@@ -51,10 +51,10 @@ impl Exchange {
         })
     }
 
-    /// Takes more data of the server and gives the answer, if one is due.
+    /// Accepts further data of the server and returns the answer, if one is due.
     ///
     /// # Errors
-    /// The plugin expects none, or cannot go on in these circumstances.
+    /// The plugin expects none, or cannot continue under these circumstances.
     pub fn more(&mut self, data: &[u8], circumstances: &Circumstances) -> Result<Option<Answer>, WireError> {
         match self {
             Self::Answered(plugin) => Err(WireError::protocol(
@@ -68,7 +68,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the server was asked for its RSA key and has not given it.
+    /// Whether the server's RSA key was requested and has not arrived.
     pub fn awaits_key(&self) -> bool {
         match self {
             Self::CachingSha2(exchange) => exchange.awaits_key(),
@@ -77,8 +77,8 @@ impl Exchange {
         }
     }
 
-    /// The server's stored form of the account's password, where the method lets both sides compute it:
-    /// MariaDB proves its certificate with that. Empty passwords prove nothing.
+    /// The server's stored form of the account's password, where the method lets both sides compute it: MariaDB proves
+    /// its certificate with that. Empty passwords prove nothing.
     pub fn stored_hash(&self, circumstances: &Circumstances) -> Option<Answer> {
         let password = circumstances.password();
         match self {

@@ -1,6 +1,6 @@
 //! MariaDB's proof that a certificate is the server's own, without an authority: from 11.4 on the OK packet that ends
-//! authentication carries a hash over what the server has stored for the password, its scramble and its certificate.
-//! Making it takes the stored hash, and it is valid for one certificate only.
+//! authentication carries a hash over the server's stored form of the password, its scramble and its certificate. Only
+//! a holder of the stored form can compute it, and it is valid for one certificate only.
 //!
 //! <https://mariadb.com/docs/server/reference/clientserver-protocol/1-connecting/connection>
 

@@ -1,4 +1,4 @@
-//! Authentication: how a password is proved to a server. No I/O: data of the server in, answers out.
+//! Authentication: proving a password to a server. No I/O: data of the server in, answers out.
 
 mod caching_sha2;
 mod circumstances;

@@ -28,7 +28,7 @@ pub(super) fn answer(password: &[u8], data: &[u8], plugin: &'static str) -> Resu
     if password.is_empty() {
         return Ok(Answer::default());
     }
-    // The server stores 20 bytes; more would be another method's data under this name.
+    // The server stores 20 bytes; more would be data of another method under this name.
     if data.len() != 20 {
         return Err(WireError::protocol(
             "authentication",

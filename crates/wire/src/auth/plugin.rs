@@ -1,11 +1,11 @@
-//! The methods of authentication that this client has.
+//! The authentication methods that this client supports.
 
 use zeroize::Zeroizing;
 
 /// An answer to the server; wiped when dropped, since it may hold a password.
 pub type Answer = Zeroizing<Vec<u8>>;
 
-/// State of a connection whose password is being proved.
+/// State of a connection during authentication.
 pub(crate) const STATE: &str = "authenticating";
 
 /// A method of authentication by the name that both sides use for it.
@@ -26,7 +26,7 @@ pub enum Plugin {
 }
 
 impl Plugin {
-    /// The plugin of a name, if this client has it.
+    /// The plugin with this name, if this client supports it.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "mysql_native_password" => Some(Self::Native),
@@ -52,6 +52,6 @@ impl Plugin {
     }
 }
 
-/// The names that this client has, for error texts.
+/// The names that this client supports, for error texts.
 pub const PLUGINS: &str = "mysql_native_password, caching_sha2_password, sha256_password, client_ed25519, parsec, \
                           mysql_clear_password";

@@ -1,4 +1,4 @@
-//! A password for a server that wants it whole over a channel that others can read.
+//! Encrypts a password for a server that needs it over a channel that others can read.
 
 use rsa::pkcs1::DecodeRsaPublicKey;
 use rsa::pkcs8::DecodePublicKey;
@@ -11,13 +11,13 @@ use zeroize::Zeroizing;
 use super::plugin::Answer;
 use crate::error::WireError;
 
-/// Smallest RSA key that is not refused.
+/// Smallest accepted RSA key.
 const MIN_KEY_BITS: usize = 2048;
 
 /// (password ‖ NUL) XOR scramble, encrypted by RSA-OAEP (SHA-1, MGF1) with a key in PEM.
 ///
 /// # Errors
-/// The key is none, smaller than 2,048 bits, or too small for the password.
+/// The key is invalid, smaller than 2,048 bits, or too small for the password.
 pub fn encrypt(
     password_and_nul: &[u8],
     scramble: &[u8],

@@ -1,5 +1,5 @@
-//! `sha256_password`: the whole password through TLS, else encrypted with the server's RSA key. Servers take it in
-//! clear over TLS alone, so a Unix socket needs the key too.
+//! `sha256_password`: the password itself through TLS, else encrypted with the server's RSA key. Servers accept it
+//! unencrypted over TLS only, so a Unix socket needs the key too.
 
 use zeroize::Zeroizing;
 
@@ -23,7 +23,7 @@ impl Exchange {
         if circumstances.password().is_empty() {
             return Ok((exchange, Zeroizing::new(vec![0])));
         }
-        // Through a Unix socket servers do not take it as it is.
+        // Servers do not accept it unencrypted through a Unix socket.
         if circumstances.is_encrypted()
             && let Some(answer) = circumstances.whole_password(Plugin::Sha256)?
         {

@@ -1,4 +1,4 @@
-//! Whether a server is at work on a statement that takes long.
+//! Whether a server is executing a long statement.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::options::ConnectOptions;
 /// Limit for connecting, and for the answer of the second connection.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Looks for connection `id` in the server's list of processes, by a second connection.
+/// Looks up connection `id` in the server's process list, over a second connection.
 ///
 /// # Errors
-/// Why the statement cannot be said to be running: no answer, no such connection, or an idle one.
+/// The reason why the statement may not be running: no answer, no such connection, or an idle one.
 pub(super) fn look(options: &ConnectOptions, id: u32) -> Result<(), String> {
     let mut options = options.clone();
     options.connect_timeout = options.connect_timeout.min(LIMIT);

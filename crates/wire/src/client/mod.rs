@@ -30,8 +30,8 @@ use crate::session::Session;
 use crate::session_change::SessionChange;
 use crate::value::Value;
 
-/// Result of a statement without rows. Where a text holds several, affected rows and warnings are summed and the rest
-/// is the last one's.
+/// Result of a statement without rows. For a text with several, affected rows and warnings are summed and the rest is
+/// that of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Done {
     /// Rows that were changed.
@@ -50,7 +50,7 @@ pub struct Client {
     channel: Channel,
     session: Session,
     max_result_bytes: usize,
-    /// Columns of prepared statements as the server last sent them, for results that come without.
+    /// Columns of prepared statements as the server last sent them, for results without definitions.
     columns: HashMap<u32, Arc<[Column]>>,
     /// Session changes that the last answer reported.
     changes: Vec<SessionChange>,
@@ -60,7 +60,8 @@ impl Client {
     /// Connects and authenticates.
     ///
     /// # Errors
-    /// No server, refused, too late, or not a server that can be talked to: texts say what to do.
+    /// The server is unreachable, refuses, exceeds the time limit, or has an incompatible protocol; the texts name the
+    /// remedy.
     pub fn connect(options: &ConnectOptions) -> Result<Self, WireError> {
         let endpoint = options.endpoint.to_string();
         let _span = tracing::debug_span!("connect", ?endpoint, user = ?options.user).entered();
@@ -85,8 +86,8 @@ impl Client {
         &self.session
     }
 
-    /// Session changes of the last statement, where the server reports them and is asked to (see
-    /// [`ConnectOptions::session_tracking`]); of a text with several statements, the last one's.
+    /// Session changes of the last statement, where the server reports them and was requested to (see
+    /// [`ConnectOptions::session_tracking`]); of a text with several statements, those of the last one.
     pub fn session_changes(&self) -> &[SessionChange] {
         &self.changes
     }
@@ -106,12 +107,12 @@ impl Client {
         self.channel.read_timeout()
     }
 
-    /// Another limit for the whole answer to one command; for `None` see [`ConnectOptions::read_timeout`].
+    /// Sets another limit for the whole answer to one command; for `None` see [`ConnectOptions::read_timeout`].
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.channel.set_read_timeout(timeout);
     }
 
-    /// Runs a text and gives the rows of its first result that has any; later ones are read and dropped.
+    /// Runs a text and returns the rows of its first result with columns; later ones are read and dropped.
     ///
     /// # Errors
     /// The server's, or the connection's. A result beyond the memory limit fails as [`WireError::TooLarge`] and the
@@ -121,7 +122,7 @@ impl Client {
         self.results(None).map(first_with_columns)
     }
 
-    /// Runs a text and gives every result of it.
+    /// Runs a text and returns all its results.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -172,7 +173,7 @@ impl Client {
     /// [`Self::execute_bytes`] without waiting for the answer.
     ///
     /// # Errors
-    /// The connection's; what the server says comes with [`Sent::finish`].
+    /// The connection's; [`Sent::finish`] returns the server's.
     pub fn send_bytes(&mut self, sql: &[u8]) -> Result<Sent<'_>, WireError> {
         self.command(|out| command::query(out, sql))?;
         Ok(Sent::new(self))
@@ -187,7 +188,7 @@ impl Client {
         self.prepare_answer()
     }
 
-    /// Runs a prepared statement and gives the rows of its first result that has any.
+    /// Runs a prepared statement and returns the rows of its first result with columns.
     ///
     /// # Errors
     /// As [`Self::query`]; also when there are not as many values as parameters.
@@ -210,8 +211,8 @@ impl Client {
     /// Runs a prepared statement once for each row, in one exchange.
     ///
     /// # Errors
-    /// [`WireError::Unsupported`] where the server cannot (all but MariaDB 10.2 and newer) or the rows are not of
-    /// one length and one type a column; the server's, or the connection's.
+    /// [`WireError::Unsupported`] where the server does not support it (all but MariaDB 10.2 and newer) or the rows
+    /// differ in length or in the types of a column; the server's, or the connection's.
     pub fn execute_bulk(&mut self, statement: &Prepared, rows: &[Vec<Value>]) -> Result<Done, WireError> {
         let mut bulk = BulkRows::new(statement.params.len());
         for value in rows.iter().flatten() {
@@ -232,10 +233,10 @@ impl Client {
         self.send_bulk_rows(statement, rows)?.finish()
     }
 
-    /// [`Self::execute_bulk_rows`] without waiting for the answer, so that the next rows can be made meanwhile.
+    /// [`Self::execute_bulk_rows`] without waiting for the answer, so that the next rows can be generated meanwhile.
     ///
     /// # Errors
-    /// As [`Self::execute_bulk`], but what the server says comes with [`Sent::finish`].
+    /// As [`Self::execute_bulk`], but [`Sent::finish`] returns the server's.
     pub fn send_bulk_rows(&mut self, statement: &Prepared, rows: &BulkRows) -> Result<Sent<'_>, WireError> {
         if !self.can_execute_bulk() {
             return Err(WireError::Unsupported(format!(
@@ -255,7 +256,7 @@ impl Client {
         self.has(Capabilities::MARIADB_BULK)
     }
 
-    /// Forgets a prepared statement.
+    /// Closes a prepared statement.
     ///
     /// # Errors
     /// Sending fails.
@@ -264,7 +265,7 @@ impl Client {
         self.command(|out| command::stmt_close(out, statement.id))
     }
 
-    /// Uses another schema.
+    /// Selects another schema.
     ///
     /// # Errors
     /// The server's, or the connection's.
@@ -273,20 +274,20 @@ impl Client {
         self.skim().map(drop)
     }
 
-    /// Asks whether the server is there.
+    /// Checks that the server answers (COM_PING).
     ///
     /// # Errors
-    /// It is not, or says that it is going.
+    /// It does not, or is shutting down.
     pub fn ping(&mut self) -> Result<(), WireError> {
         self.command(command::ping)?;
         self.skim().map(drop)
     }
 
-    /// Puts the session's variables, statements, locks and temporary tables back to those of a new one.
+    /// Resets the session's variables, statements, locks and temporary tables to those of a new one.
     ///
     /// # Errors
-    /// [`WireError::Unsupported`] on servers that cannot (before MySQL 5.7.3 and MariaDB 10.2.4); the server's, or
-    /// the connection's.
+    /// [`WireError::Unsupported`] on servers without it (before MySQL 5.7.3 and MariaDB 10.2.4); the server's, or the
+    /// connection's.
     pub fn reset(&mut self) -> Result<(), WireError> {
         let version = &self.session.version;
         let can = if version.is_mariadb() { version.at_least(10, 2, 4) } else { version.at_least(5, 7, 3) };
@@ -315,8 +316,8 @@ impl Client {
     /// statements stay valid.
     ///
     /// # Errors
-    /// The connection is encrypted or compressed (then [`Self::into_enveloped_parts`] is the way), bytes of the
-    /// server are waiting that answer no command, or the system's.
+    /// The connection is encrypted or compressed (use [`Self::into_enveloped_parts`]), bytes of the server are waiting
+    /// that answer no command, or the system's.
     pub fn into_parts(self) -> Result<(OwnedFd, Session), WireError> {
         match self.into_enveloped_parts()? {
             (fd, session, None) => Ok((fd, session)),

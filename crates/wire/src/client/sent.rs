@@ -1,10 +1,10 @@
-//! A command whose answer has not been read.
+//! A command whose answer is still to be read.
 
 use super::{Client, Done};
 use crate::error::WireError;
 
-/// A statement that was sent. The answer is to be read before the connection can do anything else; it is closed where
-/// this is dropped without.
+/// A statement that was sent. The answer must be read before the connection can be used again; dropping this without
+/// reading it closes the connection.
 #[derive(Debug)]
 #[must_use = "the connection is closed unless the answer is read"]
 pub struct Sent<'a> {

@@ -1,4 +1,4 @@
-//! The compressed protocol: packets in frames of their own, each with the length before and after.
+//! The compressed protocol: frames of compressed packets, each with the lengths after and before compression.
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_compression_packet.html>
 
@@ -15,20 +15,20 @@ use crate::packet::MAX_FRAME;
 const HEADER: usize = 7;
 /// Shorter ones are not compressed, as in the server (`MIN_COMPRESS_LENGTH`).
 const MIN_BYTES: usize = 50;
-/// Level of zstd, asked of the server in the handshake.
+/// Level of zstd, which the handshake requests from the server.
 pub(crate) const ZSTD_LEVEL: u8 = 3;
 const STATE: &str = "decompressing an answer";
-/// Once a call of [`Codec::decode`] made so many bytes, the frames behind wait for the next: a frame makes up to 16 MiB
-/// of 500 bytes, and many may come together.
+/// Output of one call of [`Codec::decode`] after which further frames wait for the next call: 500 bytes can expand to
+/// 16 MiB, and many frames may arrive together.
 const CALL_BYTES: usize = 1 << 20;
 
 /// Compresses what is sent and decompresses what is received.
 pub struct Codec {
     algorithm: Compression,
     sequence: u8,
-    /// Frames that wait, or have not arrived whole.
+    /// Frames that wait, or are incomplete.
     partial: Vec<u8>,
-    /// A whole frame waits.
+    /// A complete frame waits.
     more: bool,
 }
 
@@ -54,7 +54,8 @@ impl Codec {
             let start = out.len();
             out.extend_from_slice(&[0; HEADER]);
             let compressed = chunk.len() >= MIN_BYTES && self.compress(chunk, out)? && {
-                // Not worth it where nothing was gained; then it goes as it is, with length 0 before.
+                // If compression gains nothing, the frame is sent uncompressed, with 0 as its length before
+                // compression.
                 out.len() - start - HEADER < chunk.len()
             };
             if !compressed {
@@ -86,8 +87,8 @@ impl Codec {
         Ok(true)
     }
 
-    /// Appends the packets of received frames: at most [`CALL_BYTES`] and one frame, which never makes more bytes than
-    /// it announces, 16 MiB − 1 at most. What waits behind is said by [`Self::has_more`].
+    /// Appends the packets of received frames: at most [`CALL_BYTES`] plus one frame, which never expands beyond its
+    /// announced size of at most 16 MiB − 1. [`Self::has_more`] tells whether more wait.
     pub(super) fn decode(&mut self, received: &[u8], packets: &mut Vec<u8>) -> Result<(), WireError> {
         self.partial.extend_from_slice(received);
         let begin = packets.len();
@@ -127,7 +128,7 @@ fn frame(bytes: &[u8]) -> Option<(&[u8], usize)> {
     Some((bytes.get(HEADER..HEADER + length)?, before))
 }
 
-/// Opens a zstd frame into room of just the announced size.
+/// Decompresses a zstd frame into a buffer of exactly the announced size.
 fn unpack(frame: &[u8], before: usize, packets: &mut Vec<u8>) -> Result<(), WireError> {
     let start = packets.len();
     packets.reserve_exact(before);
@@ -148,7 +149,7 @@ fn inflate(frame: &[u8], before: usize, packets: &mut Vec<u8>) -> Result<(), Wir
     let start = packets.len();
     packets.reserve_exact(before);
     let mut inflater = Decompress::new(true);
-    // It writes into the room that is reserved and no further; more room may be there than was asked for.
+    // It writes only into the reserved space, which may be larger than requested.
     let mut room = std::mem::take(packets);
     room.resize(start + before, 0);
     let status = inflater.decompress(frame, &mut room[start..], FlushDecompress::Finish);

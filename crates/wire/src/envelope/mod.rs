@@ -20,12 +20,12 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Layers that are there; `None` when none is.
+    /// The active layers; `None` when there are none.
     pub fn new(tls: Option<Tls>, codec: Option<Codec>) -> Option<Box<Self>> {
         (tls.is_some() || codec.is_some()).then(|| Box::new(Self { tls, codec, middle: Vec::new() }))
     }
 
-    /// Wraps whole packets of this side, appending to `out` what goes onto the wire.
+    /// Wraps complete packets of this side, appending to `out` the bytes for the wire.
     ///
     /// # Errors
     /// The TLS session is over.
@@ -44,8 +44,8 @@ impl Envelope {
         Ok(())
     }
 
-    /// Unwraps what was received, in any fragmentation, appending to `packets`: of compressed frames that came together
-    /// at most 17 MiB at a time. While [`Self::has_more`], further calls with nothing received give the rest.
+    /// Unwraps received bytes, in any fragmentation, appending to `packets`: at most 17 MiB at a time of compressed
+    /// frames that arrived together. While [`Self::has_more`], further calls without input return the rest.
     ///
     /// # Errors
     /// The received bytes are not valid.

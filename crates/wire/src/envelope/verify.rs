@@ -1,4 +1,4 @@
-//! How far a server's certificate is trusted in each `--ssl-mode`.
+//! Verification of a server's certificate in each `--ssl-mode`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,8 @@ impl Lenient {
         Ok(Self { provider, authority, identity, has_key: Arc::default() })
     }
 
-    /// The same for a new connection, and the flag that says whether its server proved to have the certificate's key.
+    /// A verifier for a new connection, with the flag that is set when its server has proved to have the certificate's
+    /// key.
     pub fn for_connection(&self) -> (Self, Arc<AtomicBool>) {
         let has_key = Arc::new(AtomicBool::new(false));
         (Self { has_key: Arc::clone(&has_key), ..self.clone() }, has_key)
@@ -63,19 +64,19 @@ impl Lenient {
         self.has_key.store(verified.is_ok(), Ordering::Relaxed);
         match &self.authority {
             Some(_) => verified,
-            // The signature of an unverified certificate proves nothing, and the self-made certificates of old servers
-            // (X.509 version 1) cannot be parsed for it.
+            // The signature of an unverified certificate proves nothing, and the self-signed certificates of old
+            // servers (X.509 version 1) cannot be parsed for it.
             None => Ok(HandshakeSignatureValid::assertion()),
         }
     }
 }
 
-/// How the library names its refusal of an authority's certificate as a server's.
+/// The library's error for the certificate of an authority that is used as a server's.
 const CA_AS_END_ENTITY: &str = "CaUsedAsEndEntity";
 
 impl Authority {
-    /// A self-signed certificate that is given as an authority verifies itself, as OpenSSL has it. The library refuses
-    /// such a one because it may sign others, after it has looked at its dates.
+    /// A self-signed certificate that is given as an authority verifies itself, as with OpenSSL. The library refuses it
+    /// because it may sign others, after checking its dates.
     fn verify_itself(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -107,7 +108,7 @@ impl ServerCertVerifier for Lenient {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
-        // The chain is verified before the name, so a wrong name says that the chain is right.
+        // The chain is verified before the name, so a wrong name implies a valid chain.
         let verified = authority
             .verifier
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)

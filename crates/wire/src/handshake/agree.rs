@@ -37,7 +37,7 @@ pub(super) fn agree(options: &ConnectOptions, greeting: &Greeting) -> Result<Cap
     }
     if offered.has(C::LONG_PASSWORD) {
         wanted = wanted | C::LONG_PASSWORD;
-        // What ends definitions that are left out is clear only without EOF packets.
+        // The end of definitions that are left out is unambiguous only without EOF packets.
         if options.optional_metadata && offered.has(C::DEPRECATE_EOF) {
             wanted = wanted | C::OPTIONAL_METADATA;
         }
@@ -65,7 +65,7 @@ fn tls_wanted(options: &ConnectOptions, offered: Capabilities) -> Result<Capabil
     let is_socket = matches!(options.endpoint, Endpoint::Unix(_));
     match (options.tls.mode, offered.has(Capabilities::SSL)) {
         (TlsMode::Disabled, _) | (TlsMode::Preferred, false) => Ok(Capabilities::default()),
-        // What goes through a socket stays on this host.
+        // Data through a socket do not leave this host.
         (TlsMode::Preferred, true) if is_socket => Ok(Capabilities::default()),
         (_, true) => Ok(Capabilities::SSL),
         (_, false) => Err(WireError::Tls {

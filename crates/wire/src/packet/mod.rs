@@ -1,4 +1,4 @@
-//! Framing: three bytes of length, one of sequence; what is longer than a frame continues in the next.
+//! Framing: three bytes of length, one of sequence; a longer payload continues in the next frame.
 
 mod assembler;
 mod outcome;
@@ -16,8 +16,8 @@ pub const MAX_FRAME: usize = 0xFF_FF_FF;
 /// Bytes before each payload.
 pub const HEADER: usize = 4;
 
-/// The number that the first frame of an answer has: the one behind the last frame of `command`, which is a whole
-/// packet. 1 for all commands below 16 MiB.
+/// The number of the first frame of an answer: one more than the last frame of `command`, a complete packet. 1 for all
+/// commands below 16 MiB.
 pub fn answer_sequence(command: &[u8]) -> u8 {
     let frames = command.len().saturating_sub(HEADER) / (MAX_FRAME + HEADER) + 1;
     frames as u8

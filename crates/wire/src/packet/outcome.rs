@@ -18,10 +18,10 @@ pub struct OkPacket {
 }
 
 impl OkPacket {
-    /// Most bytes that are read of an OK packet: header, two integers, status and warnings.
+    /// Bytes that are read of an OK packet: header, two integers, status and warnings.
     pub const PREFIX: usize = 1 + 9 + 9 + 2 + 2;
 
-    /// Reads an OK packet headed 0x00 or 0xFE. What stands behind the warnings is left alone.
+    /// Parses an OK packet headed 0x00 or 0xFE, up to the warnings.
     ///
     /// # Errors
     /// It ends too early.

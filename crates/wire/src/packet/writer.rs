@@ -32,8 +32,8 @@ fn put_header(out: &mut Vec<u8>, length: usize, sequence: u8) {
     out.push(sequence);
 }
 
-/// Appends a payload as one or, from 16 MiB − 1 bytes on, several frames. The payload may come in parts, so that a
-/// command byte needs no copy of the statement behind it. Returns the sequence number that follows.
+/// Appends a payload as one or, from 16 MiB − 1 bytes on, several frames. The payload may consist of parts, so that a
+/// command byte needs no copy of the statement behind it. Returns the next sequence number.
 pub fn put_packet(out: &mut Vec<u8>, sequence: u8, parts: &[&[u8]]) -> u8 {
     let total: usize = parts.iter().map(|p| p.len()).sum();
     let frames = total / MAX_FRAME + 1;

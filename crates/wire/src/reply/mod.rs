@@ -1,5 +1,5 @@
-//! The answer to a command, counted as its bytes come in: nothing is materialised, nothing allocated but the text of
-//! an error.
+//! The answer to a command, counted as its bytes arrive: nothing is materialised, and only the text of an error is
+//! allocated.
 //!
 //! Protocol: <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response.html> and
 //! <https://mariadb.com/docs/server/reference/clientserver-protocol/4-server-response-packets/result-set-packets>.
@@ -28,7 +28,7 @@ pub enum Expect {
     Prepared,
 }
 
-/// A whole reply. Where it holds several results, rows and affected rows are summed and the rest is the last one's.
+/// A complete reply. With several results, rows and affected rows are summed and the rest is that of the last one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
     /// Rows received.
@@ -47,7 +47,7 @@ pub struct Reply {
     pub error: Option<Box<ServerError>>,
 }
 
-/// How far a reply is.
+/// Progress of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed.

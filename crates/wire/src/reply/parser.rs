@@ -9,13 +9,13 @@ use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// No command is under way.
+    /// No command is in progress.
     Idle,
     /// The first packet of a result.
     First,
     /// Column definitions.
     Columns,
-    /// The EOF packet behind them, where the session still has it.
+    /// The EOF packet behind them, where the session still sends it.
     ColumnsEnd,
     /// Rows.
     Rows,
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// Reads replies of one connection from bytes in any fragmentation. Small, since there may be ten thousand.
+/// Parses replies of one connection from bytes in any fragmentation. Small, since there may be ten thousand.
 #[derive(Debug)]
 pub struct ReplyParser {
     state: State,
@@ -50,9 +50,9 @@ pub struct ReplyParser {
     /// A packet with a wrong number was accepted.
     misnumbered: bool,
     head: Head,
-    /// Payload bytes of the frame under way that are still to come.
+    /// Remaining payload bytes of the current frame.
     skip: u32,
-    /// Column definitions still to come.
+    /// Remaining column definitions.
     columns: u32,
     rows: u64,
     affected_rows: u64,
@@ -112,12 +112,11 @@ impl ReplyParser {
         self.state != State::Idle
     }
 
-    /// Takes in all of `bytes`.
+    /// Parses `bytes`.
     ///
     /// # Errors
-    /// They are not valid here, ask for a local file, or go on behind the end of the reply. The connection is of no
-    /// use then. Bytes that answer no command are an error too: the server's own, where it gives one before it
-    /// closes.
+    /// They are invalid here, request a local file, or continue behind the end of the reply. The connection is then
+    /// unusable. Bytes that answer no command are an error too: the server's own, if it sends one before it closes.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, WireError> {
         let mut rest = bytes;
         if !self.head.is_empty() || self.skip > 0 {
@@ -148,7 +147,7 @@ impl ReplyParser {
             }
         }
         if !rest.is_empty() {
-            // A frame in pieces: keep its first bytes, skip the others as they come.
+            // A frame in pieces: store its first bytes, skip the others as they arrive.
             match self.resume(rest)? {
                 (left, true) => return self.finish(left),
                 (left, false) => debug_assert!(left.is_empty(), "a frame in pieces takes all bytes"),
@@ -157,7 +156,7 @@ impl ReplyParser {
         Ok(Progress::More)
     }
 
-    /// Goes on with a frame in pieces. Gives what is behind it, and whether the reply ended with it.
+    /// Continues a frame in pieces. Returns the bytes behind it, and whether it ended the reply.
     #[cold]
     fn resume<'a>(&mut self, bytes: &'a [u8]) -> Result<(&'a [u8], bool), WireError> {
         let mut rest = bytes;
@@ -183,7 +182,7 @@ impl ReplyParser {
         Ok((rest, self.skip == 0 && self.ending && !self.continued))
     }
 
-    /// Decides what a frame is, from its header and at least the first [`OkPacket::PREFIX`] bytes of its payload.
+    /// Classifies a frame by its header and at least the first [`OkPacket::PREFIX`] bytes of its payload.
     #[inline]
     fn begin(&mut self, header: u32, prefix: &[u8]) -> Result<(), WireError> {
         let length = (header & 0xFF_FF_FF) as usize;
@@ -258,7 +257,7 @@ impl ReplyParser {
 
     #[inline]
     fn end_of_result(&mut self, ok: OkPacket) {
-        // A server may announce any count in any result: the sum has no more meaning than they have.
+        // A server may announce any count in any result, so the sum is only as meaningful.
         self.affected_rows = self.affected_rows.saturating_add(ok.affected_rows);
         self.ok = ok;
         if ok.status & status::MORE_RESULTS != 0 {
@@ -295,8 +294,8 @@ impl ReplyParser {
         }))
     }
 
-    /// Errors of a server that gives up count from 0, and an OK packet that is the whole answer may have any number, as
-    /// some servers that are neither MySQL nor MariaDB send it; everything else must follow its predecessor.
+    /// Errors of a server that closes the connection count from 0, and an OK packet that is the whole answer may have
+    /// any number, as some servers that are neither MySQL nor MariaDB send it; all others must be consecutive.
     #[cold]
     fn out_of_sequence(&mut self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
         let is_ok = self.state == State::First && prefix.first() == Some(&0x00);

@@ -5,7 +5,7 @@ use crate::packet::{HEADER, OkPacket};
 /// Most bytes of an error packet that are kept; servers send up to 512 and some. The rest is skipped.
 const MAX_ERROR: usize = 4096;
 
-/// The header and the first bytes of a frame: all that a decision needs.
+/// The header and the first bytes of a frame, which suffice to classify it.
 #[derive(Debug)]
 pub(super) struct Head {
     bytes: [u8; HEADER + OkPacket::PREFIX],
@@ -25,7 +25,7 @@ impl Head {
         self.length = 0;
     }
 
-    /// Takes what it needs from the front of `bytes` and says how many that were.
+    /// Takes the needed bytes from the front of `bytes` and returns their number.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() && usize::from(self.length) < self.wanted() {
@@ -38,7 +38,7 @@ impl Head {
         taken
     }
 
-    /// Whether everything that can be needed of this frame is here.
+    /// Whether all bytes that can be needed of this frame have arrived.
     pub(super) fn is_complete(&self) -> bool {
         usize::from(self.length) >= HEADER && usize::from(self.length) == self.wanted()
     }

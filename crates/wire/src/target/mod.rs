@@ -104,7 +104,7 @@ pub fn resolve(
     resolve_noting(options, environment, &mut Vec::new())
 }
 
-/// [`resolve`] that also notes what was left aside, as clients warn of: files that everybody may write or read.
+/// [`resolve`] that also returns the warnings of MySQL's clients: world-writable files, which are ignored, and world-readable ones.
 ///
 /// # Errors
 /// As [`resolve`].

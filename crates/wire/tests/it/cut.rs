@@ -149,7 +149,7 @@ fn cut_every_session_at_any_byte() {
             for cut in 0..session.sends[at].len() {
                 let mut sends = session.sends[..=at].to_vec();
                 sends[at].truncate(cut);
-                // The connection closes behind what is left.
+                // The connection closes after the remaining bytes.
                 let last = sends.pop().unwrap();
                 let acts = sends.iter().flat_map(|send| [Act::Send(send.clone()), Act::Read]);
                 let fake = Fake::new(acts.chain([Act::Send(last)]).collect());
@@ -172,8 +172,8 @@ fn change_every_session_at_any_byte() {
                     let mut sends = session.sends.clone();
                     sends[at][byte] ^= change;
                     let start = Instant::now();
-                    // Some changes are of no account, as those in names and scrambles; none may hang or panic. What
-                    // goes on waiting is ended by the timeouts.
+                    // Some changes have no effect, such as those in names and scrambles; none may hang or panic. The
+                    // timeouts end those that keep waiting.
                     let _ = play(&session, &sends, patience);
                     let took = start.elapsed();
                     assert!(took < PATIENCE, "{}: byte {byte} of packet {at}: {took:?}", session.name);

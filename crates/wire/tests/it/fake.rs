@@ -9,7 +9,7 @@ use std::time::Duration;
 use mydyno_wire::{ConnectOptions, Endpoint};
 use tempfile::TempDir;
 
-/// Longer than a machine stands still: who has waited for so long hangs.
+/// Longer than a machine stands still: a wait of this length is a hang.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One thing that the fake server does.
@@ -29,7 +29,7 @@ pub enum Act {
     EndlessFrames,
     /// Sends nothing until the client goes away.
     Hang,
-    /// Neither sends nor reads for so long.
+    /// Neither sends nor reads for this long.
     Freeze(Duration),
 }
 
@@ -40,7 +40,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Listens, and plays the script to the first who connects.
+    /// Listens, and plays the script to the first client.
     pub fn new(script: Vec<Act>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("s")).unwrap();
@@ -55,7 +55,7 @@ impl Fake {
         self.folder.path().join("s")
     }
 
-    /// Options with timeouts that are nobody's concern; who tests timeouts sets shorter ones.
+    /// Options with timeouts that do not matter; tests of timeouts set shorter ones.
     pub fn options(&self) -> ConnectOptions {
         let mut options = ConnectOptions::new(Endpoint::Unix(self.socket()), "app");
         options.connect_timeout = PATIENCE;
@@ -167,7 +167,7 @@ pub fn error(sequence: u8, code: u16, text: &str) -> Vec<u8> {
     packet(sequence, &payload)
 }
 
-/// A script that lets anybody in, and goes on with `then`.
+/// A script that accepts every login, and continues with `then`.
 pub fn welcome(then: Vec<Act>) -> Vec<Act> {
     let mut script =
         vec![Act::Send(greeting("8.0.36", MYSQL_8, "mysql_native_password")), Act::Read, Act::Send(ok(2))];

@@ -1,4 +1,4 @@
-//! The law of the reply parser: fragmentation changes nothing, and what is cut short is never done.
+//! Properties of the reply parser: fragmentation has no effect, and a truncated reply is never complete.
 
 use mydyno_wire::capability::Capabilities;
 use mydyno_wire::packet::put_lenenc_int;

@@ -100,7 +100,7 @@ fn files_are_read_for_the_first_connection_and_hold_for_all_clones() {
     assert!(Client::connect(&other).unwrap_err().to_string().contains("none.pem"));
 }
 
-/// A server that greets, and over TLS 1.3 wants a certificate of the client before it goes on. How many connected.
+/// A server that greets, and over TLS 1.3 requires a client certificate. Returns the number of connections.
 fn wants_certificates(server: &crate::server::Server) -> (u16, std::thread::JoinHandle<usize>) {
     let read = |name: &str| std::fs::read(server.certificates.path(name)).unwrap();
     let mut roots = RootCertStore::empty();
