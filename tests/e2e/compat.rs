@@ -7,11 +7,11 @@ use crate::fixture::Ended;
 use crate::home::Home;
 
 /// A program and the verb that takes its place.
-const SYSBENCH: [&str; 2] = ["sysbench", "sysbench"];
+pub const SYSBENCH: [&str; 2] = ["sysbench", "sysbench"];
 const SLAP: [&str; 2] = ["mysqlslap", "slap"];
 
 /// Whether a program is there; says so where it is not, since nothing is compared then.
-fn is_there(program: &str) -> bool {
+pub fn is_there(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
         println!("skipped: {program} is not installed (scripts/install-deps sysbench mysqlslap)");
@@ -47,7 +47,7 @@ fn alike(text: &str) -> String {
 }
 
 /// The output without the line of the version, numbers and what the help texts say.
-fn comparable(line: &str, output: &str) -> String {
+pub fn comparable(line: &str, output: &str) -> String {
     let is_help = line.contains("help");
     let lines = output.lines().filter(|line| !line.starts_with("sysbench 1.0.20 ("));
     let lines = lines.map(|line| match (is_help, line.trim_start().starts_with("--")) {
@@ -67,7 +67,7 @@ fn comparable(line: &str, output: &str) -> String {
 }
 
 /// Runs one command line through both programs, in the same folder.
-fn both(home: &Home, program: [&str; 2], line: &str) -> [Ended; 2] {
+pub fn both(home: &Home, program: [&str; 2], line: &str) -> [Ended; 2] {
     // Each has a schema of its own.
     let words = |schema: &str| -> Vec<String> {
         line.split(' ').filter(|word| !word.is_empty()).map(|word| word.replace("SCHEMA", schema)).collect()
@@ -143,6 +143,12 @@ const SCRIPTS: &str = "
     oltp_point_select --mysql-dry-run --events=10 run
     oltp_read_write --mysql-dry-run --events=10 --threads=2 run
     uses_common.lua help
+    cpu --config-file=options.cnf run
+    cpu --config-file=options.cnf --events=6 run
+    cpu --config-file=wrong.cnf run
+    cpu --config-file=unknown.cnf run
+    plain.lua --config-file=options.cnf run
+    draws.lua help
 ";
 
 /// Command lines of scripts on a server.
@@ -258,19 +264,19 @@ fn passwords_are_removed_from_the_arguments_that_others_see() {
 }
 
 /// The scripts of `tests/compat` in the home's folder.
-fn lay_scripts(home: &Home) {
+pub fn lay_scripts(home: &Home) {
     for entry in std::fs::read_dir(crate::house::root().join("tests/compat")).unwrap() {
         let path = entry.unwrap().path();
         std::fs::copy(&path, home.path().join(path.file_name().unwrap())).unwrap();
     }
 }
 
-fn compare_all(home: &Home, program: [&str; 2], lines: &[String]) {
+pub fn compare_all(home: &Home, program: [&str; 2], lines: &[String]) {
     let different: Vec<String> = lines.iter().filter_map(|line| compare(home, program, line)).collect();
     assert!(different.is_empty(), "{} of {}:\n{}", different.len(), lines.len(), different.join("\n\n"));
 }
 
-fn lines_of(text: &str) -> Vec<String> {
+pub fn lines_of(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 

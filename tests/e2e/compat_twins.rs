@@ -178,7 +178,8 @@ fn a_twin_drives_many_connections_by_few_threads_and_only_in_the_place_of_a_bund
         }
         most
     };
-    assert!(most_threads("--mydyno-engine=lua") > 40);
+    assert!(most_threads("--mydyno-engine=threads") > 40);
+    assert!((3..40).contains(&most_threads("--mydyno-engine=lua")));
     assert!((3..40).contains(&most_threads("--mydyno-engine=auto")));
     let refused = |words: &str, why: &str| {
         let ended = scene.end(&format!("{words} --mydyno-engine=native --events=1 run"));

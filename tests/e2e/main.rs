@@ -12,6 +12,8 @@ mod clock;
 mod command_lines;
 mod compare;
 mod compat;
+mod compat_fileio;
+mod compat_people;
 mod compat_twins;
 mod config_file;
 mod convergence;

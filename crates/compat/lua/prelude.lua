@@ -8,6 +8,45 @@ sysbench.version_string = "sysbench 1.0.20"
 sysbench.hooks = {}
 sysbench.error = {NONE = 0, RESTART_EVENT = 1}
 
+-- What is called often goes through ffi, so that it is compiled with the script; api.rs has the functions.
+local found, library = pcall(require, "ffi")
+ffi = library
+pcall(ffi.cdef, [[
+   struct mydyno_answer { double columns, rows, serial; };
+   struct mydyno_param { int64_t number; double real; const char *bytes; uint32_t length; uint8_t kind; };
+   struct mydyno_cell { const char *bytes; double length; };
+   struct mydyno_functions {
+      bool (*next_event)(const void *);
+      void (*event_ended)(const void *);
+      void (*event_given_up)(const void *);
+      double (*draw)(const void *, uint32_t, double, double);
+      double (*bits)(const void *);
+      double (*fraction)(const void *);
+      double (*unique)(const void *);
+      void (*fill)(const void *, char *, uint32_t);
+      uint8_t (*query)(const void *, uint32_t, const char *, size_t, struct mydyno_answer *);
+      uint8_t (*execute)(const void *, uint32_t, uint32_t, struct mydyno_param **, uint32_t, struct mydyno_answer *);
+      void *(*rows)(const void *, uint32_t, double);
+      bool (*row)(void *, struct mydyno_cell *);
+      void (*free)(void *);
+   };
+]])
+local api = ffi.cast("const void *", native.api)
+local functions = ffi.cast("const struct mydyno_functions *", native.functions)
+local draw, fill = functions.draw, functions.fill
+local answer = ffi.new("struct mydyno_answer")
+
+-- A buffer of at least so many bytes; the next call may give the same.
+local text, text_size = ffi.new("char[256]"), 256
+local function text_buffer(size)
+   if size > text_size then
+      text, text_size = ffi.new("char[?]", size), size
+   end
+   return text
+end
+
+if not native.compiles then jit.off() end
+
 io.stdout:setvbuf("no")
 
 function print(...)
@@ -83,20 +122,37 @@ function sysbench.cmdline.call_command(name)
    return command[1]() ~= false
 end
 
+if native.in_fiber then
+   -- Other fibers go on while the command runs.
+   local execute = os.execute
+   os.execute = function(command)
+      if command == nil then return execute() end
+      return native.system(command)
+   end
+end
+
 -- Random numbers -----------------------------------------------------------------------------------------------------
 
+local function rand_string(pattern)
+   local length = #pattern
+   local buffer = text_buffer(length)
+   ffi.copy(buffer, pattern, length)
+   fill(api, buffer, length)
+   return ffi.string(buffer, length)
+end
+
 sysbench.rand = {
-   default = native.rand_default,
-   uniform = native.rand_uniform,
-   gaussian = native.rand_gaussian,
-   special = native.rand_special,
-   pareto = native.rand_pareto,
-   zipfian = native.rand_zipfian,
-   unique = native.rand_unique,
-   uniform_uint64 = native.rand_uint64,
-   uniform_double = native.rand_double,
-   string = native.rand_string,
-   varstring = native.rand_varstring,
+   default = function(a, b) return draw(api, 0, a, b) end,
+   uniform = function(a, b) return draw(api, 1, a, b) end,
+   gaussian = function(a, b) return draw(api, 2, a, b) end,
+   special = function(a, b) return draw(api, 3, a, b) end,
+   pareto = function(a, b) return draw(api, 4, a, b) end,
+   zipfian = function(a, b) return draw(api, 5, a, b) end,
+   unique = function() return functions.unique(api) end,
+   uniform_uint64 = function() return functions.bits(api) end,
+   uniform_double = function() return functions.fraction(api) end,
+   string = rand_string,
+   varstring = function(min, max) return rand_string(string.rep("@", draw(api, 1, min, max))) end,
 }
 
 -- Databases ----------------------------------------------------------------------------------------------------------
@@ -127,31 +183,37 @@ end
 function driver:name() return self._name end
 
 function driver:connect()
-   local native_connection = native.connect()
-   if native_connection == nil then error("connection creation failed", 2) end
-   return setmetatable({native = native_connection, driver = self, error = 0, sql_errno = 0}, connection)
+   local number = native.connect()
+   if number == nil then error("connection creation failed", 2) end
+   return setmetatable({number = number, driver = self, error = 0, sql_errno = 0}, connection)
 end
 
 function connection:disconnect()
-   if self.native == nil then error("attempt to disconnect a closed connection", 2) end
-   self.native:close()
-   self.native = nil
+   if self.number == nil then error("attempt to disconnect a closed connection", 2) end
+   native.close(self.number)
+   self.number = nil
    return true
 end
 
 function connection:reconnect()
    self.error = 0
-   if not self.native:reconnect() then error("reconnect failed", 2) end
+   if self.number == nil or not native.reconnect(self.number) then error("reconnect failed", 2) end
    return true
 end
 
--- Takes the answer of a statement: nil after an error, else its result or nil.
-local function take(con, stmt, code, a, b, c)
-   if code == 0 then
-      con.error, con.sql_errno, con.sql_state, con.sql_errmsg = 0, 0, nil, nil
-      return setmetatable({nfields = a, nrows = b, rows = c, counter = a > 0 and 1 or 2, statement = stmt}, result)
+-- What a statement has given, by the level of its answer: its result, or nil after an error.
+local function take(con, stmt, level)
+   if level == 0 then
+      if con.error ~= 0 then con.error, con.sql_errno, con.sql_state, con.sql_errmsg = 0, 0, nil, nil end
+      local columns = answer.columns
+      return setmetatable({
+         nfields = columns, nrows = answer.rows, counter = columns > 0 and 1 or 2, statement = stmt, con = con,
+         serial = answer.serial,
+      }, result)
    end
-   con.error, con.sql_errno, con.sql_state, con.sql_errmsg = code, a, b, c
+   if level == 3 then error("attempt to use a closed connection", 3) end
+   con.error = level
+   con.sql_errno, con.sql_state, con.sql_errmsg = native.failure(con.number)
    return nil
 end
 
@@ -174,19 +236,27 @@ function connection:check_error(rs, query)
       self.sql_errmsg or ""), 3)
 end
 
+local query_function, execute_function = functions.query, functions.execute
+
+-- Sends a text, whatever comes of it.
+local function send(con, sql)
+   if con.number == nil then error("attempt to use a closed connection", 3) end
+   if type(sql) ~= "string" then sql = tostring(sql) end
+   return take(con, nil, query_function(api, con.number, sql, #sql, answer))
+end
+
 function connection:query(sql)
-   if self.native == nil then error("attempt to use a closed connection", 2) end
-   local rs = take(self, nil, self.native:query(sql))
    -- No tail call: errors name the line that is three levels up.
-   rs = self:check_error(rs, sql)
+   local rs = self:check_error(send(self, sql), sql)
    return rs
 end
 
 function connection:query_row(sql)
-   if self.native == nil then error("attempt to use a closed connection", 2) end
-   local rs = self:check_error(take(self, nil, self.native:query(sql)), sql)
+   local rs = self:check_error(send(self, sql), sql)
    if rs == nil or rs.nrows == 0 then return nil end
-   return unpack(rs:fetch_row(), 1, rs.nfields)
+   local row = rs:fetch_row()
+   if row == nil then return nil end
+   return unpack(row, 1, rs.nfields)
 end
 
 function connection:bulk_insert_init(sql)
@@ -199,7 +269,7 @@ local function flush(con)
    if bulk == nil or #bulk.parts == 0 then return end
    local sql = bulk.head .. " " .. table.concat(bulk.parts, ",")
    bulk.parts, bulk.bytes = {}, #bulk.head
-   con:check_error(take(con, nil, con.native:query(sql)), sql)
+   con:check_error(send(con, sql), sql)
 end
 
 local BULK_BYTES = 512 * 1024
@@ -220,63 +290,117 @@ function connection:bulk_insert_done()
 end
 
 function connection:prepare(sql)
-   local prepared, errno, state, message = self.native:prepare(sql)
-   if prepared == nil then
-      self.error, self.sql_errno, self.sql_state, self.sql_errmsg = 2, errno, state, message
+   if self.number == nil then error("attempt to use a closed connection", 2) end
+   local number = native.prepare(self.number, sql)
+   if number == nil then
+      self.error = 2
+      self.sql_errno, self.sql_state, self.sql_errmsg = native.failure(self.number)
       error("SQL API error", 2)
    end
-   return setmetatable({native = prepared, connection = self, params = {}, sql = sql}, statement)
+   return setmetatable({number = number, connection = self, count = 0, sql = sql}, statement)
 end
 
+local new_slot = ffi.typeof("struct mydyno_param[1]")
+local new_slots = ffi.typeof("struct mydyno_param *[?]")
+
 function statement:bind_create(kind, max_len)
-   return setmetatable({kind = kind, max_len = max_len or 0}, param)
+   local slots = new_slot()
+   return setmetatable({kind = kind, max_len = max_len or 0, slots = slots, slot = slots[0]}, param)
 end
 
 function statement:bind_param(...)
-   self.params = {...}
+   local params = {...}
+   local count = #params
+   local slots = new_slots(count)
+   for i = 1, count do slots[i - 1] = params[i].slots end
+   -- The parameters are kept as long as their addresses.
+   self.params, self.slots, self.count = params, slots, count
    return true
 end
 
 function statement:execute()
-   local params, values = self.params, {}
-   for i = 1, #params do values[i] = params[i].value end
    local con = self.connection
-   local rs = take(con, self, con.native:execute(self.native, #params, values))
+   if con.number == nil or self.number == nil then error("attempt to use a closed statement", 2) end
+   local rs = take(con, self, execute_function(api, con.number, self.number, self.slots, self.count, answer))
    rs = con:check_error(rs, "<prepared statement>")
    return rs
 end
 
 function statement:close()
-   if self.native ~= nil then self.connection.native:close_statement(self.native) end
-   self.native = nil
+   if self.number ~= nil and self.connection.number ~= nil then
+      native.close_statement(self.connection.number, self.number)
+   end
+   self.number = nil
    return true
 end
 
+local function set_text(self, value)
+   local slot, length = self.slot, #value
+   if self.max_len > 0 and length > self.max_len then length = self.max_len end
+   self.value = value
+   slot.bytes, slot.length, slot.kind = value, length, 3
+end
+
 function param:set(value)
+   local slot, kind = self.slot, self.kind
    if value == nil then
-      self.value = nil
-   elseif self.kind <= 4 then
-      self.value = native.int(tonumber(value) or 0)
-   elseif self.kind <= 6 then
-      self.value = native.double(tonumber(value) or 0)
+      slot.kind = 0
+   elseif kind <= 4 then
+      slot.number = type(value) == "number" and value or tonumber(value) or 0
+      slot.kind = 1
+   elseif kind <= 6 then
+      slot.real = tonumber(value) or 0
+      slot.kind = 2
    else
-      self.value = tostring(value)
+      set_text(self, type(value) == "string" and value or tostring(value))
    end
    return true
 end
 
 function param:set_rand_str(format)
-   self.value = native.rand_string(format)
+   local length, slot = #format, self.slot
+   local buffer = self.buffer
+   if buffer == nil or self.size < length then
+      buffer = ffi.new("char[?]", length)
+      self.buffer, self.size = buffer, length
+   end
+   ffi.copy(buffer, format, length)
+   fill(api, buffer, length)
+   slot.bytes, slot.length, slot.kind = buffer, length, 3
    return true
 end
 
+local new_cells = ffi.typeof("struct mydyno_cell[?]")
+
+-- The rows belong to the result once one was fetched; before, the next statement of the connection drops them.
+local function rows_of(rs)
+   local con = rs.con
+   if con == nil or con.number == nil or rs.nfields == 0 then return nil end
+   rs.con = nil
+   local rows = functions.rows(api, con.number, rs.serial)
+   if rows == nil then return nil end
+   rs.rows = ffi.gc(rows, functions.free)
+   rs.cells = new_cells(rs.nfields)
+   return rs.rows
+end
+
 function result:fetch_row()
-   if self.rows == nil then return nil end
-   return self.rows:fetch_row()
+   local rows = self.rows or rows_of(self)
+   if rows == nil or not functions.row(rows, self.cells) then return nil end
+   local row, cells = {}, self.cells
+   for i = 1, self.nfields do
+      local cell = cells[i - 1]
+      if cell.length >= 0 then row[i] = ffi.string(cell.bytes, cell.length) end
+   end
+   return row
 end
 
 function result:free()
-   self.rows = nil
+   self.con = nil
+   if self.rows ~= nil then
+      functions.free(ffi.gc(self.rows, nil))
+      self.rows = nil
+   end
    return true
 end
 
@@ -338,22 +462,38 @@ function sysbench.report_default(stat)
       stat.reconnects / stat.time_interval))
 end
 
--- One event of a thread; true when the thread is to stop. An event that a statement's error ended begins again.
-function native.run_event(tid)
-   while true do
-      local ok, answer = pcall(event, tid)
-      if ok then return answer ~= nil and answer ~= false end
-      if type(answer) ~= "table" or answer.errcode ~= sysbench.error.RESTART_EVENT then error(answer, 0) end
-      if type(sysbench.hooks.before_restart_event) == "function" then
-         sysbench.hooks.before_restart_event(answer)
+-- Where an error of an event came from.
+local function trace(err)
+   if type(err) ~= "string" then return err end
+   return debug.traceback(err, 2)
+end
+
+-- The events of a thread. An event that a statement's error ended begins again.
+function native.run_events(tid)
+   while functions.next_event(api) do
+      local ok, given = xpcall(event, trace, tid)
+      while not ok do
+         if type(given) ~= "table" or given.errcode ~= sysbench.error.RESTART_EVENT then error(given, 0) end
+         if type(sysbench.hooks.before_restart_event) == "function" then
+            sysbench.hooks.before_restart_event(given)
+         end
+         if native.is_over() then
+            functions.event_given_up(api)
+            return
+         end
+         ok, given = xpcall(event, trace, tid)
       end
-      if native.is_over() then return true end
+      if given ~= nil and given ~= false then
+         functions.event_given_up(api)
+         return
+      end
+      functions.event_ended(api)
    end
 end
 
 -- FFI ------------------------------------------------------------------------------------------------------------------
 
-local found, real = pcall(require, "ffi")
+local real = library
 if found then
    local own = {
       SB_CNT_OTHER = 0, SB_CNT_READ = 1, SB_CNT_WRITE = 2, SB_CNT_TRX = 3, SB_CNT_ERROR = 4, SB_CNT_RECONNECT = 5,
@@ -361,18 +501,23 @@ if found then
       sb_counter_val = function(tid, counter) return native.count_of(tonumber(tid), tonumber(counter)) end,
       usleep = function(us) native.sleep(tonumber(us) / 1e6) return 0 end,
       sleep = function(seconds) native.sleep(tonumber(seconds)) return 0 end,
-      sb_more_events = function() return native.more_events() end,
-      sb_event_start = function() native.event_start() end,
-      sb_event_stop = function() native.event_stop() end,
-      sb_rand_default = native.rand_default,
-      sb_rand_uniform = native.rand_uniform,
-      sb_rand_gaussian = native.rand_gaussian,
-      sb_rand_special = native.rand_special,
-      sb_rand_pareto = native.rand_pareto,
-      sb_rand_unique = native.rand_unique,
-      sb_rand_uniform_double = native.rand_double,
+      poll = function(fds, count, timeout)
+         if count ~= 0 then return real.C.poll(fds, count, timeout) end
+         native.sleep(tonumber(timeout) / 1e3)
+         return 0
+      end,
+      sb_more_events = function() return functions.next_event(api) end,
+      sb_event_start = function() end,
+      sb_event_stop = function() functions.event_ended(api) end,
+      sb_rand_default = sysbench.rand.default,
+      sb_rand_uniform = sysbench.rand.uniform,
+      sb_rand_gaussian = sysbench.rand.gaussian,
+      sb_rand_special = sysbench.rand.special,
+      sb_rand_pareto = sysbench.rand.pareto,
+      sb_rand_unique = sysbench.rand.unique,
+      sb_rand_uniform_double = sysbench.rand.uniform_double,
    }
-   local library = setmetatable({}, {
+   local all = setmetatable({}, {
       __index = function(_, name)
          local value = own[name]
          if value ~= nil then return value end
@@ -380,7 +525,7 @@ if found then
       end,
       __newindex = function(_, name, value) real.C[name] = value end,
    })
-   ffi = setmetatable({C = library}, {__index = real})
+   ffi = setmetatable({C = all}, {__index = real})
    package.loaded.ffi = ffi
 end
 
@@ -392,13 +537,17 @@ mysql_table_engine = "innodb"
 myisam_max_rows = 1000000
 DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
 
-sb_rnd = function() return native.rand_uniform(0, 2147483647) end
-sb_rand = native.rand_default
-sb_rand_uniform = native.rand_uniform
-sb_rand_gaussian = native.rand_gaussian
-sb_rand_special = native.rand_special
-sb_rand_uniq = function(a, b) return native.rand_unique() % (b - a + 1) + a end
-sb_rand_str = native.rand_string
+local function of_texts(draw_one)
+   return function(a, b) return draw_one(tonumber(a), tonumber(b)) end
+end
+
+sb_rnd = function() return sysbench.rand.uniform(0, 2147483647) end
+sb_rand = of_texts(sysbench.rand.default)
+sb_rand_uniform = of_texts(sysbench.rand.uniform)
+sb_rand_gaussian = of_texts(sysbench.rand.gaussian)
+sb_rand_special = of_texts(sysbench.rand.special)
+sb_rand_uniq = function(a, b) return sysbench.rand.unique() % (b - a + 1) + a end
+sb_rand_str = sysbench.rand.string
 
 local current
 
@@ -421,7 +570,7 @@ end
 
 function db_query(sql)
    local con = at_hand()
-   local rs = take(con, nil, con.native:query(sql))
+   local rs = send(con, sql)
    if rs == nil and con.error == sysbench.sql.error.FATAL then error("db_query() failed", 2) end
    rs = con:check_error(rs, sql)
    return rs

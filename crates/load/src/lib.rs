@@ -17,6 +17,7 @@ mod drive;
 mod error;
 mod event;
 mod executor;
+pub mod fibers;
 mod handover;
 mod late_statements;
 mod merger;

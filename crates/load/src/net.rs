@@ -25,7 +25,7 @@ pub struct Net<'a> {
     opener_pool: Option<&'a OpenerPool>,
 }
 
-enum EventLoop {
+pub(crate) enum EventLoop {
     /// Reports which sockets have input.
     Epoll { epoll: Epoll, events: Box<RefCell<Events>>, buffer: RefCell<Box<[u8]>> },
     /// Delivers received bytes.
@@ -65,7 +65,7 @@ pub fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usi
 }
 
 impl EventLoop {
-    fn new(backend: Backend, connections: usize, clock: MonotonicClock) -> io::Result<Self> {
+    pub(crate) fn new(backend: Backend, connections: usize, clock: MonotonicClock) -> io::Result<Self> {
         Ok(match backend {
             Backend::Epoll => Self::Epoll {
                 epoll: Epoll::new()?,
@@ -76,7 +76,8 @@ impl EventLoop {
         })
     }
 
-    fn watch(&self, fd: RawFd, task: usize) -> io::Result<()> {
+    /// Reports input on `fd` as events of `task`.
+    pub(crate) fn watch(&self, fd: RawFd, task: usize) -> io::Result<()> {
         match self {
             Self::Epoll { epoll, .. } => epoll.add_input(fd, task),
             Self::Ring(ring) if task == OPENED => {
@@ -87,6 +88,61 @@ impl EventLoop {
                 ring.add(fd, task);
                 Ok(())
             }
+        }
+    }
+
+    /// Starts or stops reporting room for output; a ring reports it once for each request.
+    pub(crate) fn watch_output(&self, fd: RawFd, task: usize, output: bool) -> io::Result<()> {
+        match self {
+            Self::Epoll { epoll, .. } => epoll.watch_output(fd, task, output),
+            Self::Ring(ring) => {
+                if output {
+                    ring.watch_output(task);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// As [`Transport::wait`].
+    pub(crate) fn wait(&self, ready: &mut Vec<usize>, timeout_ns: u64, gather_ns: u64) -> io::Result<()> {
+        ready.clear();
+        match self {
+            Self::Epoll { epoll, events, .. } => {
+                let gather_ns = gather_ns.min(timeout_ns);
+                if gather_ns > 0 {
+                    sys::sleep(gather_ns);
+                }
+                let mut events = events.borrow_mut();
+                let events = epoll.wait(&mut events, timeout_ns - gather_ns)?;
+                ready.extend(events.iter().map(|event| event.u64 as usize));
+                Ok(())
+            }
+            Self::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, OPENED),
+        }
+    }
+
+    /// Passes received bytes to `take`; `None` when nothing is there. Also whether nothing is left as far as is known.
+    #[inline]
+    pub(crate) fn receive<R>(
+        &self,
+        fd: RawFd,
+        task: usize,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> io::Result<(Option<R>, bool)> {
+        match self {
+            Self::Epoll { buffer, .. } => {
+                let mut buffer = buffer.borrow_mut();
+                match sys::recv(fd, &mut buffer) {
+                    Ok(n) => Ok((Some(take(&buffer[..n])), n < READ_BUFFER_BYTES)),
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok((None, true)),
+                    Err(e) => Err(e),
+                }
+            }
+            Self::Ring(ring) => ring.receive(task, take).map(|taken| {
+                let drained = taken.is_none();
+                (taken, drained)
+            }),
         }
     }
 }
@@ -133,33 +189,11 @@ impl Transport for Net<'_> {
     }
 
     fn watch_output(&self, socket: &OwnedFd, task: usize, output: bool) -> io::Result<()> {
-        match &self.event_loop {
-            EventLoop::Epoll { epoll, .. } => epoll.watch_output(socket.as_raw_fd(), task, output),
-            EventLoop::Ring(ring) => {
-                // The ring reports available space once for each request.
-                if output {
-                    ring.watch_output(task);
-                }
-                Ok(())
-            }
-        }
+        self.event_loop.watch_output(socket.as_raw_fd(), task, output)
     }
 
     fn wait(&self, ready: &mut Vec<usize>, timeout_ns: u64, gather_ns: u64) -> io::Result<()> {
-        ready.clear();
-        match &self.event_loop {
-            EventLoop::Epoll { epoll, events, .. } => {
-                let gather_ns = gather_ns.min(timeout_ns);
-                if gather_ns > 0 {
-                    sys::sleep(gather_ns);
-                }
-                let mut events = events.borrow_mut();
-                let events = epoll.wait(&mut events, timeout_ns - gather_ns)?;
-                ready.extend(events.iter().map(|event| event.u64 as usize));
-                Ok(())
-            }
-            EventLoop::Ring(ring) => ring.wait(ready, timeout_ns, gather_ns, OPENED),
-        }
+        self.event_loop.wait(ready, timeout_ns, gather_ns)
     }
 
     fn submit(&self) -> io::Result<()> {
@@ -200,17 +234,7 @@ impl Transport for Net<'_> {
         task: usize,
         take: impl FnOnce(&[u8]) -> R,
     ) -> io::Result<Option<R>> {
-        match &self.event_loop {
-            EventLoop::Epoll { buffer, .. } => {
-                let mut buffer = buffer.borrow_mut();
-                match sys::recv(socket.as_raw_fd(), &mut buffer) {
-                    Ok(n) => Ok(Some(take(&buffer[..n]))),
-                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                    Err(e) => Err(e),
-                }
-            }
-            EventLoop::Ring(ring) => ring.receive(task, take),
-        }
+        self.event_loop.receive(socket.as_raw_fd(), task, take).map(|(taken, _)| taken)
     }
 
     fn opens_connections(&self) -> bool {

@@ -174,6 +174,38 @@ pub fn recv(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// Receives bytes as soon as there are some; 0 means that the other side has closed the connection.
+///
+/// # Errors
+/// The connection's end.
+pub fn recv_waiting(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: `buffer` is valid for writing its length.
+        let n = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        match usize::try_from(n) {
+            Ok(n) => return Ok(n),
+            Err(_) => match io::Error::last_os_error() {
+                e if e.kind() == io::ErrorKind::Interrupted => {}
+                e => return Err(e),
+            },
+        }
+    }
+}
+
+/// Waits until the socket takes more bytes.
+///
+/// # Errors
+/// Only those that a defect of this program causes.
+pub fn wait_for_room(fd: RawFd) -> io::Result<()> {
+    let mut room = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: `room` is valid for reading and writing.
+    let polled = unsafe { libc::poll(&raw mut room, 1, -1) };
+    match io::Error::last_os_error() {
+        e if polled < 0 && e.kind() != io::ErrorKind::Interrupted => Err(e),
+        _ => Ok(()),
+    }
+}
+
 /// Shuts a connection down in both directions; no effect on one that is shut down already.
 pub fn shut_down(fd: RawFd) {
     // SAFETY: takes no pointers.

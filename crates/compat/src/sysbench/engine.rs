@@ -1,9 +1,11 @@
 //! A running test: its threads, its end, its statistics.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use mydyno_stats::histogram::Histogram as ExactHistogram;
 use mydyno_stats::rng::Rng;
 
 use super::histogram::{Counts, Histogram};
@@ -27,9 +29,12 @@ pub(crate) struct Engine {
     queue: Queue,
     start: OnceLock<Instant>,
     events_begun: AtomicU64,
-    at_work: AtomicU64,
     running: AtomicU64,
     failed: AtomicBool,
+    /// Ignored errors by number.
+    errors: Mutex<BTreeMap<u16, u64>>,
+    /// Durations for a record, by shards; none without one.
+    durations: Vec<Mutex<ExactHistogram>>,
     ended: Mutex<bool>,
     end: Condvar,
 }
@@ -49,6 +54,7 @@ impl Engine {
             now.map_or(1, |now| now.as_nanos() as u64)
         };
         let seed = if settings.seed == 0 { clock() } else { settings.seed as u64 };
+        let shards = if settings.record.is_some() { SHARDS.min(settings.threads) } else { 0 };
         Self {
             threads: (0..settings.threads).map(|_| ThreadStats::default()).collect(),
             histograms: (0..SHARDS.min(settings.threads)).map(|_| Histogram::of_latency()).collect(),
@@ -58,9 +64,10 @@ impl Engine {
             queue: Queue::default(),
             start: OnceLock::new(),
             events_begun: AtomicU64::new(0),
-            at_work: AtomicU64::new(0),
             running: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            errors: Mutex::default(),
+            durations: (0..shards).map(|_| Mutex::new(ExactHistogram::new())).collect(),
             ended: Mutex::new(false),
             end: Condvar::new(),
         }
@@ -118,11 +125,12 @@ impl Engine {
     }
 
     /// The instant at which a thread's next event begins, or its arrival with `--rate`; `None` when the test is over.
-    pub(crate) fn next_event(&self) -> Option<Instant> {
+    pub(crate) fn next_event(&self, thread: usize) -> Option<Instant> {
         if self.has_failed() {
             return None;
         }
-        if self.time_is_over() {
+        let now = Instant::now();
+        if self.settings.time.is_some_and(|limit| now.duration_since(self.start()) >= limit) {
             self.log.line(Level::Info, "Time limit exceeded, exiting...");
             return None;
         }
@@ -132,27 +140,31 @@ impl Engine {
         }
         let begin = match self.settings.rate > 0.0 {
             true => self.queue.take(|| self.should_end())?,
-            false => Instant::now(),
+            false => now,
         };
-        self.at_work.fetch_add(1, Relaxed);
+        self.threads[thread].set_at_work(true);
         Some(begin)
     }
 
     /// Records an event that began at `begin`.
     pub(crate) fn event_ended(&self, thread: usize, begin: Instant) {
         let duration = begin.elapsed();
-        self.at_work.fetch_sub(1, Relaxed);
         let stats = &self.threads[thread];
+        stats.set_at_work(false);
         stats.record(duration);
         stats.count(Count::Event);
-        if self.settings.percentile > 0 {
+        if self.settings.percentile > 0.0 {
             self.histograms[thread % self.histograms.len()].update(duration.as_secs_f64() * 1e3);
+        }
+        if let Some(shard) = self.durations.get(thread % SHARDS.min(self.threads.len())) {
+            let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+            shard.lock().unwrap_or_else(PoisonError::into_inner).record(ns);
         }
     }
 
     /// An event that began and is not counted.
-    pub(crate) fn event_given_up(&self) {
-        self.at_work.fetch_sub(1, Relaxed);
+    pub(crate) fn event_given_up(&self, thread: usize) {
+        self.threads[thread].set_at_work(false);
     }
 
     /// Makes arrivals for `--rate` until the test is over.
@@ -183,7 +195,29 @@ impl Engine {
         true
     }
 
-    fn totals(&self) -> Totals {
+    /// Counts an error that starts an event again.
+    pub(crate) fn count_error(&self, thread: usize, number: u16) {
+        self.count(thread, Count::Error);
+        *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(number).or_default() += 1;
+    }
+
+    /// Ignored errors by number, from the start.
+    pub(crate) fn errors(&self) -> BTreeMap<u16, u64> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The durations of events for a record, which start again from none.
+    pub(crate) fn take_durations(&self) -> ExactHistogram {
+        let mut all = ExactHistogram::new();
+        for shard in &self.durations {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            all.merge(&shard);
+            shard.clear();
+        }
+        all
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.threads.iter().for_each(|thread| totals.add(&thread.totals()));
         totals
@@ -217,6 +251,10 @@ impl Engine {
         let (min, _, max, sum) = stat.latency();
         if sum > 0.0 {
             stat.latency_pct = stat.latency_pct.clamp(min, max);
+            stat.percentiles.iter_mut().for_each(|(_, seconds)| *seconds = seconds.clamp(min, max));
+        }
+        if self.settings.errors_by_code {
+            stat.errors = self.errors();
         }
         stat
     }
@@ -227,10 +265,17 @@ impl Engine {
             threads_running: self.running.load(Relaxed),
             time_interval: to.at.duration_since(from.at).as_secs_f64(),
             time_total: to.at.duration_since(self.start()).as_secs_f64(),
-            latency_pct: latency.percentile(f64::from(self.settings.percentile)) / 1e3,
+            latency_pct: latency.percentile(self.settings.percentile) / 1e3,
+            percentiles: self
+                .settings
+                .more_percentiles
+                .iter()
+                .map(|p| (*p, latency.percentile(*p) / 1e3))
+                .collect(),
+            errors: BTreeMap::new(),
             totals: to.totals.since(&from.totals),
             queue_length: self.queue.len(),
-            concurrency: self.at_work.load(Relaxed),
+            concurrency: self.threads.iter().filter(|thread| thread.is_at_work()).count() as u64,
             threads: Vec::new(),
             unfinished: None,
         }

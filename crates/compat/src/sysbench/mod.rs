@@ -7,11 +7,13 @@ mod log;
 mod lua;
 mod options;
 mod queue;
+mod record;
 mod report;
 mod runner;
 mod settings;
 mod stats;
 mod tests;
+mod wanted;
 
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use settings::Settings;
 use tests::{BuiltIn, Ready};
 
 use crate::streams::Streams;
+
+pub use wanted::password_at;
 
 /// Hosts that are this one.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -69,7 +73,7 @@ fn run_line(mut line: CommandLine, args: &[String], streams: Streams) -> u8 {
     let log = Arc::new(Log::new(streams, level));
     settings::apply_old_names(&mut line.options, &log);
     let settings = match Settings::new(&line.options) {
-        Ok(settings) => settings,
+        Ok(settings) => Settings { record: wanted::Wanted::of(&line, args), ..settings },
         Err(text) => {
             log.fatal(&text);
             return 1;
@@ -96,6 +100,9 @@ fn run_built_in(test: &BuiltIn, mut line: CommandLine, settings: Settings, log: 
     line.options.define(&definitions);
     if let Some(unknown) = take_options(&mut line) {
         return errors(format!("invalid option: {}", unknown.written()));
+    }
+    if let Some((_, run)) = test.commands.iter().find(|(name, _)| *name == command) {
+        return run(&line.options, &log);
     }
     match command.as_str() {
         "help" => {
@@ -139,13 +146,6 @@ pub fn session_nice(args: &[String]) -> Option<u8> {
     let threads = options.int(if options.given("num-threads") { "num-threads" } else { "threads" });
     let gains = usize::try_from(threads).is_ok_and(mydyno_load::session::gains);
     (local && gains && lua::may_have_twin(&line)).then_some(mydyno_load::session::NICE)
-}
-
-/// Offset of a password within an argument; `None` when the argument holds none.
-pub fn password_at(arg: &[u8]) -> Option<usize> {
-    let at = arg.iter().position(|byte| *byte == b'=')?;
-    let name = String::from_utf8_lossy(&arg[..at]).replace('_', "-");
-    ["--mysql-password", "--pgsql-password"].contains(&name.as_str()).then_some(at + 1)
 }
 
 #[cfg(test)]

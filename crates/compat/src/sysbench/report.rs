@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::stats::{Count, Stat, mean_and_deviation};
 
 /// An intermediate report of a test that sends no SQL.
-pub(crate) fn intermediate(stat: &Stat, percentile: u32, with_queue: bool) -> String {
+pub(crate) fn intermediate(stat: &Stat, percentile: f64, with_queue: bool) -> String {
     let mut text = format!(
         "[ {:.0}s ] thds: {} eps: {:4.2} lat (ms,{percentile}%): {:4.2}",
         stat.time_total,
@@ -24,7 +24,7 @@ pub(crate) fn intermediate(stat: &Stat, percentile: u32, with_queue: bool) -> St
 }
 
 /// An intermediate report of a test that sends SQL.
-pub(crate) fn intermediate_sql(stat: &Stat, percentile: u32, with_queue: bool) -> String {
+pub(crate) fn intermediate_sql(stat: &Stat, percentile: f64, with_queue: bool) -> String {
     let rate = |count: Count| per_second(stat.totals.get(count), stat);
     let (read, write, other) = (rate(Count::Read), rate(Count::Write), rate(Count::Other));
     let mut text = format!(
@@ -64,11 +64,17 @@ pub(crate) fn sql_statistics(stat: &Stat) -> String {
     text.push_str(&line("queries", total));
     text.push_str(&line("ignored errors", count(Count::Error)));
     text.push_str(&line("reconnects", count(Count::Reconnect)));
+    if !stat.errors.is_empty() {
+        text.push_str("    ignored errors by number:\n");
+        for (number, count) in &stat.errors {
+            let _ = writeln!(text, "        {:32} {count}", format!("{number}:"));
+        }
+    }
     text
 }
 
 /// The part of a cumulative report that every test has.
-pub(crate) fn general(stat: &Stat, percentile: u32, with_threads: bool) -> String {
+pub(crate) fn general(stat: &Stat, percentile: f64, with_threads: bool) -> String {
     let (min, mean, max, sum) = stat.latency();
     let mut text = String::new();
     if let Some(unfinished) = stat.unfinished {
@@ -84,10 +90,13 @@ pub(crate) fn general(stat: &Stat, percentile: u32, with_threads: bool) -> Strin
     for (name, seconds) in [("min", min), ("avg", mean), ("max", max)] {
         let _ = writeln!(text, "         {name}: {:39.2}", seconds * 1e3);
     }
-    match percentile {
-        0 => text.push_str("         percentile stats:               disabled\n"),
-        _ => {
-            let _ = writeln!(text, "        {percentile:3}th percentile: {:27.2}", stat.latency_pct * 1e3);
+    if percentile == 0.0 {
+        text.push_str("         percentile stats:               disabled\n");
+    } else {
+        for (percentile, seconds) in
+            std::iter::once((percentile, stat.latency_pct)).chain(stat.percentiles.iter().copied())
+        {
+            let _ = writeln!(text, "{percentile:11}th percentile: {:27.2}", seconds * 1e3);
         }
     }
     let _ = writeln!(text, "         sum: {:39.2}", sum * 1e3);
@@ -149,11 +158,11 @@ mod tests {
     #[test]
     fn intermediate_reports_are_one_line() {
         assert_eq!(
-            intermediate_sql(&stat(), 95, false),
+            intermediate_sql(&stat(), 95.0, false),
             "[ 10s ] thds: 4 tps: 5.00 qps: 100.00 (r/w/o: 70.00/20.00/10.00) lat (ms,95%): 12.50 \
              err/s: 0.50 reconn/s: 0.00"
         );
-        assert_eq!(intermediate(&stat(), 95, false), "[ 10s ] thds: 4 eps: 5.00 lat (ms,95%): 12.50");
+        assert_eq!(intermediate(&stat(), 95.0, false), "[ 10s ] thds: 4 eps: 5.00 lat (ms,95%): 12.50");
     }
 
     #[test]

@@ -6,19 +6,29 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mydyno_model::record::End;
+use mydyno_run::RunError;
+
 use super::engine::{Engine, Mark};
 use super::log::Level;
+use super::record::Record;
 use super::report;
 use super::stats::Stat;
 
 /// What the threads of a test do.
 pub(crate) trait Test: Send + Sync {
+    /// Makes ready what all threads need, before they start. `false` after a failure, which is printed.
+    fn begin(&self, engine: &Engine) -> bool {
+        let _ = engine;
+        true
+    }
+
     /// Makes the worker of a thread, in this thread. `None` when it cannot be made, which has been printed.
     fn worker(&self, engine: &Arc<Engine>, thread: usize) -> Option<Box<dyn Worker>>;
 
     /// Starts all threads of the test together, by other means than a thread of the system each. `None` where the test
-    /// has none, or where they cannot start; nothing is printed then.
-    fn start_together(&self, engine: &Arc<Engine>) -> Option<Started> {
+    /// has none, or where they cannot start and a thread each may; `Some(None)` after a failure, which is printed.
+    fn start_together(self: Arc<Self>, engine: &Arc<Engine>) -> Option<Option<Started>> {
         let _ = engine;
         None
     }
@@ -112,18 +122,42 @@ const FORCED: u8 = 2;
 
 /// Runs a test and prints its reports; the exit status.
 pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Reporter) -> u8 {
+    if !test.begin(engine) {
+        return 1;
+    }
     engine.log.notice("Initializing worker threads...\n");
-    let Some(started) = test.start_together(engine).or_else(|| start_threads(engine, test)) else { return 1 };
+    let record = match begin_record(engine) {
+        Ok(record) => record.map(Arc::new),
+        Err(error) => {
+            engine.log.fatal(&format!("--record: {error}"));
+            return 1;
+        }
+    };
+    let together = Arc::clone(test).start_together(engine);
+    let Some(started) = together.unwrap_or_else(|| start_threads(engine, test)) else { return 1 };
     // Before the threads begin, so that what they print follows.
     engine.log.notice("Threads started!\n");
     engine.begin();
     (started.begin)();
     let mark = engine.mark();
     let others = start_others(engine, test, &mark);
+    let follower = record.clone().map(|record| {
+        let engine = Arc::clone(engine);
+        thread::spawn(move || record.follow(&engine))
+    });
     if !wait_for_threads(engine, &started.ended, started.workers) {
+        end_record(
+            engine,
+            record.as_deref(),
+            End::BrokeOff("the time of --forced-shutdown was over".to_owned()),
+        );
         return forced_end(engine, main, mark);
     }
     engine.finish();
+    // It ends with the test.
+    follower.map(thread::JoinHandle::join);
+    let how = if engine.has_failed() { End::BrokeOff("a thread failed".to_owned()) } else { End::Complete };
+    end_record(engine, record.as_deref(), how);
     let last = others.into_iter().filter_map(|other| other.join().ok().flatten()).next_back();
     if engine.has_failed() {
         return 1;
@@ -140,6 +174,17 @@ pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Rep
         let _ = rest.join();
     }
     0
+}
+
+/// Begins the record that the command line asks for.
+fn begin_record(engine: &Engine) -> Result<Option<Record>, RunError> {
+    engine.settings.record.as_ref().map(|wanted| Record::begin(wanted, &engine.settings)).transpose()
+}
+
+fn end_record(engine: &Engine, record: Option<&Record>, how: End) {
+    if let Some(Err(error)) = record.map(|record| record.end(engine, how)) {
+        engine.log.fatal(&format!("the record cannot be written: {error}"));
+    }
 }
 
 /// Starts a thread of the system for each thread of the test. `None` after a failure, which is printed.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::log::{Level, Log};
 use super::options::Options;
+use super::wanted::Wanted;
 
 /// Values of the general options.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +24,14 @@ pub(crate) struct Settings {
     pub(crate) checkpoints: Vec<u64>,
     pub(crate) debug: bool,
     pub(crate) validate: bool,
-    /// Percentile of the reports; 0 for none.
-    pub(crate) percentile: u32,
+    /// Percentile of the reports, in percent; 0 for none.
+    pub(crate) percentile: f64,
+    /// Further percentiles of the reports of the whole.
+    pub(crate) more_percentiles: Vec<f64>,
+    /// Reports of the whole have the ignored errors by number.
+    pub(crate) errors_by_code: bool,
+    /// A record is written.
+    pub(crate) record: Option<Wanted>,
     pub(crate) histogram: bool,
     /// 0 for one of the clock.
     pub(crate) seed: i64,
@@ -83,13 +90,15 @@ impl Settings {
                 .push(second.ok_or_else(|| format!("Invalid value for --report-checkpoints: '{text}'"))?);
         }
         checkpoints.sort_unstable();
-        let percentile = options.int("percentile");
-        let percentile = u32::try_from(percentile)
-            .ok()
-            .filter(|percentile| *percentile <= 100)
-            .ok_or_else(|| format!("Invalid value for --percentile: {percentile}"))?;
+        let text = options.text("percentile").unwrap_or("0");
+        let mut percentiles = Vec::new();
+        for part in text.split(',') {
+            let percentile = part.trim().parse().ok().filter(|percentile| (0.0..=100.0).contains(percentile));
+            percentiles.push(percentile.ok_or_else(|| format!("Invalid value for --percentile: {text}"))?);
+        }
+        let percentile = percentiles.remove(0);
         let histogram = options.is_on("histogram");
-        if histogram && percentile == 0 {
+        if histogram && percentile == 0.0 {
             return Err("--histogram cannot be used with --percentile=0".to_owned());
         }
         Ok(Self {
@@ -97,12 +106,15 @@ impl Settings {
             events: u64::try_from(options.int("events")).unwrap_or(0),
             time,
             forced_shutdown,
-            rate: options.int("rate").max(0) as f64,
+            rate: options.text("rate").and_then(|text| text.trim().parse().ok()).unwrap_or(0.0_f64).max(0.0),
             report_interval: options.int("report-interval"),
             checkpoints,
             debug: options.is_on("debug"),
             validate: options.is_on("validate"),
             percentile,
+            more_percentiles: percentiles,
+            errors_by_code: options.is_on("errors-by-code"),
+            record: None,
             histogram,
             seed: options.int("rand-seed"),
         })

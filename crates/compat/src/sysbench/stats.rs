@@ -1,6 +1,7 @@
 //! What the threads of a test count and measure, and the figures of a report.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -63,11 +64,21 @@ impl Durations {
 pub(crate) struct ThreadStats {
     counts: [AtomicU64; 6],
     durations: Mutex<Durations>,
+    /// An event has begun and not ended.
+    at_work: AtomicBool,
 }
 
 impl ThreadStats {
     pub(crate) fn count(&self, count: Count) {
         self.counts[count as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn set_at_work(&self, at_work: bool) {
+        self.at_work.store(at_work, Relaxed);
+    }
+
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.at_work.load(Relaxed)
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -94,6 +105,10 @@ pub(crate) struct Stat {
     pub(crate) time_total: f64,
     /// Seconds.
     pub(crate) latency_pct: f64,
+    /// Further percentiles: percent and seconds.
+    pub(crate) percentiles: Vec<(f64, f64)>,
+    /// Ignored errors by number, where they are wanted.
+    pub(crate) errors: BTreeMap<u16, u64>,
     pub(crate) totals: Totals,
     /// Events that wait and events at work, with `--rate`.
     pub(crate) queue_length: u64,

@@ -1,10 +1,12 @@
 //! System calls that the standard library does not offer: through `rustix` where it has them, else through `libc`.
 
+pub mod aio;
 pub mod clock_state;
 pub mod cpu_clocks;
 pub mod files;
 pub mod limits;
 pub mod loops;
+pub mod mapping;
 pub mod mounts;
 pub mod perf;
 pub mod processes;

@@ -26,6 +26,13 @@ pub fn of_this_thread() -> ThreadUsage {
     }
 }
 
+/// User and system CPU of all threads of this process so far, in microseconds.
+pub fn of_this_process() -> (u64, u64) {
+    let usage = read(libc::RUSAGE_SELF);
+    let us = |t: libc::timeval| t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64;
+    (us(usage.ru_utime), us(usage.ru_stime))
+}
+
 /// Minor and major page faults of this process so far.
 pub fn page_faults() -> (u64, u64) {
     let usage = read(libc::RUSAGE_SELF);

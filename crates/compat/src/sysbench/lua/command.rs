@@ -11,6 +11,7 @@ use super::super::log::Log;
 use super::super::options::{CommandLine, Definition, Kind, print_options};
 use super::super::runner;
 use super::super::settings::Settings;
+use super::random::Draws;
 use super::script::Script;
 use super::state::{Shared, State};
 use super::target::Target;
@@ -31,6 +32,7 @@ pub(crate) fn run_script(mut line: CommandLine, words: &[String], settings: Sett
     let mut shared = Shared {
         script,
         options: Arc::new(line.options.clone()),
+        distributions: Draws::options(&line.options),
         engine: Arc::clone(&engine),
         target: Arc::new(Target::new(&line.options)),
         command: command.clone(),
@@ -191,8 +193,8 @@ fn run(state: State, shared: &Shared) -> u8 {
     if !call_global(&state, engine, "init") {
         return 1;
     }
-    let twin = match twin(shared) {
-        Ok(twin) => twin.map(Arc::new),
+    let (twin, in_fibers) = match ways(shared) {
+        Ok(ways) => ways,
         Err(text) => {
             engine.log.fatal(&text);
             return 1;
@@ -201,7 +203,7 @@ fn run(state: State, shared: &Shared) -> u8 {
     runner::print_header(engine);
     let sql = Arc::new(AtomicBool::new(false));
     let test: Arc<dyn runner::Test> =
-        Arc::new(ScriptTest { shared: shared.clone(), sql: Arc::clone(&sql), twin });
+        Arc::new(ScriptTest { shared: shared.clone(), sql: Arc::clone(&sql), twin, in_fibers });
     let mut main = ScriptReporter { state, sql };
     let status = runner::run(engine, &test, &mut main);
     if status == 0 && !call_global(&main.state, engine, "done") {
@@ -210,16 +212,23 @@ fn run(state: State, shared: &Shared) -> u8 {
     status
 }
 
-/// The twin that runs in the place of the script, as `--mydyno-engine` wants it.
+/// The twin that runs in the place of the script, and whether the script's threads are fibers, as `--mydyno-engine` wants it.
 ///
 /// # Errors
-/// One is wanted and there is none: the text of a fatal line.
-fn twin(shared: &Shared) -> Result<Option<Twin>, String> {
-    let of = || Twin::of(&shared.script, &shared.options, &shared.target, &shared.unique);
+/// What is wanted cannot be: the text of a fatal line.
+fn ways(shared: &Shared) -> Result<(Option<Arc<Twin>>, bool), String> {
+    let twin = || Twin::of(&shared.script, &shared.options, &shared.target, &shared.unique).map(Arc::new);
+    let settings = &shared.engine.settings;
+    // Arrivals of a rate are handed to threads; one connection alone waits for itself.
+    let fibers = settings.threads > 1 && settings.rate == 0.0;
     match shared.options.text("mydyno-engine").unwrap_or("auto") {
-        "auto" => Ok(of().ok()),
-        "lua" => Ok(None),
-        "native" => of().map(Some).map_err(|why| format!("--mydyno-engine=native is not possible: {why}.")),
+        "auto" => Ok((twin().ok(), fibers)),
+        "lua" => Ok((None, fibers)),
+        "threads" => Ok((None, false)),
+        "native" => match twin() {
+            Ok(twin) => Ok((Some(twin), fibers)),
+            Err(why) => Err(format!("--mydyno-engine=native is not possible: {why}.")),
+        },
         other => Err(format!("Invalid value for --mydyno-engine: '{other}'")),
     }
 }

@@ -1,15 +1,12 @@
-//! Connections, statements and results as Lua sees them.
+//! Connections of a script, their statements and the rows of their last results.
 
-use std::rc::Rc;
-use std::sync::Arc;
-
-use mlua::{IntoLua, Lua, MultiValue, Table, UserData, UserDataMethods, Value as LuaValue};
 use mydyno_wire::reply::{ResultSink, Row};
-use mydyno_wire::{Client, Column, Prepared, Value, WireError};
+use mydyno_wire::{Column, Value, WireError};
 
 use super::super::engine::Engine;
 use super::super::log::Log;
 use super::super::stats::Count;
+use super::client::{ScriptClient, Statement};
 use super::target::{LOST, Target, message};
 
 /// Levels of errors, as `sysbench.sql.error` has them.
@@ -17,28 +14,58 @@ const IGNORABLE: u8 = 1;
 const FATAL: u8 = 2;
 
 /// What a connection needs of its thread.
-#[derive(Clone)]
-pub(super) struct Context {
-    pub(super) target: Arc<Target>,
-    pub(super) engine: Arc<Engine>,
-    pub(super) log: Arc<Log>,
+pub(super) struct Context<'a> {
+    pub(super) target: &'a Target,
+    pub(super) engine: &'a Engine,
+    pub(super) log: &'a Log,
     pub(super) thread: usize,
+}
+
+/// A statement of a script.
+pub(super) struct Prepared {
+    /// `None` where statements are sent as texts.
+    server: Option<Statement>,
+    sql: Vec<u8>,
 }
 
 /// A connection; without a client in a dry run.
 pub(super) struct Connection {
-    context: Context,
     place: usize,
-    client: Option<Client>,
+    client: Option<ScriptClient>,
+    /// By number; `None` for those that are closed.
+    statements: Vec<Option<Prepared>>,
+    /// Rows of the last result that had any.
+    rows: Rows,
+    /// Number of the last statement.
+    serial: u64,
+    /// The last error.
+    pub(super) failure: Failure,
 }
 
-/// A statement that the server has prepared, or its text where statements are sent as texts.
-pub(super) enum Statement {
-    Prepared(Rc<Prepared>, Vec<u8>),
-    Text(Vec<u8>),
+/// What a script learns of an error.
+#[derive(Debug, Default)]
+pub(super) struct Failure {
+    pub(super) number: u16,
+    pub(super) state: String,
+    pub(super) text: String,
 }
 
-impl UserData for Statement {}
+impl Failure {
+    fn of(error: &WireError) -> Self {
+        let state = error.server_error().map_or("HY000", |error| error.sqlstate.as_str()).to_owned();
+        Self { number: error.code(), state, text: message(error) }
+    }
+}
+
+/// The answer to a statement: 0 or an error's level; columns; rows, or affected rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Answer {
+    pub(super) level: u8,
+    pub(super) columns: usize,
+    pub(super) rows: u64,
+    /// Number of the statement.
+    pub(super) serial: u64,
+}
 
 /// The rows of a result in one buffer.
 #[derive(Debug, Default)]
@@ -52,16 +79,41 @@ pub(super) struct Rows {
     read: usize,
 }
 
+impl Rows {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(64 << 10);
+        self.cells.clear();
+        (self.columns, self.next, self.read) = (0, 0, 0);
+    }
+
+    /// The next row: each cell, `None` for NULL. `None` behind the last row.
+    pub(super) fn next_row(&mut self) -> Option<impl Iterator<Item = Option<&[u8]>>> {
+        if self.columns == 0 || self.next >= self.cells.len() {
+            return None;
+        }
+        let cells = &self.cells[self.next..self.next + self.columns];
+        self.next += self.columns;
+        let mut from = self.read;
+        self.read = cells.iter().rev().find_map(|end| *end).unwrap_or(from);
+        let bytes = &self.bytes;
+        Some(cells.iter().map(move |end| {
+            let end = (*end)?;
+            let cell = &bytes[from..end];
+            from = end;
+            Some(cell)
+        }))
+    }
+}
+
 /// Collects the first result that has columns.
-#[derive(Debug, Default)]
-struct Collected {
-    rows: Rows,
+struct Collected<'a> {
+    rows: &'a mut Rows,
     affected: u64,
-    results: usize,
     keeps: bool,
 }
 
-impl ResultSink for Collected {
+impl ResultSink for Collected<'_> {
     fn columns(&mut self, columns: &[Column]) {
         self.keeps = self.rows.columns == 0;
         if self.keeps {
@@ -73,7 +125,7 @@ impl ResultSink for Collected {
         if !self.keeps {
             return Ok(());
         }
-        let rows = &mut self.rows;
+        let rows = &mut *self.rows;
         row.texts(|cell| match cell {
             Some(text) => {
                 rows.bytes.extend_from_slice(text);
@@ -84,212 +136,154 @@ impl ResultSink for Collected {
     }
 
     fn end(&mut self, end: &mydyno_wire::packet::OkPacket) {
-        self.results += 1;
         self.affected += end.affected_rows;
-    }
-}
-
-impl UserData for Rows {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method_mut("fetch_row", |lua, rows, ()| {
-            if rows.columns == 0 || rows.next >= rows.cells.len() {
-                return Ok(None);
-            }
-            let row = lua.create_table_with_capacity(rows.columns, 0)?;
-            for column in 1..=rows.columns {
-                if let Some(end) = rows.cells[rows.next] {
-                    row.raw_set(column, lua.create_string(&rows.bytes[rows.read..end])?)?;
-                    rows.read = end;
-                }
-                rows.next += 1;
-            }
-            Ok(Some(row))
-        });
     }
 }
 
 impl Connection {
     /// Connects to the next server. `None` after a failure, which is printed.
-    pub(super) fn open(context: Context) -> Option<Self> {
+    pub(super) fn open(context: &Context<'_>) -> Option<Self> {
         let place = context.target.next_place();
-        let mut connection = Self { context, place, client: None };
-        if !connection.context.target.dry_run {
-            connection.client = Some(connection.context.target.connect(place, &connection.context.log)?);
-        }
-        Some(connection)
-    }
-
-    fn count(&self, count: Count) {
-        self.context.engine.count(self.context.thread, count);
-    }
-
-    /// The answer as Lua takes it: 0, columns, rows, the rows; or an error's level, number, state and text.
-    fn answer(
-        &mut self,
-        lua: &Lua,
-        name: &str,
-        query: &[u8],
-        ask: impl FnOnce(&mut Client, &mut Collected) -> Result<(), WireError>,
-    ) -> mlua::Result<MultiValue> {
-        let mut collected = Collected::default();
-        let answered = match &mut self.client {
-            Some(client) => ask(client, &mut collected),
-            None if self.context.target.dry_run => Ok(()),
-            None => return Err(mlua::Error::runtime("attempt to use a closed connection")),
+        let client = match context.target.dry_run {
+            true => None,
+            false => Some(context.target.connect(place, context.log)?),
         };
-        if let Err(error) = answered {
-            return self.failure(lua, name, query, &error);
-        }
-        let (columns, cells) = (collected.rows.columns, collected.rows.cells.len());
-        self.count(match (columns, collected.affected) {
-            (1.., _) => Count::Read,
-            (0, 1..) => Count::Write,
-            _ => Count::Other,
-        });
-        let rows = cells.checked_div(columns).map_or(collected.affected, |rows| rows as u64);
-        let kept = match columns {
-            0 => LuaValue::Nil,
-            _ => LuaValue::UserData(lua.create_userdata(collected.rows)?),
-        };
-        values(lua, 0, columns as u64, rows, kept)
+        let (statements, rows, failure) = (Vec::new(), Rows::default(), Failure::default());
+        Some(Self { place, client, statements, rows, serial: 0, failure })
     }
 
-    fn failure(
-        &mut self,
-        lua: &Lua,
-        name: &str,
-        query: &[u8],
-        error: &WireError,
-    ) -> mlua::Result<MultiValue> {
-        let code = error.code();
-        let text = message(error);
-        let state = error.server_error().map_or("HY000", |error| error.sqlstate.as_str()).to_owned();
-        let lost = LOST.contains(&code);
-        let level = if self.context.target.ignores(code) && (!lost || self.reopen()) {
-            self.count(Count::Error);
-            IGNORABLE
-        } else {
-            let query = String::from_utf8_lossy(query);
-            self.context.log.fatal(&match query.is_empty() {
-                true => format!("{name} returned error {code} ({text})"),
-                false => format!("{name} returned error {code} ({text}) for query '{query}'"),
-            });
-            FATAL
-        };
-        let message = (state, text).into_lua_multi_pair(lua)?;
-        Ok(MultiValue::from_iter([
-            LuaValue::Integer(i64::from(level) as _),
-            LuaValue::Integer(i64::from(code) as _),
-            message.0,
-            message.1,
-        ]))
-    }
-
-    /// Connects again to the same server.
-    fn reopen(&mut self) -> bool {
+    /// Connects again to the same server; the statements of before are gone.
+    pub(super) fn reopen(&mut self, context: &Context<'_>) -> bool {
         self.client = None;
-        if !self.context.target.dry_run {
-            self.client = self.context.target.connect(self.place, &self.context.log);
+        if !context.target.dry_run {
+            self.client = context.target.connect(self.place, context.log);
         }
-        let open = self.client.is_some() || self.context.target.dry_run;
+        let open = self.client.is_some() || context.target.dry_run;
         if open {
-            self.count(Count::Reconnect);
+            context.engine.count(context.thread, Count::Reconnect);
         }
         open
     }
 
-    fn prepare(&mut self, lua: &Lua, text: &mlua::String) -> mlua::Result<MultiValue> {
-        let sql = text.as_bytes().to_vec();
-        if !self.context.target.prepares || self.client.is_none() {
-            return Ok(MultiValue::from_iter([statement(lua, Statement::Text(sql))?]));
-        }
-        let Some(client) = &mut self.client else { return Ok(MultiValue::new()) };
-        match client.prepare(&String::from_utf8_lossy(&sql)) {
-            Ok(prepared) => {
-                Ok(MultiValue::from_iter([statement(lua, Statement::Prepared(Rc::new(prepared), sql))?]))
-            }
-            // 1295: the protocol of prepared statements does not know this one.
-            Err(error) if error.code() == 1295 => {
-                Ok(MultiValue::from_iter([statement(lua, Statement::Text(sql))?]))
-            }
-            Err(error) => {
-                let text = message(&error);
-                let state = error.server_error().map_or("HY000", |error| error.sqlstate.as_str()).to_owned();
-                self.context.log.fatal("mysql_stmt_prepare() failed");
-                self.context.log.fatal(&format!("MySQL error: {} \"{text}\"", error.code()));
-                let (state, text) = (state, text).into_lua_multi_pair(lua)?;
-                let code = LuaValue::Integer(i64::from(error.code()) as _);
-                Ok(MultiValue::from_iter([LuaValue::Nil, code, state, text]))
-            }
-        }
+    /// Sends a text.
+    pub(super) fn query(&mut self, context: &Context<'_>, sql: &[u8]) -> Answer {
+        self.answered(context, "mysql_drv_query()", sql, |client, sink| client.query(sql, sink))
     }
 
-    fn execute(
+    fn answered(
         &mut self,
-        lua: &Lua,
-        of: &Statement,
-        count: usize,
-        params: &Table,
-    ) -> mlua::Result<MultiValue> {
-        let mut given = Vec::with_capacity(count);
-        for position in 1..=count {
-            given.push(value(params.raw_get::<LuaValue>(position)?)?);
+        context: &Context<'_>,
+        name: &str,
+        sql: &[u8],
+        ask: impl FnOnce(&mut ScriptClient, &mut Collected<'_>) -> Result<(), WireError>,
+    ) -> Answer {
+        self.rows.clear();
+        self.serial += 1;
+        let mut collected = Collected { rows: &mut self.rows, affected: 0, keeps: false };
+        let asked = match &mut self.client {
+            Some(client) => ask(client, &mut collected),
+            None if context.target.dry_run => Ok(()),
+            None => Err(WireError::Closed { state: "using a closed connection", way_out: "connect first" }),
+        };
+        let affected = collected.affected;
+        if let Err(error) = asked {
+            return self.failed(context, name, sql, &error);
         }
-        match of {
-            Statement::Prepared(prepared, sql) => {
-                let prepared = Rc::clone(prepared);
-                self.answer(lua, "mysql_stmt_execute()", sql, |client, sink| {
-                    client.stream_prepared(&prepared, &given, sink)
-                })
+        let columns = self.rows.columns;
+        context.engine.count(
+            context.thread,
+            match (columns, affected) {
+                (1.., _) => Count::Read,
+                (0, 1..) => Count::Write,
+                _ => Count::Other,
+            },
+        );
+        let rows = self.rows.cells.len().checked_div(columns).map_or(affected, |rows| rows as u64);
+        Answer { level: 0, columns, rows, serial: self.serial }
+    }
+
+    /// The rows of the statement of this number, unless another one followed.
+    pub(super) fn take_rows(&mut self, serial: u64) -> Option<Rows> {
+        (serial == self.serial).then(|| std::mem::take(&mut self.rows))
+    }
+
+    fn failed(&mut self, context: &Context<'_>, name: &str, sql: &[u8], error: &WireError) -> Answer {
+        self.failure = Failure::of(error);
+        let number = self.failure.number;
+        let ignored = context.target.ignores(number);
+        let level = if ignored && (!LOST.contains(&number) || self.reopen(context)) {
+            context.engine.count_error(context.thread, number);
+            IGNORABLE
+        } else {
+            let query = String::from_utf8_lossy(sql);
+            let text = &self.failure.text;
+            context.log.fatal(&match query.is_empty() {
+                true => format!("{name} returned error {number} ({text})"),
+                false => format!("{name} returned error {number} ({text}) for query '{query}'"),
+            });
+            FATAL
+        };
+        Answer { level, ..Answer::default() }
+    }
+
+    /// Prepares a statement; its number. `None` after a failure, which is printed and kept.
+    pub(super) fn prepare(&mut self, context: &Context<'_>, sql: &[u8]) -> Option<usize> {
+        let server = match &mut self.client {
+            Some(client) if context.target.prepares => match client.prepare(sql) {
+                Ok(statement) => Some(statement),
+                // 1295: the protocol of prepared statements does not know this one.
+                Err(error) if error.code() == 1295 => None,
+                Err(error) => {
+                    self.failure = Failure::of(&error);
+                    context.log.fatal("mysql_stmt_prepare() failed");
+                    let Failure { number, text, .. } = &self.failure;
+                    context.log.fatal(&format!("MySQL error: {number} \"{text}\""));
+                    return None;
+                }
+            },
+            _ => None,
+        };
+        self.statements.push(Some(Prepared { server, sql: sql.to_vec() }));
+        Some(self.statements.len() - 1)
+    }
+
+    /// Runs a prepared statement.
+    pub(super) fn execute(
+        &mut self,
+        context: &Context<'_>,
+        statement: usize,
+        values: impl FnOnce() -> Vec<Value>,
+    ) -> Answer {
+        if context.target.dry_run {
+            context.engine.count(context.thread, Count::Other);
+            return Answer::default();
+        }
+        let Some(mut of) = self.statements.get_mut(statement).and_then(Option::take) else {
+            let gone = WireError::Unsupported("the statement is closed".to_owned());
+            return self.failed(context, "mysql_stmt_execute()", b"", &gone);
+        };
+        let given = values();
+        let answer = match &mut of.server {
+            Some(server) => {
+                let name = "mysql_stmt_execute()";
+                self.answered(context, name, &of.sql, |client, sink| client.execute(server, &given, sink))
             }
-            Statement::Text(text) => {
-                let sql = with_values(text, &given);
-                self.answer(lua, "mysql_drv_query()", &sql, |client, sink| client.stream(&sql, sink))
+            None => {
+                let sql = with_values(&of.sql, &given);
+                self.query(context, &sql)
             }
+        };
+        self.statements[statement] = Some(of);
+        answer
+    }
+
+    /// Closes a statement.
+    pub(super) fn close_statement(&mut self, statement: usize) {
+        let closed = self.statements.get_mut(statement).and_then(Option::take);
+        if let (Some(Prepared { server: Some(server), .. }), Some(client)) = (closed, &mut self.client) {
+            client.close_statement(server.id);
         }
     }
-}
-
-/// Two texts as values of Lua.
-trait Pair {
-    fn into_lua_multi_pair(self, lua: &Lua) -> mlua::Result<(LuaValue, LuaValue)>;
-}
-
-impl Pair for (String, String) {
-    fn into_lua_multi_pair(self, lua: &Lua) -> mlua::Result<(LuaValue, LuaValue)> {
-        Ok((self.0.into_lua(lua)?, self.1.into_lua(lua)?))
-    }
-}
-
-fn values(lua: &Lua, code: u8, columns: u64, rows: u64, kept: LuaValue) -> mlua::Result<MultiValue> {
-    Ok(MultiValue::from_iter([
-        code.into_lua(lua)?,
-        (columns as f64).into_lua(lua)?,
-        (rows as f64).into_lua(lua)?,
-        kept,
-    ]))
-}
-
-fn statement(lua: &Lua, statement: Statement) -> mlua::Result<LuaValue> {
-    Ok(LuaValue::UserData(lua.create_userdata(statement)?))
-}
-
-/// A number that Lua marks as a whole one.
-pub(super) struct Int(pub(super) i64);
-
-impl UserData for Int {}
-
-/// A value of Lua as a value of a statement.
-fn value(value: LuaValue) -> mlua::Result<Value> {
-    Ok(match value {
-        LuaValue::Nil => Value::Null,
-        LuaValue::Integer(number) => Value::Int(number),
-        LuaValue::Number(number) => Value::Double(number),
-        LuaValue::Boolean(on) => Value::Int(i64::from(on)),
-        LuaValue::String(text) => Value::Bytes(text.as_bytes().to_vec()),
-        LuaValue::UserData(number) => Value::Int(number.borrow::<Int>()?.0),
-        other => return Err(mlua::Error::runtime(format!("a {} is no value of SQL", other.type_name()))),
-    })
 }
 
 /// A text with values in the place of its question marks, those in quotes excepted.
@@ -332,36 +326,6 @@ fn literal(value: &Value, sql: &mut Vec<u8>) {
             sql.push(b'\'');
         }
         _ => sql.extend_from_slice(b"NULL"),
-    }
-}
-
-impl UserData for Connection {
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method_mut("query", |lua, connection, sql: mlua::String| {
-            let sql = sql.as_bytes().to_vec();
-            connection.answer(lua, "mysql_drv_query()", &sql, |client, sink| client.stream(&sql, sink))
-        });
-        methods.add_method_mut("prepare", |lua, connection, sql: mlua::String| connection.prepare(lua, &sql));
-        methods.add_method_mut(
-            "execute",
-            |lua, connection, (of, count, params): (mlua::AnyUserData, usize, Table)| {
-                let of = of.borrow::<Statement>()?;
-                connection.execute(lua, &of, count, &params)
-            },
-        );
-        methods.add_method_mut("close_statement", |_, connection, of: mlua::AnyUserData| {
-            if let (Statement::Prepared(prepared, _), Some(client)) =
-                (&*of.borrow::<Statement>()?, &mut connection.client)
-            {
-                let _ = client.close_statement(prepared);
-            }
-            Ok(())
-        });
-        methods.add_method_mut("reconnect", |_, connection, ()| Ok(connection.reopen()));
-        methods.add_method_mut("close", |_, connection, ()| {
-            connection.client = None;
-            Ok(())
-        });
     }
 }
 

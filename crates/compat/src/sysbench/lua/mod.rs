@@ -1,7 +1,10 @@
 //! Lua scripts: states, the program's functions for them, commands and the test that a script describes.
 
+mod api;
+mod client;
 mod command;
 mod connection;
+mod fibers;
 mod random;
 mod script;
 mod state;
@@ -12,4 +15,5 @@ mod twin_load;
 mod twin_start;
 
 pub(crate) use command::run_script;
+pub(crate) use random::{Numbers, key_options};
 pub(crate) use twin::may_have_twin;

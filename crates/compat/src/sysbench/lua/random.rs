@@ -1,70 +1,97 @@
 //! Random numbers of scripts: the distributions of `--rand-type` over a range, and texts from a pattern.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use mlua::{Lua, Table};
 use mydyno_stats::rng::{Rng, mix};
 use mydyno_workload::distribution::{Keys, OPTIONS};
 use mydyno_workload::options::Options as KeyOptions;
 
 use super::super::options::Options;
 
-/// The stream of random numbers of a thread.
-pub(super) type Stream = Rc<RefCell<Rng>>;
+/// Distributions by the numbers that the prelude gives them; the first is that of `--rand-type`.
+const KINDS: [&str; 6] = ["default", "uniform", "gaussian", "special", "pareto", "zipfian"];
 
-/// Adds the functions of random numbers to `native`.
-pub(super) fn add(
-    lua: &Lua,
-    native: &Table,
-    options: &Options,
-    stream: &Stream,
-    unique: &Arc<AtomicU64>,
-) -> mlua::Result<()> {
-    let default = options.text("rand-type").unwrap_or("special").to_owned();
-    for kind in ["uniform", "gaussian", "special", "pareto", "zipfian", "default"] {
-        let of = if kind == "default" { default.as_str() } else { kind };
-        let keys = key_options(options, of);
-        let stream = Rc::clone(stream);
-        let draw = move |_: &Lua, (low, high): (f64, f64)| {
-            let (low, high) = (low as i64, high as i64);
-            let span = high.saturating_sub(low).saturating_add(1).max(1).unsigned_abs();
-            let key = Keys::new(&keys, span).draw(&mut stream.borrow_mut());
-            Ok((low + key as i64 - 1) as f64)
-        };
-        native.set(format!("rand_{kind}"), lua.create_function(draw)?)?;
+/// A distribution over the numbers 1 to n, as sysbench 1.0.20 draws it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Numbers {
+    /// One that workloads have too.
+    Keys(Keys),
+    /// `special`: of a uniform u in [0, 1), the part below 1 − `share` follows `rest`; the other gives
+    /// ⌊(½ − `part` / 2) (n − 1) + u (`part` (n − 1) + 1)⌋ + 1, so the block of special numbers begins 1 − `share` of its length
+    /// behind its nominal place. Measured: docs/journal/compat.md.
+    Special { rest: Keys, n: u64, part: f64, share: f64 },
+}
+
+impl Numbers {
+    pub(crate) fn new(options: &KeyOptions, n: u64) -> Self {
+        if options.word("distribution") != "special" {
+            return Self::Keys(Keys::new(options, n));
+        }
+        let (name, value) = ("distribution".to_owned(), "gaussian".to_owned());
+        let terms = ("rand-spec-iter".to_owned(), options.count("rand-spec-iter").to_string());
+        let rest = KeyOptions::resolve("sysbench", &OPTIONS, &[(name, value), terms]);
+        let percent = |name: &str| options.count(name) as f64 / 100.0;
+        Self::Special {
+            rest: rest.map_or_else(|_| Keys::new(options, n), |rest| Keys::new(&rest, n)),
+            n: n.max(1),
+            part: percent("rand-spec-pct"),
+            share: percent("rand-spec-res"),
+        }
     }
-    let of = |name: &str, value: fn(&mut Rng) -> f64| {
-        let stream = Rc::clone(stream);
-        native.set(name, lua.create_function(move |_, ()| Ok(value(&mut stream.borrow_mut())))?)
-    };
-    of("rand_uint64", |rng| (rng.next_u64() >> 11) as f64)?;
-    of("rand_double", Rng::f64)?;
-    let counter = Arc::clone(unique);
-    // A bijection of the numbers below 2^32, so that none comes twice.
-    let next = move |_: &Lua, ()| Ok(f64::from(permuted(counter.fetch_add(1, Relaxed) as u32)));
-    native.set("rand_unique", lua.create_function(next)?)?;
-    let rng = Rc::clone(stream);
-    let text = move |lua: &Lua, pattern: mlua::String| {
-        let mut text = pattern.as_bytes().to_vec();
-        fill(&mut text, &mut rng.borrow_mut());
-        lua.create_string(&text)
-    };
-    native.set("rand_string", lua.create_function(text)?)?;
-    let rng = Rc::clone(stream);
-    let text = move |lua: &Lua, (min, max): (u64, u64)| {
-        let mut rng = rng.borrow_mut();
-        let mut text = vec![b'@'; rng.between(min, max.min(1 << 30)) as usize];
-        fill(&mut text, &mut rng);
-        lua.create_string(&text)
-    };
-    native.set("rand_varstring", lua.create_function(text)?)
+
+    /// A number.
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Self::Keys(keys) => keys.draw(rng),
+            Self::Special { rest, n, part, share } => {
+                let u = rng.f64();
+                if u < 1.0 - share {
+                    return rest.draw(rng);
+                }
+                let last = (*n - 1) as f64;
+                let place = (0.5 - part / 2.0) * last + u * (part * last + 1.0);
+                (place as u64).min(n - 1) + 1
+            }
+        }
+    }
+}
+
+/// The distributions of a thread, each with the range that it was last asked for.
+pub(super) struct Draws {
+    options: Arc<[KeyOptions]>,
+    last: [Option<(f64, f64, Numbers)>; KINDS.len()],
+}
+
+impl Draws {
+    pub(super) fn new(options: &Arc<[KeyOptions]>) -> Self {
+        Self { options: Arc::clone(options), last: [const { None }; KINDS.len()] }
+    }
+
+    /// The options of all distributions, which threads share.
+    pub(super) fn options(options: &Options) -> Arc<[KeyOptions]> {
+        let default = options.text("rand-type").unwrap_or("special");
+        let of = |kind: &&str| key_options(options, if *kind == "default" { default } else { kind });
+        KINDS.iter().map(of).collect()
+    }
+
+    /// A number from `low` to `high`.
+    pub(super) fn draw(&mut self, kind: usize, low: f64, high: f64, rng: &mut Rng) -> f64 {
+        let last = &mut self.last[kind.min(KINDS.len() - 1)];
+        let keys = match last {
+            Some((from, to, keys)) if *from == low && *to == high => keys,
+            _ => {
+                let span = (high as i64).saturating_sub(low as i64).saturating_add(1).max(1).unsigned_abs();
+                let keys = Numbers::new(&self.options[kind.min(KINDS.len() - 1)], span);
+                &mut last.insert((low, high, keys)).2
+            }
+        };
+        (low as i64 + keys.draw(rng) as i64 - 1) as f64
+    }
 }
 
 /// The options of a distribution for [`Keys`]; those that are out of range keep their defaults.
-pub(super) fn key_options(options: &Options, kind: &str) -> KeyOptions {
+pub(crate) fn key_options(options: &Options, kind: &str) -> KeyOptions {
     let mut given = vec![("distribution".to_owned(), kind.to_owned())];
     for name in ["rand-pareto-h", "rand-spec-iter", "rand-spec-pct", "rand-spec-res"] {
         let pair = (name.to_owned(), options.text(name).unwrap_or_default().to_owned());

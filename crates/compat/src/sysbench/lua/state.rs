@@ -1,29 +1,47 @@
 //! A Lua state with the functions of the program, and a script's body run in it.
 
-use std::cell::Cell;
+use std::os::unix::process::ExitStatusExt as _;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use mlua::{Function, Lua, Table, Value};
+use mlua::{Function, LightUserData, Lua, Table, Value};
+use mydyno_load::fibers;
+use mydyno_workload::options::Options as KeyOptions;
 
 use super::super::engine::Engine;
 use super::super::histogram::Histogram;
 use super::super::options::{Kind, Options};
 use super::super::stats::Count;
-use super::connection::{Connection, Context, Int};
-use super::random;
+use super::api::{Api, FUNCTIONS};
+use super::connection::Connection;
 use super::script::{Script, bundled, search_path};
 use super::target::Target;
 
 const PRELUDE: &str = include_str!("../../../lua/prelude.lua");
+
+/// States of so many threads take more time and memory to compile than compiled events save.
+const MANY: usize = 1000;
+
+/// The prelude as bytecode without names and lines: a third of the memory of what the compiler makes of its text.
+fn prelude(lua: &Lua) -> mlua::Result<&'static [u8]> {
+    static BYTECODE: OnceLock<Vec<u8>> = OnceLock::new();
+    if let Some(known) = BYTECODE.get() {
+        return Ok(known);
+    }
+    let function = lua.load(PRELUDE).set_name("=prelude").into_function()?;
+    let dump: mlua::String = lua.load("return string.dump(..., true)").call(function)?;
+    Ok(BYTECODE.get_or_init(|| dump.as_bytes().to_vec()))
+}
 
 /// What the states of all threads share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) script: Arc<Script>,
     pub(super) options: Arc<Options>,
+    /// What `--rand-type` and its parameters make of each distribution.
+    pub(super) distributions: Arc<[KeyOptions]>,
     pub(super) engine: Arc<Engine>,
     pub(super) target: Arc<Target>,
     pub(super) command: Option<String>,
@@ -39,8 +57,7 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) lua: Lua,
     pub(super) native: Table,
-    /// The beginning of the event at work, for scripts that begin and end their events themselves.
-    begin: Rc<Cell<Option<Instant>>>,
+    pub(super) api: Rc<Api>,
 }
 
 impl State {
@@ -53,20 +70,23 @@ impl State {
         // for sysbench do; they can harm this process as the user can.
         let lua = unsafe { Lua::unsafe_new() };
         let native = lua.create_table()?;
-        let begin = Rc::new(Cell::new(None));
+        let Shared { engine, target, distributions, unique, .. } = shared;
+        let api = Rc::new(Api::new(engine, target, distributions, unique, thread));
         add_line(&lua, &native, shared, thread)?;
-        add_functions(&lua, &native, shared, thread, &begin)?;
-        let stream = Rc::new(std::cell::RefCell::new(shared.engine.rng(thread as u64)));
-        random::add(&lua, &native, &shared.options, &stream, &shared.unique)?;
+        add_functions(&lua, &native, shared)?;
+        add_connections(&lua, &native, &api)?;
         set_search_path(&lua)?;
-        lua.load(PRELUDE).set_name("=prelude").call::<()>(native.clone())?;
-        let state = Self { lua, native, begin };
+        native.set("compiles", engine.settings.threads < MANY)?;
+        lua.load(prelude(&lua)?).set_name("=prelude").call::<()>(native.clone())?;
+        let state = Self { lua, native, api };
         let name = shared.script.path.as_deref().unwrap_or("stdin");
         let mut text = shared.script.text.as_slice();
         if text.starts_with(b"#!") {
             text = &text[text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())..];
         }
         state.lua.load(text).set_name(format!("@{name}")).exec()?;
+        // What reading the script left behind is more than what stays.
+        state.lua.gc_collect()?;
         Ok(state)
     }
 
@@ -97,13 +117,6 @@ impl State {
         let sysbench: Table = self.lua.globals().get("sysbench").ok()?;
         sysbench.get::<Table>("hooks").ok()?.get(name).ok()
     }
-
-    /// Sets `begin` aside that an end by force leaves no event counted as at work.
-    pub(super) fn give_up_event(&self, engine: &Engine) {
-        if self.begin.take().is_some() {
-            engine.event_given_up();
-        }
-    }
 }
 
 /// The words of the command line for `sysbench.cmdline`.
@@ -119,13 +132,7 @@ fn add_line(lua: &Lua, native: &Table, shared: &Shared, thread: usize) -> mlua::
     native.set("script_path", shared.script.path.clone())
 }
 
-fn add_functions(
-    lua: &Lua,
-    native: &Table,
-    shared: &Shared,
-    thread: usize,
-    begin: &Rc<Cell<Option<Instant>>>,
-) -> mlua::Result<()> {
+fn add_functions(lua: &Lua, native: &Table, shared: &Shared) -> mlua::Result<()> {
     let streams = shared.engine.log.streams().clone();
     let print = move |_: &Lua, text: mlua::String| {
         streams.output(&text.as_bytes());
@@ -133,12 +140,17 @@ fn add_functions(
     };
     native.set("print", lua.create_function(print)?)?;
     let sleep = |_: &Lua, seconds: f64| {
-        std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        fibers::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
         Ok(())
     };
     native.set("sleep", lua.create_function(sleep)?)?;
-    native.set("int", lua.create_function(|_, number: f64| Ok(Int(number as i64)))?)?;
-    native.set("double", lua.create_function(|_, number: f64| Ok(number))?)?;
+    native.set("in_fiber", fibers::inside())?;
+    // The status as system(3) gives it.
+    let system = |_: &Lua, command: String| {
+        let run = move || std::process::Command::new("/bin/sh").arg("-c").arg(command).status();
+        Ok(fibers::elsewhere(run).and_then(Result::ok).map_or(-1.0, |status| f64::from(status.into_raw())))
+    };
+    native.set("system", lua.create_function(system)?)?;
     let log = Arc::clone(&shared.engine.log);
     let driver = shared.options.text("db-driver").unwrap_or("mysql").to_owned();
     let find = move |_: &Lua, name: Option<String>| {
@@ -150,27 +162,60 @@ fn add_functions(
         Ok(Some(name))
     };
     native.set("driver", lua.create_function(find)?)?;
-    let context = Context {
-        target: Arc::clone(&shared.target),
-        engine: Arc::clone(&shared.engine),
-        log: Arc::clone(&shared.engine.log),
-        thread,
-    };
-    native.set("connect", lua.create_function(move |_, ()| Ok(Connection::open(context.clone())))?)?;
     let make =
         |_: &Lua, (size, min, max): (usize, f64, f64)| Ok(LuaHistogram(Histogram::new(size, min, max)));
     native.set("histogram", lua.create_function(make)?)?;
-    add_events(lua, native, &shared.engine, thread, begin)
+    add_counters(lua, native, &shared.engine)
 }
 
-/// Counters, and events that a script begins and ends itself.
-fn add_events(
-    lua: &Lua,
-    native: &Table,
-    engine: &Arc<Engine>,
-    thread: usize,
-    begin: &Rc<Cell<Option<Instant>>>,
-) -> mlua::Result<()> {
+/// What is seldom called of connections; the rest goes through [`FUNCTIONS`].
+fn add_connections(lua: &Lua, native: &Table, api: &Rc<Api>) -> mlua::Result<()> {
+    native.set("api", LightUserData(api.address()))?;
+    native.set("functions", LightUserData(std::ptr::from_ref(&FUNCTIONS).cast_mut().cast()))?;
+    let of = Rc::clone(api);
+    let connect = move |_: &Lua, ()| {
+        Ok(Connection::open(&of.context()).map(|connection| {
+            let mut all = of.connections.borrow_mut();
+            all.push(Some(connection));
+            all.len() - 1
+        }))
+    };
+    native.set("connect", lua.create_function(connect)?)?;
+    let of = Rc::clone(api);
+    let reconnect = move |_: &Lua, number: usize| {
+        Ok(of.with_connection(number, |connection| connection.reopen(&of.context())) == Some(true))
+    };
+    native.set("reconnect", lua.create_function(reconnect)?)?;
+    let of = Rc::clone(api);
+    let close = move |_: &Lua, number: usize| {
+        let closed = of.connections.borrow_mut().get_mut(number).and_then(Option::take);
+        drop(closed);
+        Ok(())
+    };
+    native.set("close", lua.create_function(close)?)?;
+    let of = Rc::clone(api);
+    let prepare = move |_: &Lua, (number, sql): (usize, mlua::String)| {
+        let sql = sql.as_bytes().to_vec();
+        Ok(of.with_connection(number, |connection| connection.prepare(&of.context(), &sql)).flatten())
+    };
+    native.set("prepare", lua.create_function(prepare)?)?;
+    let of = Rc::clone(api);
+    let close_statement = move |_: &Lua, (number, statement): (usize, usize)| {
+        of.with_connection(number, |connection| connection.close_statement(statement));
+        Ok(())
+    };
+    native.set("close_statement", lua.create_function(close_statement)?)?;
+    let of = Rc::clone(api);
+    let failure = move |_: &Lua, number: usize| {
+        let failure = of.with_connection(number, |of| std::mem::take(&mut of.failure));
+        let failure = failure.unwrap_or_default();
+        Ok((failure.number, failure.state, failure.text))
+    };
+    native.set("failure", lua.create_function(failure)?)
+}
+
+/// Counters of all threads.
+fn add_counters(lua: &Lua, native: &Table, engine: &Arc<Engine>) -> mlua::Result<()> {
     let counters = [Count::Other, Count::Read, Count::Write, Count::Event, Count::Error, Count::Reconnect];
     let of = Arc::clone(engine);
     let count = move |_: &Lua, (thread, counter): (usize, usize)| {
@@ -185,21 +230,6 @@ fn add_events(
         Ok(counters.get(counter).map_or(0, |counter| of.count_of(thread, *counter)) as f64)
     };
     native.set("count_of", lua.create_function(count_of)?)?;
-    let (of, next) = (Arc::clone(engine), Rc::clone(begin));
-    let more = move |_: &Lua, ()| {
-        next.set(of.next_event());
-        Ok(next.get().is_some())
-    };
-    native.set("more_events", lua.create_function(more)?)?;
-    native.set("event_start", lua.create_function(|_, ()| Ok(()))?)?;
-    let (of, ended) = (Arc::clone(engine), Rc::clone(begin));
-    let stop = move |_: &Lua, ()| {
-        if let Some(begin) = ended.take() {
-            of.event_ended(thread, begin);
-        }
-        Ok(())
-    };
-    native.set("event_stop", lua.create_function(stop)?)?;
     let of = Arc::clone(engine);
     native.set("is_over", lua.create_function(move |_, ()| Ok(of.should_end()))?)
 }

@@ -7,6 +7,7 @@ use mydyno_wire::{Client, Compression, ConnectOptions, Endpoint, TlsMode, WireEr
 
 use super::super::log::Log;
 use super::super::options::Options;
+use super::client::ScriptClient;
 
 /// The socket that clients take for the host `localhost`.
 const DEFAULT_SOCKET: &str = "/run/mysqld/mysqld.sock";
@@ -36,7 +37,16 @@ impl Target {
             connect.multi_statements = true;
             connect.read_timeout = None;
             connect.max_result_bytes = usize::MAX >> 1;
-            connect.tls.mode = if options.is_on("mysql-ssl") { TlsMode::Required } else { TlsMode::Disabled };
+            let file = |name: &str| options.text(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+            (connect.tls.ca, connect.tls.cert) = (file("mysql-ssl-ca"), file("mysql-ssl-cert"));
+            connect.tls.key = file("mysql-ssl-key");
+            connect.tls.mode = match options.text("mysql-ssl").unwrap_or("off") {
+                "off" => TlsMode::Disabled,
+                // With authorities the server has to prove that it is theirs.
+                "on" if connect.tls.ca.is_some() => TlsMode::VerifyCa,
+                "on" => TlsMode::Required,
+                mode => mode.parse().unwrap_or(TlsMode::Required),
+            };
             connect.allow_unverified_password = true;
             if options.is_on("mysql-compression") {
                 connect.compression = vec![Compression::Zlib];
@@ -78,9 +88,9 @@ impl Target {
     }
 
     /// Connects. `None` after a failure, which is printed.
-    pub(super) fn connect(&self, place: usize, log: &Log) -> Option<Client> {
+    pub(super) fn connect(&self, place: usize, log: &Log) -> Option<ScriptClient> {
         let options = self.options.get(place)?;
-        match Client::connect(options) {
+        match ScriptClient::open(options) {
             Ok(client) => Some(client),
             Err(error) => {
                 log.fatal(&match &options.endpoint {

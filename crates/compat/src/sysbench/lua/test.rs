@@ -12,7 +12,7 @@ use super::super::runner::{Reporter, Started, Test, Worker, print_general, print
 use super::super::stats::{Count, Stat};
 use super::state::{Shared, State};
 use super::twin::Twin;
-use super::twin_start;
+use super::{fibers, twin_start};
 
 /// Prints a Lua error as a fatal line, its traceback below at a higher verbosity.
 pub(super) fn print_failure(engine: &Engine, function: Option<&str>, error: &mlua::Error) {
@@ -44,13 +44,14 @@ pub(super) struct ScriptTest {
     pub(super) sql: Arc<AtomicBool>,
     /// The same events without Lua.
     pub(super) twin: Option<Arc<Twin>>,
+    /// Connections share the threads of event loops.
+    pub(super) in_fibers: bool,
 }
 
 struct ScriptWorker {
     state: State,
     thread: usize,
-    event: Option<Function>,
-    whole: Option<Function>,
+    run: Option<Function>,
 }
 
 /// The reports of a script, in the thread of its state.
@@ -72,13 +73,14 @@ impl Test for ScriptTest {
                 .map_err(|error| print_failure(engine, Some("thread_init"), &error))
                 .ok()?;
         }
-        let event = state.native.get("run_event").ok();
-        let whole = state.function("thread_run");
-        Some(Box::new(ScriptWorker { state, thread, event, whole }))
+        let run = state.function("thread_run").or_else(|| state.native.get("run_events").ok());
+        Some(Box::new(ScriptWorker { state, thread, run }))
     }
 
-    fn start_together(&self, engine: &Arc<Engine>) -> Option<Started> {
-        twin_start::start(self.twin.as_ref()?, &self.shared.target, engine)
+    fn start_together(self: Arc<Self>, engine: &Arc<Engine>) -> Option<Option<Started>> {
+        let twin = self.twin.as_ref();
+        let started = twin.and_then(|twin| twin_start::start(twin, &self.shared.target, engine));
+        started.map(Some).or_else(|| self.in_fibers.then(|| fibers::start(&self, engine)))
     }
 
     fn reporter(&self, engine: &Arc<Engine>) -> Option<Box<dyn Reporter>> {
@@ -90,35 +92,13 @@ impl Test for ScriptTest {
     }
 }
 
-impl ScriptWorker {
-    fn work(&mut self, engine: &Engine) -> mlua::Result<()> {
-        if let Some(whole) = &self.whole {
-            return whole.call(self.thread);
-        }
-        let Some(event) = &self.event else { return Ok(()) };
-        while let Some(begin) = engine.next_event() {
-            match event.call::<bool>(self.thread) {
-                Ok(false) => engine.event_ended(self.thread, begin),
-                Ok(true) => {
-                    engine.event_given_up();
-                    break;
-                }
-                Err(error) => {
-                    engine.event_given_up();
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Worker for ScriptWorker {
     fn run(&mut self, engine: &Engine) -> bool {
-        match self.work(engine) {
+        let run = self.run.as_ref();
+        match run.map_or(Ok(()), |run| run.call::<()>(self.thread)) {
             Ok(()) => true,
             Err(error) => {
-                self.state.give_up_event(engine);
+                self.state.api.give_up_event();
                 print_failure(engine, Some("thread_run"), &error);
                 false
             }

@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use mydyno_workload::distribution::Keys;
 use mydyno_workload::session::ParamType;
 use mydyno_workload::{Statement, StatementSpec};
 
 use super::super::log::Level;
 use super::super::options::{CommandLine, Options};
-use super::random::key_options;
+use super::random::{Numbers, key_options};
 use super::script::{Script, search_path};
 use super::target::Target;
 
@@ -102,7 +101,7 @@ pub(super) struct Twin {
     pub(super) rolls_back: bool,
     pub(super) tables: u64,
     pub(super) range_size: i64,
-    pub(super) keys: Keys,
+    pub(super) keys: Numbers,
     /// Path of the script in messages, and its name.
     pub(super) path: String,
     pub(super) module: &'static str,
@@ -135,7 +134,7 @@ impl Twin {
             ),
             (target.dry_run, "nothing is to be sent"),
             (target.restarts_after_loss(), "a lost connection is to be opened again"),
-            (options.int("rate") != 0 || options.int("tx-rate") != 0, "a rate is asked for"),
+            (has_rate(options), "a rate is asked for"),
             (
                 options.is_on("debug") || Level::of(options.int("verbosity")) == Some(Level::Debug),
                 "diagnostics are asked for",
@@ -154,7 +153,7 @@ impl Twin {
             rolls_back: !options.is_on("skip-trx"),
             tables,
             range_size: options.int("range-size"),
-            keys: Keys::new(&key_options(options, options.text("rand-type").unwrap_or("special")), rows),
+            keys: Numbers::new(&key_options(options, options.text("rand-type").unwrap_or("special")), rows),
             path: script.path.clone().unwrap_or_default(),
             module,
             unique: Arc::clone(unique),
@@ -174,9 +173,13 @@ pub(crate) fn may_have_twin(line: &CommandLine) -> bool {
     line.command.as_deref() == Some("run")
         && module.is_some_and(|module| plan(module, options).is_some())
         && options.text("mydyno-engine") != Some("lua")
-        && options.int("rate") == 0
-        && options.int("tx-rate") == 0
+        && !has_rate(options)
         && !options.is_on("mysql-dry-run")
+}
+
+/// Whether arrivals come at a rate.
+fn has_rate(options: &Options) -> bool {
+    ["rate", "tx-rate"].iter().any(|name| !matches!(options.text(name), None | Some("" | "0")))
 }
 
 /// Whether `require("oltp_common")` of a bundled script finds a file of the user's.

@@ -101,7 +101,7 @@ impl TransactionStream for Stream {
         if !std::mem::replace(&mut self.begun, true) {
             self.gate.pass();
         }
-        self.event_began = self.engine.next_event();
+        self.event_began = self.engine.next_event(self.thread);
         if self.event_began.is_none() {
             self.end();
         }
@@ -154,7 +154,7 @@ impl Workload for TwinLoad {
     async fn transaction<S: Session>(&self, stream: &mut Stream, session: &mut S) -> Result<(), Fault> {
         while let Err(fault) = self.event(stream, session).await {
             if !self.begins_again(stream, session, &fault).await {
-                self.engine.event_given_up();
+                self.engine.event_given_up(stream.thread);
                 stream.end();
                 return Ok(());
             }
@@ -303,7 +303,7 @@ impl TwinLoad {
                 return false;
             }
         };
-        self.engine.count(stream.thread, Count::Error);
+        self.engine.count_error(stream.thread, code);
         if self.twin.rolls_back && code != DEADLOCK {
             stream.sql.clear();
             stream.sql.extend_from_slice(b"ROLLBACK");

@@ -123,13 +123,24 @@ pub(crate) const PGSQL: Group = Group {
 pub(crate) fn additions() -> Vec<Definition> {
     let rows: &[Row] = &[
         ("luajit-cmd", Text, None, "accepted, without effect"),
+        (
+            "record",
+            Text,
+            Some(""),
+            "write a record of mydyno into this folder, which must be empty or not exist",
+        ),
+        ("errors-by-code", Bool, Some("off"), "print the ignored errors by number at the end"),
+        ("mysql-ssl-ca", Text, Some(""), "certificates of authorities, in PEM"),
+        ("mysql-ssl-cert", Text, Some(""), "this client's certificate, in PEM"),
+        ("mysql-ssl-key", Text, Some(""), "this client's key, in PEM"),
         ("warmup-time", Int, Some("0"), "accepted, without effect"),
         ("thread-init-timeout", Int, Some("30"), "accepted, without effect"),
         (
             "mydyno-engine",
             Text,
             Some("auto"),
-            "auto sends the events of bundled oltp_* scripts without Lua where it can, native wants that, lua never does it",
+            "auto sends the events of bundled oltp_* scripts without Lua where it can, native wants that, lua never does it, threads runs \
+             each connection in a thread of its own",
         ),
         ("help-mydyno", Bool, Some("off"), "print the options that sysbench 1.0.20 has not"),
     ];

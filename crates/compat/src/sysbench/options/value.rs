@@ -78,6 +78,8 @@ impl Options {
         let setting = self.settings.get_mut(&Self::key(name)).ok_or(Rejected::Unknown)?;
         let value = value.filter(|text| !text.is_empty());
         match (setting.kind, value) {
+            (Kind::Bool, Some(text)) if is_addition(name, text) => setting.values = vec![text.to_owned()],
+            (Kind::Int, Some(text)) if is_addition(name, text) => setting.values = vec![text.to_owned()],
             (Kind::Bool, value) => {
                 let on = boolean(value.unwrap_or("on")).ok_or(Rejected::Unknown)?;
                 setting.values = vec![if on { "on" } else { "off" }.to_owned()];
@@ -157,6 +159,17 @@ pub(crate) enum Rejected {
     /// No such option, or no such value of a switch; the same to the user.
     Unknown,
     NotANumber,
+}
+
+/// Whether a value is one that sysbench 1.0.20 refuses and this program takes: several percentiles, a rate with a fraction, a
+/// mode of TLS.
+fn is_addition(name: &str, text: &str) -> bool {
+    match Options::key(name).as_str() {
+        "percentile" => text.contains(',') && text.split(',').all(|part| part.trim().parse::<f64>().is_ok()),
+        "rate" | "tx-rate" => text.contains('.') && text.trim().parse::<f64>().is_ok_and(f64::is_finite),
+        "mysql-ssl" => text.parse::<mydyno_wire::TlsMode>().is_ok(),
+        _ => false,
+    }
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -32,6 +32,7 @@ pub(crate) const TEST: BuiltIn = BuiltIn {
             }),
         })
     },
+    commands: &[],
 };
 
 struct Cpu {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use mydyno_linux::calls::mapping::Mapping;
 use mydyno_stats::rng::Rng;
 
 use super::super::engine::Engine;
@@ -36,6 +37,7 @@ pub(crate) const TEST: BuiltIn = BuiltIn {
         ]
     },
     prepare,
+    commands: &[],
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,9 @@ struct Memory {
     /// Events of each thread; `None` for no limit.
     events: Option<u64>,
     /// The block of all threads; none where each has its own.
-    shared: Option<Arc<[AtomicUsize]>>,
+    shared: Option<Arc<Mapping>>,
+    /// Blocks come from the pool of huge pages.
+    huge: bool,
     operation: Operation,
     random: bool,
 }
@@ -59,7 +63,7 @@ struct Memory {
 struct MemoryWorker {
     thread: usize,
     memory: Memory,
-    buffer: Arc<[AtomicUsize]>,
+    buffer: Arc<Mapping>,
     left: Option<u64>,
     rng: Rng,
 }
@@ -69,9 +73,23 @@ struct MemoryReporter {
     operation: Operation,
 }
 
-fn buffer(block: u64) -> Arc<[AtomicUsize]> {
-    (0..block / WORD).map(|_| AtomicUsize::new(0)).collect()
+/// Memory of a block.
+///
+/// # Errors
+/// There is none: lines for the log.
+fn buffer(block: u64, huge: bool) -> Result<Arc<Mapping>, String> {
+    let length = if huge { block.next_multiple_of(HUGE_PAGE) } else { block };
+    Mapping::anonymous(length as usize, huge).map(Arc::new).map_err(|error| {
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default();
+        let number = error.raw_os_error().unwrap_or(0);
+        format!("Failed to allocate {length} bytes{}. errno = {number} ({text})\nFATAL: Failed to allocate buffer!",
+            if huge { " from HugeTLB memory" } else { "" })
+    })
 }
+
+/// Allocations from the pool of huge pages are multiples of this.
+const HUGE_PAGE: u64 = 4 << 20;
 
 fn prepare(options: &Options, threads: usize) -> Result<Ready, String> {
     let block = options.size("memory-block-size");
@@ -84,9 +102,10 @@ fn prepare(options: &Options, threads: usize) -> Result<Ready, String> {
     let word = |name: &str| options.text(name).unwrap_or_default().to_owned();
     let invalid = |name: &str| format!("Invalid value for {name}: {}", word(name));
     let total = options.size("memory-total-size");
+    let huge = options.is_on("memory-hugetlb");
     let scope = word("memory-scope");
     let shared = match scope.as_str() {
-        "global" => Some(buffer(block)),
+        "global" => Some(buffer(block, huge)?),
         "local" => None,
         _ => return Err(invalid("memory-scope")),
     };
@@ -102,11 +121,8 @@ fn prepare(options: &Options, threads: usize) -> Result<Ready, String> {
         "rnd" => true,
         _ => return Err(invalid("memory-access-mode")),
     };
-    if options.is_on("memory-hugetlb") {
-        return Err("--memory-hugetlb is not supported: huge pages are not allocated".to_owned());
-    }
     let events = (total > 0).then(|| total / block / threads as u64);
-    let memory = Memory { block, events, shared, operation, random };
+    let memory = Memory { block, events, shared, huge, operation, random };
     Ok(Ready {
         test: Arc::new(memory),
         main: Box::new(MemoryReporter { block, operation }),
@@ -122,10 +138,14 @@ fn prepare(options: &Options, threads: usize) -> Result<Ready, String> {
 
 impl Test for Memory {
     fn worker(&self, engine: &Arc<Engine>, thread: usize) -> Option<Box<dyn Worker>> {
+        let buffer = match &self.shared {
+            Some(shared) => Arc::clone(shared),
+            None => buffer(self.block, self.huge).map_err(|text| engine.log.fatal(&text)).ok()?,
+        };
         Some(Box::new(MemoryWorker {
             thread,
             memory: self.clone(),
-            buffer: self.shared.clone().unwrap_or_else(|| buffer(self.block)),
+            buffer,
             left: self.events,
             rng: engine.rng(thread as u64),
         }))
@@ -145,7 +165,8 @@ impl Worker for MemoryWorker {
                 }
                 *left -= 1;
             }
-            use_block(&self.buffer, self.memory.operation, self.memory.random.then_some(&mut self.rng));
+            let words = &self.buffer.words()[..(self.memory.block / WORD) as usize];
+            use_block(words, self.memory.operation, self.memory.random.then_some(&mut self.rng));
             true
         })
     }
@@ -193,8 +214,9 @@ mod tests {
 
     #[test]
     fn every_word_is_written_in_order() {
-        let block = buffer(64);
-        use_block(&block, Operation::Write, None);
+        let memory = buffer(64, false).unwrap();
+        let block = &memory.words()[..8];
+        use_block(block, Operation::Write, None);
         assert_eq!(
             block.iter().map(|word| word.load(Relaxed)).collect::<Vec<_>>(),
             (0..8).collect::<Vec<_>>()

@@ -1,16 +1,18 @@
 //! The tests that sysbench has built in.
 
 mod cpu;
+mod events;
+mod fileio;
 mod memory;
 mod mutex;
 mod threads;
 
 use std::sync::Arc;
 
-use super::engine::Engine;
 use super::log::Log;
 use super::options::{Definition, Options};
 use super::runner::{Reporter, Test};
+use events::run_events;
 
 /// A test that is built in.
 pub(crate) struct BuiltIn {
@@ -20,7 +22,12 @@ pub(crate) struct BuiltIn {
     pub(crate) options: fn() -> Vec<Definition>,
     /// Checks the options. The text of a fatal line where they are not possible.
     pub(crate) prepare: fn(&Options, threads: usize) -> Result<Ready, String>,
+    /// Other commands than `run` and `help`, with their exit status.
+    pub(crate) commands: &'static [(&'static str, Command)],
 }
+
+/// A command of a test.
+pub(crate) type Command = fn(&Options, &Log) -> u8;
 
 /// A test that can run.
 pub(crate) struct Ready {
@@ -31,23 +38,9 @@ pub(crate) struct Ready {
 }
 
 /// The tests in the order of the help.
-pub(crate) const ALL: &[BuiltIn] = &[cpu::TEST, memory::TEST, threads::TEST, mutex::TEST];
+pub(crate) const ALL: &[BuiltIn] = &[fileio::TEST, cpu::TEST, memory::TEST, threads::TEST, mutex::TEST];
 
 /// The test of this name.
 pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
     ALL.iter().find(|test| test.name == name)
-}
-
-/// Runs `event` until there are no more; `event` gives `false` when the thread has no more work.
-pub(crate) fn run_events(engine: &Engine, thread: usize, mut event: impl FnMut() -> bool) -> bool {
-    while let Some(begin) = engine.next_event() {
-        match event() {
-            true => engine.event_ended(thread, begin),
-            false => {
-                engine.event_given_up();
-                break;
-            }
-        }
-    }
-    true
 }

@@ -27,6 +27,7 @@ pub(crate) const TEST: BuiltIn = BuiltIn {
         ]
     },
     prepare,
+    commands: &[],
 };
 
 fn prepare(options: &Options, _: usize) -> Result<Ready, String> {

@@ -30,6 +30,7 @@ pub(crate) const TEST: BuiltIn = BuiltIn {
         });
         Ok(Ready { test: Arc::new(Threads { shared }), main: Box::new(Plain), print_mode: Box::new(|_| ()) })
     },
+    commands: &[],
 };
 
 struct Shared {
