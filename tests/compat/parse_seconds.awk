@@ -13,6 +13,6 @@
    if (i == NF) reconnects = $NF
    rows++
    sum = parts[1] + parts[2] + parts[3]
-   if (tps > 0 && latency > 0 && sum > qps - 0.1 && sum < qps + 0.1 && threads >= 1 && errors == "0.00" && reconnects == "0.00") good++
+   if (tps > 0 && latency > 0 && sum > qps - 0.1 && sum < qps + 0.1 && threads != "" && errors == "0.00" && reconnects == "0.00") good++
 }
 END { printf "rows %s good %s\n", (rows > 1 ? "some" : "few"), (rows == good ? "all" : "not all") }

@@ -24,6 +24,7 @@ mod docs;
 mod engine;
 mod engines;
 mod engines_audit;
+mod engines_compat;
 mod engines_memory;
 mod engines_options;
 mod engines_remedies;
