@@ -62,7 +62,10 @@ pub fn comparable(line: &str, output: &str) -> String {
     });
     let mut lines: Vec<String> = lines.filter(|line| !(is_help && line.is_empty())).collect();
     // sysbench prints the report of the last second or not.
-    lines.dedup_by(|line, before| line == before && line.starts_with("[ #s ]"));
+    let is_by_second = |line: &str| {
+        line.starts_with("[ #s ]") || line.contains("#,#") && line.bytes().all(|byte| b"#,".contains(&byte))
+    };
+    lines.dedup_by(|line, before| line == before && is_by_second(line));
     lines.join("\n")
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use mydyno_linux::calls::mapping::Mapping;
 
-use super::super::super::log::{Level, Log};
 use super::size::{MIB, size_text};
+use crate::sysbench::log::{Level, Log};
 
 /// Flags of open(2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use mydyno_stats::rng::Rng;
 
-use super::super::super::lua::Numbers;
+use crate::sysbench::lua::Numbers;
 
 /// `--file-test-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

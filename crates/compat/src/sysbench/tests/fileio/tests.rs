@@ -4,10 +4,10 @@ use mydyno_stats::rng::Rng;
 use mydyno_workload::distribution::OPTIONS;
 use mydyno_workload::options::Options;
 
-use super::super::super::lua::Numbers;
 use super::files::{check_block, fill_block};
 use super::plan::{Course, Mode, Plan, Request};
 use super::size::size_text;
+use crate::sysbench::lua::Numbers;
 
 fn plan(mode: Mode) -> Plan {
     Plan { mode, files: 2, bytes: 40, block: 16, merged: 0, ratio: 1.5, fsync_every: 5 }

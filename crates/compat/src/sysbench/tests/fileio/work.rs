@@ -10,15 +10,15 @@ use mydyno_linux::calls::aio::{Ended, Queue};
 use mydyno_linux::calls::mapping::Mapping;
 use mydyno_stats::rng::Rng;
 
-use super::super::super::engine::Engine;
-use super::super::super::log::Log;
-use super::super::super::lua::{Numbers, key_options};
-use super::super::super::options::Options;
-use super::super::super::runner::Worker;
-use super::super::super::stats::Count;
-use super::super::events::run_events;
 use super::files::{Files, cannot, check_block, fill_block, name};
 use super::plan::{Course, Mode, Plan, Request};
+use crate::sysbench::engine::Engine;
+use crate::sysbench::log::Log;
+use crate::sysbench::lua::{Numbers, key_options};
+use crate::sysbench::options::Options;
+use crate::sysbench::runner::Worker;
+use crate::sysbench::stats::Count;
+use crate::sysbench::tests::events::run_events;
 
 /// `--file-io-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
