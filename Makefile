@@ -126,6 +126,9 @@ test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × auth
 	@MYDYNO_ENGINES=$(ENGINES) $(CARGO) test --locked -p mydyno-sandbox --test it engines:: -- --ignored --nocapture
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
+test-docs: deps build ## the commands of README and the documentation on private servers, page by page (some minutes)
+	@tests/docs/commands.py $(abspath $(or $(CARGO_TARGET_DIR),target))/release/mydyno
+
 test-rogue: deps build ## more than sixty ways of a server to go wrong, in every phase × every verb with a target: limits, memory, status, passwords (some minutes)
 	@MYDYNO_BIN=$(CURDIR)/target/release/mydyno \
 	  $(CARGO) test --locked -p mydyno --test e2e all_rogue_servers -- --ignored --nocapture
@@ -168,4 +171,4 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
 .PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
+  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

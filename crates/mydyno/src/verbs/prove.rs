@@ -27,7 +27,7 @@ Examples:
   mydyno prove sync-delay --quick
   mydyno prove sort-buffer-size --plan
   mydyno prove sync-binlog-mariadb
-  mydyno prove my_experiment.toml --budget 10m --out results
+  mydyno prove my-experiment.toml --budget 10m --out results
   mydyno prove row-buffer --on-server -h db1 -u root -p --plan        what it would change on your server
   mydyno prove row-buffer --on-server -h db1 -u root -p --allow-change
 
