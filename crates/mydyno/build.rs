@@ -15,6 +15,14 @@ fn main() {
     }
     let commit = std::env::var("MYDYNO_COMMIT").ok().or_else(|| git(&["rev-parse", "--short=12", "HEAD"]));
     println!("cargo:rustc-env=MYDYNO_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    // Scripts of sysbench may load modules in C, which look for LuaJIT's functions in the program. A static one loads none.
+    // The linker of zig, which `make dist` takes for older systems, has no such option.
+    let by_zig = std::env::var("RUSTC_LINKER").is_ok_and(|linker| linker.contains("zig"));
+    if !by_zig && std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
+        for functions in ["lua_*", "luaL_*", "luaopen_*"] {
+            println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={functions}");
+        }
+    }
 }
 
 /// What git prints on its one line; `None` where this is no checkout, or git is missing.

@@ -218,6 +218,23 @@ fn neighbours_and_paths_of_modules_are_found_and_errors_show_their_place() {
     let ended = Ended::from(command.env("LUA_PATH", path).output().unwrap());
     assert!(ended.status == 0 && ended.stdout.contains("answer 42\n"), "{ended:?}");
 
+    // A module in C finds the functions of Lua in the program.
+    let code = "void lua_pushinteger(void *, long); int luaopen_tiny(void *lua) { lua_pushinteger(lua, 43); return 1; }";
+    std::fs::write(folder.join("tiny.c"), code).unwrap();
+    let library = folder.join("tiny.so");
+    let compiled =
+        Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(folder.join("tiny.c")).status();
+    assert!(compiled.unwrap().success());
+    std::fs::write(
+        home.path().join("uses_tiny.lua"),
+        "print('tiny ' .. require('tiny')) function event() end",
+    )
+    .unwrap();
+    let mut command = home.command(&["sysbench", "uses_tiny.lua", "--events=1", "run"]);
+    let ended =
+        Ended::from(command.env("LUA_CPATH", format!("{}/?.so;;", folder.display())).output().unwrap());
+    assert!(ended.status == 0 && ended.stdout.contains("tiny 43\n"), "{ended:?}");
+
     let script = "local function inner() error('broken here') end\nfunction event()\n   inner()\nend\n";
     std::fs::write(home.path().join("fails.lua"), script).unwrap();
     for engine in ["lua", "threads"] {
