@@ -159,11 +159,11 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 	@$(CARGO) run -q --release --locked -p mydyno-sim --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
-dist: ## static binaries for x86-64 and aarch64 and one for glibc in every form, into dist/: tarballs, debs, rpms, wheels, container file, SBOM, checksums
+dist: ## the static binary in every form, into dist/: tarball, deb, rpm, wheel, container file, SBOM, checksums
 	@scripts/install-deps dist
 	@scripts/dist
 
-test-dist: ## installs and tries what `make dist` made: empty root, fresh Debian, deb, rpm, wheels, glibc, aarch64 emulated (root)
+test-dist: ## installs and tries what `make dist` made: empty root, fresh Debian, deb, rpm, wheel (root)
 	@scripts/install-deps test-dist
 	@tests/dist/smoke dist
 
