@@ -71,6 +71,10 @@ test-kill: deps build ## SIGKILL of bench and of server up at 50 random instants
 test-verdicts: deps build ## experiments whose answers follow from their construction (root, a quiet machine, about 20 minutes); BUDGET=10m for longer ones
 	@tests/verdicts/verdicts.py $(CURDIR)/target/release/mydyno $(VERDICTS)
 
+test-diagnosis: deps build ## faults brought about on a private server under load, and what watch names first (root, a quiet machine, about 30 minutes)
+	@scripts/install-deps file-systems
+	@tests/diagnosis/diagnosis.py $(CURDIR)/target/release/mydyno $(DIAGNOSIS)
+
 KILLS ?= 50
 test-kill-levers: deps ## SIGKILL while every lever of this host is turned, KILLS random instants: all must be as before
 	@scripts/install-deps file-systems
@@ -85,6 +89,9 @@ test-disk: ## the emulated disk against its own model, within 5 % (needs root an
 
 bench-audit: build ## an audit's time, and what it costs the server: 1,000 tables idle, 100,000 beside a load (about ten minutes)
 	@bench/audit_cost.py $(if $(FOLDER),--folder $(FOLDER))
+
+bench-captures: deps build ## what captured stacks cost beside a load (root, a quiet machine, about 5 minutes)
+	@bench/captures_cost.py $(CURDIR)/target/release/mydyno
 
 bench-watch: build ## `mydyno watch` beside iostat, mpstat and vmstat (Debian: sysstat) under load, and its cost at one second: two minutes
 	@bench/watch_beside_sysstat.py target/release/mydyno
@@ -170,5 +177,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, fresh Debian
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-probe bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-verdicts test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
+.PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-probe bench-captures bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+  test-verdicts test-diagnosis test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

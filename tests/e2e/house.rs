@@ -89,7 +89,7 @@ fn load_and_samples_do_not_know_each_other_and_pure_rooms_do_no_io() {
     let crates = crates();
     assert!(!crates["mydyno-load"].contains(&"mydyno-samples".to_owned()));
     assert_eq!(crates["mydyno-stats"], ["mydyno-model"]);
-    assert_eq!(crates["mydyno-judge"], ["mydyno-model", "mydyno-settings"]);
+    assert_eq!(crates["mydyno-judge"], ["mydyno-model", "mydyno-settings", "mydyno-stats"]);
     assert_eq!(crates["mydyno-settings"], ["mydyno-model"]);
     assert_eq!(crates["mydyno-model"], Vec::<String>::new());
 }

@@ -49,6 +49,7 @@ mod lacking;
 mod levers;
 mod load;
 mod mixes;
+mod observe;
 mod own_session;
 mod passwords;
 mod probe;

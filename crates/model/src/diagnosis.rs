@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
+use crate::profile::TimeClass;
 use crate::watch::WatchEvent;
 
 /// `mydyno watch --once --json`, and the last line of `mydyno watch --json`.
@@ -23,6 +24,9 @@ pub struct Diagnosis {
     /// Bottlenecks that the figures suggest and that another figure contradicts.
     #[serde(default)]
     pub not_said: Vec<NotSaid>,
+    /// Where the time of statements goes, by captured stacks; absent without captures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<DiagnosedBudget>,
     /// Means of the figures over the window; a figure that no interval has is absent.
     pub figures: IndexMap<String, f64>,
     /// Irregularities in the window.
@@ -36,6 +40,52 @@ pub struct Diagnosis {
 impl Document for Diagnosis {
     const NAME: &'static str = "mydyno.diagnosis";
     const MAJOR: u32 = 1;
+}
+
+/// Where the time of statements goes in a window, from stacks that were captured in parts of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiagnosedBudget {
+    /// The classes that have time, the largest first; their shares sum to 1.
+    pub classes: Vec<DiagnosedShare>,
+    /// Mean number of connections that work on a statement.
+    pub busy_threads: f64,
+    /// Mean number of connections that wait for their client's next statement, of those that sent one in a capture.
+    pub idle_threads: f64,
+    /// Share of the classes that no rule knows.
+    pub unexplained: f64,
+    /// Waiting time as the sampled waits alone estimate it over the counted one: far from 1, the shares of waiting are rough. Absent
+    /// where no thread waited often enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closure: Option<f64>,
+    /// Intervals with a capture.
+    pub captures: usize,
+}
+
+/// A class with its share of the time of statements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DiagnosedShare {
+    /// The class.
+    pub class: TimeClass,
+    /// Its share, from 0 to 1.
+    pub share: f64,
+    /// Lower end of the 95 % interval (ratio estimate over captures, Student's t); absent with fewer than three captures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Where it comes from.
+    pub source: ShareSource,
+}
+
+/// Where a share comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareSource {
+    /// Stacks, with lengths from the scheduler's switches.
+    Stacks,
+    /// The scheduler's switches alone.
+    Switches,
 }
 
 /// A bottleneck.

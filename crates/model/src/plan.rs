@@ -49,6 +49,9 @@ pub struct Plan {
     pub percentiles: Vec<f64>,
     /// Whether host and server are sampled during the run.
     pub observe: bool,
+    /// Whether the server's stacks are captured for a moment every few seconds of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub profile: bool,
     /// Explicit permissions of the user.
     pub allow: Allow,
     /// Bounds that turn the exit status into 1, as in `p99>10ms`.

@@ -31,7 +31,7 @@ pub enum TimeClass {
     /// Locks of metadata.
     MetadataLock,
     /// Latches of InnoDB: of pages and of its own structures.
-    Latch,
+    PageLatch,
     /// Mutexes and conditions of the server.
     Mutex,
     /// The client or the network takes a result slowly.
@@ -44,6 +44,75 @@ pub enum TimeClass {
     Unexplained,
     /// The server waits for the client's next statement. Not part of the budget.
     ClientIdle,
+}
+
+impl TimeClass {
+    /// All classes, those on a CPU first.
+    pub const ALL: [Self; 17] = [
+        Self::CpuUser,
+        Self::CpuKernel,
+        Self::Spin,
+        Self::CpuWait,
+        Self::DataRead,
+        Self::DataWrite,
+        Self::RedoSync,
+        Self::BinlogSync,
+        Self::RowLock,
+        Self::MetadataLock,
+        Self::PageLatch,
+        Self::Mutex,
+        Self::Network,
+        Self::Throttled,
+        Self::Swap,
+        Self::Unexplained,
+        Self::ClientIdle,
+    ];
+
+    /// Its name inside names of figures, as in `budget.row_lock_threads`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::CpuUser => "cpu_user",
+            Self::CpuKernel => "cpu_kernel",
+            Self::Spin => "spin",
+            Self::CpuWait => "cpu_wait",
+            Self::DataRead => "data_read",
+            Self::DataWrite => "data_write",
+            Self::RedoSync => "redo_sync",
+            Self::BinlogSync => "binlog_sync",
+            Self::RowLock => "row_lock",
+            Self::MetadataLock => "metadata_lock",
+            Self::PageLatch => "page_latch",
+            Self::Mutex => "mutex",
+            Self::Network => "network",
+            Self::Throttled => "throttled",
+            Self::Swap => "swap",
+            Self::Unexplained => "unexplained",
+            Self::ClientIdle => "client_idle",
+        }
+    }
+
+    /// What threads of the class do, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::CpuUser => "on a CPU, in the server",
+            Self::CpuKernel => "on a CPU, in the kernel",
+            Self::Spin => "on a CPU, spinning",
+            Self::CpuWait => "waiting for a CPU",
+            Self::DataRead => "reading data files",
+            Self::DataWrite => "writing data files",
+            Self::RedoSync => "redo log write and sync",
+            Self::BinlogSync => "binary log write and sync",
+            Self::RowLock => "row locks",
+            Self::MetadataLock => "metadata locks",
+            Self::PageLatch => "InnoDB's latches",
+            Self::Mutex => "mutexes of the server",
+            Self::Network => "sending to the client",
+            Self::Throttled => "throttled by the kernel",
+            Self::Swap => "swapping",
+            Self::Unexplained => "unexplained",
+            Self::ClientIdle => "idle for the client",
+        }
+    }
 }
 
 /// A class with its time.
@@ -139,4 +208,17 @@ pub struct ProfileReport {
 impl Document for ProfileReport {
     const NAME: &'static str = "mydyno.profile";
     const MAJOR: u32 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_figures_are_those_of_the_document() {
+        for class in TimeClass::ALL {
+            let name = serde_json::to_value(class).ok();
+            assert_eq!(name, Some(Value::from(class.key().replace('_', "-"))));
+        }
+    }
 }

@@ -23,10 +23,16 @@ pub mod file {
     pub const EVENTS: &str = "events.jsonl";
     /// Lines of [`crate::sample::Sample`], compressed.
     pub const OBSERVE: &str = "observe.jsonl.zst";
+    /// Stacks of threads on a CPU, folded, in samples.
+    pub const CPU_STACKS: &str = "cpu.folded";
+    /// Stacks of waiting threads, folded, in microseconds.
+    pub const WAIT_STACKS: &str = "waits.folded";
     /// [`crate::facts::FactSet`].
     pub const FACTS: &str = "facts.json";
     /// [`crate::summary::Summary`], derived from the others.
     pub const SUMMARY: &str = "summary.json";
+    /// [`crate::diagnosis::Diagnosis`] of all measured windows, derived like the summary.
+    pub const DIAGNOSIS: &str = "diagnosis.json";
     /// The report.
     pub const REPORT: &str = "report.html";
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::diagnosis::{Bottleneck, NotSaid};
+use crate::diagnosis::{Bottleneck, DiagnosedBudget, NotSaid};
 use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 pub use crate::latency::LatencySummary;
@@ -126,6 +126,9 @@ pub struct StepSummary {
     /// Bottlenecks that the server's counters show in the window; absent where they were not sampled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diagnosis: Option<StepDiagnosis>,
+    /// Seconds in which response times rose far above the usual, with what differed in them: at most five, the largest.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub spikes: Vec<Spike>,
     /// Whether throughput was steady in the window; `null` when the window is too short to tell.
     pub steady: Option<bool>,
     /// Warnings about this step (the run's list contains them too).
@@ -142,11 +145,41 @@ pub struct StepDiagnosis {
     pub over_s: f64,
     /// Intervals between samples.
     pub intervals: usize,
+    /// Where the time of statements goes, by captured stacks; absent without captures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<DiagnosedBudget>,
     /// Bottlenecks, the largest share first.
     pub bottlenecks: Vec<Bottleneck>,
     /// Bottlenecks that the figures suggest and that another figure contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_said: Vec<NotSaid>,
+}
+
+/// A second of a step in which response times rose far above those of its other seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spike {
+    /// Its start, in seconds since the run began.
+    pub at_s: f64,
+    /// Its length in seconds.
+    pub over_s: f64,
+    /// 99th percentile of the response time in it, in microseconds.
+    pub p99_us: f64,
+    /// Median over the step's seconds of the same.
+    pub usual_us: f64,
+    /// Figures that were larger in it than in every other second, farthest from the usual first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub differs: Vec<Differs>,
+}
+
+/// A figure of a spike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Differs {
+    /// Its name.
+    pub figure: String,
+    /// Its value in the spike.
+    pub value: f64,
+    /// Its median in the other seconds.
+    pub usual: f64,
 }
 
 /// Attempts and their outcomes: a measure of the work that the server did in vain.

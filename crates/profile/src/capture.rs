@@ -12,8 +12,9 @@ use mydyno_linux::cpus;
 use crate::Profile;
 use crate::error::ProfileError;
 use crate::kernel::KernelSymbols;
-use crate::modules::Modules;
+use crate::modules::{self, Modules};
 use crate::records::{REGISTERS, Record, SAMPLE_TYPE, Sample, Switched, parse};
+use crate::scheduler::{period_for, run_delays, switches_per_s};
 use crate::switches::Switches;
 use crate::unwind::StackUnwinder;
 
@@ -59,61 +60,117 @@ mod flag {
 const LOOK: Duration = Duration::from_millis(20);
 /// Pages of a ring as powers of two, the largest that is permitted: 4 MiB to 256 KiB.
 const RING_POWERS: [u32; 5] = [10, 9, 8, 7, 6];
-/// Stacks of waits a second that are aimed at, over all CPUs.
-const WAITS_PER_S: f64 = 300.0;
 /// A thread counts for the closure when about so many of its waits are sampled: one wait of a thread that hardly waits stands for far
 /// too much or nothing.
 const JUDGED: u64 = 10;
-/// How long switches are counted before the capture.
-const COUNTED: Duration = Duration::from_millis(200);
 
 /// Samples a process until the window ends or `stop` says so.
 ///
 /// # Errors
 /// The process is not there, or the kernel does not permit or have performance events.
 pub fn capture(pid: u32, options: &Options, stop: &dyn Fn() -> bool) -> Result<Profile, ProfileError> {
-    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Err(ProfileError::Architecture);
+    Profiler::new(pid).capture(options, stop)
+}
+
+/// Captures one process again and again: its files are read once, and the symbols of the kernel.
+#[derive(Debug)]
+pub struct Profiler {
+    pid: u32,
+    known: Option<Known>,
+    /// Switches of the process a second, as the latest capture has counted them.
+    switches_per_s: Option<f64>,
+}
+
+/// What stays from one capture to the next.
+#[derive(Debug)]
+struct Known {
+    /// The mappings that `names` and `unwinder` are of.
+    maps: String,
+    names: Names,
+    unwinder: StackUnwinder,
+}
+
+impl Profiler {
+    /// A profiler of a process, which is looked at by the first capture.
+    pub fn new(pid: u32) -> Self {
+        Self { pid, known: None, switches_per_s: None }
     }
-    let cpu_before = thread_cpu_s();
-    let mut unwinder = StackUnwinder::default();
-    let modules = Modules::read(Path::new(PROC), pid, &mut unwinder).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => ProfileError::NoProcess { pid },
-        ErrorKind::PermissionDenied => denied(),
-        _ => ProfileError::System { doing: "reading the mappings of the process", source: e },
-    })?;
-    let switch_period = options.switch_period.unwrap_or_else(|| switch_period(pid));
-    let mut cpus = open_all(options, switch_period)?;
-    let mut collected = Collected { unwinder, ..Collected::new(pid) };
-    let begun = Instant::now();
-    for cpu in &cpus {
-        cpu.enable().map_err(ProfileError::system("starting the events"))?;
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.pid
     }
-    let delays_before = run_delays(pid);
-    let mut buffer = Vec::new();
-    while begun.elapsed() < options.window && !stop() && Path::new(PROC).join(pid.to_string()).exists() {
-        std::thread::sleep(LOOK.min(options.window.saturating_sub(begun.elapsed())));
+
+    /// Samples the process until the window ends or `stop` says so.
+    ///
+    /// # Errors
+    /// The process is not there, or the kernel does not permit or have performance events.
+    pub fn capture(&mut self, options: &Options, stop: &dyn Fn() -> bool) -> Result<Profile, ProfileError> {
+        if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+            return Err(ProfileError::Architecture);
+        }
+        let pid = self.pid;
+        let cpu_before = thread_cpu_s();
+        self.look()?;
+        let Some(known) = &mut self.known else { return Err(ProfileError::NoProcess { pid }) };
+        let counted = || period_for(self.switches_per_s.unwrap_or_else(|| switches_per_s(pid)));
+        let switch_period = options.switch_period.unwrap_or_else(counted);
+        let mut cpus = open_all(options, switch_period)?;
+        let mut collected = Collected::new(pid, std::mem::take(&mut known.unwinder));
+        let begun = Instant::now();
+        let delays_before = run_delays(pid);
+        for cpu in &cpus {
+            cpu.enable().map_err(ProfileError::system("starting the events"))?;
+        }
+        let mut buffer = Vec::new();
+        while begun.elapsed() < options.window && !stop() && Path::new(PROC).join(pid.to_string()).exists() {
+            std::thread::sleep(LOOK.min(options.window.saturating_sub(begun.elapsed())));
+            cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
+        }
+        for cpu in &cpus {
+            cpu.disable().map_err(ProfileError::system("ending the events"))?;
+        }
+        let window_s = begun.elapsed().as_secs_f64();
+        let delays = run_delays(pid);
         cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
+        drop(cpus);
+        known.unwinder = std::mem::take(&mut collected.unwinder);
+        let mut profile = collected.into_profile(&mut known.names, switch_period);
+        profile.window_s = window_s;
+        for thread in &mut profile.threads {
+            let before = delays_before.get(&thread.tid).copied().unwrap_or(0);
+            let after = delays.get(&thread.tid).filter(|after| **after >= before);
+            thread.run_delay_s = after.map(|after| (after - before) as f64 * 1e-9);
+        }
+        profile.frequency_hz = options.frequency_hz;
+        profile.thread_count = delays.len();
+        profile.own_cpu_s = thread_cpu_s().zip(cpu_before).map_or(0.0, |(after, before)| after - before);
+        let switches: u64 = profile.threads.iter().map(|thread| thread.switches).sum();
+        self.switches_per_s = (window_s > 0.0).then(|| switches as f64 / window_s);
+        Ok(profile)
     }
-    for cpu in &cpus {
-        cpu.disable().map_err(ProfileError::system("ending the events"))?;
+
+    /// Reads the files of the process where its mappings are not those of the capture before.
+    fn look(&mut self) -> Result<(), ProfileError> {
+        let pid = self.pid;
+        let maps = modules::executable_maps(Path::new(PROC), pid).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => ProfileError::NoProcess { pid },
+            ErrorKind::PermissionDenied => denied(),
+            _ => ProfileError::System { doing: "reading the mappings of the process", source: e },
+        })?;
+        if self.known.as_ref().is_some_and(|known| known.maps == maps) {
+            return Ok(());
+        }
+        let mut unwinder = StackUnwinder::default();
+        let modules = Modules::of(&maps, Path::new(PROC), pid, &mut unwinder);
+        let kernel = match self.known.take() {
+            Some(known) => known.names.kernel,
+            None => KernelSymbols::read(Path::new(PROC)),
+        };
+        let names = Names { modules, kernel, found: HashMap::new() };
+        self.known = Some(Known { maps, names, unwinder });
+        Ok(())
     }
-    let window_s = begun.elapsed().as_secs_f64();
-    let delays = run_delays(pid);
-    cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
-    drop(cpus);
-    let names = Names { modules, kernel: KernelSymbols::read(Path::new(PROC)) };
-    let mut profile = collected.into_profile(&names, switch_period);
-    profile.window_s = window_s;
-    for thread in &mut profile.threads {
-        let before = delays_before.get(&thread.tid).copied().unwrap_or(0);
-        let after = delays.get(&thread.tid).filter(|after| **after >= before);
-        thread.run_delay_s = after.map(|after| (after - before) as f64 * 1e-9);
-    }
-    profile.frequency_hz = options.frequency_hz;
-    profile.thread_count = threads(pid).len();
-    profile.own_cpu_s = thread_cpu_s().zip(cpu_before).map_or(0.0, |(after, before)| after - before);
-    Ok(profile)
 }
 
 fn denied() -> ProfileError {
@@ -219,10 +276,10 @@ enum ThreadEvent {
 }
 
 impl Collected {
-    fn new(pid: u32) -> Self {
+    fn new(pid: u32, unwinder: StackUnwinder) -> Self {
         Self {
             pid,
-            unwinder: StackUnwinder::default(),
+            unwinder,
             stacks: HashMap::new(),
             on_cpu: HashMap::new(),
             running: HashMap::new(),
@@ -264,14 +321,14 @@ impl Collected {
         *self.stacks.entry((user, sample.kernel.clone())).or_insert(next)
     }
 
-    fn into_profile(mut self, names: &Names, switch_period: u64) -> Profile {
+    fn into_profile(mut self, names: &mut Names, switch_period: u64) -> Profile {
         // The rings are read one after the other, and threads wander between CPUs. A stack comes before the switch of its instant.
         self.events.sort_by_key(|(time, tid, event)| (*time, *tid, matches!(event, ThreadEvent::Switch(_))));
         let end_ns = self.events.last().map_or(0, |(time, ..)| *time);
         let (waits, switches) = waits(&self.events, end_ns);
         let by_number: HashMap<usize, &Addresses> =
             self.stacks.iter().map(|(addresses, number)| (*number, addresses)).collect();
-        let named =
+        let mut named =
             |number: &usize| by_number.get(number).map(|addresses| names.of(addresses)).unwrap_or_default();
         let mut profile = Profile {
             switch_period,
@@ -300,9 +357,10 @@ impl Collected {
             }
             let any =
                 of_thread.first().map(|(stack, _)| *stack).or_else(|| self.running.get(&thread.tid).copied());
-            thread.stack = any.as_ref().map(named).unwrap_or_default();
+            thread.stack = any.as_ref().map(&mut named).unwrap_or_default();
         }
         profile.closure = (counted_s > 0.0).then(|| estimated_s / counted_s);
+        profile.judged_s = counted_s;
         profile
     }
 }
@@ -342,55 +400,33 @@ fn waits(events: &[(u64, u32, ThreadEvent)], end_ns: u64) -> (Waits, Switches) {
     (waits, switches)
 }
 
+/// Names of functions; those of addresses that were asked for are kept.
+#[derive(Debug)]
 struct Names {
     modules: Modules,
     kernel: KernelSymbols,
+    found: HashMap<u64, Box<str>>,
 }
+
+/// Most names that are kept.
+const MOST_NAMES: usize = 200_000;
 
 impl Names {
     /// Functions of a stack, outermost first.
-    fn of(&self, (user, kernel): &Addresses) -> Vec<String> {
-        let user = user.iter().rev().map(|address| self.modules.name(*address));
-        user.chain(kernel.iter().rev().map(|address| self.kernel.name(*address))).collect()
-    }
-}
-
-fn threads(pid: u32) -> Vec<u32> {
-    let entries = std::fs::read_dir(format!("{PROC}/{pid}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// For how long each thread could run and waited for a CPU since its start, in nanoseconds: the second field of `schedstat`. Where the
-/// kernel does not count it, all fields are 0, and no thread is here.
-fn run_delays(pid: u32) -> HashMap<u32, u64> {
-    let of = |tid: u32| -> Option<(u32, u64)> {
-        let text = std::fs::read_to_string(format!("{PROC}/{pid}/task/{tid}/schedstat")).ok()?;
-        let mut fields = text.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
-        let (_running_ns, delay_ns, slices) = (fields.next()??, fields.next()??, fields.next()??);
-        (slices > 0).then_some((tid, delay_ns))
-    };
-    threads(pid).into_iter().filter_map(of).collect()
-}
-
-/// A period at which the process's switches give about [`WAITS_PER_S`] stacks: odd, so that it does not keep step with pairs of
-/// switches.
-fn switch_period(pid: u32) -> u64 {
-    let count = || -> u64 {
-        let of = |tid: u32| {
-            let status =
-                std::fs::read_to_string(format!("{PROC}/{pid}/task/{tid}/status")).unwrap_or_default();
-            let field = |key| {
-                mydyno_linux::text::field(&status, key, ':').and_then(|text| text.trim().parse::<u64>().ok())
-            };
-            field("voluntary_ctxt_switches").unwrap_or(0) + field("nonvoluntary_ctxt_switches").unwrap_or(0)
+    fn of(&mut self, (user, kernel): &Addresses) -> Vec<String> {
+        if self.found.len() > MOST_NAMES {
+            self.found.clear();
+        }
+        let Self { modules, kernel: symbols, found } = self;
+        let mut name = |address: u64, name: &dyn Fn(u64) -> String| {
+            found.entry(address).or_insert_with(|| name(address).into()).to_string()
         };
-        threads(pid).into_iter().map(of).sum()
-    };
-    let (before, begun) = (count(), Instant::now());
-    std::thread::sleep(COUNTED);
-    let per_s = count().saturating_sub(before) as f64 / begun.elapsed().as_secs_f64();
-    let period = (per_s / WAITS_PER_S).floor() as u64;
-    if period < 2 { 1 } else { period | 1 }
+        let of_user = |address| modules.name(address);
+        let of_kernel = |address| symbols.name(address);
+        let mut names: Vec<String> = user.iter().rev().map(|address| name(*address, &of_user)).collect();
+        names.extend(kernel.iter().rev().map(|address| name(*address, &of_kernel)));
+        names
+    }
 }
 
 #[cfg(test)]

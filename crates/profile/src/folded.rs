@@ -28,6 +28,24 @@ impl Folded {
         *self.stacks.entry(stack).or_default() += weight;
     }
 
+    /// Adds the stacks of another profile; of those that are new no more than there is room for among `most`.
+    pub fn merge(&mut self, other: Self, most: usize) {
+        for (stack, weight) in other.stacks {
+            if let Some(known) = self.stacks.get_mut(&stack) {
+                *known += weight;
+            } else if self.stacks.len() < most {
+                self.stacks.insert(stack, weight);
+            }
+        }
+    }
+
+    /// The same stacks, with weights multiplied by `scale`.
+    #[must_use]
+    pub fn scaled(mut self, scale: f64) -> Self {
+        self.stacks.values_mut().for_each(|weight| *weight *= scale);
+        self
+    }
+
     /// The stacks with their weights.
     pub fn iter(&self) -> impl Iterator<Item = (&[String], f64)> {
         self.stacks.iter().map(|(stack, weight)| (stack.as_slice(), *weight))
@@ -123,5 +141,8 @@ mod tests {
             );
         }
         assert_eq!(clean("f(a;b)\n"), "f(a:b) ");
+        let mut merged = folded.clone();
+        merged.merge(Folded::parse("main 2\nother 5\n").unwrap(), 3);
+        assert_eq!(merged.sum(), 8.0);
     }
 }

@@ -11,11 +11,12 @@ pub mod folded;
 mod kernel;
 mod modules;
 mod records;
+mod scheduler;
 mod switches;
 mod symbols;
 mod unwind;
 
-pub use capture::{Options, capture};
+pub use capture::{Options, Profiler, capture};
 pub use error::ProfileError;
 pub use folded::Folded;
 pub use switches::ThreadTime;
@@ -36,6 +37,8 @@ pub struct Profile {
     /// Waiting time as the samples alone estimate it, over the time that the switches count: 1 without an error of sampling; of the threads with
     /// ten samples or more. Absent when there is none.
     pub closure: Option<f64>,
+    /// Counted waiting time of those threads, in seconds.
+    pub judged_s: f64,
     /// Waits with a stack.
     pub sampled_waits: u64,
     /// Samples on the CPU a second.

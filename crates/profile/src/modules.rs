@@ -36,11 +36,10 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Reads the mappings of a process, and tells `unwinder` of their files. A file that cannot be read, such as one that an upgrade has
-    /// replaced, has neither names nor unwinding.
-    pub fn read(proc: &Path, pid: u32, unwinder: &mut StackUnwinder) -> std::io::Result<Self> {
+    /// The files of [`executable_maps`], of which `unwinder` is told. A file that cannot be read, such as one that an upgrade has replaced,
+    /// has neither names nor unwinding.
+    pub fn of(maps: &str, proc: &Path, pid: u32, unwinder: &mut StackUnwinder) -> Self {
         let folder = proc.join(pid.to_string());
-        let maps = std::fs::read_to_string(folder.join("maps"))?;
         let mut modules = Self::default();
         for mapping in maps.lines().filter_map(parse) {
             // The path as the process sees it: it may live in a container.
@@ -55,7 +54,7 @@ impl Modules {
             }));
         }
         modules.loaded.sort_by_key(|loaded| loaded.addresses.start);
-        Ok(modules)
+        modules
     }
 
     /// The name of the function that holds an address: that of its file in brackets where the file does not name it.
@@ -68,6 +67,15 @@ impl Modules {
         let name = loaded.symbols.name(address.wrapping_sub(loaded.bias));
         name.unwrap_or_else(|| loaded.placeholder.clone())
     }
+}
+
+/// The lines of /proc/PID/maps that map a file to execute it.
+///
+/// # Errors
+/// The process is not there, or its mappings may not be read.
+pub fn executable_maps(proc: &Path, pid: u32) -> std::io::Result<String> {
+    let maps = std::fs::read_to_string(proc.join(pid.to_string()).join("maps"))?;
+    Ok(maps.split_inclusive('\n').filter(|line| parse(line.trim_end()).is_some()).collect())
 }
 
 /// A line of /proc/PID/maps that maps a file to execute it.
@@ -145,7 +153,9 @@ mod tests {
     #[test]
     fn this_program_names_its_own_functions() {
         let mut unwinder = StackUnwinder::default();
-        let modules = Modules::read(Path::new("/proc"), std::process::id(), &mut unwinder).unwrap();
+        let (proc, pid) = (Path::new("/proc"), std::process::id());
+        let maps = executable_maps(proc, pid).unwrap();
+        let modules = Modules::of(&maps, proc, pid, &mut unwinder);
         let name = modules.name(this_program_names_its_own_functions as fn() as usize as u64);
         assert!(name.contains("this_program_names_its_own_functions"), "{name}");
         assert_eq!(modules.name(1), "[unknown]");

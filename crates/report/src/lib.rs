@@ -3,6 +3,7 @@
 //! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
 
 mod bottlenecks;
+mod budget;
 mod chart;
 mod charts;
 pub mod checkup;

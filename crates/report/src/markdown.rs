@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
+use crate::budget;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
@@ -75,6 +76,17 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
             let _ = writeln!(out, "{NONE}\n");
         }
         grouped(out, run, found);
+    }
+    if budget::is_known(run) {
+        out.push_str("## Where the time went\n\n");
+        table(out, budget::sheet(run));
+        let _ = writeln!(out, "{}\n", budget::ABOUT);
+    }
+    let spikes = budget::spikes(run);
+    if !spikes.is_empty() {
+        out.push_str("## Slow seconds\n\n");
+        spikes.iter().for_each(|spike| _ = writeln!(out, "- {}", esc(spike)));
+        out.push('\n');
     }
     let errors = sheet::errors(run);
     if errors.rows() > 0 {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::RunView;
 use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
+use crate::budget;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
@@ -98,6 +99,7 @@ impl Page {
         self.warnings(run);
         self.headline(run);
         self.bottlenecks(run);
+        self.budget(run);
         self.errors(run);
         self.tpcc(run);
         if runs.len() == 1 {
@@ -133,6 +135,18 @@ impl Page {
             self.named("bottleneck", "", NONE);
         }
         self.grouped(run, found, "1");
+        self.gap();
+    }
+
+    /// Where the time of statements went, by captured stacks, and the seconds that were slow.
+    fn budget(&mut self, run: &RunView<'_>) {
+        if budget::is_known(run) {
+            self.sheet(budget::sheet(run), false);
+            self.gap();
+        }
+        for (nth, spike) in budget::spikes(run).iter().enumerate() {
+            self.named(if nth == 0 { "spikes" } else { "" }, "1", &safe(spike));
+        }
         self.gap();
     }
 

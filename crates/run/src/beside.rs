@@ -1,36 +1,54 @@
 //! Diagnoses a step from the samples taken during the load.
 
 use mydyno_judge::diagnosis::{Rules, diagnose};
+use mydyno_model::diagnosis::Diagnosis;
+use mydyno_model::document::Header;
 use mydyno_model::record::{Interval, RunRecord};
 use mydyno_model::sample::Sample;
 use mydyno_model::summary::StepDiagnosis;
+use mydyno_model::watch::WatchInterval;
 use mydyno_samples::series::Series;
 use time::OffsetDateTime;
 
-use crate::samples_in::inside;
+use crate::samples_in::{inside, measured};
 
 /// Sessions of mydyno that idle while the load runs and are no part of it.
 const IDLE_SESSIONS: f64 = 1.0;
 
-/// The bottlenecks in the measured windows of a step; `None` without samples of the server's counters.
-pub fn diagnose_step(record: &RunRecord, windows: &[&Interval]) -> Option<StepDiagnosis> {
-    let rules = Rules::embedded().ok()?;
+/// Intervals with the figures of the samples inside the measured windows of a step; none without samples of the server's counters.
+pub fn intervals_of(record: &RunRecord, windows: &[&Interval]) -> Vec<WatchInterval> {
     // The wall clock appears only in the times of the intervals, which the summary does not keep.
     let mut series = Series::new(OffsetDateTime::UNIX_EPOCH, mydyno_samples::Interval::SECOND.seconds());
-    let intervals: Vec<_> = inside(record, windows)
+    inside(record, windows)
         .filter(|sample| sample.values.contains_key("server.status.uptime"))
         .filter_map(|sample| series.push(of_server(sample)))
-        .collect();
+        .collect()
+}
+
+/// The bottlenecks in the intervals of a step; `None` without any.
+pub fn diagnose_step(intervals: &[WatchInterval]) -> Option<StepDiagnosis> {
+    let rules = Rules::embedded().ok()?;
     if intervals.is_empty() {
         return None;
     }
-    let found = diagnose(&rules, &intervals);
+    let found = diagnose(&rules, intervals);
     Some(StepDiagnosis {
         over_s: found.over_s,
         intervals: found.intervals,
+        budget: found.budget,
         bottlenecks: found.bottlenecks,
         not_said: found.not_said,
     })
+}
+
+/// The diagnosis of all measured windows of a run together; `None` without samples of the server's counters in them.
+pub fn diagnose_run(record: &RunRecord, now: OffsetDateTime) -> Option<Diagnosis> {
+    let rules = Rules::embedded().ok()?;
+    let steps = 0..record.steps().len();
+    let intervals: Vec<WatchInterval> =
+        steps.flat_map(|step| intervals_of(record, &measured(record, step))).collect();
+    (!intervals.is_empty())
+        .then(|| Diagnosis { header: Header::of::<Diagnosis>(now), ..diagnose(&rules, &intervals) })
 }
 
 /// The sample without values that do not concern the loaded server: mydyno's idle session, and this host where the

@@ -76,6 +76,12 @@ pub enum RunError {
     /// The user interrupted before all facts of an audit were read.
     #[error("interrupted before all facts were read: nothing is judged")]
     Interrupted,
+    /// A folder that no black box was kept in.
+    #[error("{path}: no black box is kept there: `mydyno watch --black-box={path}` begins one")]
+    NotABlackBox {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A profile could not be taken.
     #[error(transparent)]
     Profile(#[from] mydyno_profile::ProfileError),

@@ -29,6 +29,8 @@ mod settled;
 #[cfg(test)]
 mod simulation;
 mod slice;
+mod spikes;
+mod stacks;
 mod stall;
 mod step;
 pub mod steps;

@@ -1,6 +1,6 @@
-//! The samples of a record that lie inside windows of the load.
+//! The windows of the load of a record, and the samples that lie inside them.
 
-use mydyno_model::record::{Interval, RunRecord};
+use mydyno_model::record::{Interval, Phase, RunRecord};
 use mydyno_model::sample::Sample;
 
 /// The first and the last sample inside the windows; `None` without two of them.
@@ -21,4 +21,14 @@ pub(crate) fn inside<'a>(
     let start_s = windows.first().map_or(f64::INFINITY, |w| w.start_s);
     let end_s = windows.last().map_or(f64::NEG_INFINITY, |w| w.start_s + w.width_s);
     record.samples.iter().filter(move |s| s.at_s >= start_s && s.at_s <= end_s)
+}
+
+/// The measured window of a step.
+pub(crate) fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
+    windows_of(record, step, Phase::Measure)
+}
+
+/// The windows of a phase of a step.
+pub(crate) fn windows_of(record: &RunRecord, step: usize, phase: Phase) -> Vec<&Interval> {
+    record.intervals.iter().filter(|i| i.step == step && i.phase == phase).collect()
 }

@@ -13,6 +13,7 @@ use mydyno_samples::{Bus, Interval, MachineClock, Sampler, ServerPid, Stop};
 use mydyno_wire::ConnectOptions;
 
 use crate::reconnect::Reconnect;
+use crate::stacks::Stacks;
 
 /// Reasons why counters are missing from the samples. A failure of the samplers does not end the run.
 #[derive(Clone, Default)]
@@ -80,12 +81,16 @@ pub fn sample_until(
     clock: &MonotonicClock,
     sampler: &mut Sampler,
     server: Option<Counted>,
+    stacks: Option<Stacks>,
     to: &Sender<Sample>,
 ) {
     let clock = MachineClock(|| clock.now_ns());
     let mut bus = Bus::new(&clock, Interval::SECOND, sampler);
     if let Some(counted) = server {
         bus = bus.beside(Interval::SECOND, Box::new(counted.server));
+    }
+    if let Some(stacks) = stacks {
+        bus = bus.unawaited(Stacks::interval(), Box::new(stacks));
     }
     bus.run(stop, |sample| {
         // The receiver outlives this thread; if it is closed, the run has ended.

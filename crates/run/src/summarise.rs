@@ -16,8 +16,8 @@ use time::OffsetDateTime;
 use crate::bound::Bound;
 use crate::capacity::Search;
 use crate::operation::{latency, operation_summary, time_s};
-use crate::samples_in::samples_within;
-use crate::{beside, due, repeats, tpcc, warnings};
+use crate::samples_in::{measured, samples_within, windows_of};
+use crate::{beside, due, repeats, spikes, tpcc, warnings};
 
 /// Derives the summary.
 pub fn summarise(record: &RunRecord, now: OffsetDateTime) -> Summary {
@@ -82,16 +82,6 @@ fn bounds(
     bounds.flat_map(|bound| steps.iter().filter(applies).map(move |step| bound.summarise(step))).collect()
 }
 
-/// The measured window of a step.
-pub fn measured(record: &RunRecord, step: usize) -> Vec<&Interval> {
-    windows_of(record, step, Phase::Measure)
-}
-
-/// The windows of a phase of a step.
-pub(crate) fn windows_of(record: &RunRecord, step: usize, phase: Phase) -> Vec<&Interval> {
-    record.intervals.iter().filter(|i| i.step == step && i.phase == phase).collect()
-}
-
 /// One step; `None` when nothing of it was measured.
 pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan) -> Option<StepSummary> {
     let windows = measured(record, number);
@@ -109,6 +99,7 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         interval::throughput(&windows.iter().map(|w| of(w)).collect::<Vec<_>>(), &widths_s)
     };
     let queries = total(|w| w.queries);
+    let beside = beside::intervals_of(record, &windows);
     let transactions: Vec<u64> = windows.iter().map(|w| w.transactions).collect();
     let summaries: Vec<OperationSummary> =
         operations.iter().map(|info| operation_summary(info, &windows, qs)).collect();
@@ -145,7 +136,8 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         server: ServerSummary {
             cpu_us_per_query: server_cpu_us_per_query(record, &windows, queries, window_s),
         },
-        diagnosis: beside::diagnose_step(record, &windows),
+        spikes: spikes::of_step(&transaction.name, &windows, &beside),
+        diagnosis: beside::diagnose_step(&beside),
         steady: interval::steadiness(&transactions, &widths_s).steady,
         warnings: Vec::new(),
         extra: Map::new(),

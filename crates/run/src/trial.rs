@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, PoisonError};
 
 use mydyno_facts::Source;
 use mydyno_host::emulated::Pace;
@@ -12,12 +13,13 @@ use mydyno_model::facts::{Fact, FactSet};
 use mydyno_model::plan::Plan;
 use mydyno_model::record::{End, EventKind, Manifest};
 use mydyno_model::summary::{Fingerprint, Summary};
-use mydyno_samples::{Sampler, Stop};
+use mydyno_samples::{Sampler, ServerPid, Stop};
 use mydyno_tables::mark::DataMark;
 use mydyno_tables::prepare::Prepared;
 use mydyno_wire::{Client, Compression, ConnectOptions, Session};
 use time::OffsetDateTime;
 
+use crate::beside;
 use crate::control::control;
 use crate::course::{self, How};
 use crate::error::RunError;
@@ -27,6 +29,7 @@ use crate::recording::Recording;
 use crate::request::Resolved;
 use crate::sampling::{self, Counted, Notes};
 use crate::server::RealServer;
+use crate::stacks::Stacks;
 use crate::step::Cut;
 use crate::steps::Work;
 use crate::summarise::summarise;
@@ -281,13 +284,23 @@ fn observed_steps(
         (false, _) => None,
     };
     let cancel = counted.as_ref().map(Counted::cancel);
+    let no_captures = Arc::new(AtomicBool::new(false));
+    let stacks = match (place.plan.profile, server_pid) {
+        (true, Some(pid)) => {
+            let (heard, clock) = (notes.clone(), *clock);
+            let note = move |why| heard.add(clock.now_s(), why);
+            Some(Stacks::new(ServerPid::new(Some(pid)), &no_captures, note)?)
+        }
+        _ => None,
+    };
+    let all_stacks = stacks.as_ref().map(Stacks::all);
     std::thread::scope(|scope| {
         if place.plan.observe {
             let source = Source::live();
             let mut sampler = Sampler::new(&source, server_pid, &sampling::disks(&source));
             let stop_sampling = &stop_sampling;
             scope.spawn(move || {
-                sampling::sample_until(stop_sampling, clock, &mut sampler, counted, &to_writer);
+                sampling::sample_until(stop_sampling, clock, &mut sampler, counted, stacks, &to_writer);
             });
         } else {
             drop(to_writer);
@@ -296,6 +309,7 @@ fn observed_steps(
         let mut recording = Recording::new(place, manifest, &server, &mut *writer, &samples, watch);
         let how = course::run(&mut recording, stop);
         stop_sampling.set();
+        no_captures.store(true, Ordering::Relaxed);
         if let Some(cancel) = cancel {
             cancel.store(true, Ordering::Relaxed);
         }
@@ -304,6 +318,9 @@ fn observed_steps(
             writer.sample(sample)?;
         }
         writer.notes(&notes.take());
+        if let Some(all) = all_stacks {
+            writer.stacks(&all.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         how
     })
 }
@@ -332,5 +349,8 @@ pub(crate) fn finish(
     let record = crate::folder::read(folder)?;
     let summary = summarise(&record, OffsetDateTime::now_utc());
     writer.summary(&summary)?;
+    if let Some(diagnosis) = beside::diagnose_run(&record, OffsetDateTime::now_utc()) {
+        writer.diagnosis(&diagnosis)?;
+    }
     Ok(Ended { plan: plan.clone(), summary, broke_off, answered_badly, interrupted })
 }

@@ -13,9 +13,10 @@ use mydyno_tables::engine::Engine;
 use crate::capacity::reached;
 use crate::guard::Found;
 use crate::samples_in::samples_within;
+use crate::samples_in::{measured, windows_of};
 use crate::settled::settled;
 use crate::stall;
-use crate::summarise::{measured, windows_of, written_warnings};
+use crate::summarise::written_warnings;
 
 /// Share of CPU time of the worker threads above which the client is the limit.
 const CLIENT_BOUND: f64 = 0.9;

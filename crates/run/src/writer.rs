@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_model::Document;
+use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::facts::FactSet;
 use mydyno_model::record::{End, Event, EventKind, Interval, Manifest, file};
 use mydyno_model::sample::Sample;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use crate::error::RunError;
 use crate::sample_stream::SampleStream;
+use crate::stacks::AllStacks;
 
 /// Writes a run folder.
 pub struct Writer {
@@ -97,6 +99,24 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
         .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(RunError::file("writing", &temporary))?;
     std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
+}
+
+/// Folded stacks hold whole numbers.
+const MICROSECONDS: f64 = 1e6;
+
+/// Writes captured stacks into a folder, folded; nothing where nothing was captured.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn write_stacks(folder: &Path, all: &AllStacks) -> Result<(), RunError> {
+    for (name, stacks, scale) in
+        [(file::CPU_STACKS, &all.on_cpu, 1.0), (file::WAIT_STACKS, &all.off_cpu, MICROSECONDS)]
+    {
+        if !stacks.is_empty() {
+            write_whole(&folder.join(name), &stacks.to_text(scale))?;
+        }
+    }
+    Ok(())
 }
 
 /// A folder for a record. If nothing is recorded, a folder that was made for it is removed again.
@@ -207,6 +227,14 @@ impl Writer {
         }
     }
 
+    /// Writes the stacks that were captured beside the load, folded. As with notes, a failure is no reason to lose a run.
+    pub fn stacks(&self, all: &AllStacks) {
+        let written = write_stacks(&self.folder, all);
+        if let Err(error) = written {
+            tracing::debug!("{error}");
+        }
+    }
+
     /// Ends the streams. The summary follows by [`Writer::summary`].
     ///
     /// # Errors
@@ -214,6 +242,14 @@ impl Writer {
     pub fn end(&mut self, at_s: f64, how: End) -> Result<(), RunError> {
         self.event(at_s, EventKind::End { how })?;
         self.samples.take().map_or(Ok(()), SampleStream::finish)
+    }
+
+    /// Writes the diagnosis.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn diagnosis(&self, diagnosis: &Diagnosis) -> Result<(), RunError> {
+        write_whole(&self.folder.join(file::DIAGNOSIS), &diagnosis.to_json())
     }
 
     /// Writes the summary.

@@ -68,7 +68,15 @@ pub struct Bus<'a> {
     interval: Interval,
     files: &'a mut Sampler,
     after: Vec<Box<dyn Counters + 'a>>,
-    beside: Vec<(Interval, Box<dyn Counters + 'a>)>,
+    beside: Vec<Beside<'a>>,
+}
+
+/// A group with its own thread.
+struct Beside<'a> {
+    interval: Interval,
+    counters: Box<dyn Counters + 'a>,
+    /// Whether samples that are due at the same instant wait for it.
+    awaited: bool,
 }
 
 impl<'a> Bus<'a> {
@@ -90,18 +98,27 @@ impl<'a> Bus<'a> {
     /// the same instant, after its own files were read.
     #[must_use]
     pub fn beside(mut self, interval: Interval, counters: Box<dyn Counters + 'a>) -> Self {
-        self.beside.push((interval, counters));
+        self.beside.push(Beside { interval, counters, awaited: true });
+        self
+    }
+
+    /// Adds `counters` as [`Self::beside`] does, whose readings take so long that no sample but the first waits for them.
+    #[must_use]
+    pub fn unawaited(mut self, interval: Interval, counters: Box<dyn Counters + 'a>) -> Self {
+        self.beside.push(Beside { interval, counters, awaited: false });
         self
     }
 
     /// Passes a sample to `give` at the start, at each multiple of the interval, and at the end, until `stop` is set.
     pub fn run(self, stop: &Stop, mut give: impl FnMut(Sample)) {
         let Self { clock, interval, files, mut after, beside } = self;
-        let slots: Vec<(Interval, Arc<Slot>)> =
-            beside.iter().map(|(every, _)| (*every, Arc::default())).collect();
+        let slots: Vec<(Option<Interval>, Arc<Slot>)> = beside
+            .iter()
+            .map(|group| (Some(group.interval).filter(|_| group.awaited), Arc::default()))
+            .collect();
         let grace = interval.part(GRACE_PART).min(LONGEST_GRACE);
         thread::scope(|scope| {
-            for ((interval, counters), (_, slot)) in beside.into_iter().zip(&slots) {
+            for (Beside { interval, counters, .. }, (_, slot)) in beside.into_iter().zip(&slots) {
                 let slot = Arc::clone(slot);
                 scope.spawn(move || read_beside(clock, interval, counters, &slot, stop));
             }
@@ -117,7 +134,8 @@ impl<'a> Bus<'a> {
                 let due_ns = tick.map_or(0, |tick| tick.due_ns);
                 let wait_until = Instant::now() + if due_ns == 0 { FIRST_GRACE } else { grace };
                 for (every, slot) in &slots {
-                    if every.has_multiple_at(due_ns) && !stop.is_set() {
+                    let waits = due_ns == 0 || every.is_some_and(|every| every.has_multiple_at(due_ns));
+                    if waits && !stop.is_set() {
                         slot.wait_for(due_ns, wait_until.saturating_duration_since(Instant::now()));
                     }
                     slot.copy_into(&mut values);

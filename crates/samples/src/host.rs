@@ -35,6 +35,13 @@ const VMSTAT: [(&str, &str); 5] = [
     ("oom_kill", "host.memory.oom_kills"),
 ];
 
+/// Lines of /proc/vmstat that count pages: beyond the mean of both the kernel slows down who writes to the page cache
+/// (`balance_dirty_pages`).
+const VMSTAT_PAGES: [(&str, &str); 2] = [
+    ("nr_dirty_threshold", "host.memory.dirty_limit_bytes"),
+    ("nr_dirty_background_threshold", "host.memory.dirty_background_bytes"),
+];
+
 /// Lines of /proc/meminfo, in kB there.
 const MEMINFO: [(&str, &str); 4] = [
     ("MemAvailable", "host.memory.available_bytes"),
@@ -85,7 +92,7 @@ impl Host {
             stat(text, self.scale.tick_s, values);
         }
         if let Some(text) = self.vmstat.text() {
-            vmstat(text, values);
+            vmstat(text, self.scale.page_bytes, values);
         }
         if let Some(text) = self.meminfo.text() {
             meminfo(text, values);
@@ -118,7 +125,7 @@ fn stat(text: &str, tick_s: f64, values: &mut Values) {
     }
 }
 
-fn vmstat(text: &str, values: &mut Values) {
+fn vmstat(text: &str, page_bytes: f64, values: &mut Values) {
     // Stalls are counted for each zone since Linux 4.10, and in one line before.
     let mut stalls: Option<u64> = None;
     for line in text.lines() {
@@ -129,6 +136,8 @@ fn vmstat(text: &str, values: &mut Values) {
             }
         } else if let Some((_, name)) = VMSTAT.iter().find(|(k, _)| *k == key) {
             values.set_some(name, first(value).map(|n| n as f64));
+        } else if let Some((_, name)) = VMSTAT_PAGES.iter().find(|(k, _)| *k == key) {
+            values.set_some(name, first(value).map(|n| n as f64 * page_bytes));
         }
     }
     values.set_some("host.memory.allocation_stalls", stalls.map(|n| n as f64));
@@ -208,7 +217,8 @@ mod tests {
     fn stalls_are_summed_over_zones() {
         let values = read(|v| {
             vmstat(
-                "pswpin 4\npswpout 5\nallocstall_dma 1\nallocstall_normal 2\nallocstall_movable x\nzz\n",
+                "pswpin 4\npswpout 5\nallocstall_dma 1\nallocstall_normal 2\nallocstall_movable x\nzz\nnr_dirty_threshold 3\n",
+                4096.0,
                 v,
             )
         });

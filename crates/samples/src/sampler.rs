@@ -23,6 +23,7 @@ use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
 /// | `host.swap.{in,out}_pages` | pages read from and written to swap |
 /// | `host.memory.{major_faults,allocation_stalls,compaction_stalls,oom_kills}` | since boot |
 /// | `host.memory.{available,dirty,writeback,cached}_bytes` | now |
+/// | `host.memory.dirty_{limit,background}_bytes` | dirty pages beyond which the kernel stops writers, and from which it writes; now |
 /// | `host.pressure.{cpu,io,memory}.{some,full}_s` | time in which some task, or all of them, waited for it (PSI) |
 /// | `host.disk.NAME.{reads,writes}`, `.{read,write}_bytes`, `.{read,write}_s` | completed; time is summed over requests |
 /// | `host.disk.NAME.{io,queue}_s`, `.in_flight_now` | time with a request in flight; the same summed over requests; requests in flight |

@@ -130,6 +130,24 @@ pub fn file_calls(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), Sql
     Ok(())
 }
 
+/// Statements and their time, from the performance schema where it is on and counts statements: `server.statements.{count_all,time_s}`.
+/// Without it, and where its statements are not counted, there are no values.
+///
+/// # Errors
+/// The server refuses or has no such table (MySQL 5.5, MariaDB before 10.0), or the connection is lost.
+pub fn statement_times(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
+    let table = sql.table(
+        "SELECT SUM(COUNT_STAR) AS COUNT, SUM(SUM_TIMER_WAIT) AS TIME FROM performance_schema.events_statements_summary_global_by_event_name",
+    )?;
+    let number = |column: &str| table.cell(0, column).and_then(|text| text.parse::<f64>().ok());
+    if let Some(count) = number("COUNT").filter(|count| *count > 0.0) {
+        values.set("server.statements.count_all", count);
+        // Timers are in picoseconds.
+        values.set_some("server.statements.time_s", number("TIME").map(|ps| ps * 1e-12));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

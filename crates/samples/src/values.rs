@@ -14,6 +14,11 @@ impl Values {
         }
     }
 
+    /// A value.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
     /// Sets a value if there is one.
     pub fn set_some(&mut self, name: &str, value: Option<f64>) {
         if let Some(value) = value {

@@ -61,13 +61,14 @@ pub enum ServerNote {
 type Group = (&'static str, &'static str, fn(&mut ReadOnly<'_>, &mut Values) -> Result<(), SqlError>);
 
 /// Groups that a server may refuse: name, privilege, reading.
-const OPTIONAL: [Group; 2] = [
+const OPTIONAL: [Group; 3] = [
     (
         "information_schema.INNODB_METRICS (and sessions of other accounts)",
         "PROCESS",
         statements::innodb_metrics,
     ),
     ("performance_schema file times", "SELECT on performance_schema", statements::file_calls),
+    ("performance_schema statement times", "SELECT on performance_schema", statements::statement_times),
 ];
 
 /// Reads the counters of a server over one connection, which is opened again after it was lost.
@@ -246,7 +247,7 @@ mod tests {
         let pid = ServerPid::default();
         let heard = Arc::clone(&notes);
         let later = Later(vec![Some((Fake(100), 9)), None]);
-        let first = Connected { sql: Fake(5), pid: Some(8) };
+        let first = Connected { sql: Fake(6), pid: Some(8) };
         let mut server =
             WatchedServer::new(later, first, pid.clone(), move |n| heard.lock().unwrap().push(n));
         let mut read = || {

@@ -65,6 +65,7 @@ fn plan(wanted: &Wanted, settings: &Settings) -> Plan {
         database: wanted.database.clone(),
         percentiles: vec![50.0, 95.0, 99.0, 99.9],
         observe: false,
+        profile: false,
         allow: Allow::default(),
         fail_if: Vec::new(),
         extra: Map::new(),

@@ -19,6 +19,7 @@ pub enum On {
 #[derive(Debug, Clone)]
 pub struct StackRules {
     connection: Pattern,
+    groups: Vec<(String, Pattern)>,
     rules: Vec<Rule>,
 }
 
@@ -38,7 +39,16 @@ struct Pattern(Vec<Vec<String>>);
 #[serde(deny_unknown_fields)]
 struct File {
     connection: Vec<String>,
+    #[serde(default)]
+    group: Vec<WrittenGroup>,
     rule: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenGroup {
+    name: String,
+    functions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +85,24 @@ impl StackRules {
             frames: rule.frames.iter().map(|text| Pattern::parse(text)).collect(),
             without: rule.without.iter().map(|text| Pattern::parse(text)).collect(),
         });
-        Ok(Self { connection: Pattern::parse(&file.connection.join("|")), rules: rules.collect() })
+        let groups =
+            file.group.into_iter().map(|group| (group.name, Pattern::parse(&group.functions.join("|"))));
+        Ok(Self {
+            connection: Pattern::parse(&file.connection.join("|")),
+            groups: groups.collect(),
+            rules: rules.collect(),
+        })
+    }
+
+    /// Names of the groups of functions that are told apart.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Whether a function of the group stands in a stack.
+    pub fn is_in_group(&self, group: &str, stack: &[String]) -> bool {
+        let found = self.groups.iter().find(|(name, _)| name == group);
+        found.is_some_and(|(_, pattern)| stack.iter().any(|name| pattern.fits(name)))
     }
 
     /// Whether a stack is that of a thread that serves a connection.

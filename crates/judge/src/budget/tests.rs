@@ -42,7 +42,7 @@ fn stacks_of_a_mariadb_that_hides_its_innodb_have_their_classes() {
         ),
         (
             "dispatch_command;mysql_execute_command;mysql_insert;handler::ha_write_row;[mariadbd];[mariadbd];syscall",
-            TimeClass::Latch,
+            TimeClass::PageLatch,
         ),
         (
             "dispatch_command;mysql_execute_command;mysql_select;JOIN::exec;handler::ha_index_read_map;[mariadbd];__libc_pread",
@@ -96,7 +96,7 @@ fn stacks_of_a_mysql_with_names_have_their_classes() {
         ),
         (
             "handle_connection;do_command;dispatch_command;btr_cur_search_to_nth_level;rw_lock_s_lock_spin;sync_array_wait_event;os_event::wait_low;pthread_cond_wait",
-            TimeClass::Latch,
+            TimeClass::PageLatch,
         ),
         (
             "handle_connection;do_command;dispatch_command;buf_page_get_gen;Buf_fetch<Buf_fetch_normal>::read_page;buf_read_page;fil_io;pread64",

@@ -3,6 +3,7 @@
 //! A rule is judged over the means of the window, which are steadier than the gauges of single intervals, and once over each
 //! interval to tell how long it held.
 
+mod budget;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub fn diagnose(rules: &Rules, intervals: &[WatchInterval]) -> Diagnosis {
         intervals: intervals.len(),
         bottlenecks: bottlenecks.into_iter().map(|(_, bottleneck)| bottleneck).collect(),
         not_said,
+        budget: budget::of(intervals),
         figures: means,
         events: intervals.iter().flat_map(|interval| interval.events.clone()).collect(),
         extra: serde_json::Map::new(),

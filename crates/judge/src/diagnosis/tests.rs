@@ -50,7 +50,7 @@ fn every_rule_has_fixtures_for_and_against_it_and_answers_as_they_say() {
 
 #[test]
 fn ids_begin_with_a_class_of_time_and_name_claims_and_experiments_that_exist() {
-    const CLASSES: [&str; 15] = [
+    const CLASSES: [&str; 16] = [
         "cpu-user",
         "cpu-kernel",
         "cpu-wait",
@@ -65,7 +65,8 @@ fn ids_begin_with_a_class_of_time_and_name_claims_and_experiments_that_exist() {
         "client-idle",
         "network",
         "throttled",
-        "swapped",
+        "swap",
+        "spin",
     ];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let claims = crate::Claims::embedded().unwrap();

@@ -59,6 +59,9 @@ pub struct Args {
     /// Do not sample host and server.
     #[arg(long)]
     pub no_observe: bool,
+    /// Do not capture stacks of the server: the record then lacks where the time of statements goes.
+    #[arg(long)]
+    pub no_profile: bool,
     /// Load a server that others use.
     #[arg(long)]
     pub allow_load: bool,
@@ -176,6 +179,7 @@ fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Failure
         seed: args.seed,
         database: args.schema.clone(),
         no_observe: args.no_observe,
+        no_profile: args.no_profile,
         allow_load: args.allow_load,
         allow_write: args.allow_write,
         ..args.load.request()

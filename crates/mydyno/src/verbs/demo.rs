@@ -32,6 +32,7 @@ pub fn run(args: &Args, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
         prepare_threads: None,
         prepare_rate: None,
         no_observe: false,
+        no_profile: false,
         allow_load: false,
         allow_write: false,
         out: args.out.clone(),

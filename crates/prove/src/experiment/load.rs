@@ -40,6 +40,7 @@ pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Res
         // Private servers permit statements that write; an experiment on a user's server revokes the permission.
         allow_write: true,
         no_observe: true,
+        no_profile: true,
         ..Request::default()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,7 +1,8 @@
 //! Events of a run, as marks on the charts over time.
 
 use mydyno_model::record::{EventKind, RunRecord};
-use mydyno_model::units::three_digits;
+use mydyno_model::summary::Spike;
+use mydyno_model::units::{show_us, three_digits};
 
 use crate::RunView;
 use crate::chart::Mark;
@@ -13,7 +14,7 @@ const MOST: usize = 12;
 /// because a mark would not show which run it belongs to.
 pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
     let [run] = runs else { return Vec::new() };
-    let mut marks = happened(run.record);
+    let mut marks = all(run);
     marks.truncate(MOST);
     marks
 }
@@ -21,13 +22,20 @@ pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
 /// The marks in a sentence, for print and for readers who cannot see them; `None` without any.
 pub fn marked(runs: &[RunView<'_>]) -> Option<String> {
     let [run] = runs else { return None };
-    let all = happened(run.record);
+    let all = all(run);
     let told: Vec<String> = all.iter().take(MOST).map(|m| m.text.clone()).collect();
     let more = match all.len().checked_sub(MOST) {
         Some(more) if more > 0 => format!("; {more} more are not marked"),
         _ => String::new(),
     };
     (!told.is_empty()).then(|| format!("Marked by dotted lines: {}{more}.", told.join("; ")))
+}
+
+fn all(run: &RunView<'_>) -> Vec<Mark> {
+    let mut marks = happened(run.record);
+    marks.extend(slow(run));
+    marks.sort_by(|a, b| a.at.total_cmp(&b.at));
+    marks
 }
 
 fn happened(record: &RunRecord) -> Vec<Mark> {
@@ -50,6 +58,16 @@ fn happened(record: &RunRecord) -> Vec<Mark> {
     }
     marks.sort_by(|a, b| a.at.total_cmp(&b.at));
     marks
+}
+
+/// The slow seconds of a run.
+fn slow(run: &RunView<'_>) -> Vec<Mark> {
+    let spikes = run.summary.steps.iter().flat_map(|step| &step.spikes);
+    let mark = |spike: &Spike| {
+        let middle_s = spike.at_s + spike.over_s / 2.0;
+        Mark { at: middle_s, text: at(spike.at_s, &format!("a slow second (p99 {})", show_us(spike.p99_us))) }
+    };
+    spikes.map(mark).collect()
 }
 
 fn at(seconds: f64, what: &str) -> String {

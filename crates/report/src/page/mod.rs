@@ -12,6 +12,7 @@ pub use frame::{Section, document, document_of, in_sections};
 use maud::{Markup, html};
 
 use crate::RunView;
+use crate::budget;
 use crate::chart::{Chart, data_block};
 use crate::charts;
 use crate::text::html as esc;
@@ -27,6 +28,8 @@ pub fn page(runs: &[RunView<'_>]) -> String {
         Section { id: "difference", title: "Difference", html: compare::html(runs) },
         Section { id: "headline", title: "Headline", html: headline::html(runs) },
         Section { id: "bottlenecks", title: "Bottlenecks", html: warnings::bottlenecks(runs) },
+        Section { id: "budget", title: "Where the time went", html: time_budget(runs) },
+        Section { id: "spikes", title: "Slow seconds", html: spikes(runs) },
         Section { id: "time", title: "Over time", html: figures(&time, "wide") },
         Section {
             id: "latency",
@@ -59,6 +62,29 @@ fn figures(charts: &[Chart], class: &str) -> Markup {
         @if !charts.is_empty() {
             div class={ "charts " (class) } { "\n" @for chart in charts { (chart.html()) } }
             "\n"
+        }
+    }
+}
+
+fn time_budget(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @for (n, run) in runs.iter().enumerate().filter(|(_, run)| budget::is_known(run)) {
+            (run_heading(runs, n))
+            (budget::bars(run))
+        }
+    }
+}
+
+fn spikes(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @for (n, run) in runs.iter().enumerate() {
+            @let spikes = budget::spikes(run);
+            @if !spikes.is_empty() {
+                (run_heading(runs, n))
+                ul { @for spike in &spikes { li { (esc(spike)) } "\n" } }
+                p.note { "Seconds whose 99th percentile was three times the usual one or more, with the figures that were larger in them than in every other second." }
+                "\n"
+            }
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct Draft {
     pub percentiles: Vec<f64>,
     /// Whether host and server are sampled.
     pub observe: bool,
+    /// Whether the server's stacks are captured.
+    pub profile: bool,
     /// The user's permissions.
     pub allow: Allow,
     /// Bounds as they were typed.
@@ -82,6 +84,7 @@ impl Draft {
             database: draft.database,
             percentiles: draft.percentiles,
             observe: draft.observe,
+            profile: draft.profile,
             allow: draft.allow,
             fail_if: draft.fail_if,
             extra: serde_json::Map::new(),

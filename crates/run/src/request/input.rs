@@ -78,6 +78,8 @@ pub struct Request {
     pub fail_if: Vec<String>,
     /// No samples.
     pub no_observe: bool,
+    /// No stacks.
+    pub no_profile: bool,
     /// Load on a server that others use.
     pub allow_load: bool,
     /// The user's statements may write to tables that mydyno did not make.

@@ -115,6 +115,7 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
         database,
         percentiles,
         observe: !request.no_observe,
+        profile: !request.no_observe && !request.no_profile,
         allow: Allow { load: request.allow_load, write: request.allow_write },
         fail_if: request.fail_if.clone(),
     };

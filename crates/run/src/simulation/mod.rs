@@ -59,6 +59,7 @@ fn point_selects() -> Request {
         workload: "oltp_point_select".to_owned(),
         warmup: Some("0".to_owned()),
         no_observe: true,
+        no_profile: true,
         ..Request::default()
     }
 }

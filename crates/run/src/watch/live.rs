@@ -1,8 +1,8 @@
 //! Watches a running server.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mydyno_facts::Source;
@@ -17,22 +17,29 @@ use mydyno_samples::{Bus, MachineClock, Sampler, ServerPid, Stop};
 use mydyno_wire::Client;
 use time::OffsetDateTime;
 
+use super::black_box::BlackBox;
 use super::recent::Recent;
 use super::record::Record;
 use super::{Seen, WatchEnd, WatchPlan, openmetrics};
 use crate::error::RunError;
 use crate::reconnect::Reconnect;
 use crate::sampling::{self, sentence};
+use crate::stacks::{AllStacks, Stacks};
 use crate::target::Cancel;
 
 /// Longest delay until the user's signal is noticed.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// A figure of intervals with a capture of stacks.
+const CAPTURED: &str = "budget.busy_threads";
 
 /// Messages of the sampling threads.
 #[derive(Clone)]
 enum Message {
     Sample(Sample),
     Server(ServerNote),
+    /// A sentence, and when it was said.
+    Note(f64, String),
 }
 
 /// The server of a watch, connected.
@@ -65,30 +72,54 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
     let manifest = manifest(plan, server.as_ref(), gaps, started);
     let recent = Recent::new()?;
     let record = plan.record.as_ref().map(|folder| Record::create(folder, &manifest)).transpose()?;
-    see(Seen::Begins(&manifest));
     let (send, messages) = channel();
     let bus_clock = MachineClock(|| clock.now_ns());
     let mut bus = Bus::new(&bus_clock, plan.interval, &mut files);
     if !remote {
         bus = bus.after(Box::new(kernel(&source, &pid)));
     }
+    let mut all_stacks = None;
+    if plan.stacks && !remote && server.is_some() {
+        let (notes, clock) = (send.clone(), clock);
+        let note = move |why| _ = notes.send(Message::Note(clock.now_s(), why));
+        let stacks = Stacks::new(pid.clone(), &cancel, note)?;
+        all_stacks = Some(stacks.all());
+        bus = bus.unawaited(Stacks::interval(), Box::new(stacks));
+    }
     if let Some(Server { reconnect, first, .. }) = server {
         let notes = send.clone();
         let note = move |note| _ = notes.send(Message::Server(note));
         bus = bus.beside(plan.interval, Box::new(WatchedServer::new(reconnect, first, pid, note)));
     }
+    let black_box = plan.black_box.as_ref();
+    let black_box = black_box.map(|plan| BlackBox::open(plan, &manifest, all_stacks.clone())).transpose()?;
+    see(Seen::Begins(&manifest));
     let stop_bus = Stop::new();
     std::thread::scope(|scope| {
         scope.spawn(|| sample(bus, &stop_bus, send));
         let series = Series::new(started, plan.interval.seconds());
-        let mut watching =
-            Watching { plan, stop, clock: &clock, series, recent, record, exported: false, seen: 0 };
+        let mut watching = Watching {
+            plan,
+            stop,
+            clock: &clock,
+            series,
+            recent,
+            record,
+            black_box,
+            stacks: all_stacks.clone(),
+            exported: false,
+            seen: 0,
+        };
         let ended = watching.until_end(&messages, see);
         cancel.store(true, Ordering::Relaxed);
         stop_bus.set();
         // The record contains the last sample too, which comes after the last interval.
         let kept = messages.iter().try_for_each(|message| watching.keep(message));
-        let finished = watching.record.map_or(Ok(()), Record::finish);
+        if let Some(black_box) = &mut watching.black_box {
+            black_box.finish(&mut |text| see(Seen::Note(text)));
+        }
+        let stacks = all_stacks.map(|all| all.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let finished = watching.record.map_or(Ok(()), |record| record.finish(stacks.as_ref()));
         if let Some(diagnosis) = watching.recent.diagnosis() {
             see(Seen::Ends(&diagnosis));
         }
@@ -166,6 +197,8 @@ struct Watching<'a> {
     series: Series,
     recent: Recent,
     record: Option<Record>,
+    black_box: Option<BlackBox>,
+    stacks: Option<Arc<Mutex<AllStacks>>>,
     /// Whether the OpenMetrics file was written once.
     exported: bool,
     seen: u64,
@@ -194,11 +227,23 @@ impl Watching<'_> {
         self.keep(message.clone())?;
         match message {
             Message::Server(note) => see(Seen::Note(sentence(&note))),
+            Message::Note(_, text) => see(Seen::Note(text)),
             Message::Sample(sample) => {
                 self.export(&sample, see)?;
+                if let Some(black_box) = &mut self.black_box {
+                    black_box.sample(&sample, &mut |text| see(Seen::Note(text)));
+                }
                 if let Some(interval) = self.series.push(sample) {
                     self.seen += 1;
                     see(Seen::Interval(&interval));
+                    if let Some(stacks) =
+                        self.stacks.as_ref().filter(|_| interval.figures.contains_key(CAPTURED))
+                    {
+                        see(Seen::Stacks(&stacks.lock().unwrap_or_else(PoisonError::into_inner).on_cpu));
+                    }
+                    if let Some(black_box) = &mut self.black_box {
+                        black_box.interval(&interval, &mut |text| see(Seen::Note(text)));
+                    }
                     self.recent.push(interval);
                 }
             }
@@ -208,10 +253,16 @@ impl Watching<'_> {
 
     /// Reports what was written to the record.
     fn keep(&mut self, message: Message) -> Result<(), RunError> {
+        match (&mut self.black_box, &message) {
+            (Some(black_box), Message::Server(note)) => black_box.note(self.clock.now_s(), &sentence(note)),
+            (Some(black_box), Message::Note(at_s, text)) => black_box.note(*at_s, text),
+            _ => {}
+        }
         match (&mut self.record, message) {
             (None, _) => Ok(()),
             (Some(record), Message::Sample(sample)) => record.sample(sample),
             (Some(record), Message::Server(note)) => record.note(self.clock.now_s(), &sentence(&note)),
+            (Some(record), Message::Note(at_s, text)) => record.note(at_s, &text),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mydyno_facts::Source;
-use mydyno_judge::budget::{StackRules, ThreadSeconds, budget};
+use mydyno_judge::budget::StackRules;
 use mydyno_model::document::Header;
 use mydyno_model::profile::{HotFunction, ProfileReport};
 use mydyno_profile::{Folded, Options, Profile, capture};
@@ -15,6 +15,7 @@ use time::OffsetDateTime;
 
 use crate::error::RunError;
 use crate::reconnect::Reconnect;
+use crate::stacks::budget_of;
 use crate::target::Cancel;
 
 /// The plan of a profile.
@@ -80,17 +81,6 @@ fn process_of(options: &ConnectOptions) -> Result<u32, RunError> {
 }
 
 fn report(pid: u32, found: &Profile, rules: &StackRules) -> ProfileReport {
-    let threads: Vec<ThreadSeconds<'_>> = found
-        .threads
-        .iter()
-        .map(|thread| ThreadSeconds {
-            running: thread.running_s,
-            waiting: thread.waiting_s,
-            preempted: thread.preempted_s,
-            run_delay: thread.run_delay_s,
-            stack: &thread.stack,
-        })
-        .collect();
     let samples = found.on_cpu.sum();
     let functions = found.on_cpu.functions().into_iter().take(HOTTEST).filter(|function| function.own > 0.0);
     let functions = functions.map(|function| HotFunction {
@@ -114,7 +104,7 @@ fn report(pid: u32, found: &Profile, rules: &StackRules) -> ProfileReport {
         lost: found.lost,
         own_cpu: found.own_cpu_s / found.window_s,
         functions: functions.collect(),
-        budget: budget(rules, found.on_cpu.iter(), found.off_cpu.iter(), &threads),
+        budget: budget_of(rules, found),
         notes: Vec::new(),
         extra: serde_json::Map::new(),
     };

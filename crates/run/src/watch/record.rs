@@ -1,6 +1,6 @@
 //! The folder of a recorded watch: `watch.json`, the samples, and notes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mydyno_model::Document as _;
 use mydyno_model::sample::Sample;
@@ -8,10 +8,12 @@ use mydyno_model::watch::{WatchManifest, WatchNote, file};
 
 use crate::error::RunError;
 use crate::sample_stream::SampleStream;
-use crate::writer::{Lines, claim, write_whole};
+use crate::stacks::AllStacks;
+use crate::writer::{Lines, claim, write_stacks, write_whole};
 
 /// An open record. Everything that was pushed is kept, even if the process is killed.
 pub struct Record {
+    folder: PathBuf,
     samples: SampleStream,
     notes: Lines,
 }
@@ -24,8 +26,11 @@ impl Record {
     pub fn create(folder: &Path, manifest: &WatchManifest) -> Result<Self, RunError> {
         let claim = claim(folder)?;
         write_whole(&folder.join(file::MANIFEST), &manifest.to_json())?;
-        let record =
-            Self { samples: SampleStream::create(folder)?, notes: Lines::create(folder, file::NOTES)? };
+        let record = Self {
+            folder: folder.to_owned(),
+            samples: SampleStream::create(folder)?,
+            notes: Lines::create(folder, file::NOTES)?,
+        };
         claim.keep();
         Ok(record)
     }
@@ -46,11 +51,14 @@ impl Record {
         self.notes.push(&WatchNote { at_s, text: text.to_owned() })
     }
 
-    /// Ends the record.
+    /// Ends the record, with the stacks that were captured.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(self) -> Result<(), RunError> {
+    pub fn finish(self, stacks: Option<&AllStacks>) -> Result<(), RunError> {
+        if let Some(stacks) = stacks {
+            write_stacks(&self.folder, stacks)?;
+        }
         self.samples.finish()
     }
 }

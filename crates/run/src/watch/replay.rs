@@ -72,7 +72,7 @@ pub fn replay(folder: &Path, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> Re
 }
 
 /// The manifest of a recorded watch, or of a bench, which samples once a second.
-fn manifest(folder: &Path) -> Result<WatchManifest, RunError> {
+pub(super) fn manifest(folder: &Path) -> Result<WatchManifest, RunError> {
     let path = folder.join(file::MANIFEST);
     if let Some(text) = text(&path)? {
         return WatchManifest::from_json(&text).map_err(|source| RunError::Document { path, source });
@@ -102,7 +102,7 @@ fn text(path: &Path) -> Result<Option<String>, RunError> {
     }
 }
 
-fn started(manifest: &WatchManifest) -> OffsetDateTime {
+pub(super) fn started(manifest: &WatchManifest) -> OffsetDateTime {
     OffsetDateTime::parse(&manifest.header.created, &Rfc3339).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
@@ -114,7 +114,10 @@ fn notes(folder: &Path) -> Vec<WatchNote> {
 
 /// Passes each full frame to `give` until that returns `false`; returns a description of samples that could not be
 /// read, if any.
-fn samples(folder: &Path, mut give: impl FnMut(Sample) -> bool) -> Result<Option<String>, RunError> {
+pub(super) fn samples(
+    folder: &Path,
+    mut give: impl FnMut(Sample) -> bool,
+) -> Result<Option<String>, RunError> {
     let path = folder.join(record::file::OBSERVE);
     let open = || -> std::io::Result<_> {
         let mut decoder = zstd::Decoder::new(open_regular(&path)?)?;

@@ -30,7 +30,7 @@ pub fn add(to: &mut Figures<'_>) {
         ("host.tcp.listen_overflows_per_s", "host.tcp.listen_overflows"),
     ]);
     to.set("host.memory.oom_kills", to.grown("host.memory.oom_kills"));
-    for what in ["available", "cached", "dirty", "writeback"] {
+    for what in ["available", "cached", "dirty", "writeback", "dirty_limit", "dirty_background"] {
         let name = format!("host.memory.{what}_bytes");
         to.set(&name, to.now(&name));
     }
@@ -85,6 +85,7 @@ fn cpus(to: &mut Figures<'_>) {
         if let Some(interrupts) = ratio(grown("softirq"), Some(busy + idle)) {
             softirq = Some(softirq.unwrap_or(0.0).max(interrupts));
         }
+        to.set(&format!("host.cpu.cpu{number}.busy_share"), Some(share));
     }
     to.set("host.cpu.hottest_share", hottest.map(|(share, _)| share));
     to.set("host.cpu.hottest", hottest.map(|(_, number)| number));

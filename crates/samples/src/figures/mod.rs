@@ -4,6 +4,7 @@
 //! want of a value. Shares are fractions of 1. Rates of a group that is read beside the bus are over the time between its own
 //! readings.
 
+mod budget;
 mod host;
 mod innodb;
 pub mod names;
@@ -21,16 +22,18 @@ pub fn figures(before: &Sample, after: &Sample) -> IndexMap<String, f64> {
         host::add(&mut found);
         server::add(&mut found);
         innodb::add(&mut found);
+        budget::add(&mut found);
     }
     found.values
 }
 
 /// The instants of readings beside the bus, by the names of the values that they read.
-const GROUPS: [(&str, &str); 12] = [
+const GROUPS: [(&str, &str); 14] = [
     ("server.status.", "observe.server.at_s"),
     ("server.sessions.", "observe.server.at_s"),
     ("server.innodb.", "observe.server.at_s"),
     ("server.file.", "observe.server.at_s"),
+    ("server.statements.", "observe.server.at_s"),
     ("server.connection.", "observe.server.at_s"),
     ("server.threads.", "observe.kernel.at_s"),
     ("server.cgroup.memory.", "observe.kernel.at_s"),
@@ -39,6 +42,7 @@ const GROUPS: [(&str, &str); 12] = [
     ("host.interrupts.", "observe.kernel.at_s"),
     ("host.softirqs.", "observe.kernel.at_s"),
     ("host.cpu.cpu", "observe.kernel.at_s"),
+    ("profile.", "observe.profile.at_s"),
 ];
 
 struct Figures<'a> {

@@ -1,7 +1,7 @@
 //! Names of all figures, for tables whose columns are known before the first interval.
 
 /// Figures that a host or server has once.
-pub const NAMES: [&str; 117] = [
+pub const NAMES: [&str; 144] = [
     "host.cpu.busy_share",
     "host.cpu.user_share",
     "host.cpu.system_share",
@@ -70,6 +70,8 @@ pub const NAMES: [&str; 117] = [
     "server.sessions.committing",
     "server.sessions.oldest_s",
     "server.uptime_s",
+    "server.statements_per_s",
+    "server.statement_us",
     "innodb.read_requests_per_s",
     "innodb.pool_misses_per_s",
     "innodb.free_waits_per_s",
@@ -119,6 +121,31 @@ pub const NAMES: [&str; 117] = [
     "server.file.binlog.misc_us",
     "server.file.binlog.misc_threads",
     "observe.cpu_share",
+    "budget.busy_threads",
+    "budget.idle_threads",
+    "budget.cpu_user_threads",
+    "budget.cpu_kernel_threads",
+    "budget.spin_threads",
+    "budget.cpu_wait_threads",
+    "budget.data_read_threads",
+    "budget.data_write_threads",
+    "budget.redo_sync_threads",
+    "budget.binlog_sync_threads",
+    "budget.row_lock_threads",
+    "budget.metadata_lock_threads",
+    "budget.page_latch_threads",
+    "budget.mutex_threads",
+    "budget.network_threads",
+    "budget.throttled_threads",
+    "budget.swap_threads",
+    "budget.unexplained_threads",
+    "profile.charset_share",
+    "profile.allocator_share",
+    "profile.closure",
+    "profile.lost_records",
+    "observe.profile_cpu_share",
+    "host.memory.dirty_limit_bytes",
+    "host.memory.dirty_background_bytes",
 ];
 
 /// Figures of each disk, after `host.disk.NAME.`.
@@ -134,3 +161,6 @@ pub const OF_DISK: [&str; 10] = [
     "util_share",
     "queue",
 ];
+
+/// Groups of functions whose share of the CPU time of connections is a figure, `profile.GROUP_share`: those of `rules/stacks.toml`.
+pub const GROUPS_OF_FUNCTIONS: [&str; 2] = ["charset", "allocator"];

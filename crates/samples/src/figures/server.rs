@@ -60,6 +60,10 @@ pub fn add(to: &mut Figures<'_>) {
         ("server.sessions.oldest_s", "server.sessions.oldest_s_now"),
         ("server.uptime_s", "server.status.uptime"),
     ]);
+    let statements = "server.statements.count_all";
+    to.set("server.statements_per_s", to.per_s(statements));
+    let mean_us = super::ratio(to.grown("server.statements.time_s"), to.grown(statements)).map(|s| s * 1e6);
+    to.set("server.statement_us", mean_us);
     for file in ["data", "redo", "binlog"] {
         for (call, calls) in [("read", "reads"), ("write", "writes"), ("misc", "miscs")] {
             let (counter, time) =

@@ -116,6 +116,7 @@ fn load(args: &Args, folder: &Path, connect: &ConnectOptions, stop: &Cancel, ui:
             .collect(),
         seed: args.seed,
         no_observe: true,
+        no_profile: true,
         ..load.request()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

@@ -41,7 +41,8 @@ fn columns(interval: &WatchInterval) -> Vec<String> {
         (what == "util_share").then_some(disk)
     });
     let of_disks = disks.flat_map(|disk| OF_DISK.map(|what| format!("host.disk.{disk}.{what}")));
-    NAMES.iter().map(|name| (*name).to_owned()).chain(of_disks).collect()
+    let cpus = interval.figures.keys().filter(|name| name.starts_with("host.cpu.cpu")).cloned();
+    NAMES.iter().map(|name| (*name).to_owned()).chain(of_disks).chain(cpus).collect()
 }
 
 /// Six decimals are below the resolution of every counter.

@@ -1,9 +1,12 @@
 //! `mydyno watch`: what a server and its host do, every second.
 
+mod black_box;
 mod csv;
 mod profile;
+mod screen;
 mod text;
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,7 +24,7 @@ use crate::ui::Ui;
 use crate::{private, signals};
 
 const EXAMPLES: &str = "Examples:
-  mydyno watch             the server of the option files, a block of lines every second
+  mydyno watch             the server of the option files: a screen on a terminal, else a block of lines every second
   mydyno watch -h db1 -u monitor --once
                            one interval, then the end
   mydyno watch --json --interval 10s --duration 1h
@@ -29,8 +32,12 @@ const EXAMPLES: &str = "Examples:
   mydyno watch --record /var/tmp/night --duration 8h --quiet > /dev/null
   mydyno watch --replay /var/tmp/night --csv
                            a night of raw counters, and its intervals again
+  mydyno watch --budget --duration 1m
+                           with stacks captured now and then: where the time goes
+  mydyno watch --black-box /var/lib/mydyno/box --budget --quiet > /dev/null
+                           keep the latest minutes, and those around each spike
   mydyno watch --profile=30s
-                           where the time of statements goes, and which functions run
+                           a whole profile: also which functions run
 
 Ctrl-C ends the watch with exit status 130. It only reads; the account needs no privilege, and shows more with PROCESS.
 Guide: docs/guides/watch.md";
@@ -54,14 +61,20 @@ pub struct Args {
     /// Comma-separated values, a line per interval.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Lines on a terminal, too, where a screen is shown otherwise.
+    #[arg(long)]
+    plain: bool,
     /// Watch this host without a server.
     #[arg(long)]
     host_only: bool,
+    /// Capture the server's stacks for half a second every 5 s, and say where the time of its statements goes.
+    #[arg(long, conflicts_with = "host_only")]
+    budget: bool,
     /// Keep the raw samples in this folder, which must not exist yet or be empty.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// Show a recorded watch again, or the samples of a bench (folder, name or number of `mydyno runs`), in any form.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["record", "openmetrics", "host_only", "interval", "count", "duration", "once"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["record", "openmetrics", "host_only", "interval", "count", "duration", "once", "budget"])]
     replay: Option<PathBuf>,
     /// Write each sample as OpenMetrics text to this file, as in node_exporter's textfile folder (FILE.prom).
     #[arg(long, value_name = "FILE")]
@@ -69,6 +82,9 @@ pub struct Args {
     /// Profile.
     #[command(flatten)]
     profile: profile::ProfileArgs,
+    /// Black box.
+    #[command(flatten)]
+    black_box: black_box::BlackBoxArgs,
     /// Server.
     #[command(flatten)]
     server: ServerArgs,
@@ -79,6 +95,15 @@ pub struct Args {
 
 /// Watches and prints each interval.
 pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<Status, Failure> {
+    if let Some(folder) = &args.black_box.mark {
+        return black_box::mark(folder, &args.black_box.text, ui);
+    }
+    if args.black_box.unit {
+        args.black_box.plan()?;
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mydyno"));
+        ui.out(&black_box::unit(&program, &argv));
+        return Ok(Status::Fine);
+    }
     if let Some(window) = &args.profile.profile {
         let window = duration("--profile", window)?;
         let plan = match args.profile.pid {
@@ -91,6 +116,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     let mut see = |seen: Seen<'_>| match seen {
         Seen::Begins(manifest) => printer.begin(manifest),
         Seen::Interval(interval) => printer.interval(interval),
+        Seen::Stacks(_) => {}
         Seen::Note(text) => ui.note(&text),
         Seen::Ends(diagnosis) => printer.end(diagnosis),
     };
@@ -103,6 +129,15 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
         None => {
             let plan = plan(args, password, argv, ui)?;
             let stop = signals::stop_flag()?;
+            if is_for_screen(args, ui) {
+                let (ended, diagnosis) = screen::run(&plan, ui.color, &stop)?;
+                if let Some(diagnosis) = diagnosis {
+                    ui.out(&text::diagnosis(&diagnosis, ui.width()));
+                }
+                // Keys end a screen; that is its end, and no interruption.
+                let all = plan.intervals.is_none_or(|all| ended.intervals >= all);
+                return Ok(if all { Status::Fine } else { Status::Interrupted });
+            }
             (watch::watch(&plan, &stop, &mut see), stop)
         }
     };
@@ -129,11 +164,26 @@ fn plan(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Result<W
         false => Some(Box::new(target::resolve(&args.server, password, ui)?)),
     };
     let (record, openmetrics) = (args.record.clone(), args.openmetrics.clone());
-    Ok(WatchPlan { server, interval, intervals, record, openmetrics, argv })
+    Ok(WatchPlan {
+        server,
+        interval,
+        intervals,
+        stacks: args.budget,
+        record,
+        black_box: args.black_box.plan()?,
+        openmetrics,
+        argv,
+    })
 }
 
 fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
     parse_duration(text).map_err(|e| Failure::usage(format!("{option}: {e}")))
+}
+
+/// Whether somebody looks at a terminal.
+fn is_for_screen(args: &Args, ui: &Ui) -> bool {
+    let plain = args.plain || args.once || args.csv || ui.json || ui.quiet || !ui.live;
+    !plain && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Forms of an interval.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mydyno_model::document::Document as _;
-use mydyno_model::profile::{ProfileReport, TimeClass};
+use mydyno_model::profile::ProfileReport;
 use mydyno_model::text;
 use mydyno_profile::Folded;
 use mydyno_report::flame::{self, Flame};
@@ -20,7 +20,7 @@ pub struct ProfileArgs {
     /// Sample the stacks of the server's threads for this long instead, and show where the time of its statements goes and which functions
     /// run [default: 10s].
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10s", require_equals = true,
-        conflicts_with_all = ["count", "duration", "once", "csv", "host_only", "record", "replay", "openmetrics"])]
+        conflicts_with_all = ["count", "duration", "once", "budget", "csv", "host_only", "record", "replay", "openmetrics"])]
     pub profile: Option<String>,
     /// Profile this process instead of the server's; no connection is made.
     #[arg(long, value_name = "PID", requires = "profile")]
@@ -103,29 +103,6 @@ fn flames(found: &Profiled, baseline: &Folded) -> String {
     flame::html(&title, &[about], &[cpu, waits])
 }
 
-/// A class as people say it.
-fn named(class: TimeClass) -> &'static str {
-    match class {
-        TimeClass::CpuUser => "on a CPU, in the server",
-        TimeClass::CpuKernel => "on a CPU, in the kernel",
-        TimeClass::Spin => "on a CPU, spinning",
-        TimeClass::CpuWait => "waiting for a CPU",
-        TimeClass::DataRead => "reading data files",
-        TimeClass::DataWrite => "writing data files",
-        TimeClass::RedoSync => "redo log write and sync",
-        TimeClass::BinlogSync => "binary log write and sync",
-        TimeClass::RowLock => "row locks",
-        TimeClass::MetadataLock => "metadata locks",
-        TimeClass::Latch => "InnoDB's latches",
-        TimeClass::Mutex => "mutexes of the server",
-        TimeClass::Network => "sending to the client",
-        TimeClass::Throttled => "throttled by the kernel",
-        TimeClass::Swap => "swapping",
-        TimeClass::Unexplained => "unexplained",
-        TimeClass::ClientIdle => "idle for the client",
-    }
-}
-
 /// The profile for a terminal.
 fn page(report: &ProfileReport) -> String {
     let budget = &report.budget;
@@ -152,7 +129,7 @@ fn page(report: &ProfileReport) -> String {
         for class in &budget.classes {
             let bar = "#".repeat((class.share * BAR).round() as usize);
             lines.push(
-                format!("  {:<26} {:5.1} %  {bar}", named(class.class), 100.0 * class.share)
+                format!("  {:<26} {:5.1} %  {bar}", class.class.words(), 100.0 * class.share)
                     .trim_end()
                     .to_owned(),
             );

@@ -1,6 +1,7 @@
 //! An interval as a block of lines for people.
 
-use mydyno_model::diagnosis::Diagnosis;
+use mydyno_model::diagnosis::{DiagnosedBudget, Diagnosis};
+use mydyno_model::profile::TimeClass;
 use mydyno_model::text;
 use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
 use mydyno_model::watch::WatchInterval;
@@ -10,6 +11,9 @@ const MARGIN: usize = 10;
 
 /// Shares of the CPU, of the free memory or of one CPU, at which a figure that is otherwise left out is shown.
 const SHOWN_CPU_SHARE: f64 = 0.005;
+
+/// Classes of time with less are left out.
+const SHOWN_SHARE: f64 = 0.005;
 
 /// A CPU that is busier than this is named.
 const HOT_SHARE: f64 = 0.9;
@@ -32,6 +36,7 @@ pub fn block(interval: &WatchInterval, width: usize) -> String {
     add("server", figures.server());
     add("innodb", figures.innodb());
     add("files", figures.files());
+    add("time", figures.budget());
     add("sampling", figures.sampling());
     for event in &interval.events {
         add("event", vec![Some(text::line(&event.text))]);
@@ -52,9 +57,12 @@ pub fn block(interval: &WatchInterval, width: usize) -> String {
 pub fn diagnosis(diagnosis: &Diagnosis, width: usize) -> String {
     let mut out = format!("\nDiagnosis of {}", show_seconds(diagnosis.over_s));
     if diagnosis.bottlenecks.is_empty() {
-        return out + ": no bottleneck that counters can show\n";
+        out.push_str(": no bottleneck that counters can show");
     }
     out.push('\n');
+    if let Some(budget) = &diagnosis.budget {
+        out.push_str(&time_budget(budget, width));
+    }
     for found in &diagnosis.bottlenecks {
         let held = match found.held {
             held if held >= 0.995 => String::new(),
@@ -83,6 +91,22 @@ pub fn diagnosis(diagnosis: &Diagnosis, width: usize) -> String {
         }
     }
     out
+}
+
+/// Where the time of statements went, in one paragraph.
+fn time_budget(budget: &DiagnosedBudget, width: usize) -> String {
+    let shares = budget.classes.iter().filter(|class| class.share >= SHOWN_SHARE).map(|class| {
+        let range = class.low.zip(class.high);
+        let range = range.map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
+        format!("{} {}{}", class.class.words(), percent(class.share), range.unwrap_or_default())
+    });
+    let text = format!(
+        "Where the time of statements went ({} captures, {} threads at work on average): {}",
+        budget.captures,
+        three_digits(budget.busy_threads),
+        shares.collect::<Vec<_>>().join(" · ")
+    );
+    filled(&text, width).into_iter().map(|line| line + "\n").collect()
 }
 
 /// Words on lines of at most `width` characters, where they fit.
@@ -213,6 +237,23 @@ impl Figures<'_> {
             of("util_share").map(|share| format!("busy {}", percent(share))),
             of("queue").map(|queue| format!("queue {}", three_digits(queue))),
         ]
+    }
+
+    /// Where the time of statements goes, in an interval with a capture: the four largest classes.
+    fn budget(&self) -> Vec<Option<String>> {
+        let Some(busy) = self.some("budget.busy_threads") else { return Vec::new() };
+        let classes = TimeClass::ALL.into_iter().filter(|class| *class != TimeClass::ClientIdle);
+        let mut classes: Vec<(f64, TimeClass)> = classes
+            .filter_map(|class| Some((self.get(&format!("budget.{}_threads", class.key()))? / busy, class)))
+            .filter(|(share, _)| *share >= SHOWN_SHARE)
+            .collect();
+        classes.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let threads = Some(format!("{} threads at work", three_digits(busy)));
+        let shares = classes
+            .into_iter()
+            .take(4)
+            .map(|(share, class)| Some(format!("{} {}", class.words(), percent(share))));
+        std::iter::once(threads).chain(shares).collect()
     }
 
     fn server(&self) -> Vec<Option<String>> {

@@ -1,0 +1,126 @@
+//! The budget of a window, from the intervals of it in which stacks were captured.
+
+use mydyno_model::diagnosis::{DiagnosedBudget, DiagnosedShare, ShareSource};
+use mydyno_model::profile::TimeClass;
+use mydyno_model::watch::WatchInterval;
+use mydyno_stats::special::t_quantile;
+
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+
+/// Fewest captures for an interval.
+const FEWEST: usize = 3;
+
+/// Name of the figure with the mean number of threads of a class.
+pub fn figure(class: TimeClass) -> String {
+    format!("budget.{}_threads", class.key())
+}
+
+/// The budget; `None` where no connection worked on a statement in a capture, or nothing was captured.
+pub fn of(intervals: &[WatchInterval]) -> Option<DiagnosedBudget> {
+    let busy = |interval: &WatchInterval| interval.figures.get("budget.busy_threads").copied();
+    let captured: Vec<&WatchInterval> = intervals.iter().filter(|i| busy(i).is_some()).collect();
+    let mean = |name: &str| {
+        let known: Vec<f64> = captured.iter().filter_map(|i| i.figures.get(name).copied()).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let busy_threads = mean("budget.busy_threads").filter(|busy| *busy > 0.0)?;
+    let busy: Vec<f64> = captured.iter().filter_map(|interval| busy(interval)).collect();
+    let mut classes: Vec<DiagnosedShare> = TimeClass::ALL
+        .into_iter()
+        .filter(|class| *class != TimeClass::ClientIdle)
+        .filter_map(|class| {
+            let name = figure(class);
+            let threads: Vec<f64> =
+                captured.iter().map(|i| i.figures.get(&name).copied().unwrap_or(0.0)).collect();
+            let share = threads.iter().sum::<f64>() / threads.len() as f64 / busy_threads;
+            let half = half_width(&threads, &busy, share);
+            (share > 0.0).then(|| DiagnosedShare {
+                class,
+                share,
+                low: half.map(|half| (share - half).max(0.0)),
+                high: half.map(|half| (share + half).min(1.0)),
+                source: match class {
+                    TimeClass::CpuWait => ShareSource::Switches,
+                    _ => ShareSource::Stacks,
+                },
+            })
+        })
+        .collect();
+    classes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let unexplained = classes.iter().find(|class| class.class == TimeClass::Unexplained);
+    Some(DiagnosedBudget {
+        busy_threads,
+        idle_threads: mean("budget.idle_threads").unwrap_or(0.0),
+        unexplained: unexplained.map_or(0.0, |class| class.share),
+        closure: mean("profile.closure"),
+        captures: captured.len(),
+        classes,
+    })
+}
+
+/// Half the width of the interval of a ratio of means (Cochran, Sampling Techniques, 3rd edition, section 6.4).
+fn half_width(parts: &[f64], wholes: &[f64], ratio: f64) -> Option<f64> {
+    let n = parts.len();
+    if n < FEWEST {
+        return None;
+    }
+    let mean = wholes.iter().sum::<f64>() / n as f64;
+    let squares: f64 = parts.iter().zip(wholes).map(|(part, whole)| (part - ratio * whole).powi(2)).sum();
+    let error = (squares / (n as f64 * (n - 1) as f64)).sqrt() / mean;
+    Some(t_quantile(0.5 + LEVEL / 2.0, (n - 1) as f64) * error)
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+    use mydyno_model::document::Header;
+    use time::macros::datetime;
+
+    use super::*;
+
+    fn interval(figures: &[(&str, f64)]) -> WatchInterval {
+        WatchInterval {
+            header: Header::of::<WatchInterval>(datetime!(2026-11-23 12:00 UTC)),
+            at_s: 0.0,
+            over_s: 1.0,
+            late_s: None,
+            missed: 0,
+            figures: figures.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect::<IndexMap<_, _>>(),
+            events: Vec::new(),
+            extra: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn shares_are_of_all_captures_together_and_sum_to_one() {
+        let captured = |busy: f64, rows: f64| {
+            interval(&[
+                ("budget.busy_threads", busy),
+                ("budget.idle_threads", 1.0),
+                ("budget.row_lock_threads", rows),
+                ("budget.cpu_wait_threads", busy - rows),
+            ])
+        };
+        let none = interval(&[("server.threads_running", 4.0)]);
+        let found = of(&[captured(8.0, 6.0), none.clone(), captured(4.0, 3.0), captured(4.0, 2.0)]);
+        let found = found.unwrap_or_else(|| panic!("no budget"));
+        let first = &found.classes[0];
+        assert_eq!((first.class, first.source), (TimeClass::RowLock, ShareSource::Stacks));
+        assert!((first.share - 11.0 / 16.0).abs() < 1e-12, "{}", first.share);
+        assert!((found.classes.iter().map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-12);
+        let (low, high) = (first.low.unwrap_or(0.0), first.high.unwrap_or(0.0));
+        assert!(low < first.share && first.share < high && high <= 1.0, "{low} {high}");
+        assert_eq!((found.captures, found.unexplained), (3, 0.0));
+        assert_eq!(of(&[none]), None);
+    }
+
+    #[test]
+    fn half_a_width_is_the_quantile_times_the_error_of_the_ratio() {
+        // Residuals 0.5, 0.25 and -0.75 of a ratio of 11/16: sum of squares 0.875, over 3 × 2, its root over the mean 16/3.
+        let half = half_width(&[6.0, 3.0, 2.0], &[8.0, 4.0, 4.0], 11.0 / 16.0).unwrap_or(0.0);
+        let error = (0.875_f64 / 6.0).sqrt() / (16.0 / 3.0);
+        assert!((half / error - 4.302_652_7).abs() < 1e-4, "{half}");
+        assert_eq!(half_width(&[1.0, 2.0], &[2.0, 2.0], 0.75), None);
+    }
+}
