@@ -147,8 +147,39 @@ def mean_error(x, seconds):
         wanders = stats.f.sf(power[:2].mean() / power[2:12].mean(), 2, 10) < WANDER_ALARM
     frequencies = np.log(np.arange(1, len(power) + 1))
     slope = np.polyfit(frequencies, np.log(np.maximum(power / power.max(), 1e-12)), 1)[0]
-    wider = (WIDER if used == 4 else 1.2) * (LONG_MEMORY if slope < -0.4 else 1.0)
-    return wider * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders) or levels_last(x)
+    over_returning, over_white = drift(x)
+    near = over_white > 2 and over_returning > -4
+    drifts = over_white > 4 and over_returning > (0 if used == 4 else -0.6)
+    wider = (WIDER if used == 4 else 1.2) * (LONG_MEMORY if slope < -0.4 or near else 1.0)
+    return wider * math.sqrt(power[:used].mean() / len(x)), used, bool(wanders) or levels_last(x) or bool(drifts)
+
+
+def blocks(x, most):
+    size = max(1, math.ceil(len(x) / most))
+    count = len(x) // size
+    return np.array(x[: count * size], float).reshape(count, size).mean(axis=1), size
+
+
+def drift(x):
+    """How well a level that drifts through the run explains the slowest cosines, beside one that comes back and beside
+    independent noise: log likelihoods (Whittle 1953)."""
+    x, _ = blocks(x, 720)
+    powers = dct(x, type=2, norm="ortho")[1 : 1 + min(100, len(x) // 2)] ** 2
+    if not powers.any():
+        return -math.inf, -math.inf
+    powers = powers / powers.max() + 1e-12
+    k = np.arange(1, len(powers) + 1)
+
+    def best(spectra):
+        # Normal cosines of these variances, the common factor by maximum likelihood.
+        return max(stats.norm.logpdf(np.sqrt(powers), scale=np.sqrt(s * np.mean(powers / s))).sum() for s in spectra)
+
+    def levels(corners):
+        return [(1 + c * c) / (k * k + c * c) + floor for c in corners for floor in (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1)]
+
+    drifting, white = best(levels([0, 0.5, 1])), best([np.ones(len(k))])
+    returning = max(best(levels([4, 5.6, 8, 12, 20, 40])), white)
+    return drifting - returning, drifting - white
 
 
 def levels_last(x):
@@ -179,13 +210,52 @@ def statistic(x, shape, first, cosines):
     return size, size**2 * (shape @ shape) / max(noise, np.finfo(float).tiny)
 
 
+def covariances(n):
+    """Correlations of slow noise with independent noise upon it."""
+    lag = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    independent = np.eye(n)
+    pink = sum(np.exp(-lag * 0.5**octave) for octave in range(8)) / 8
+    slow = [(phi**lag, share) for phi in (0.4, 0.6, 0.75, 0.85, 0.9, 0.95, 0.98, 0.995, 0.999) for share in (1, 0.7, 0.3, 0.1)]
+    return [share * correlation + (1 - share) * independent + 1e-9 * independent for correlation, share in slow + [(pink, 1), (pink, 0.5), (pink, 0)]]
+
+
+def sudden(x):
+    """The most likely sudden step by generalised least squares: windows before it, levels before and after; or None."""
+    values, size = blocks(x, 120)
+    n = len(values)
+    steps = {}
+    for k in range(math.ceil(0.1 * n), math.floor(0.9 * n) + 1):
+        before, after = x[: k * size], x[k * size :]
+        spread = (np.sum((before - before.mean()) ** 2) + np.sum((after - after.mean()) ** 2)) / (len(x) - 2)
+        if (after.mean() - before.mean()) ** 2 > 3.5**2 * spread:
+            steps[k] = before.mean(), after.mean()
+    if not steps:
+        return None
+    without, within = -math.inf, dict.fromkeys(steps, -math.inf)
+    for covariance in covariances(n):
+        root = np.linalg.cholesky(covariance)
+        y, level = np.linalg.solve(root, values), np.linalg.solve(root, np.ones(n))
+
+        def log_likelihood(design):
+            left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+            squares = max(left @ left, np.finfo(float).eps * (y @ y), np.finfo(float).tiny)
+            return -n / 2 * math.log(squares) - np.log(np.diag(root)).sum()
+
+        without = max(without, log_likelihood(level[:, None]))
+        for k in steps:
+            step = np.linalg.solve(root, (np.arange(n) >= k).astype(float))
+            within[k] = max(within[k], log_likelihood(np.column_stack([level, step])))
+    k = max(within, key=within.get)
+    return (k * size, *steps[k]) if 2 * (within[k] - without) > 16 else None
+
+
 def steadiness(mean, x, relevant=0.01, several=False):
     """Steady or not, None where too short to tell, and the change that stands out as a share of the earlier level."""
     n = len(x)
     if n < SHORTEST:
         return None, 0.0
     cosines = 4 if n < 120 else 6
-    steps, trends = {(4, False): (50, 26), (6, False): (26, 13), (4, True): (92, 56), (6, True): (41, 21)}[cosines, several]
+    steps, trends = {(4, False): (88, 39), (6, False): (50, 17), (4, True): (92, 56), (6, True): (41, 21)}[cosines, several]
     changes = []
     for twentieth in range(2, 19):
         k = math.floor(n * twentieth / 20 + 0.5)
@@ -193,6 +263,9 @@ def steadiness(mean, x, relevant=0.01, several=False):
         changes.append((found / steps, -size * (n - k) / n, size * k / n))
     size, found = statistic(x, (np.arange(n) + 0.5) / n, 2, cosines)
     changes.append((found / trends, -size / 2, size / 2))
+    step = sudden(x)
+    if step and abs(step[2] - step[1]) > relevant * abs(mean):
+        changes = [(math.inf, *step[1:])]
     changes = [c for c in changes if c[0] > 1 and abs(c[2] - c[1]) > relevant * abs(mean)]
     if not changes:
         return True, 0.0
@@ -255,6 +328,22 @@ def of_levels():
     return 100 + 4 * np.repeat([0.6, -0.7, 0.5], [70, 120, 50]) + 4 * own.normal(size=240)
 
 
+def falls(n, at, phi, seed):
+    """A lasting fall by a fifth under correlated noise of 4 %."""
+    own = np.random.default_rng(seed)
+    x = np.zeros(n)
+    x[0] = own.normal()
+    for t in range(1, n):
+        x[t] = phi * x[t - 1] + math.sqrt(1 - phi * phi) * own.normal()
+    return 100 - 20 * (np.arange(n) >= at) + 4 * x
+
+
+def walk(n, seed):
+    """Independent noise upon a random walk."""
+    own = np.random.default_rng(seed)
+    return 100 + 4 * own.normal(size=n) + 0.5 * np.cumsum(own.normal(size=n))
+
+
 series = {
     "nothing": [],
     "one value": [5.0],
@@ -285,6 +374,13 @@ series = {
     "a drop to nothing": 100 * (np.arange(60) < 45) + np.abs(ar1(0.0, 60)),
     "a rise from nothing": 100.0 * (np.arange(60) >= 15),
     "four minutes of levels of two": of_levels(),
+    "a minute, strongly correlated, that falls after a tenth": falls(60, 6, 0.9, 61),
+    "the same after half": falls(60, 31, 0.9, 62),
+    "four minutes, strongly correlated, that fall near the end": falls(240, 214, 0.9, 63),
+    "ten minutes, strongly correlated, that fall": falls(601, 333, 0.95, 64),
+    "four minutes upon a walk": walk(240, 65),
+    "ten minutes upon a walk": walk(600, 66),
+    "a quarter of an hour upon a walk": walk(900, 67),
 }
 out["means"] = []
 for name, values in series.items():
@@ -293,7 +389,8 @@ for name, values in series.items():
     out["means"].append({"name": name, "values": values, "mean": mean(values), "steady": steady, "change": change})
 
 out["mean_errors"] = []
-for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties", "eight minutes", "four minutes of levels of two"]:
+for name in ["as few as can be", "a minute", "five minutes, strongly correlated", "stalls", "heavy tails", "ties", "eight minutes", "four minutes of levels of two", "four minutes upon a walk",
+             "ten minutes upon a walk", "a quarter of an hour upon a walk"]:
     x = centred(rounded(series[name]))[1]
     for seconds in (60, 240, 600):
         se, df, wanders = mean_error(x, seconds)

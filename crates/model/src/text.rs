@@ -80,11 +80,13 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// A server's message: [`of_bytes`], truncated after [`LONGEST_MESSAGE_BYTES`].
+/// A server's message: [`of_bytes`] on one line, so that it cannot add lines that look like ours, truncated after
+/// [`LONGEST_MESSAGE_BYTES`].
 pub fn message(bytes: &[u8]) -> String {
+    let on_one_line = |bytes: &[u8]| of_bytes(bytes).replace(['\n', '\t'], " ");
     match bytes.get(..LONGEST_MESSAGE_BYTES) {
-        Some(head) if bytes.len() > LONGEST_MESSAGE_BYTES => format!("{} … cut", of_bytes(head)),
-        _ => of_bytes(bytes),
+        Some(head) if bytes.len() > LONGEST_MESSAGE_BYTES => format!("{} … cut", on_one_line(head)),
+        _ => on_one_line(bytes),
     }
 }
 

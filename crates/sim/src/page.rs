@@ -33,7 +33,7 @@ Written by `MYDYNO_WRITE_DOCS=1 make stats`, {seeds} seeds; a test compares it w
 Of the series that got an interval with its level, the share that holds the truth; then the share of the series that got one:
 the others say why not. After ~: none has a level (shorter than 240 s), and so many of the provisional intervals hold it. The
 assumption, no change slower than a quarter of the run, does not hold on *drifting*, on *levels of 2 min* below 600 s and on
-*levels of 30 s*, AR(1) 0.9 and 0.95 below 120 s.
+*levels of 30 s*, AR(1) 0.9 and 0.95 below 120 s; a run says so when it gives no level.
 
 {means}
 ## The same of Poisson counts
@@ -41,14 +41,15 @@ Throughputs of about 100 transactions a second whose mean varies by a tenth with
 
 {counts}
 ## Lasting falls by 20 % that are called unsteady, by their place in the run
-Noise of 4 %.
+Noise of 4 %; at most {} seeds.
 
 {found}
 ## Called unsteady
 Levels that last as long as the run or half of it are changes; *drifting* series truly drift.
 
 {unsteady}
-"
+",
+        coverage::FOUND_SEEDS
     )
 }
 

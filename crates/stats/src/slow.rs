@@ -1,6 +1,6 @@
 //! The error of the mean of one run: Student's t over the slowest cosines of the series, two of them below [`LONG_S`] seconds
 //! and four from there, with as many degrees of freedom. The error is 20 % wider for two cosines ([`WIDER_SHORT`]), 10 % for
-//! four ([`WIDER`]), and half as wide again where power falls steadily with frequency ([`LONG_MEMORY`]). The method assumes that
+//! four ([`WIDER`]), and half as wide again where the noise has long memory ([`LONG_MEMORY`]). The method assumes that
 //! no change is slower than over a quarter of the run.
 //!
 //! The mean square of the slowest cosines estimates the spectrum near frequency 0, which is the variance of the mean (Müller
@@ -8,6 +8,8 @@
 //! second to second. Other designs with their coverage: docs/journal/statistics.md.
 
 use crate::special::f_sf;
+
+mod memory;
 
 /// Minimum number of windows for an interval, or for a judgement of steadiness.
 pub const MIN_WINDOWS: usize = 16;
@@ -61,8 +63,9 @@ pub struct SlowError {
     pub standard_error: f64,
     /// Degrees of freedom: the number of cosines.
     pub df: f64,
-    /// Whether the level itself changes too slowly for the assumption: the two slowest cosines are much larger than the ten after
-    /// them, or lasting changes of level stand out of what they leave.
+    /// Whether the level itself changes too slowly for the assumption, or may do so: the two slowest cosines are much larger than
+    /// the ten after them, lasting changes of level stand out of what they leave, or a level that drifts through the whole run
+    /// explains the series as well as one that returns.
     pub wanders: bool,
 }
 
@@ -73,7 +76,8 @@ impl SlowError {
             return Some(format!("less than {RELIABLE_S} seconds cannot tell slow changes from noise"));
         }
         self.wanders.then(|| {
-            "its level changes more slowly than a quarter of the run: it speaks of this stretch of time only".to_owned()
+            "its level changes more slowly than a quarter of the run, or may do so: it speaks of this stretch of time only"
+                .to_owned()
         })
     }
 }
@@ -100,7 +104,9 @@ pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     let squares: Vec<f64> = coefficients(residuals, all).iter().map(|c| c * c).collect();
     let mean = |squares: &[f64]| squares.iter().sum::<f64>() / squares.len() as f64;
     let used = cosines(time_s);
-    let long_memory = log_log_slope(&squares) < LONG_MEMORY_SLOPE;
+    let drift = memory::drift(&slow_powers(residuals));
+    let long_memory =
+        log_log_slope(&squares) < LONG_MEMORY_SLOPE || drift.is_some_and(memory::Drift::is_near);
     let wider = if used == 2 { WIDER_SHORT } else { WIDER };
     let factor = if long_memory { wider * LONG_MEMORY } else { wider };
     let standard_error = factor * (mean(&squares[..used]) / n).sqrt();
@@ -109,7 +115,22 @@ pub fn mean_error(residuals: &[f64], time_s: f64) -> Option<SlowError> {
     }
     let larger = mean(&squares[..2]) / mean(&squares[2..2 + FASTER]);
     let slow = larger.is_finite() && f_sf(larger, 2.0, FASTER as f64) < WANDER_ALARM;
-    Some(SlowError { standard_error, df: used as f64, wanders: slow || levels_last(residuals) })
+    let wanders = slow || levels_last(residuals) || drift.is_some_and(|drift| drift.may_be(used > 2));
+    Some(SlowError { standard_error, df: used as f64, wanders })
+}
+
+/// Powers of the slowest cosines that the memory of a series is judged by.
+fn slow_powers(residuals: &[f64]) -> Vec<f64> {
+    let (values, _) = blocks(residuals, memory::MOST);
+    let count = memory::COSINES.min(values.len() / 2);
+    coefficients(&values, count).iter().map(|c| c * c).collect()
+}
+
+/// Means of blocks of equal size, at most `most` of them, and that size. Values at the end that fill no block are left out.
+pub(crate) fn blocks(series: &[f64], most: usize) -> (Vec<f64>, usize) {
+    let size = series.len().div_ceil(most).max(1);
+    let mean = |block: &[f64]| block.iter().sum::<f64>() / size as f64;
+    (series.chunks_exact(size).map(mean).collect(), size)
 }
 
 /// Whether the series consists of levels that last, under faster noise: of all pairs of changes at 10 %, 15 % … 90 % of the series,

@@ -5,6 +5,8 @@
 
 use crate::slow::{MIN_WINDOWS, coefficients};
 
+mod sudden;
+
 /// Smallest relevant change, as a share of the mean: a smaller one does not make a series unsteady, however significant it is.
 pub const RELEVANT_CHANGE: f64 = 0.01;
 
@@ -16,17 +18,18 @@ const LONG: usize = 120;
 const STEPS: std::ops::RangeInclusive<usize> = 2..=18;
 
 /// Limits of the square of a change in units of its variance: for a step at the worst position and for a trend, in short and in
-/// [`LONG`] series. Quantiles of 20,000 independent series (docs/journal/statistics.md).
+/// [`LONG`] series (docs/journal/statistics.md).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     short: (f64, f64),
     long: (f64, f64),
 }
 
-/// False alarm rates of 3 % for steps and 1.5 % for trends.
-pub(crate) const ONE_SERIES: Limits = Limits { short: (50.0, 26.0), long: (26.0, 13.0) };
+/// False alarm rates of about 1 % for steps and for trends on independent noise, and of at most 7 % for both on noise that
+/// remembers a tenth of the series.
+pub(crate) const ONE_SERIES: Limits = Limits { short: (88.0, 39.0), long: (50.0, 17.0) };
 
-/// A third of those rates, because several percentiles of one run are tested.
+/// Lower rates, because several percentiles of one run are tested.
 pub(crate) const SEVERAL_SERIES: Limits = Limits { short: (92.0, 56.0), long: (41.0, 21.0) };
 
 /// Result of the steadiness test.
@@ -42,9 +45,9 @@ pub struct Steadiness {
 }
 
 /// Tests whether the windows of a series vary about one mean: no step at any of 10 %, 15 % … 90 % of the series and no trend
-/// from start to end that is large relative to the series's other slow changes. The noise is the power of the slowest cosines
-/// without the step or trend, so that a slowly wandering but stationary series seldom raises an alarm, and reversing time does
-/// not change the result.
+/// from start to end that is large relative to the series's other slow changes, and no sudden change that lasts ([`sudden`]). The
+/// noise is the power of the slowest cosines without the step or trend, so that a slowly wandering but stationary series
+/// seldom raises an alarm, and reversing time does not change the result.
 pub fn assess(values: &[f64]) -> Steadiness {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n.max(1) as f64;
@@ -71,10 +74,11 @@ pub(crate) fn assess_about(mean: f64, residuals: &[f64], relevant: f64, limits: 
         return Steadiness { steady: None, change: 0.0, why };
     }
     let relevant = relevant * mean.abs();
-    let alarms = tested_changes(residuals, limits)
-        .into_iter()
-        .filter(|change| change.excess > 1.0 && (change.to - change.from).abs() > relevant);
-    let Some(worst) = alarms.max_by(|a, b| a.excess.total_cmp(&b.excess)) else {
+    let matters = |change: &Change| change.excess > 1.0 && (change.to - change.from).abs() > relevant;
+    // A sudden change tells its instant, so that it goes before steps at twentieths of the series.
+    let sudden = sudden::change(residuals).map(|found| sudden_change(residuals, found)).filter(matters);
+    let slow = || tested_changes(residuals, limits).into_iter().filter(matters);
+    let Some(worst) = sudden.or_else(|| slow().max_by(|a, b| a.excess.total_cmp(&b.excess))) else {
         let why = "no change stands out of the noise".to_owned();
         return Steadiness { steady: Some(true), change: 0.0, why };
     };
@@ -112,6 +116,13 @@ fn tested_changes(residuals: &[f64], limits: Limits) -> Vec<Change> {
     let excess = excess(slope, &trend, &of_series[1..], &of_trend[1..]) / trend_limit;
     tests.push(Change { at: None, from: -0.5 * slope, to: 0.5 * slope, excess });
     tests
+}
+
+fn sudden_change(residuals: &[f64], found: sudden::Sudden) -> Change {
+    let n = residuals.len();
+    let (before, after) = residuals.split_at(found.at);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    Change { at: Some(found.at as f64 / n as f64), from: mean(before), to: mean(after), excess: found.excess }
 }
 
 /// Square of an effect of this size and shape over its variance. The variance is the mean power of the series without the

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use mydyno_sim::coverage::{LENGTHS, PLACES, Tally, cell, counts, found, means, percentiles};
+use mydyno_sim::coverage::{CORRELATED, LENGTHS, PLACES, Tally, cell, counts, found, means, percentiles};
 use mydyno_sim::latency::Latency;
 use mydyno_sim::noise::Noise;
 use mydyno_stats::{Rng, interval, slow, steady};
@@ -62,12 +62,15 @@ fn throughputs_of_poisson_counts_do_so_too() {
 }
 
 #[test]
-fn levels_of_two_minutes_are_mostly_told_in_runs_of_four() {
-    for tally in [means(noise("levels of 2 min"), 240, 400), counts(noise("levels of 2 min"), 240, SEEDS)] {
-        assert!(tally.promised_share() <= 0.2, "{tally:?}");
+fn what_changes_more_slowly_than_a_quarter_of_the_run_is_mostly_told() {
+    for (name, n) in [("levels of 2 min", 240), ("drifting", 240), ("drifting", 300), ("drifting", 600)] {
+        for (is_counts, tally) in [(false, means(noise(name), n, 400)), (true, counts(noise(name), n, SEEDS))]
+        {
+            // 4,000 other series of drifting counts of 240 s keep their level in 19 %, these in 21 %.
+            let most = if is_counts && name == "drifting" && n == 240 { 0.22 } else { 0.2 };
+            assert!(tally.promised_share() <= most, "{name}, {n} windows: {tally:?}");
+        }
     }
-    let drifting = means(noise("drifting"), 240, 400);
-    assert!(drifting.promised_share() <= 0.5, "{drifting:?}");
 }
 
 #[test]
@@ -92,12 +95,11 @@ fn ordinary_runs_of_four_minutes_and_more_keep_their_level() {
 
 #[test]
 fn steady_series_are_seldom_called_unsteady() {
-    for phi in [0.0, 0.5, 0.7, 0.9] {
+    let noises = [0.0, 0.5, 0.7, 0.9].map(|phi| Noise::Ar1 { phi }).into_iter().chain([Noise::Pink]);
+    for noise in noises {
         for n in [60, 240, 600] {
-            for tally in [means(Noise::Ar1 { phi }, n, SEEDS), counts(Noise::Ar1 { phi }, n, SEEDS)] {
-                // 400 seeds add ± 1 %; a minute of φ 0.9 is six times its own memory.
-                let allowed = if phi == 0.9 && n == 60 { 0.09 } else { 0.075 };
-                assert!(tally.unsteady_share() <= allowed, "φ {phi}, {n} windows: {tally:?}");
+            for tally in [means(noise, n, SEEDS), counts(noise, n, SEEDS)] {
+                assert!(tally.unsteady_share() <= 0.07, "{noise:?}, {n} windows: {tally:?}");
             }
         }
     }
@@ -105,14 +107,12 @@ fn steady_series_are_seldom_called_unsteady() {
 
 #[test]
 fn a_lasting_fall_by_a_fifth_is_found_wherever_it_is() {
-    for at in PLACES {
-        for n in [60, 240, 600] {
-            let share = found(Noise::Ar1 { phi: 0.0 }, n, at, -0.2, 300);
-            assert!(share >= 0.9, "{n} windows, at {at}: {share}");
-        }
-        for n in [240, 600] {
-            let share = found(Noise::Ar1 { phi: 0.7 }, n, at, -0.2, 300);
-            assert!(share >= 0.9, "φ 0.7, {n} windows, at {at}: {share}");
+    for (name, noise) in CORRELATED {
+        for at in PLACES {
+            for n in [60, 120, 240] {
+                let share = found(noise, n, at, -0.2, 200);
+                assert!(share >= 0.9, "{name}, {n} windows, at {at}: {share}");
+            }
         }
     }
 }

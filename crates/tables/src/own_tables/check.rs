@@ -16,7 +16,12 @@ impl OwnTables {
                 let columns: Vec<String> = table.columns.iter().map(|c| mark::quoted(&c.name)).collect();
                 let sum = match columns.as_slice() {
                     [] => "0".to_owned(),
-                    columns => format!("COALESCE(SUM(CRC32(CONCAT_WS(',', {}))), 0)", columns.join(",")),
+                    columns => {
+                        format!(
+                            "CAST(COALESCE(SUM(CRC32(CONCAT_WS(',', {}))), 0) AS UNSIGNED)",
+                            columns.join(",")
+                        )
+                    }
                 };
                 let sql = format!(
                     "SELECT CONCAT(COUNT(*), ' rows with checksum ', {sum}) FROM {}.{}",

@@ -43,7 +43,8 @@ impl Sum {
     ) -> Result<Self, PrepareError> {
         let digest = match table.digest_columns().as_str() {
             "" => "0".to_owned(),
-            columns => format!("COALESCE(SUM(CRC32(CONCAT_WS(',',{columns}))),0)"),
+            // Some servers sum as floating-point numbers, which they print with an exponent.
+            columns => format!("CAST(COALESCE(SUM(CRC32(CONCAT_WS(',',{columns}))),0) AS UNSIGNED)"),
         };
         let sql = format!("SELECT COUNT(*), {digest} FROM {name}{part}");
         let rows = client.query(&sql).map_err(doing(format!("checking {name}")))?;

@@ -166,9 +166,9 @@ impl Channel {
         let packet = self.assembler.next(state)?.ok_or(GONE)?;
         let first = packet.sequence.wrapping_sub((packet.payload.len() / crate::packet::MAX_FRAME) as u8);
         // Some servers that are neither MySQL nor MariaDB go on counting from one answer to the next, and other clients
-        // accept that of an OK packet.
+        // accept that. A request for a local file is none of their answers.
         let is_first = std::mem::replace(&mut self.is_first, false);
-        if first != sequence && is_first && packet.payload.first() == Some(&0x00) {
+        if first != sequence && is_first && packet.payload.first().is_some_and(|first| *first < 0xFB) {
             self.misnumbered += 1;
         // A server that gives up counts from 0.
         } else if first != sequence && packet.payload.first() != Some(&0xFF) {

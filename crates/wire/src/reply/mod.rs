@@ -41,7 +41,7 @@ pub struct Reply {
     pub warnings: u16,
     /// Status flags, see [`crate::capability::status`].
     pub status: u16,
-    /// Whether an OK packet with a wrong sequence number was accepted; MySQL and MariaDB send none.
+    /// Whether an answer whose first packet had a wrong sequence number was accepted; MySQL and MariaDB send none.
     pub misnumbered: bool,
     /// The server's error, which ends a reply, also in the middle of its rows.
     pub error: Option<Box<ServerError>>,

@@ -294,13 +294,14 @@ impl ReplyParser {
         }))
     }
 
-    /// Errors of a server that closes the connection count from 0, and an OK packet that is the whole answer may have
-    /// any number, as some servers that are neither MySQL nor MariaDB send it; all others must be consecutive.
+    /// Errors of a server that closes the connection count from 0, and the first packet of an answer (OK, or the number of columns) may have
+    /// any number: some servers that are neither MySQL nor MariaDB go on counting from one answer to the next. Everything
+    /// else must follow its predecessor.
     #[cold]
     fn out_of_sequence(&mut self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
-        let is_ok = self.state == State::First && prefix.first() == Some(&0x00);
-        if is_ok || prefix.first() == Some(&0xFF) {
-            self.misnumbered |= is_ok;
+        let is_answer = self.state == State::First && prefix.first().is_some_and(|first| *first < 0xFB);
+        if is_answer || prefix.first() == Some(&0xFF) {
+            self.misnumbered |= is_answer;
             return Ok(());
         }
         Err(self.invalid("out of sequence", &format!("number {number} instead of {}", self.sequence)))
@@ -381,8 +382,21 @@ mod tests {
     #[test]
     fn a_frame_out_of_sequence_is_an_error() {
         let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
-        let error = p.feed(b"\x01\0\0\x02\x01").unwrap_err().to_string();
-        assert!(error.contains("number 2 instead of 1"), "{error}");
+        let error = p.feed(b"\x01\0\0\x01\x01\x01\0\0\x03\x03").unwrap_err().to_string();
+        assert!(error.contains("number 3 instead of 2"), "{error}");
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let error = p.feed(b"\x05\0\0\x07\xfb/etc").unwrap_err().to_string();
+        assert!(error.contains("number 7 instead of 1"), "{error}");
+    }
+
+    #[test]
+    fn rows_may_be_numbered_from_any_start() {
+        let mut p = parser(Capabilities::DEPRECATE_EOF, Expect::Text);
+        let column = b"\x01\0\0\x08x";
+        let rows = b"\x02\0\0\x09\x01a\x07\0\0\x0a\xfe\0\0\x02\0\0\0";
+        let answer = [b"\x01\0\0\x07\x01".as_slice(), column, rows].concat();
+        let Progress::Done(reply) = p.feed(&answer).unwrap() else { panic!("it is complete") };
+        assert_eq!((reply.rows, reply.misnumbered), (1, true));
     }
 
     #[test]

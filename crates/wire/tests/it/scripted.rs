@@ -214,7 +214,7 @@ fn garbage_is_an_error_that_names_packet_and_state() {
     let cases: [(&[u8], &str); 6] = [
         (b"\x05\0\0\x01\xfe\xff\xff\xff\xff", "result header"),
         (b"\x01\0\0\x01\0", "OK"),
-        (b"\x01\0\0\x05\x01", "out of sequence"),
+        (b"\x01\0\0\x01\x01\x01\0\0\x05d", "out of sequence"),
         (b"\0\0\0\x01", "result header"),
         (b"\x01\0\0\x01\x01\x02\0\0\x02\x03d", "column definition"),
         (b"\x02\0\0\x01\xff\x01", "error"),
@@ -331,10 +331,30 @@ fn an_ok_packet_with_a_wrong_number_is_taken_and_counted() {
 }
 
 #[test]
+fn rows_with_wrong_numbers_are_taken_and_counted() {
+    // The server of npm's mysql2 goes on counting from one answer to the next.
+    let column = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0";
+    let frames: [&[u8]; 4] = [&[1], column, b"\x02ab", &[0xFE, 0, 0, 2, 0, 0, 0]];
+    let answer = |from: u8| {
+        let numbered = frames.iter().zip(from..);
+        numbered.flat_map(|(payload, number)| packet(number, payload)).collect::<Vec<u8>>()
+    };
+    let acts = vec![Act::Read, Act::Send(answer(10)), Act::Read, Act::Send(answer(1))];
+    let fake = Fake::new(welcome(acts));
+    let mut client = Client::connect(&fake.options()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(client.query("SELECT c").unwrap().named(0, "c").unwrap(), "ab");
+    }
+    assert_eq!(client.misnumbered_answers(), 1);
+}
+
+#[test]
 fn a_message_of_megabytes_is_cut_and_one_that_steers_a_terminal_is_shown() {
     let long = [b"\xff\x15\x04".to_vec(), vec![b'x'; 600_000]].concat();
     let text = query_error(packet(1, &long)).to_string();
     assert!(text.ends_with("x … cut") && text.len() < 5_000, "{}", text.len());
     let text = query_error(error(1, 1064, "a\u{1b}[31m\u{202e}\u{2028}b")).to_string();
     assert!(text.contains(r"a\u{1b}[31m\u{202e}\u{2028}b"), "{text}");
+    let text = query_error(error(1, 1064, "near 'x\nmydyno: all is well'")).to_string();
+    assert!(text.ends_with("near 'x mydyno: all is well'"), "{text}");
 }

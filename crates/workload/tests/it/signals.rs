@@ -101,7 +101,7 @@ fn a_signal_ends_a_prepare_on_several_connections() {
     for (database, text) in [
         ("signal_make", "CREATE TABLE sbtest"),
         ("signal_fill", "INSERT INTO"),
-        ("signal_verify", "SELECT COUNT(*), COALESCE(SUM(CRC32"),
+        ("signal_verify", "SELECT COUNT(*), CAST(COALESCE(SUM(CRC32"),
         ("signal_index", "CREATE INDEX"),
     ] {
         ends_at_once(&server, text, |options, stop| {

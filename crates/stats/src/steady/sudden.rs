@@ -1,0 +1,175 @@
+//! A sudden change that lasts: a step that neighbouring windows show, however slowly the series wanders otherwise.
+//!
+//! The slowest cosines cannot tell a step in a short, strongly correlated series from its other slow changes; the likelihood
+//! can, because correlated noise moves little from one window to the next. Each possible step is tested by the ratio of
+//! the maximal likelihoods with and without it, over a family of Gaussian noises (Kay 1998, *Detection Theory*, chapter 6).
+//! Other designs, with figures: docs/journal/statistics.md.
+
+use crate::slow::blocks;
+
+/// Largest number of values on which the likelihoods are computed; longer series are averaged in blocks.
+const MOST: usize = 120;
+
+/// Share of the series before the first and after the last tested step.
+const MARGIN: f64 = 0.1;
+
+/// Smallest step, in standard deviations of the windows about the levels before and after it. Levels of a server that changes
+/// between two plans, or checkpoints, are sudden too, but not as large as that relative to their own spread.
+const SMALLEST: f64 = 3.5;
+
+/// Limit of twice the logarithm of the ratio of likelihoods. Together with [`SMALLEST`], at most 1 % of series of correlated
+/// noise exceed it.
+const LIMIT: f64 = 16.0;
+
+/// Correlation with the value before, of the slow part of the noises of the family.
+const CORRELATIONS: [f64; 9] = [0.4, 0.6, 0.75, 0.85, 0.9, 0.95, 0.98, 0.995, 0.999];
+
+/// Share of the slow part in the variance; the rest is independent.
+const SLOW_SHARES: [f64; 4] = [1.0, 0.7, 0.3, 0.1];
+
+/// The same for pink noise: AR(1) processes an octave apart, with time constants of 1, 2, 4 … 128 values.
+const PINK_SHARES: [f64; 2] = [1.0, 0.5];
+const PINK_OCTAVES: i32 = 8;
+
+/// Added to the variance, so that nearly singular covariances can be factored.
+const RIDGE: f64 = 1e-9;
+
+/// A step that was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sudden {
+    /// Number of windows before it.
+    pub at: usize,
+    /// Twice the logarithm of its ratio of likelihoods, relative to the limit.
+    pub excess: f64,
+}
+
+/// The most likely sudden change of a series, given as its residuals about the mean; `None` when none stands out.
+pub(super) fn change(residuals: &[f64]) -> Option<Sudden> {
+    let (values, size) = blocks(residuals, MOST);
+    let large = large_steps(residuals, values.len(), size);
+    if large.is_empty() {
+        return None;
+    }
+    let found = ratios(&values, &large);
+    let steps =
+        large.iter().zip(found).map(|(block, ratio)| Sudden { at: block * size, excess: ratio / LIMIT });
+    steps.filter(|step| step.excess > 1.0).max_by(|a, b| a.excess.total_cmp(&b.excess))
+}
+
+/// Positions, in blocks of `size` windows, of the steps that are larger than [`SMALLEST`].
+fn large_steps(residuals: &[f64], count: usize, size: usize) -> Vec<usize> {
+    let n = residuals.len() as f64;
+    let total: f64 = residuals.iter().sum();
+    let squares: f64 = residuals.iter().map(|r| r * r).sum();
+    let (first, last) = ((MARGIN * count as f64).ceil() as usize, ((1.0 - MARGIN) * count as f64) as usize);
+    let mut sum: f64 = residuals[..first * size].iter().sum();
+    let mut large = Vec::new();
+    for block in first..=last {
+        let before = (block * size) as f64;
+        let (from, to) = (sum / before, (total - sum) / (n - before));
+        let within = (squares - before * from * from - (n - before) * to * to) / (n - 2.0);
+        if (to - from).powi(2) > SMALLEST * SMALLEST * within {
+            large.push(block);
+        }
+        sum += residuals[block * size..].iter().take(size).sum::<f64>();
+    }
+    large
+}
+
+/// Twice the logarithm of the ratio of the maximal likelihoods with and without a step, for each position.
+fn ratios(values: &[f64], positions: &[usize]) -> Vec<f64> {
+    let mut without = f64::NEG_INFINITY;
+    let mut with = vec![f64::NEG_INFINITY; positions.len()];
+    let mut consider = |covariance: &dyn Fn(usize) -> f64| {
+        let (none, steps) = log_likelihoods(values, positions, covariance);
+        without = without.max(none);
+        with.iter_mut().zip(steps).for_each(|(best, step)| *best = best.max(step));
+    };
+    consider(&|lag| slow_and_independent(lag, 0.0, 0.0));
+    for phi in CORRELATIONS {
+        for share in SLOW_SHARES {
+            consider(&|lag| slow_and_independent(lag, share, phi.powi(lag as i32)));
+        }
+    }
+    for share in PINK_SHARES {
+        let pink = |lag: usize| {
+            let octave = |octave: i32| (-(0.5f64.powi(octave)) * lag as f64).exp();
+            (0..PINK_OCTAVES).map(octave).sum::<f64>() / f64::from(PINK_OCTAVES)
+        };
+        consider(&|lag| slow_and_independent(lag, share, pink(lag)));
+    }
+    with.iter().map(|step| 2.0 * (step - without)).collect()
+}
+
+fn slow_and_independent(lag: usize, share: f64, correlation: f64) -> f64 {
+    if lag == 0 { 1.0 + RIDGE } else { share * correlation }
+}
+
+/// Logarithm of the likelihood of the values under Gaussian noise of this covariance, up to a constant, maximal over its variance
+/// and the level: without a step, and with one after each number of values. The values are whitened by the errors of
+/// their prediction from all before them (recursion of Levinson and Durbin).
+fn log_likelihoods(
+    values: &[f64],
+    positions: &[usize],
+    covariance: &dyn Fn(usize) -> f64,
+) -> (f64, Vec<f64>) {
+    let n = values.len();
+    let covariances: Vec<f64> = (0..n).map(covariance).collect();
+    let mut weights: Vec<f64> = Vec::with_capacity(n);
+    // Sums of the weights of the 0, 1, 2 … nearest values.
+    let mut sums = vec![0.0];
+    let mut variance = covariances[0];
+    let mut half_log_determinant = 0.0;
+    let (mut of_values, mut of_level, mut shared) = (0.0, 0.0, 0.0);
+    let mut steps = vec![(0.0, 0.0, 0.0); positions.len()];
+    for t in 0..n {
+        if t > 0 {
+            variance *= extend(&mut weights, &covariances, variance);
+            sums.truncate(1);
+            let mut sum = 0.0;
+            sums.extend(weights.iter().map(|weight| {
+                sum += weight;
+                sum
+            }));
+        }
+        let scale = variance.max(f64::MIN_POSITIVE).sqrt();
+        half_log_determinant += scale.ln();
+        let predicted: f64 = weights.iter().zip(values[..t].iter().rev()).map(|(w, v)| w * v).sum();
+        let value = (values[t] - predicted) / scale;
+        let level = (1.0 - sums[t]) / scale;
+        of_values += value * value;
+        of_level += level * level;
+        shared += value * level;
+        for (position, step) in positions.iter().zip(&mut steps).take_while(|(position, _)| **position <= t) {
+            let here = (1.0 - sums[t - position]) / scale;
+            *step = (step.0 + here * here, step.1 + here * level, step.2 + here * value);
+        }
+    }
+    let unexplained = of_values - shared * shared / of_level;
+    let log_likelihood = |squares: f64| {
+        -0.5 * n as f64 * squares.max(f64::EPSILON * of_values).max(f64::MIN_POSITIVE).ln()
+            - half_log_determinant
+    };
+    let with_step = steps.into_iter().map(|(squares, with_level, with_values)| {
+        let explains = (with_values - with_level * shared / of_level).powi(2);
+        log_likelihood(unexplained - explains / (squares - with_level * with_level / of_level))
+    });
+    (log_likelihood(unexplained), with_step.collect())
+}
+
+/// Extends the weights of the best prediction from the nearest values by one value. Returns the factor of the error's variance.
+fn extend(weights: &mut Vec<f64>, covariances: &[f64], variance: f64) -> f64 {
+    let lag = weights.len() + 1;
+    let known: f64 = weights.iter().zip(covariances[1..lag].iter().rev()).map(|(w, c)| w * c).sum();
+    let partial = (covariances[lag] - known) / variance;
+    let middle = weights.len() / 2;
+    let (near, far) = weights.split_at_mut(lag - 1 - middle);
+    for (a, b) in near.iter_mut().zip(far.iter_mut().rev()) {
+        (*a, *b) = (*a - partial * *b, *b - partial * *a);
+    }
+    if near.len() > middle {
+        near[middle] -= partial * near[middle];
+    }
+    weights.push(partial);
+    1.0 - partial * partial
+}
