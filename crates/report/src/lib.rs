@@ -2,6 +2,7 @@
 //!
 //! [`html`], [`markdown`] and [`terminal`] take one run, or several whose first is the baseline.
 
+mod answer;
 mod bottlenecks;
 mod budget;
 mod chart;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::RunView;
+use crate::answer::{self, Grade, graded};
 use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
 use crate::budget;
 use crate::charts::{letter, step_name};
@@ -32,15 +33,13 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     let letter = letter(runs, n);
     let prefix = if letter.is_empty() { String::new() } else { format!("{letter}: ") };
     let _ = writeln!(out, "# {prefix}{} on {}\n", esc(&run.summary.workload), esc(&words::server(run)));
+    let _ = writeln!(out, "**{}**\n", esc(&answer::of_run(run)));
     let _ = writeln!(out, "{}; {}.\n", esc(&words::load(run)), esc(&words::target(run)));
-    if let Some(capacity) = &run.summary.capacity {
-        let _ = writeln!(out, "**{}**\n", esc(&words::capacity(capacity)));
-    }
-    let warnings = words::warnings(run);
+    let warnings = graded(words::warnings(run));
     if warnings.is_empty() {
         out.push_str("No warnings.\n\n");
     }
-    grouped(out, run, warnings);
+    grouped(out, run, warnings, |id| format!(" ({})", Grade::of(id).label()));
     out.push_str("## Headline\n\n");
     match run.summary.steps.as_slice() {
         [] => out.push_str("No step was measured.\n\n"),
@@ -75,7 +74,7 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         if found.is_empty() {
             let _ = writeln!(out, "{NONE}\n");
         }
-        grouped(out, run, found);
+        grouped(out, run, found, |_| String::new());
     }
     if budget::is_known(run) {
         out.push_str("## Where the time went\n\n");
@@ -117,12 +116,17 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     );
 }
 
-fn grouped(out: &mut String, run: &RunView<'_>, warnings: Vec<GroupedWarning>) {
+fn grouped(
+    out: &mut String,
+    run: &RunView<'_>,
+    warnings: Vec<GroupedWarning>,
+    behind: impl Fn(&str) -> String,
+) {
     for warning in warnings {
         for Seen { steps, text } in &warning.seen {
             let label = words::steps_label(run, steps);
             let label = if label.is_empty() { String::new() } else { format!("{}: ", esc(&label)) };
-            let _ = writeln!(out, "- **{}**: {label}{}", esc(&warning.id), esc(text));
+            let _ = writeln!(out, "- **{}**{}: {label}{}", esc(&warning.id), behind(&warning.id), esc(text));
         }
         let _ = writeln!(out, "  → {}\n", esc(&warning.next_step));
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::RunView;
+use crate::answer::{Grade, graded};
 use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
 use crate::budget;
 use crate::charts::{letter, step_name};
@@ -117,11 +118,16 @@ impl Page {
     }
 
     fn warnings(&mut self, run: &RunView<'_>) {
-        let warnings = words::warnings(run);
+        let warnings = graded(words::warnings(run));
         if warnings.is_empty() {
             self.named("warnings", "32", "none");
         }
-        self.grouped(run, warnings, "1;31");
+        let style = |id: &str| match Grade::of(id) {
+            Grade::Spoils => "1;31",
+            Grade::Mind => "1;33",
+            Grade::Note => "1",
+        };
+        self.grouped(run, warnings, style);
         self.gap();
     }
 
@@ -134,7 +140,7 @@ impl Page {
         if found.is_empty() {
             self.named("bottleneck", "", NONE);
         }
-        self.grouped(run, found, "1");
+        self.grouped(run, found, |_| "1");
         self.gap();
     }
 
@@ -150,9 +156,14 @@ impl Page {
         self.gap();
     }
 
-    fn grouped(&mut self, run: &RunView<'_>, grouped: Vec<GroupedWarning>, first: &'static str) {
+    fn grouped(
+        &mut self,
+        run: &RunView<'_>,
+        grouped: Vec<GroupedWarning>,
+        first: impl Fn(&str) -> &'static str,
+    ) {
         for GroupedWarning { id, next_step, seen } in grouped {
-            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), first);
+            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), first(&id));
             for Seen { steps, text } in seen {
                 let text = match words::steps_label(run, &steps) {
                     label if label.is_empty() => safe(&text),

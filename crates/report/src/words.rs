@@ -195,6 +195,18 @@ pub fn target(run: &RunView<'_>) -> String {
     format!("{kind}, {transport} {}, user {}", target.address, target.user)
 }
 
+/// Host and data directory of the server as far as the record knows them, and the time of the run.
+pub fn place(run: &RunView<'_>) -> String {
+    let facts = run.record.facts.as_ref();
+    let text = |id: &str| facts.and_then(|facts| facts.text(id)).filter(|text| !text.is_empty());
+    let parts = [
+        text("host.name").map(|name| format!("host {name}")),
+        text("storage.datadir.path").map(|path| format!("data directory {path}")),
+        Some(run.record.manifest.header.created.clone()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
 /// The load in words: `closed loop, 1, 4 and 16 connections, 10 s each after 2 s of warm-up`.
 pub fn load(run: &RunView<'_>) -> String {
     let plan = &run.record.manifest.plan;

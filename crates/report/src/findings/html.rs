@@ -8,6 +8,7 @@ use super::{
     address, by_severity, counted, instance, ledger, of_state, proof, proved, seen, takes, unknown_by_reason,
     value_text,
 };
+use crate::answer::of_findings;
 use crate::chart::data_block;
 use crate::page::{Section, document, in_sections};
 use crate::table::{Cell, Table};
@@ -40,16 +41,18 @@ fn masthead(findings: &Findings) -> Markup {
         "" => "A host",
         server => server,
     };
-    let lines = [instance(findings), by_severity(findings)];
+    let counts = [by_severity(findings), counted(findings) + "."];
+    let counts = counts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<String>>().join("; ");
+    // With the notes in one paragraph these are four lines at most.
+    let lines = [instance(findings), seen(findings), counts];
     html! {
         header {
             "\n"
             p.brand { "mydyno audit" } "\n"
             h1 { (esc(server)) } "\n"
-            p.about { (esc(&seen(findings))) } "\n"
-            p.about { (esc(&counted(findings))) "." } "\n"
+            p.answer { (esc(&of_findings(findings))) } "\n"
             @for line in lines.iter().filter(|line| !line.is_empty()) { p.about { (esc(line)) } "\n" }
-            @for note in &findings.scope.notes { p.note { (esc(note)) } "\n" }
+            @if !findings.scope.notes.is_empty() { p.note { (esc(&findings.scope.notes.join(" "))) } "\n" }
         }
         "\n"
     }

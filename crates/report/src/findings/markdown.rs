@@ -5,11 +5,12 @@ use mydyno_model::finding::{Findings, State};
 use super::{
     address, by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, proved, seen, step,
 };
+use crate::answer::of_findings;
 use crate::text::{markdown as safe, markdown_code as code};
 
 /// The findings as a Markdown document.
 pub fn markdown(findings: &Findings) -> String {
-    let mut out = format!("# Audit\n\n{}\n\n", safe(&seen(findings)));
+    let mut out = format!("# Audit\n\n**{}**\n\n{}\n\n", safe(&of_findings(findings)), safe(&seen(findings)));
     let instance = instance(findings);
     if !instance.is_empty() {
         out.push_str(&format!("{}\n\n", safe(&instance)));

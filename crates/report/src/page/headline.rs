@@ -6,6 +6,7 @@ use mydyno_model::summary::{LatencySummary, PointSummary, StepSummary};
 
 use super::run_heading;
 use crate::RunView;
+use crate::answer;
 use crate::charts::letter;
 use crate::figures::{Unit, interval, number, percent, percentile_label, us};
 use crate::table::{Cell, Table};
@@ -33,7 +34,7 @@ pub fn masthead(runs: &[RunView<'_>]) -> Markup {
             p.brand { "mydyno report" } "\n"
             @match runs {
                 [] => { h1 { "No runs" } "\n" }
-                [run] => { h1 { (what(run)) } "\n" (about(run)) }
+                [run] => { h1 { (what(run)) } "\n" p.answer { (esc(&answer::of_run(run))) } "\n" (about(run)) }
                 _ => {
                     h1 { "Runs side by side" } "\n"
                     ol.runs {
@@ -41,7 +42,7 @@ pub fn masthead(runs: &[RunView<'_>]) -> Markup {
                         @for (n, run) in runs.iter().enumerate() {
                             li {
                                 b class={ "letter l" (n) } { (letter(runs, n)) }
-                                div { p.what { (what(run)) } (about(run)) }
+                                div { p.what { (what(run)) } p.answer { (esc(&answer::of_run(run))) } "\n" (about(run)) }
                             }
                             "\n"
                         }
@@ -63,8 +64,8 @@ fn about(run: &RunView<'_>) -> Markup {
     };
     html! {
         p.about { span class={ "end " (class) } { (end) } " " (esc(&words::load(run))) } "\n"
-        @if let Some(capacity) = &run.summary.capacity { p.about { b { (esc(&words::capacity(capacity))) } } "\n" }
         @for sentence in tpcc::headline(run.summary) { p.about { b { (esc(&sentence)) } } "\n" }
+        p.about { (esc(&words::place(run))) } "\n"
         p.about { (esc(&words::target(run))) " · " span.id { (esc(&run.summary.run)) } } "\n"
     }
 }

@@ -5,6 +5,7 @@ use mydyno_model::Warning;
 
 use super::run_heading;
 use crate::RunView;
+use crate::answer::{Grade, graded};
 use crate::bottlenecks::{self, NONE, is_diagnosed};
 use crate::latency::unreadable;
 use crate::text::html as esc;
@@ -13,7 +14,7 @@ use crate::words::{self, GroupedWarning, Seen};
 /// The first section of the page.
 pub fn html(runs: &[RunView<'_>]) -> Markup {
     html! {
-        @if let [first, others @ ..] = runs { (list(first, &unequal(first, others))) }
+        @if let [first, others @ ..] = runs { (list(first, &unequal(first, others), true)) }
         @for (n, run) in runs.iter().enumerate() { (run_heading(runs, n)) (of_run(run)) }
     }
 }
@@ -24,7 +25,7 @@ pub fn bottlenecks(runs: &[RunView<'_>]) -> Markup {
         @for (n, run) in runs.iter().enumerate().filter(|(_, run)| is_diagnosed(run)) {
             @let found = bottlenecks::bottlenecks(run);
             (run_heading(runs, n))
-            @if found.is_empty() { p.fine { (NONE) } "\n" } @else { (list(run, &found)) }
+            @if found.is_empty() { p.fine { (NONE) } "\n" } @else { (list(run, &found, false)) }
         }
     }
 }
@@ -35,7 +36,7 @@ fn unequal(first: &RunView<'_>, others: &[RunView<'_>]) -> Vec<GroupedWarning> {
 }
 
 fn of_run(run: &RunView<'_>) -> Markup {
-    let mut warnings = words::warnings(run);
+    let mut warnings = graded(words::warnings(run));
     let damaged = unreadable(run.record);
     if damaged > 0 {
         warnings.insert(0, damage(damaged));
@@ -45,7 +46,7 @@ fn of_run(run: &RunView<'_>) -> Markup {
             p.fine { "No warnings: the run ended as planned, and its record shows nothing that makes the numbers worth less than they look." }
             "\n"
         } @else {
-            (list(run, &warnings))
+            (list(run, &warnings, true))
         }
     }
 }
@@ -60,14 +61,17 @@ fn damage(count: usize) -> GroupedWarning {
     ))
 }
 
-fn list(run: &RunView<'_>, warnings: &[GroupedWarning]) -> Markup {
+/// Warnings with their grades; bottlenecks have none.
+fn list(run: &RunView<'_>, warnings: &[GroupedWarning], with_grades: bool) -> Markup {
     html! {
         @if !warnings.is_empty() {
             ul.warnings {
                 "\n"
                 @for warning in warnings {
-                    li {
+                    @let grade = with_grades.then(|| Grade::of(&warning.id));
+                    li class=[grade.map(Grade::class)] {
                         code { (esc(&warning.id)) }
+                        @if let Some(grade) = grade { " " small { (grade.label()) } }
                         @for Seen { steps, text } in &warning.seen {
                             @let label = words::steps_label(run, steps);
                             p { @if !label.is_empty() { b { (esc(&label)) ":" } " " } (esc(text)) }

@@ -385,3 +385,35 @@ fn the_answer_of_a_search_comes_first_and_warnings_of_its_steps_are_one() {
         assert!(body.contains("other programs used 30–41 % of"), "{body}");
     }
 }
+
+#[test]
+fn a_page_begins_with_its_answer_and_at_most_five_lines_below_it() {
+    for fixture in fixtures::all() {
+        let page = html(&[fixture.view()]);
+        let head = page.split("<nav").next().unwrap();
+        let (before, below) = head.split_once("<p class=\"answer\">").unwrap();
+        assert!(!before.contains("<p class=\"about\""), "{}: {before}", fixture.name);
+        let (answer, below) = below.split_once("</p>").unwrap();
+        assert!(answer.ends_with('.'), "{}: {answer}", fixture.name);
+        assert!(below.matches("<p class=").count() <= 5, "{}: {below}", fixture.name);
+        let text = markdown(&[fixture.view()]);
+        assert!(
+            text.lines().nth(2).is_some_and(|line| line.starts_with("**") && line.ends_with("**")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn warnings_have_grades_and_the_worst_stand_first() {
+    let fixture = fixtures::sweep();
+    let page = html(&[fixture.view()]);
+    let grades: Vec<&str> = page
+        .split("<li class=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .filter(|class| ["spoils", "mind", "note"].contains(class))
+        .collect();
+    let rank = |grade: &&str| ["spoils", "mind", "note"].iter().position(|known| known == grade);
+    assert!(!grades.is_empty() && grades.is_sorted_by_key(rank), "{grades:?}");
+}
